@@ -1,0 +1,5 @@
+"""``python -m citeforge``."""
+
+from citeforge.cli.main import main
+
+main()

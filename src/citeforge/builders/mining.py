@@ -1,0 +1,236 @@
+"""Mining of seemingly relevant and irrelevant passages (RAGE, section 3.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow.compute as pc
+
+from citeforge.builders.corpus import take_rows
+from citeforge.builders.exclusions import Exclusions, carriers
+from citeforge.engines.draws import distinct_below, generator
+from citeforge.engines.progress import progress
+from citeforge.engines.search import NOMINATION_ERROR, nominate, rescore
+from citeforge.engines.vectors import VectorShard
+from citeforge.schemas.config import Mining
+
+_RESERVE = 16
+"""Nominations beyond what is asked, so that most queries are settled in one pass."""
+
+_MATRIX = 1 << 23
+"""Entries of a nomination matrix (queries times k) that are held at once."""
+
+
+@dataclass(frozen=True)
+class Mined:
+    """One seemingly relevant passage of a query.
+
+    Attributes:
+        position: in the corpus.
+        score: cosine, rounded to 6 decimals.
+        rank: 1-based among the query's candidates, those passed over included.
+    """
+
+    position: int
+    score: float
+    rank: int
+
+
+class SeeminglyRelevant:
+    """Finds the nearest non-relevant passages of every query, exactly."""
+
+    def __init__(
+        self,
+        corpus: list[Path],
+        shards: list[VectorShard],
+        query_vectors: npt.NDArray[np.float32],
+        exclusions: Exclusions,
+        mining: Mining,
+    ) -> None:
+        self.corpus = corpus
+        self.shards = shards
+        self.queries = query_vectors
+        self.exclusions = exclusions
+        self.mining = mining
+        self.size = sum(shard.rows for shard in shards)
+        self.n_answer_carriers = 0
+        self._ceiling = self._ceilings()
+
+    def _ceilings(self) -> npt.NDArray[np.float64]:
+        """Highest score allowed to a candidate of each query."""
+        n = len(self.queries)
+        ceiling = np.full(n, np.inf)
+        if self.mining.max_score is not None:
+            ceiling[:] = self.mining.max_score
+        relevant = self.exclusions.relevant
+        if self.mining.margin is not None:
+            rows = np.repeat(np.arange(n), [len(r) for r in relevant])
+            positions = np.array([p for r in relevant for p in r], np.int64)
+            best = np.full(n, -np.inf)
+            np.maximum.at(best, rows, rescore(self.queries, self.shards, rows, positions))
+            known = np.isfinite(best)  # without a relevant passage there is nothing to compare to
+            limit = np.round(best[known] - self.mining.margin, 6)
+            ceiling[known] = np.minimum(ceiling[known], limit)
+        return ceiling
+
+    def mine(self) -> list[list[Mined]]:
+        """Up to ``mining.seemingly_relevant`` passages for each query, nearest first."""
+        found: list[list[Mined]] = [[] for _ in self.queries]
+        open_rows = np.arange(len(self.queries))
+        extra = min(max((len(f) for f in self.exclusions.forbidden), default=0), 2 * _RESERVE)
+        k = self.mining.skip_top + self.mining.seemingly_relevant + extra + _RESERVE
+        while len(open_rows) and self.mining.seemingly_relevant:
+            k = min(k, self.size)
+            undecided = []
+            step = max(1, _MATRIX // k)
+            for start in range(0, len(open_rows), step):
+                rows = open_rows[start : start + step]
+                undecided.extend(self._search(rows, k, found))
+            open_rows = np.array(undecided, np.int64)
+            k *= 4
+        return found
+
+    def _search(
+        self, rows: npt.NDArray[np.int64], k: int, found: list[list[Mined]]
+    ) -> list[int]:
+        """Settle what k nominations can settle; returns the rows that need more."""
+        with progress("mining", self.size, "passages") as advance:
+            scores, positions = nominate(self.queries[rows], self.shards, k, advance)
+        pairs = [
+            (row, position)
+            for row, candidates in zip(rows.tolist(), positions.tolist(), strict=True)
+            for position in candidates
+            if position not in self.exclusions.forbidden[row]
+        ]
+        if pairs:
+            pair_rows, pair_positions = (np.array(c, np.int64) for c in zip(*pairs, strict=True))
+        else:
+            pair_rows = pair_positions = np.empty(0, np.int64)
+        exact = rescore(self.queries, self.shards, pair_rows, pair_positions)
+        carried = self._carriers(pair_rows, pair_positions)
+        order = np.lexsort((self._id_ranks(pair_positions), -exact, pair_rows))
+        bounds = np.searchsorted(pair_rows[order], np.append(rows, rows[-1] + 1))
+        undecided = []
+        for i, row in enumerate(rows.tolist()):
+            mine = order[bounds[i] : bounds[i + 1]]
+            complete = k >= self.size
+            # Beyond the weakest nomination anything may lie; what scores above it is certain.
+            certain = -np.inf if complete else float(scores[i, -1]) + NOMINATION_ERROR
+            chosen = self._choose(row, mine, pair_positions, exact, carried, certain)
+            if chosen is None:
+                undecided.append(row)
+            else:
+                found[row] = chosen
+        return undecided
+
+    def _id_ranks(self, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Place of each passage's id in the order of ids, which breaks ties."""
+        unique, inverse = np.unique(positions, return_inverse=True)
+        ids = take_rows(self.corpus, unique, ["_id"])["_id"]
+        ranks = np.empty(len(unique), np.int64)
+        ranks[pc.sort_indices(ids).to_numpy()] = np.arange(len(unique))
+        return ranks[inverse]
+
+    def _choose(
+        self,
+        row: int,
+        order: npt.NDArray[np.int64],
+        positions: npt.NDArray[np.int64],
+        exact: npt.NDArray[np.float64],
+        carried: npt.NDArray[np.bool_],
+        certain: float,
+    ) -> list[Mined] | None:
+        """The query's passages, or None when a passage not nominated might belong among them."""
+        chosen: list[Mined] = []
+        carriers_met = 0
+        for rank, i in enumerate(order.tolist(), 1):
+            score = float(exact[i])
+            if score <= certain:
+                return None
+            if rank <= self.mining.skip_top or score > self._ceiling[row]:
+                continue
+            if carried[i]:
+                carriers_met += 1
+                continue
+            chosen.append(Mined(int(positions[i]), score, rank))
+            if len(chosen) == self.mining.seemingly_relevant:
+                break
+        else:
+            if certain != -np.inf:
+                return None
+        self.n_answer_carriers += carriers_met
+        return chosen
+
+    def _carriers(
+        self, rows: npt.NDArray[np.int64], positions: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.bool_]:
+        if not self.mining.exclude_answers or not len(rows):
+            return np.zeros(len(rows), np.bool_)
+        return carriers(self.corpus, rows, positions, self.exclusions.answers)
+
+
+def draw_irrelevant(
+    corpus: list[Path],
+    size: int,
+    query_ids: list[str],
+    exclusions: Exclusions,
+    taken: list[list[Mined]],
+    mining: Mining,
+    seed: int,
+) -> tuple[list[list[int]], int]:
+    """Uniform draws over the corpus, disjoint from relevant and seemingly relevant passages.
+
+    Args:
+        corpus: Parquet files of the corpus.
+        size: number of passages in it.
+        query_ids: ids, which key the draws.
+        exclusions: what may not be drawn.
+        taken: seemingly relevant passages of each query.
+        mining: how many, and whether carriers of short answers are dropped.
+        seed: seed of the draws.
+
+    Returns:
+        (positions for each query in the order drawn, number of answer carriers dropped).
+    """
+    wanted = mining.irrelevant
+    drawn: list[list[int]] = [[] for _ in query_ids]
+    dropped = 0
+    open_rows = list(range(len(query_ids)))
+    ask = wanted if not mining.exclude_answers else 2 * wanted + _RESERVE
+    while open_rows and wanted:
+        candidates = {}
+        for row in open_rows:
+            barred = exclusions.forbidden[row] | {m.position for m in taken[row]}
+            rng = generator(seed, "irrelevant", query_ids[row])
+            candidates[row] = distinct_below(size, ask, rng, lambda p, b=barred: p not in b)
+        kept = _without_carriers(corpus, candidates, exclusions, mining)
+        still_open = []
+        for row in open_rows:
+            drawn[row] = kept[row][:wanted]
+            if len(drawn[row]) < wanted and len(candidates[row]) == ask:
+                still_open.append(row)
+            else:
+                dropped += len(candidates[row]) - len(kept[row])
+        open_rows = still_open
+        ask *= 4
+    return drawn, dropped
+
+
+def _without_carriers(
+    corpus: list[Path], candidates: dict[int, list[int]], exclusions: Exclusions, mining: Mining
+) -> dict[int, list[int]]:
+    if not mining.exclude_answers:
+        return candidates
+    pairs = [(row, position) for row, positions in candidates.items() for position in positions]
+    if not pairs:
+        return candidates
+    rows, positions = (np.array(c, np.int64) for c in zip(*pairs, strict=True))
+    carried = carriers(corpus, rows, positions, exclusions.answers)
+    kept: dict[int, list[int]] = {row: [] for row in candidates}
+    for (row, position), bad in zip(pairs, carried.tolist(), strict=True):
+        if not bad:
+            kept[row].append(position)
+    return kept

@@ -1,0 +1,67 @@
+"""Frozen contexts: which passages, in which order, a system is shown (RAGE, section 3.2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from citeforge.engines.draws import generator
+from citeforge.schemas.config import Mixture
+from citeforge.schemas.manifest import ContextSet
+from citeforge.schemas.tables import CONTEXTS, RELEVANT
+
+
+@dataclass
+class Pools:
+    """Passage ids of each query by label, each list in mapping order.
+
+    Attributes:
+        query_ids: queries in the order of the benchmark.
+        by_label: label to query id to passage ids.
+    """
+
+    query_ids: list[str]
+    by_label: dict[str, dict[str, list[str]]] = field(default_factory=dict)
+
+    def add(self, label: str, mapping: pa.Table) -> None:
+        """Take in one mapping table (schema MAPPING)."""
+        pool: dict[str, list[str]] = {name: [] for name in self.query_ids}
+        for query, passage in zip(
+            mapping["query-id"].to_pylist(), mapping["corpus-id"].to_pylist(), strict=True
+        ):
+            pool[query].append(passage)
+        self.by_label[label] = pool
+
+
+def freeze(pools: Pools, mixture: Mixture, seed: int) -> tuple[pa.Table, ContextSet]:
+    """Draw the contexts of one mixture.
+
+    Passages are drawn uniformly without replacement and shuffled, both keyed by (seed, mixture,
+    query id). Too few of a label is recorded, never filled from another label; fewer relevant ones
+    than the maximum is what the mixture allows and is not recorded.
+
+    Returns:
+        (schema CONTEXTS, what the manifest says of it).
+    """
+    rows = []
+    short: dict[str, dict[str, int]] = {}
+    for query in pools.query_ids:
+        docs: list[dict[str, str]] = []
+        for label, size in mixture.sizes.items():
+            pool = pools.by_label[label][query] if label in pools.by_label else []
+            rng = generator(seed, "mixture", mixture.name, query, label)
+            docs.extend(
+                {"corpus-id": passage, "label": label}
+                for passage in rng.sample(pool, min(size, len(pool)))
+            )
+            if len(pool) < size and label != RELEVANT:
+                short.setdefault(query, {})[label] = len(pool)
+        generator(seed, "order", mixture.name, query).shuffle(docs)
+        rows.append({"query_id": query, "docs": docs})
+    description = (
+        f"up to {mixture.relevant} relevant, {mixture.irrelevant} irrelevant and "
+        f"{mixture.seemingly_relevant} seemingly relevant passages, in random order"
+    )
+    info = ContextSet(description=description, sizes=mixture.sizes, short=short)
+    return pa.Table.from_pylist(rows, schema=CONTEXTS), info

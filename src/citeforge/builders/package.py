@@ -1,0 +1,103 @@
+"""Writing a package: tables, stats, card and manifest."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from importlib.metadata import version
+from pathlib import Path
+
+import pyarrow as pa
+
+from citeforge.builders.card import render_card
+from citeforge.engines.files import digest, sha256_file, write_text
+from citeforge.engines.tables import write_table
+from citeforge.schemas.manifest import Manifest
+
+MANIFEST = "manifest.json"
+STATS = "stats.json"
+CARD = "README.md"
+
+
+class PackageWriter:
+    """Grows a package in a folder that is not yet visible under its final name.
+
+    Attributes:
+        folder: where the package grows.
+        files: relative file name to sha256 of what was written.
+        splits: config to splits that have rows.
+        empty: ``config/split`` of tables without rows.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.files: dict[str, str] = {}
+        self.splits: dict[str, list[str]] = {}
+        self.empty: list[str] = []
+
+    def add(self, config: str, split: str, table: pa.Table) -> None:
+        """Write one table; one without rows is noted and not written."""
+        self.note(config, split, write_table(self.folder / config, split, table))
+
+    def note(self, config: str, split: str, files: dict[str, str]) -> None:
+        """Take in shards that were written into ``folder/config`` by someone else."""
+        if not files:
+            self.empty.append(f"{config}/{split}")
+            return
+        self.splits.setdefault(config, []).append(split)
+        self.files.update({f"{config}/{name}": sha256 for name, sha256 in files.items()})
+
+    def finish(self, manifest: Manifest, stats: dict[str, object]) -> Manifest:
+        """Write stats, card and, last, the manifest.
+
+        Args:
+            manifest: all but the fields that depend on the files.
+            stats: descriptive statistics; numbers, texts, lists and dictionaries of them.
+
+        Returns:
+            The manifest as written.
+        """
+        manifest = manifest.model_copy(
+            update={
+                "files": dict(self.files),
+                "empty_tables": sorted(self.empty),
+                "benchmark_hash": benchmark_hash(self.files),
+                "libraries": {n: version(n) for n in ("numpy", "pyarrow")} | manifest.libraries,
+            }
+        )
+        write_text(self.folder / STATS, pretty_json(stats))
+        write_text(self.folder / CARD, render_card(manifest, self.splits, stats))
+        for name in (STATS, CARD):
+            manifest.files[name] = sha256_file(self.folder / name)
+        manifest.files = dict(sorted(manifest.files.items()))
+        manifest.manifest_sha256 = manifest_digest(manifest)
+        write_text(self.folder / MANIFEST, render_manifest(manifest))
+        return manifest
+
+
+def pretty_json(value: object) -> str:
+    """Indented JSON with a line end; equal values give equal text."""
+    import json
+
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+
+
+def render_manifest(manifest: Manifest) -> str:
+    """The exact text of ``manifest.json``."""
+    return pretty_json(manifest.model_dump(mode="json"))
+
+
+def manifest_digest(manifest: Manifest) -> str:
+    """sha256 of the manifest with its own field empty."""
+    return digest(manifest.model_copy(update={"manifest_sha256": ""}).model_dump(mode="json"))
+
+
+def benchmark_hash(files: dict[str, str]) -> str:
+    """sha256 over the sorted ``sha256  path`` lines of all Parquet files (METRICS section 6)."""
+    lines = sorted(f"{sha}  {name}\n" for name, sha in files.items() if name.endswith(".parquet"))
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def safe_name(text: str) -> str:
+    """A benchmark name that may stand in signatures and file names."""
+    return re.sub(r"[^\w.-]+", "-", text).strip("-.") or "benchmark"

@@ -1,0 +1,236 @@
+"""Is a package what its manifest says, and does it agree with itself?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import ValidationError
+
+from citeforge.engines.duplicates import DuplicateFinder, first_duplicate
+from citeforge.engines.files import read_json, sha256_file
+from citeforge.engines.tables import iter_batches, read_table, shard_paths
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.tables import (
+    BY_CONFIG,
+    CONTEXTS,
+    GOLD,
+    LABELS,
+    MAPPING,
+    QUERIES,
+    SCHEMA_VERSION,
+)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong with a package.
+
+    Attributes:
+        file: relative file or table name.
+        message: what is wrong.
+    """
+
+    file: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.message}"
+
+
+def load_manifest(folder: Path) -> Manifest:
+    """Read and check the manifest itself, down to the byte.
+
+    Raises:
+        InputError: missing, damaged, changed, or written by a newer version.
+    """
+    from citeforge.builders.package import MANIFEST, manifest_digest, render_manifest
+
+    path = folder / MANIFEST
+    if not path.is_file():
+        raise InputError(
+            "is not a benchmark package", path=folder, allowed="a folder that citeforge build made"
+        )
+    content = read_json(path)
+    found = content.get("schema_version") if isinstance(content, dict) else None
+    if isinstance(found, int) and found > SCHEMA_VERSION:
+        raise InputError(
+            f"has schema version {found}; this citeforge reads up to {SCHEMA_VERSION}",
+            path=path,
+            allowed="a newer citeforge",
+        )
+    try:
+        manifest = Manifest.model_validate(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(p) for p in first["loc"])
+        raise InputError(first["msg"], path=path, field=place) from error
+    if manifest.manifest_sha256 != manifest_digest(manifest) or path.read_bytes() != (
+        render_manifest(manifest).encode()
+    ):
+        raise InputError(
+            "was changed after the build (it does not match its own sha256)",
+            path=path,
+            allowed="a fresh copy of the package",
+        )
+    return manifest
+
+
+def damaged_files(folder: Path, manifest: Manifest) -> Iterator[Problem]:
+    """Files that are missing or whose sha256 is not the manifest's."""
+    for name, expected in manifest.files.items():
+        path = folder / name
+        if not path.is_file():
+            yield Problem(name, "is missing")
+        elif sha256_file(path) != expected:
+            yield Problem(name, "has another sha256 than the manifest says")
+
+
+def load_intact(folder: Path) -> Manifest:
+    """The manifest of a package whose files all have their recorded sha256.
+
+    Raises:
+        InputError: names the first file that has not.
+    """
+    manifest = load_manifest(folder)
+    for problem in damaged_files(folder, manifest):
+        raise InputError(
+            problem.message,
+            path=folder / problem.file,
+            allowed="a fresh copy of the package; see: citeforge verify",
+        )
+    return manifest
+
+
+def verify(folder: Path) -> list[Problem]:
+    """All problems of a package; an empty list when it is sound.
+
+    Checks every hash, unexpected Parquet files, schemas, duplicate and dangling ids, that labels
+    are disjoint, and that contexts agree with mappings.
+
+    Raises:
+        InputError: there is no readable manifest to check against.
+    """
+    manifest = load_manifest(folder)
+    problems = list(damaged_files(folder, manifest))
+    known = set(manifest.files)
+    for path in sorted(folder.rglob("*.parquet")):
+        name = path.relative_to(folder).as_posix()
+        if name not in known:
+            problems.append(Problem(name, "is not in the manifest"))
+    if problems:
+        return problems
+    problems = list(_wrong_schemas(folder, manifest))
+    return problems or [*_wrong_ids(folder), *_wrong_contexts(folder, manifest)]
+
+
+def _wrong_schemas(folder: Path, manifest: Manifest) -> Iterator[Problem]:
+    import pyarrow.parquet as pq
+
+    for name in manifest.files:
+        if not name.endswith(".parquet"):
+            continue
+        config = name.split("/")[0]
+        schema = BY_CONFIG.get(config)
+        if schema is None:
+            yield Problem(name, f"belongs to no known config ({', '.join(BY_CONFIG)})")
+        elif not pq.read_schema(folder / name).equals(schema):
+            yield Problem(name, f"has not the schema of config {config}")
+
+
+def _mappings(folder: Path) -> dict[str, pa.Table]:
+    return {n: read_table(shard_paths(folder / "mapping", n), MAPPING) for n in LABELS}
+
+
+def _wrong_ids(folder: Path) -> Iterator[Problem]:
+    queries = read_table(shard_paths(folder / "queries", "queries"), QUERIES)
+    names = queries["_id"]
+    if pc.count_distinct(names).as_py() != len(names):
+        yield Problem("queries", "an _id comes twice")
+    yield from _duplicate_passages(folder)
+    mappings = _mappings(folder)
+    gold = read_table(shard_paths(folder / "gold", "gold"), GOLD)
+    for table, column, label in [
+        *((t, "query-id", f"mapping/{n}") for n, t in mappings.items()),
+        (gold, "query_id", "gold"),
+    ]:
+        for stray in _strays(table[column], names):
+            yield Problem(label, f"names the query {stray!r}, which is not in queries")
+    yield from _dangling_passages(folder, mappings)
+    yield from _overlapping_labels(mappings)
+
+
+def _strays(values: pa.ChunkedArray, known: pa.ChunkedArray) -> list[str]:
+    unique = values.unique()
+    strays: list[str] = unique.filter(pc.invert(pc.is_in(unique, value_set=known))).to_pylist()
+    return strays
+
+
+def _duplicate_passages(folder: Path) -> Iterator[Problem]:
+    corpus = shard_paths(folder / "corpus", "corpus")
+    finder = DuplicateFinder()
+    for batch in iter_batches(corpus, ["_id"]):
+        finder.add(batch["_id"].to_pylist())
+    suspects = finder.suspects()
+    if suspects:
+        ids = (name for b in iter_batches(corpus, ["_id"]) for name in b["_id"].to_pylist())
+        found = first_duplicate(ids, suspects)
+        if found:
+            yield Problem("corpus", f"the _id {found[0]!r} comes twice")
+
+
+def _dangling_passages(folder: Path, mappings: dict[str, pa.Table]) -> Iterator[Problem]:
+    named = pa.chunked_array(
+        [c for t in mappings.values() for c in t["corpus-id"].chunks], pa.string()
+    ).unique()
+    seen = np.zeros(len(named), np.bool_)
+    for batch in iter_batches(shard_paths(folder / "corpus", "corpus"), ["_id"]):
+        found = pc.index_in(batch["_id"], value_set=named).drop_null()
+        seen[found.to_numpy()] = True
+    for name in named.filter(pa.array(~seen)).to_pylist()[:10]:
+        yield Problem("mapping", f"names the passage {name!r}, which is not in corpus")
+
+
+def _overlapping_labels(mappings: dict[str, pa.Table]) -> Iterator[Problem]:
+    seen: dict[tuple[str, str], str] = {}
+    for label, table in mappings.items():
+        pairs = zip(table["query-id"].to_pylist(), table["corpus-id"].to_pylist(), strict=True)
+        for pair in pairs:
+            if pair in seen:
+                yield Problem(
+                    f"mapping/{label}",
+                    f"the pair {pair[0]!r}, {pair[1]!r} stands in {seen[pair]} already",
+                )
+            seen[pair] = label
+
+
+def _wrong_contexts(folder: Path, manifest: Manifest) -> Iterator[Problem]:
+    queries = read_table(shard_paths(folder / "queries", "queries"), QUERIES)["_id"].to_pylist()
+    labels = {
+        pair: label
+        for label, table in _mappings(folder).items()
+        for pair in zip(table["query-id"].to_pylist(), table["corpus-id"].to_pylist(), strict=True)
+    }
+    for name in manifest.contexts:
+        table = read_table(shard_paths(folder / "contexts", name), CONTEXTS)
+        place = f"contexts/{name}"
+        if table["query_id"].to_pylist() != queries:
+            yield Problem(place, "its queries are not those of queries, in their order")
+        for query, docs in zip(
+            table["query_id"].to_pylist(), table["docs"].to_pylist(), strict=True
+        ):
+            ids = [doc["corpus-id"] for doc in docs]
+            if len(set(ids)) != len(ids):
+                yield Problem(place, f"query {query!r} shows one passage twice")
+            for doc in docs:
+                if labels.get((query, doc["corpus-id"])) != doc["label"]:
+                    yield Problem(
+                        place,
+                        f"query {query!r}, passage {doc['corpus-id']!r}: the label "
+                        f"{doc['label']!r} is not that of the mappings",
+                    )

@@ -1,0 +1,1 @@
+"""The command line: one module a command, no logic of its own."""

@@ -1,0 +1,81 @@
+"""``citeforge``: finds the command, runs it, turns errors into one line and an exit code."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+import click
+
+from citeforge import __version__
+from citeforge.schemas.errors import CiteforgeError
+
+# Help texts stand here so that `citeforge --help` imports no command.
+COMMANDS = {
+    "build": ("citeforge.cli.build:build", "Build a benchmark package from a source."),
+    "verify": ("citeforge.cli.verify:verify", "Check a package: hashes, schemas, ids, contexts."),
+    "show": ("citeforge.cli.show:show", "Summarise a package, or show one query in context."),
+    "prompts": ("citeforge.cli.prompts:prompts", "Write one prompt a query."),
+    "run": ("citeforge.cli.run:run", "Run a baseline system and write its submission."),
+    "check": ("citeforge.cli.check:check", "Check a submission; never changes it."),
+    "score": ("citeforge.cli.score:score", "Score submissions against a package."),
+    "sources": ("citeforge.cli.sources:sources", "List the sources that can be read."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        module, function = COMMANDS[name][0].split(":")
+        command: click.Command = getattr(import_module(module), function)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            raise click.UsageError(
+                f"unknown command {args[0]!r}; known: {', '.join(COMMANDS)}", ctx
+            )
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="citeforge")
+def cli() -> None:
+    """Build, package, publish and score benchmarks for cited generation."""
+
+
+def main(args: list[str] | None = None) -> None:
+    """Entry point. Exit codes: 0 fine, 1 input at fault, 2 wrong usage, 3 counted failures."""
+    try:
+        cli.main(args=args, prog_name="citeforge", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except click.exceptions.Exit as stop:
+        sys.exit(stop.exit_code)
+    except click.Abort:
+        click.echo("interrupted; run the same command with --resume to go on", err=True)
+        sys.exit(130)
+    except CiteforgeError as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        # The reader of our output (head, less) has seen enough.
+        sys.stderr.close()
+        sys.exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,34 @@
+"""Shared output of commands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from citeforge.engines.files import read_json
+from citeforge.schemas.manifest import Manifest
+
+
+def summarise(folder: Path, manifest: Manifest) -> None:
+    """Print what a package holds."""
+    click.echo(f"{manifest.name} ({manifest.kind}) at {folder}")
+    click.echo(f"benchmark hash {manifest.benchmark_hash}")
+    for source in manifest.sources:
+        click.echo(f"source {source.spec}; licence {source.licence or 'not stated'}")
+        for rule, text in source.rules.items():
+            click.echo(f"  {rule}: {text}")
+        for what, count in source.counts.items():
+            click.echo(f"  {count:,} {what}")
+    stats = read_json(folder / "stats.json")
+    width = max(map(len, stats))
+    for what, value in stats.items():
+        click.echo(f"  {what:<{width}}  {value:,}")
+    for what, count in manifest.counts.items():
+        click.echo(f"  {what:<{width}}  {count:,}")
+    if manifest.short_mappings:
+        n = len(manifest.short_mappings)
+        click.echo(f"{n} queries have fewer negatives than asked (see manifest.json)")
+    for name, info in manifest.contexts.items():
+        short = f"; {len(info.short)} queries fall short" if info.short else ""
+        click.echo(f"context {name}: {info.description}{short}")

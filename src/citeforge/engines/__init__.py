@@ -1,0 +1,1 @@
+"""How heavy work is done, behind small protocols."""

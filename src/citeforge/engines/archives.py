@@ -1,0 +1,60 @@
+"""Archives from outside, unpacked without leaving their folder."""
+
+from __future__ import annotations
+
+import shutil
+import stat
+import zipfile
+from pathlib import Path, PurePosixPath
+
+from citeforge.engines.files import storage_error
+from citeforge.schemas.errors import InputError
+
+
+def unpack_zip(archive: Path, folder: Path) -> Path:
+    """Unpack a zip file.
+
+    Every entry is looked at before the first byte is written.
+
+    Args:
+        archive: zip file.
+        folder: where to; made anew.
+
+    Returns:
+        The folder that holds the data: ``folder``, or its only sub-folder.
+
+    Raises:
+        InputError: not a zip, damaged, or an entry is absolute, climbs out with ``..`` or is a
+            symbolic link.
+    """
+    try:
+        with zipfile.ZipFile(archive) as content:
+            for entry in content.infolist():
+                _check_entry(archive, entry)
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+            content.extractall(folder)
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
+        raise InputError(f"is not a readable zip file ({error})", path=archive) from error
+    except OSError as error:
+        raise storage_error(error, folder) from error
+    entries = [e for e in folder.iterdir() if e.name != "__MACOSX"]
+    return entries[0] if len(entries) == 1 and entries[0].is_dir() else folder
+
+
+def _check_entry(archive: Path, entry: zipfile.ZipInfo) -> None:
+    # `filename` is what zipfile makes of the name; the original may hold back slashes or NUL.
+    name = entry.orig_filename.replace("\\", "/")
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts or (path.parts and ":" in path.parts[0]):
+        raise InputError(
+            f"the entry {entry.orig_filename!r} would leave the folder",
+            path=archive,
+            allowed="relative names without '..'",
+        )
+    if stat.S_ISLNK(entry.external_attr >> 16):
+        raise InputError(
+            f"the entry {entry.orig_filename!r} is a symbolic link",
+            path=archive,
+            allowed="files and folders",
+        )

@@ -1,0 +1,68 @@
+"""Random draws keyed by (seed, purpose, id).
+
+A draw depends on nothing else: not on the order of the queries, the number of workers, or what
+was drawn before. ``random.Random`` seeded with an integer gives the same numbers on every
+platform and Python version that citeforge runs on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def key(seed: int, purpose: str, *ids: object) -> int:
+    """256-bit integer for a draw; distinct for distinct arguments."""
+    text = "\x1f".join([str(seed), purpose, *(str(i) for i in ids)])
+    return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest())
+
+
+def generator(seed: int, purpose: str, *ids: object) -> random.Random:
+    """A generator of its own for one draw."""
+    return random.Random(key(seed, purpose, *ids))
+
+
+def sample_ids(ids: Sequence[T], size: int, seed: int, purpose: str) -> list[T]:
+    """A uniform sample of ids, in their original order.
+
+    Each id has a key of its own, so that adding an id to the population moves at most one id out
+    of the sample.
+    """
+    chosen = set(sorted(ids, key=lambda item: key(seed, purpose, item))[:size])
+    return [item for item in ids if item in chosen]
+
+
+def distinct_below(
+    limit: int, size: int, rng: random.Random, allowed: Callable[[int], bool]
+) -> list[int]:
+    """Uniform draws without replacement from the allowed integers in [0, limit).
+
+    Args:
+        limit: size of the population.
+        size: how many to draw.
+        rng: generator for this draw alone.
+        allowed: whether an integer may be drawn; expected to hold for most of them.
+
+    Returns:
+        At most ``size`` integers in the order drawn; fewer when fewer are allowed.
+    """
+    drawn: list[int] = []
+    seen: set[int] = set()
+    attempts = 20 * size + 100
+    for _ in range(attempts):
+        if len(drawn) == size or len(seen) == limit:
+            return drawn
+        candidate = rng.randrange(limit)
+        if candidate in seen:
+            continue
+        seen.add(candidate)
+        if allowed(candidate):
+            drawn.append(candidate)
+    # A small or mostly forbidden population: the rest is drawn from an explicit list.
+    rest = [i for i in range(limit) if i not in seen and allowed(i)]
+    rng.shuffle(rest)
+    return drawn + rest[: size - len(drawn)]

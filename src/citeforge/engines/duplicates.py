@@ -1,0 +1,46 @@
+"""Duplicate detection over millions of ids in eight bytes each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+
+class DuplicateFinder:
+    """Collects 64-bit hashes of ids; equal hashes are candidates, to be compared as text.
+
+    Python's string hash is keyed anew in every process, so nobody can craft collisions; it decides
+    nothing but which ids are looked at again.
+    """
+
+    def __init__(self) -> None:
+        self._blocks: list[npt.NDArray[np.int64]] = []
+
+    def add(self, ids: list[str]) -> None:
+        """Take in the ids of a block."""
+        self._blocks.append(np.fromiter(map(hash, ids), np.int64, len(ids)))
+
+    def suspects(self) -> frozenset[int]:
+        """Hashes that came more than once."""
+        if not self._blocks:
+            return frozenset()
+        hashes = np.sort(np.concatenate(self._blocks))
+        return frozenset(hashes[1:][hashes[1:] == hashes[:-1]].tolist())
+
+
+def first_duplicate(ids: Iterable[str], suspects: frozenset[int]) -> tuple[str, int, int] | None:
+    """First id that comes twice, with both 0-based positions; None when hashes only collided.
+
+    Args:
+        ids: all ids again, in the same order.
+        suspects: what ``DuplicateFinder.suspects`` gave.
+    """
+    seen: dict[str, int] = {}
+    for position, name in enumerate(ids):
+        if hash(name) in suspects:
+            if name in seen:
+                return name, seen[name], position
+            seen[name] = position
+    return None

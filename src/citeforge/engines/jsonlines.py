@@ -1,0 +1,220 @@
+"""JSON Lines in blocks: decoded by msgspec, errors at the right line, nothing repaired."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Generic, TypeVar, cast
+
+import msgspec
+
+from citeforge.schemas.errors import InputError
+
+BLOCK_BYTES = 1 << 23
+_BOM = b"\xef\xbb\xbf"
+_PATH = re.compile(r" - at `\$(?:\[\d+\])?\.?(.*)`$")
+_UNKNOWN = re.compile(r"unknown field `(.*)`")
+
+Row = TypeVar("Row", bound=msgspec.Struct)
+
+
+@dataclass(frozen=True, slots=True)
+class Block(Generic[Row]):
+    """Consecutive rows of one file.
+
+    Attributes:
+        rows: decoded rows.
+        lines: 1-based line numbers, one per row.
+    """
+
+    rows: list[Row]
+    lines: range | list[int]
+
+
+def open_bytes(path: Path) -> IO[bytes]:
+    """Open a plain or gzip file (by its first bytes) for reading.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    try:
+        file = path.open("rb")
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", path=path) from error
+    if file.peek(2)[:2] == b"\x1f\x8b":
+        return cast(IO[bytes], gzip.GzipFile(fileobj=file))
+    return file
+
+
+def read_blocks(
+    path: Path, row_type: type[Row], block_bytes: int = BLOCK_BYTES
+) -> Iterator[Block[Row]]:
+    """Decode a JSON Lines file (plain or .gz), a block of lines at a time.
+
+    One JSON object a line, UTF-8 without a byte order mark, lines ended by LF; blank lines are
+    passed over. Memory grows with the block size and the longest line only.
+
+    Args:
+        path: file to read.
+        row_type: msgspec structure of a row; its field types are enforced.
+        block_bytes: size of a block before it is extended to the next line end.
+
+    Raises:
+        InputError: names the file, the line, the field, and what would be right.
+    """
+    decoder = msgspec.json.Decoder(row_type)
+    first_line = 1
+    for block in _line_blocks(path, block_bytes):
+        n_lines = block.count(b"\n")
+        if _is_regular(block, n_lines):
+            try:
+                rows = decoder.decode_lines(block)
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+                rows = None  # found again, line by line, below
+            if rows is not None and len(rows) == n_lines:
+                yield Block(rows, range(first_line, first_line + n_lines))
+                first_line += n_lines
+                continue
+        yield _decode_slowly(path, block, decoder, row_type, first_line)
+        first_line += n_lines
+
+
+def _is_regular(block: bytes, n_lines: int) -> bool:
+    """Whether every line starts with ``{`` and ends with ``}``.
+
+    Between ``}`` and ``{`` JSON needs a comma inside any container, so such lines never share an
+    object; with as many rows as lines, each line then holds exactly one.
+    """
+    return (
+        block.startswith(b"{")
+        and block.count(b"}\n") == n_lines
+        and block.count(b"\n{") == n_lines - 1
+    )
+
+
+def read_all(path: Path) -> bytes:
+    """Whole content of a small plain or gzip file.
+
+    Raises:
+        InputError: it cannot be read, or the gzip data is damaged.
+    """
+    with open_bytes(path) as file:
+        return _read(file, path, -1)
+
+
+def _line_blocks(path: Path, block_bytes: int) -> Iterator[bytes]:
+    """Blocks of whole lines; the last line gets a line end if it lacks one."""
+    rest: list[bytes] = []
+    with open_bytes(path) as file:
+        while chunk := _read(file, path, block_bytes):
+            cut = chunk.rfind(b"\n") + 1
+            if cut:
+                yield b"".join([*rest, chunk[:cut]])
+                rest = []
+            if cut < len(chunk):
+                rest.append(chunk[cut:])
+    if rest:
+        yield b"".join([*rest, b"\n"])
+
+
+def _read(file: IO[bytes], path: Path, size: int) -> bytes:
+    try:
+        return file.read(size)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(
+            f"the gzip data is damaged or cut short ({error})",
+            path=path,
+            allowed="fetch or compress the file again",
+        ) from error
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", path=path) from error
+
+
+def _decode_slowly(
+    path: Path,
+    block: bytes,
+    decoder: msgspec.json.Decoder[Row],
+    row_type: type[Row],
+    first_line: int,
+) -> Block[Row]:
+    rows: list[Row] = []
+    lines: list[int] = []
+    for number, line in enumerate(block.split(b"\n")[:-1], first_line):
+        if line.strip():
+            rows.append(decode_line(path, number, line, decoder, row_type))
+            lines.append(number)
+    return Block(rows, lines)
+
+
+def decode_line(
+    path: Path, number: int, line: bytes, decoder: msgspec.json.Decoder[Row], row_type: type[Row]
+) -> Row:
+    """Decode one line, or say exactly what is wrong with it.
+
+    Raises:
+        InputError: always with file and line.
+    """
+    decode_text(path, number, line)
+    try:
+        return decoder.decode(line)
+    except msgspec.ValidationError as error:
+        raise _validation_error(path, number, str(error), row_type) from error
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise InputError(
+            f"is not one JSON object ({str(error)[:200]})",
+            path=path,
+            line=number,
+            allowed="one complete JSON object on each line",
+        ) from error
+
+
+def decode_text(path: Path, number: int, line: bytes) -> str:
+    """A line of a text file as a string, without its LF.
+
+    Raises:
+        InputError: byte order mark, CR LF, or not UTF-8.
+    """
+    if number == 1 and line.startswith(_BOM):
+        raise InputError(
+            "starts with a byte order mark",
+            path=path,
+            line=1,
+            allowed="save the file as UTF-8 without BOM",
+        )
+    if line.endswith(b"\r"):
+        raise InputError(
+            "the line ends with CR LF",
+            path=path,
+            line=number,
+            allowed="lines end with LF; convert with: sed -i 's/\\r$//' FILE",
+        )
+    try:
+        return line.decode()
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"is not UTF-8 (byte {error.start + 1} of the line)", path=path, line=number
+        ) from error
+
+
+def _validation_error(
+    path: Path, number: int, message: str, row_type: type[msgspec.Struct]
+) -> InputError:
+    names = ", ".join(f.encode_name for f in msgspec.structs.fields(row_type))
+    unknown = _UNKNOWN.search(message)
+    if unknown:
+        return InputError(
+            "is not a field of this file",
+            path=path,
+            line=number,
+            field=unknown.group(1),
+            allowed=f"the fields are {names}; further data goes into metadata",
+        )
+    place = _PATH.search(message)
+    field = place.group(1) if place else None
+    return InputError(
+        _PATH.sub("", message), path=path, line=number, field=field, allowed=f"fields: {names}"
+    )

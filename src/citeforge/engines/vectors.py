@@ -1,0 +1,177 @@
+"""Vectors on disk: float16 shards, each with a marker that says what it was made from."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from citeforge.engines.embed import Embedder, Kind
+from citeforge.engines.files import atomic_file, canonical_json, digest, read_json, sha256_file
+from citeforge.engines.files import write_text as write_atomically
+from citeforge.engines.progress import Advance
+from citeforge.schemas.errors import InputError
+
+SHARD_ROWS = 8192
+
+
+@dataclass(frozen=True)
+class VectorShard:
+    """Consecutive vectors in one file.
+
+    Attributes:
+        path: raw little-endian float16 values, row after row.
+        rows: number of vectors.
+        dimension: values a vector.
+        key: digest of texts, embedder and format that the vectors were made from.
+    """
+
+    path: Path
+    rows: int
+    dimension: int
+    key: str
+
+    def read(self, start: int = 0, rows: int | None = None) -> npt.NDArray[np.float16]:
+        """Vectors [start, start + rows), shape (rows, dimension)."""
+        count = (self.rows - start if rows is None else rows) * self.dimension
+        offset = start * self.dimension * 2
+        flat = np.fromfile(self.path, "<f2", count, offset=offset)
+        return flat.reshape(-1, self.dimension)
+
+
+def digest_texts(texts: pa.Array) -> str:
+    """sha256 of a string array's values (lengths and bytes), without a Python object each."""
+    fresh = pa.concat_arrays([texts.cast(pa.large_string())])
+    _, offsets, data = fresh.buffers()
+    ends = np.frombuffer(offsets, np.int64, len(fresh) + 1, fresh.offset * 8)
+    sha = hashlib.sha256(np.diff(ends).astype("<i8").tobytes())
+    if data is not None:
+        sha.update(memoryview(data)[ends[0] : ends[-1]])
+    return sha.hexdigest()
+
+
+def ensure_shards(
+    folder: Path,
+    name: str,
+    shards_of_texts: Iterable[pa.Array],
+    embedder: Embedder,
+    kind: Kind,
+    advance: Advance,
+) -> list[VectorShard]:
+    """Embed what is not embedded yet.
+
+    A shard that is there is taken only if its marker names the same texts, embedder and
+    configuration and its bytes have the marker's digest; else that shard is made again.
+
+    Args:
+        folder: where the shards live.
+        name: first part of their file names.
+        shards_of_texts: string arrays, one a shard, cut at fixed places by the caller.
+        embedder: called only for missing shards.
+        kind: whether the texts are queries or passages.
+        advance: told the number of texts done.
+
+    Returns:
+        All shards in order.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    recipe = {"embedder": embedder.fingerprint(), "kind": kind, "format": "float16/1"}
+    shards = []
+    for number, texts in enumerate(shards_of_texts):
+        key = digest({"recipe": recipe, "texts": digest_texts(texts), "rows": len(texts)})
+        path = folder / f"{name}-{number:05d}.f16"
+        shard = _existing(path, key)
+        if shard is None:
+            vectors = embedder.encode(texts.to_pylist(), kind)
+            shard = _write(path, vectors, key, recipe)
+        shards.append(shard)
+        advance(len(texts))
+    return shards
+
+
+def _existing(path: Path, key: str) -> VectorShard | None:
+    marker = path.with_suffix(".json")
+    if not (path.is_file() and marker.is_file()):
+        return None
+    try:
+        content = read_json(marker)
+        if content["key"] != key or content["sha256"] != sha256_file(path):
+            return None
+        return VectorShard(path, int(content["rows"]), int(content["dimension"]), key)
+    except (InputError, KeyError, TypeError, ValueError):
+        return None  # a damaged marker vouches for nothing: the shard is made again
+
+
+def _write(
+    path: Path, vectors: npt.NDArray[np.float32], key: str, recipe: dict[str, object]
+) -> VectorShard:
+    content = vectors.astype("<f2").tobytes()
+    with atomic_file(path) as file:
+        file.write(content)
+    rows, dimension = vectors.shape
+    marker = {
+        "key": key,
+        "rows": rows,
+        "dimension": dimension,
+        "sha256": hashlib.sha256(content).hexdigest(),
+        "recipe": recipe,
+    }
+    # The marker comes last: a shard without one is not complete.
+    write_atomically(path.with_suffix(".json"), canonical_json(marker) + "\n")
+    return VectorShard(path, rows, dimension, key)
+
+
+def iter_blocks(
+    shards: Sequence[VectorShard], block_rows: int
+) -> Iterator[tuple[int, npt.NDArray[np.float32]]]:
+    """Blocks of unit vectors, renormalised after float16 rounding.
+
+    Yields:
+        (position of the first vector, float32 array of shape (at most block_rows, dimension)).
+        The array is overwritten by the next block.
+    """
+    if not shards:
+        return
+    dimension = shards[0].dimension
+    total = sum(s.rows for s in shards)
+    buffer = np.empty((min(block_rows, total), dimension), np.float32)
+    start = filled = 0
+    for shard in shards:
+        at = 0
+        while at < shard.rows:
+            take = min(shard.rows - at, len(buffer) - filled)
+            buffer[filled : filled + take] = shard.read(at, take)
+            filled += take
+            at += take
+            if filled == len(buffer):
+                yield start, _unit(buffer)
+                start, filled = start + filled, 0
+    if filled:
+        yield start, _unit(buffer[:filled])
+
+
+def _unit(block: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    norms = np.sqrt(np.einsum("ij,ij->i", block, block))
+    norms[norms == 0] = 1
+    block /= norms[:, None]
+    return block
+
+
+def gather(
+    shards: Sequence[VectorShard], positions: npt.NDArray[np.int64]
+) -> npt.NDArray[np.float16]:
+    """Vectors at sorted positions, shape (n positions, dimension), one shard in memory at a time."""
+    pieces = []
+    start = at = 0
+    for shard in shards:
+        end = int(np.searchsorted(positions, start + shard.rows))
+        if end > at:
+            pieces.append(shard.read()[positions[at:end] - start])
+        start, at = start + shard.rows, end
+    dimension = shards[0].dimension if shards else 0
+    return np.concatenate(pieces) if pieces else np.empty((0, dimension), np.float16)

@@ -1,0 +1,1 @@
+"""Outside formats in and out, one file a format."""

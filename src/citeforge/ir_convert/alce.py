@@ -1,0 +1,249 @@
+"""ALCE items: ASQA, QAMPARI and ELI5 questions with their retrieved documents."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+import pyarrow as pa
+
+from citeforge.engines.files import sha256_file
+from citeforge.engines.jsonlines import read_all
+from citeforge.ir_convert.checks import empty_text
+from citeforge.ir_convert.collect import PassageCollector
+from citeforge.ir_convert.source import ReadOptions
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.sources import SourceInfo
+from citeforge.schemas.tables import GOLD, MAPPING, QUERIES
+from citeforge.schemas.text import contains_answer, normalise_answer
+
+Task = Literal["asqa", "qampari", "eli5"]
+
+
+class Document(msgspec.Struct, gc=False):
+    """A retrieved passage; further fields (score, summary, extraction) are not needed here."""
+
+    title: str
+    text: str
+    id: str | int | None = None
+
+
+class QaPair(msgspec.Struct, gc=False):
+    """A disambiguated question of ASQA with its short answers."""
+
+    question: str
+    short_answers: list[str]
+    context: str | None = None
+    wikipage: str | None = None
+
+
+class Annotation(msgspec.Struct, gc=False):
+    """A long answer of ASQA."""
+
+    long_answer: str
+
+
+class Item(msgspec.Struct, gc=False):
+    """One question with its documents and whatever gold its data set has."""
+
+    question: str
+    docs: list[Document]
+    answer: str | None = None
+    qa_pairs: list[QaPair] | None = None
+    annotations: list[Annotation] | None = None
+    answers: list[list[str]] | None = None
+    claims: list[str] | None = None
+    id: str | int | None = None
+    sample_id: str | int | None = None
+
+    @property
+    def query_id(self) -> str:
+        """The item's own id, or one made from its question."""
+        for value in (self.sample_id, self.id):
+            if value is not None:
+                return str(value)
+        return hashlib.sha256(self.question.encode()).hexdigest()[:16]
+
+    @property
+    def short_answers(self) -> list[str]:
+        """All short answers, in order, without repeats."""
+        groups = [p.short_answers for p in self.qa_pairs or []] + list(self.answers or [])
+        return list(dict.fromkeys(a for group in groups for a in group))
+
+
+def passage_id(doc: Document) -> str:
+    """The document's id; a missing one becomes ``sha256(title, newline, text)[:16]``."""
+    if doc.id is not None:
+        return str(doc.id)
+    return hashlib.sha256(f"{doc.title}\n{doc.text}".encode()).hexdigest()[:16]
+
+
+def read_items(path: Path) -> list[Item]:
+    """Read a list of items, or an object with such a list under ``data``.
+
+    Raises:
+        InputError: not JSON, another layout, or an item with a wrong field.
+    """
+    content = read_all(path)
+    try:
+        raw: Any = msgspec.json.decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InputError(f"is not JSON ({str(error)[:200]})", path=path) from error
+    rows = raw.get("data") if isinstance(raw, dict) else raw
+    if not isinstance(rows, list):
+        raise InputError(
+            "is not an ALCE file", path=path, allowed="a list of items, or an object with data: []"
+        )
+    items: list[Item] = []
+    seen: dict[str, int] = {}
+    for number, row in enumerate(rows, 1):
+        try:
+            item = msgspec.convert(row, Item)
+        except msgspec.ValidationError as error:
+            raise InputError(str(error), path=path, field=f"item {number}") from error
+        if not item.question.strip():
+            raise empty_text(path, number)
+        if item.query_id in seen:
+            raise InputError(
+                f"has the id {item.query_id!r} of item {seen[item.query_id]}",
+                path=path,
+                field=f"item {number}",
+            )
+        seen[item.query_id] = number
+        items.append(item)
+    return items
+
+
+def task_of(items: list[Item], path: Path) -> Task:
+    """Which of the three data sets a file is, by the gold its items carry.
+
+    Raises:
+        InputError: no item carries any.
+    """
+    for item in items:
+        if item.qa_pairs is not None:
+            return "asqa"
+        if item.answers is not None:
+            return "qampari"
+        if item.claims is not None:
+            return "eli5"
+    raise InputError(
+        "has no gold answers",
+        path=path,
+        allowed="items with qa_pairs (ASQA), answers (QAMPARI) or claims (ELI5)",
+    )
+
+
+def open_alce(argument: str, split: str | None, options: ReadOptions) -> AlceSource:
+    """Open ``alce:PATH``, a JSON file of ASQA or QAMPARI items.
+
+    Raises:
+        InputError: not such a file, or ELI5, whose relevance needs a judge.
+    """
+    path = Path(argument)
+    items = read_items(path)
+    task = task_of(items, path)
+    if task == "eli5":
+        raise InputError(
+            "holds ELI5 items; which passages support their claims needs an entailment judge, "
+            "and short answers decide relevance here",
+            path=path,
+            allowed="ASQA or QAMPARI items",
+        )
+    info = SourceInfo(spec=f"alce:{argument}", kind="alce", split=split or "eval")
+    return AlceSource(path, items, task, info, options)
+
+
+class AlceSource:
+    """Records of an ALCE file. See :class:`citeforge.ir_convert.source.Source`.
+
+    A passage is relevant when its text carries a short answer of the question, both under
+    ALCE's answer normalisation.
+    """
+
+    def __init__(
+        self, path: Path, items: list[Item], task: Task, info: SourceInfo, options: ReadOptions
+    ) -> None:
+        self.path = path
+        self.task = task
+        self.items = items
+        self.options = options
+        self._info = info
+        info.rules["data set"] = task
+        info.rules["relevant"] = (
+            "the passage text contains a short answer, both normalised as ALCE does"
+        )
+
+    def info(self) -> SourceInfo:
+        if not self._info.files:
+            self._info.files[self.path.name] = sha256_file(self.path)
+        return self._info
+
+    def passages(self) -> Iterator[pa.RecordBatch]:
+        collector = PassageCollector(self.path, self.options.skip_empty)
+        for number, item in enumerate(self.items, 1):
+            for doc in item.docs:
+                collector.add(number, passage_id(doc), doc.title, doc.text)
+            yield from collector.full_batches()
+        yield from collector.rest()
+        self._info.counts.update(collector.counts)
+
+    def queries(self) -> pa.Table:
+        rows = [(item.query_id, item.question, None) for item in self.items]
+        return pa.table(list(zip(*rows, strict=True)) or [[], [], []], schema=QUERIES)
+
+    def relevant(self) -> pa.Table:
+        rows: dict[tuple[str, str], str] = {}
+        for item in self.items:
+            for doc in item.docs:
+                text = normalise_answer(doc.text)
+                found = [a for a in item.short_answers if contains_answer(text, [a])]
+                if found:
+                    pair = (item.query_id, passage_id(doc))
+                    rows[pair] = json.dumps(found, ensure_ascii=False)
+        columns = [(q, p, found, 1.0, None) for (q, p), found in rows.items()]
+        return pa.table(list(zip(*columns, strict=True)) or [[]] * 5, schema=MAPPING)
+
+    def gold(self) -> pa.Table:
+        return gold_table(self.items)
+
+    def mined(self) -> dict[str, pa.Table]:
+        return {}
+
+    def where(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
+        return str(self.path), None
+
+
+def gold_table(items: list[Item]) -> pa.Table:
+    """All gold of the items, one row a piece: qa_pair, long_answer, answer_list, claim, answer."""
+    rows: list[dict[str, Any]] = []
+    for item in items:
+        pieces = list(_gold_of(item))
+        rows.extend(
+            {"query_id": item.query_id, "position": position, **piece}
+            for position, piece in enumerate(pieces)
+        )
+    return pa.Table.from_pylist(rows, schema=GOLD)
+
+
+def _gold_of(item: Item) -> Iterator[dict[str, Any]]:
+    for pair in item.qa_pairs or []:
+        extra = {"context": pair.context, "wikipage": pair.wikipage}
+        yield {
+            "kind": "qa_pair",
+            "text": pair.question,
+            "aliases": pair.short_answers,
+            "metadata": json.dumps(extra, ensure_ascii=False),
+        }
+    for annotation in item.annotations or []:
+        yield {"kind": "long_answer", "text": annotation.long_answer}
+    for aliases in item.answers or []:
+        yield {"kind": "answer_list", "aliases": aliases}
+    for claim in item.claims or []:
+        yield {"kind": "claim", "text": claim}
+    if item.answer is not None:
+        yield {"kind": "answer", "text": item.answer}

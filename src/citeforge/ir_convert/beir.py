@@ -1,0 +1,308 @@
+"""BEIR folders: ``corpus.jsonl``, ``queries.jsonl``, ``qrels/<split>.tsv``, plain or .gz."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from citeforge.engines.archives import unpack_zip
+from citeforge.engines.duplicates import DuplicateFinder, first_duplicate
+from citeforge.engines.files import sha256_file
+from citeforge.engines.jsonlines import Block, decode_text, read_all, read_blocks
+from citeforge.ir_convert.checks import check_id, duplicate_id, empty_text
+from citeforge.ir_convert.source import ReadOptions, no_gold
+from citeforge.schemas.errors import InputError, UnknownValueError
+from citeforge.schemas.sources import SourceInfo
+from citeforge.schemas.tables import CORPUS, MAPPING, QUERIES
+
+_NO_JSON = msgspec.Raw(b"")
+_HEADER = ["query-id", "corpus-id", "score"]
+
+
+class BeirPassage(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    """A line of ``corpus.jsonl``."""
+
+    id: str = msgspec.field(name="_id")
+    text: str = msgspec.field()
+    title: str | None = ""
+    metadata: msgspec.Raw = _NO_JSON
+
+
+class BeirQuery(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    """A line of ``queries.jsonl``."""
+
+    id: str = msgspec.field(name="_id")
+    text: str = msgspec.field()
+    metadata: msgspec.Raw = _NO_JSON
+
+
+def open_beir(argument: str, split: str | None, options: ReadOptions) -> BeirSource:
+    """Open ``beir:PATH``, a folder or a zip file of one.
+
+    Raises:
+        InputError: nothing there, or the zip is unsafe.
+        UnknownValueError: the folder has no such split.
+    """
+    path = Path(argument)
+    if path.is_file() and path.suffix == ".zip":
+        return BeirSource(unpack_zip(path, options.workdir / "unpacked"), argument, split, options)
+    if not path.is_dir():
+        raise InputError(
+            "is not a folder", path=path, allowed="a BEIR folder with corpus.jsonl, or a .zip of it"
+        )
+    return BeirSource(path, argument, split, options)
+
+
+class BeirSource:
+    """Records of a BEIR folder. See :class:`citeforge.ir_convert.source.Source`."""
+
+    def __init__(
+        self, folder: Path, argument: str, split: str | None, options: ReadOptions
+    ) -> None:
+        self.folder = folder
+        self.split = split or "test"
+        self.options = options
+        self._info = SourceInfo(spec=f"beir:{argument}", kind="beir", split=self.split)
+        self._corpus = find_file(folder, "corpus.jsonl")
+        self._query_file = find_file(folder, "queries.jsonl")
+        self._qrels_file = find_qrels(folder, self.split)
+        self._lines: dict[tuple[str, str], int] = {}
+        self._qrels = read_qrels(self._qrels_file, self._lines)
+
+    def info(self) -> SourceInfo:
+        if not self._info.files:
+            for path in (self._corpus, self._query_file, self._qrels_file):
+                self._info.files[path.relative_to(self.folder).as_posix()] = sha256_file(path)
+        return self._info
+
+    def passages(self) -> Iterator[pa.RecordBatch]:
+        skipped = 0
+        for batch, n_skipped in read_corpus(self._corpus, self.options.skip_empty):
+            skipped += n_skipped
+            yield batch
+        if skipped:
+            self._info.counts["passages without text, skipped"] = skipped
+
+    def queries(self) -> pa.Table:
+        wanted = {query for query, _ in self._qrels}
+        rows: list[tuple[str, str, str | None]] = []
+        seen: dict[str, int] = {}
+        for block in read_blocks(self._query_file, BeirQuery):
+            for line, row in zip(block.lines, block.rows, strict=True):
+                check_id(row.id, self._query_file, line)
+                if row.id in seen:
+                    raise duplicate_id(row.id, self._query_file, seen[row.id], line)
+                seen[row.id] = line
+                if row.id not in wanted:
+                    continue
+                if not row.text.strip() and not self.options.skip_empty:
+                    raise empty_text(self._query_file, line)
+                rows.append((row.id, row.text, bytes(row.metadata).decode() or None))
+        self._check_query_ids(set(seen))
+        return pa.table(list(zip(*rows, strict=True)) or [[], [], []], schema=QUERIES)
+
+    def _check_query_ids(self, known: set[str]) -> None:
+        missing = [pair for pair in self._qrels if pair[0] not in known]
+        if not missing:
+            return
+        if self.options.skip_dangling:
+            self._info.counts["judgements of unknown queries, skipped"] = len(missing)
+            return
+        query, passage = missing[0]
+        raise InputError(
+            f"names the query {query!r}, which {self._query_file.name} lacks",
+            path=self._qrels_file,
+            line=self._lines[query, passage],
+            field="query-id",
+            allowed="add the query, or pass --skip-dangling",
+        )
+
+    def relevant(self) -> pa.Table:
+        pairs = self._qrels
+        relevant = [(q, p, None, float(s), None) for (q, p), s in pairs.items() if s > 0]
+        if len(relevant) < len(pairs):
+            self._info.counts["judgements of zero or less"] = len(pairs) - len(relevant)
+        columns = list(zip(*relevant, strict=True)) or [[]] * 5
+        return pa.table(columns, schema=MAPPING)
+
+    def gold(self) -> pa.Table:
+        return no_gold()
+
+    def mined(self) -> dict[str, pa.Table]:
+        return {}
+
+    def where(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
+        return str(self._qrels_file), self._lines.get((query_id, corpus_id))
+
+
+def find_file(folder: Path, name: str) -> Path:
+    """``name`` or ``name.gz`` in the folder.
+
+    Raises:
+        InputError: neither is there.
+    """
+    for path in (folder / name, folder / f"{name}.gz"):
+        if path.is_file():
+            return path
+    raise InputError("is missing", path=folder / name, allowed=f"{name} or {name}.gz")
+
+
+def find_qrels(folder: Path, split: str) -> Path:
+    """Judgements of a split.
+
+    Raises:
+        UnknownValueError: no such split; lists those that are there.
+    """
+    known: dict[str, Path] = {}
+    for path in sorted((folder / "qrels").glob("*.tsv*")):
+        name = path.name.removesuffix(".gz").removesuffix(".tsv")
+        if path.name in (f"{name}.tsv", f"{name}.tsv.gz"):
+            known.setdefault(name, path)
+    if not known:
+        raise InputError("holds no judgements", path=folder / "qrels", allowed="qrels/SPLIT.tsv")
+    if split not in known:
+        raise UnknownValueError(f"split of {folder}", split, known)
+    return known[split]
+
+
+def read_corpus(path: Path, skip_empty: bool = False) -> Iterator[tuple[pa.RecordBatch, int]]:
+    """Stream a ``corpus.jsonl`` as batches of schema CORPUS.
+
+    Checks every line: JSON, UTF-8, types, ids present and distinct, text not empty. Duplicate ids
+    are known, and refused, at the end of the file; nothing built from it may be kept then.
+
+    Yields:
+        (batch, number of passages skipped in its block).
+
+    Raises:
+        InputError: file, line, field, and what would be right.
+    """
+    finder = DuplicateFinder()
+    for block in read_blocks(path, BeirPassage):
+        batch, ids = _corpus_batch(block, path)
+        finder.add(ids)
+        text = batch["text"]
+        full = pc.invert(pc.or_(pc.utf8_is_space(text), pc.equal(pc.binary_length(text), 0)))
+        n_empty = len(ids) - pc.sum(full).as_py()
+        if n_empty and not skip_empty:
+            raise empty_text(path, block.lines[full.index(False).as_py()])
+        yield (batch.filter(full) if n_empty else batch), n_empty
+    if suspects := finder.suspects():
+        _refuse_duplicates(path, suspects)
+
+
+def _refuse_duplicates(path: Path, suspects: frozenset[int]) -> None:
+    seen: list[tuple[int, range | list[int]]] = []
+
+    def ids() -> Iterator[str]:
+        at = 0
+        for block in read_blocks(path, BeirPassage):
+            seen.append((at, block.lines))
+            at += len(block.rows)
+            yield from (row.id for row in block.rows)
+
+    found = first_duplicate(ids(), suspects)
+    if found:
+        name, first, second = found
+        raise duplicate_id(name, path, _line_of(first, seen), _line_of(second, seen))
+
+
+def _line_of(position: int, blocks: list[tuple[int, range | list[int]]]) -> int:
+    start, lines = next(b for b in reversed(blocks) if b[0] <= position)
+    return lines[position - start]
+
+
+def _corpus_batch(block: Block[BeirPassage], path: Path) -> tuple[pa.RecordBatch, list[str]]:
+    rows = block.rows
+    ids = [row.id for row in rows]
+    if "" in ids:
+        check_id("", path, block.lines[ids.index("")])
+    columns = [
+        pa.array(ids, pa.string()),
+        pa.array([row.title or "" for row in rows], pa.string()),
+        pa.array([row.text for row in rows], pa.string()),
+        raw_json([row.metadata for row in rows], path, block.lines),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=CORPUS), ids
+
+
+def raw_json(values: list[msgspec.Raw], path: Path, lines: range | list[int]) -> pa.Array:
+    """JSON documents kept byte for byte as strings; null where absent.
+
+    Raises:
+        InputError: one of them is not UTF-8.
+    """
+    try:
+        return pa.array([bytes(v) or None for v in values], pa.binary()).cast(pa.string())
+    except pa.ArrowInvalid:
+        for value, line in zip(values, lines, strict=True):
+            try:
+                bytes(value).decode()
+            except UnicodeDecodeError as error:
+                raise InputError("is not UTF-8", path=path, line=line, field="metadata") from error
+        raise
+
+
+def read_qrels(path: Path, lines: dict[tuple[str, str], int]) -> dict[tuple[str, str], int]:
+    """Read ``qrels/<split>.tsv`` (plain or .gz).
+
+    Args:
+        path: header row, then tab-separated query-id, corpus-id, integer score.
+        lines: filled with the line number of each pair.
+
+    Returns:
+        Score of each (query id, passage id), in file order.
+
+    Raises:
+        InputError: header, columns, score or encoding wrong, or one pair with two scores.
+    """
+    scores: dict[tuple[str, str], int] = {}
+    for number, raw in enumerate(read_all(path).split(b"\n"), 1):
+        if not raw.strip() and raw != b"\r":
+            continue
+        fields = _qrels_fields(path, number, raw)
+        if number == 1:
+            _check_header(path, fields)
+            continue
+        query, passage, score = fields
+        try:
+            value = int(score)
+        except ValueError as error:
+            raise InputError(
+                f"{score!r} is not a whole number", path=path, line=number, field="score"
+            ) from error
+        if scores.setdefault((query, passage), value) != value:
+            raise InputError(
+                f"judges {query!r}, {passage!r} otherwise than line {lines[query, passage]}",
+                path=path,
+                line=number,
+                allowed="one score for each pair",
+            )
+        lines.setdefault((query, passage), number)
+    return scores
+
+
+def _qrels_fields(path: Path, number: int, raw: bytes) -> list[str]:
+    fields = decode_text(path, number, raw).split("\t")
+    if len(fields) != 3 or not all(fields):
+        raise InputError(
+            f"has {len(fields)} tab-separated columns or an empty one",
+            path=path,
+            line=number,
+            allowed="query-id, corpus-id, score",
+        )
+    return fields
+
+
+def _check_header(path: Path, fields: list[str]) -> None:
+    if fields != _HEADER:
+        raise InputError(
+            f"the first row is {fields}",
+            path=path,
+            line=1,
+            allowed="the header query-id, corpus-id, score",
+        )

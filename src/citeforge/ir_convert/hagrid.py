@@ -1,0 +1,199 @@
+"""HAGRID: questions with judged quotes and human-checked answers that cite them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from citeforge.engines.files import sha256_file
+from citeforge.engines.jsonlines import read_blocks
+from citeforge.ir_convert.checks import check_id, duplicate_id, empty_text
+from citeforge.ir_convert.collect import PassageCollector
+from citeforge.ir_convert.source import ReadOptions
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.grammar import Grammar
+from citeforge.schemas.sources import SourceInfo
+from citeforge.schemas.tables import GOLD, MAPPING, QUERIES
+
+HUB_REPO = "miracl/hagrid"
+HUB_FILE = "hagrid-v1.0-en/{split}.jsonl"
+
+
+class Quote(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    """A judged-relevant passage. ``idx`` starts at 1, in some rows at 0, and is not used:
+    answers cite the position in the list."""
+
+    idx: int
+    docid: str
+    text: str
+
+
+class Sentence(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    """A sentence of an answer with its labels (0, 1 or null)."""
+
+    text: str
+    index: int | None = None
+    answer_type: str | None = None
+    informative: int | None = None
+    attributable: int | None = None
+
+
+class Answer(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    """A gold answer with its labels."""
+
+    answer: str
+    answer_type: str | None = None
+    informative: int | None = None
+    attributable: int | None = None
+    sentences: list[Sentence] | None = None
+
+
+class Question(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    """A line of the file."""
+
+    query_id: int | str
+    query: str
+    quotes: list[Quote]
+    answers: list[Answer]
+
+
+def open_hagrid(argument: str, split: str | None, options: ReadOptions) -> HagridSource:
+    """Open ``hagrid:PATH``, a JSON Lines file in HAGRID's layout.
+
+    Raises:
+        InputError: not a file.
+    """
+    path = Path(argument)
+    if not path.is_file():
+        raise InputError("is not a file", path=path, allowed="a HAGRID .jsonl file")
+    info = SourceInfo(
+        spec=f"hagrid:{argument}", kind="hagrid", split=split or path.name.split(".")[0]
+    )
+    return HagridSource(path, info, options)
+
+
+def open_hagrid_hub(argument: str, split: str | None, options: ReadOptions) -> HagridSource:
+    """Open ``hagrid-hub:SPLIT``: the file of that split in the Hub repository.
+
+    The repository is script-based, which ``datasets`` 4 and later refuse; its files are plain.
+    """
+    from citeforge.ir_convert.hub import download, split_revision
+
+    name, revision = split_revision(argument)
+    path, commit = download(HUB_REPO, HUB_FILE.format(split=name), revision)
+    info = SourceInfo(
+        spec=f"hagrid-hub:{argument}",
+        kind="hagrid-hub",
+        split=name,
+        revision=commit,
+        licence="apache-2.0",
+    )
+    return HagridSource(path, info, options)
+
+
+class HagridSource:
+    """Records of a HAGRID file. See :class:`citeforge.ir_convert.source.Source`.
+
+    Quotes are the judged-relevant passages; all gold answers are kept, and their citations are
+    resolved to passage ids by position in the quotes (1-based).
+    """
+
+    def __init__(self, path: Path, info: SourceInfo, options: ReadOptions) -> None:
+        self.path = path
+        self.options = options
+        self._info = info
+        self._info.rules["relevant"] = "the quotes of each question, judged relevant by annotators"
+        self._lines: dict[str, int] = {}
+
+    def info(self) -> SourceInfo:
+        if not self._info.files:
+            self._info.files[self.path.name] = sha256_file(self.path)
+        return self._info
+
+    def _questions(self) -> Iterator[tuple[int, str, Question]]:
+        seen: dict[str, int] = {}
+        for block in read_blocks(self.path, Question):
+            for line, row in zip(block.lines, block.rows, strict=True):
+                name = str(row.query_id)
+                check_id(name, self.path, line, "query_id")
+                if name in seen:
+                    raise duplicate_id(name, self.path, seen[name], line)
+                seen[name] = line
+                if not row.query.strip() and not self.options.skip_empty:
+                    raise empty_text(self.path, line)
+                yield line, name, row
+        self._lines = seen
+
+    def passages(self) -> Iterator[pa.RecordBatch]:
+        collector = PassageCollector(self.path, self.options.skip_empty)
+        for line, _, row in self._questions():
+            for quote in row.quotes:
+                collector.add(line, quote.docid, "", quote.text)
+            yield from collector.full_batches()
+        yield from collector.rest()
+        self._info.counts.update(collector.counts)
+
+    def queries(self) -> pa.Table:
+        rows = [(name, row.query, None) for _, name, row in self._questions()]
+        return pa.table(list(zip(*rows, strict=True)) or [[], [], []], schema=QUERIES)
+
+    def relevant(self) -> pa.Table:
+        pairs = dict.fromkeys(
+            (name, quote.docid)
+            for _, name, row in self._questions()
+            for quote in row.quotes
+            if quote.text.strip()
+        )
+        rows = [(query, passage, None, 1.0, None) for query, passage in pairs]
+        return pa.table(list(zip(*rows, strict=True)) or [[]] * 5, schema=MAPPING)
+
+    def gold(self) -> pa.Table:
+        unresolved = 0
+        rows: list[dict[str, Any]] = []
+        for _, name, row in self._questions():
+            ids = [quote.docid for quote in row.quotes]
+            for position, answer in enumerate(row.answers):
+                citations, missed = resolve(answer.answer, ids)
+                unresolved += missed
+                rows.append(
+                    {
+                        "query_id": name,
+                        "kind": "answer",
+                        "position": position,
+                        "text": answer.answer,
+                        "answer_type": answer.answer_type,
+                        "informative": answer.informative,
+                        "attributable": answer.attributable,
+                        "citations": citations,
+                        "sentences": [_sentence(s, ids) for s in answer.sentences or []],
+                    }
+                )
+        if unresolved:
+            self._info.counts["answer citations outside the quotes"] = unresolved
+        return pa.Table.from_pylist(rows, schema=GOLD)
+
+    def mined(self) -> dict[str, pa.Table]:
+        return {}
+
+    def where(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
+        return str(self.path), self._lines.get(query_id)
+
+
+def resolve(text: str, ids: list[str]) -> tuple[list[str], int]:
+    """Passage ids that a gold text cites by 1-based position, and how many marks led nowhere."""
+    inside, outside, _ = Grammar(base=1).cited(text, len(ids))
+    return list(dict.fromkeys(ids[i] for i in sorted(inside))), outside
+
+
+def _sentence(sentence: Sentence, ids: list[str]) -> dict[str, Any]:
+    return {
+        "text": sentence.text,
+        "index": sentence.index,
+        "informative": sentence.informative,
+        "attributable": sentence.attributable,
+        "citations": resolve(sentence.text, ids)[0],
+    }

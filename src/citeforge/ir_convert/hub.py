@@ -1,0 +1,85 @@
+"""Reading from the Hugging Face Hub, with errors that say what to do offline."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from citeforge.schemas.errors import InputError
+
+
+def split_revision(argument: str) -> tuple[str, str | None]:
+    """``name@revision`` → (name, revision)."""
+    name, _, revision = argument.partition("@")
+    return name, revision or None
+
+
+def download(repo: str, filename: str, revision: str | None) -> tuple[Path, str]:
+    """Fetch one file of a data set repository, or find it in the Hub cache.
+
+    Returns:
+        (local path, commit it belongs to).
+
+    Raises:
+        InputError: unknown repository or file, or no network.
+    """
+    import httpx
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+
+    try:
+        path = Path(hf_hub_download(repo, filename, repo_type="dataset", revision=revision))
+    except (HfHubHTTPError, LocalEntryNotFoundError, httpx.HTTPError, OSError, ValueError) as error:
+        raise unreachable(repo, error) from error
+    # The cache lays files out as snapshots/<commit>/<filename>.
+    return path, path.parents[len(Path(filename).parts) - 1].name
+
+
+def load_config(repo: str, config: str, revision: str | None) -> Any:
+    """Load one config of a data set repository (or local folder) as a ``DatasetDict``.
+
+    Returns:
+        The splits, or None when the data set has no such config.
+
+    Raises:
+        InputError: the repository cannot be read.
+    """
+    import datasets
+    import httpx
+
+    try:
+        return datasets.load_dataset(repo, config, revision=revision)
+    except ValueError as error:
+        if "BuilderConfig" in str(error) or "corresponds to no data" in str(error):
+            return None
+        raise unreachable(repo, error) from error
+    except (OSError, httpx.HTTPError, datasets.exceptions.DatasetsError, RuntimeError) as error:
+        raise unreachable(repo, error) from error
+
+
+def commit_of(repo: str, revision: str | None) -> str | None:
+    """Commit hash of a Hub repository; None for a local folder.
+
+    Raises:
+        InputError: the Hub cannot be asked.
+    """
+    if Path(repo).is_dir():
+        return None
+    import httpx
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
+
+    try:
+        return HfApi().dataset_info(repo, revision=revision).sha
+    except (HfHubHTTPError, OfflineModeIsEnabled, httpx.HTTPError, OSError) as error:
+        raise unreachable(repo, error) from error
+
+
+def unreachable(repo: str, error: Exception) -> InputError:
+    """Error for a repository that could not be read."""
+    reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
+    return InputError(
+        f"cannot be read from the Hub ({reason[:160]})",
+        path=repo,
+        allowed="check the name and the network, or name a local copy (beir:, hagrid:, rage:)",
+    )

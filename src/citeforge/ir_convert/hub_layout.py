@@ -1,0 +1,213 @@
+"""Data sets in the Hub's layouts, read through ``datasets``: BEIR's and RAGE's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from citeforge.engines.files import digest
+from citeforge.ir_convert.hub import commit_of, load_config, split_revision, unreachable
+from citeforge.ir_convert.source import ReadOptions, no_gold
+from citeforge.schemas.errors import InputError, UnknownValueError
+from citeforge.schemas.sources import SourceInfo
+from citeforge.schemas.tables import (
+    CORPUS,
+    GOLD,
+    IRRELEVANT,
+    MAPPING,
+    QUERIES,
+    RELEVANT,
+    SEEMINGLY_RELEVANT,
+)
+
+_BATCH = 4096
+
+
+def open_beir_hub(argument: str, split: str | None, options: ReadOptions) -> HubSource:
+    """Open ``beir-hub:REPO[@revision]``: configs ``corpus`` and ``queries``, qrels in
+    ``REPO-qrels`` (its own config-less data set) or in a ``qrels``/``default`` config."""
+    repo, revision = split_revision(argument)
+    split = split or "test"
+    splits = load_config(f"{repo}-qrels", "default", None)
+    if splits is None or split not in splits:
+        known = list(splits or [])
+        raise UnknownValueError(f"split of {repo}-qrels", split, known)
+    info = _info("beir-hub", argument, split, repo, revision)
+    return HubSource(repo, revision, _judged(splits[split]), {}, info, options)
+
+
+def open_rage(argument: str, split: str | None, options: ReadOptions) -> HubSource:
+    """Open ``rage:PATH``, a local package in RAGE's layout."""
+    return _open_rage("rage", argument, argument, None, options)
+
+
+def open_rage_hub(argument: str, split: str | None, options: ReadOptions) -> HubSource:
+    """Open ``rage-hub:REPO[@revision]``, a package in RAGE's layout on the Hub."""
+    repo, revision = split_revision(argument)
+    return _open_rage("rage-hub", argument, repo, revision, options)
+
+
+def _open_rage(
+    kind: str, argument: str, repo: str, revision: str | None, options: ReadOptions
+) -> HubSource:
+    splits = load_config(repo, "mapping", revision)
+    if splits is None or RELEVANT not in splits:
+        raise InputError("has no mapping of relevant passages", path=repo)
+    mined = {n: _judged(splits[n]) for n in (IRRELEVANT, SEEMINGLY_RELEVANT) if n in splits}
+    info = _info(kind, argument, None, repo, revision)
+    return HubSource(repo, revision, _judged(splits[RELEVANT]), mined, info, options)
+
+
+def _info(
+    kind: str, argument: str, split: str | None, repo: str, revision: str | None
+) -> SourceInfo:
+    commit = commit_of(repo, revision)
+    return SourceInfo(spec=f"{kind}:{argument}", kind=kind, split=split, revision=commit)
+
+
+class HubSource:
+    """Records of a data set read through ``datasets``; Arrow tables mapped from its cache.
+
+    See :class:`citeforge.ir_convert.source.Source`.
+    """
+
+    def __init__(
+        self,
+        repo: str,
+        revision: str | None,
+        relevant: pa.Table,
+        mined: dict[str, pa.Table],
+        info: SourceInfo,
+        options: ReadOptions,
+    ) -> None:
+        self.repo = repo
+        self.revision = revision
+        self.options = options
+        self._relevant = relevant
+        self._mined = mined
+        self._info = info
+        self._corpus = self._only_split("corpus")
+        self._queries = self._only_split("queries")
+
+    def _only_split(self, config: str) -> Any:
+        splits = load_config(self.repo, config, self.revision)
+        if not splits:
+            raise InputError(f"has no config {config!r}", path=self.repo)
+        return splits.get(config) or next(iter(splits.values()))
+
+    def info(self) -> SourceInfo:
+        if not self._info.files:
+            # `datasets` fingerprints the content it read; a commit pins it further.
+            for name, data in (("corpus", self._corpus), ("queries", self._queries)):
+                self._info.files[name] = digest([data._fingerprint, data.num_rows])
+        return self._info
+
+    def passages(self) -> Iterator[pa.RecordBatch]:
+        seen: set[str] = set()
+        at = 0
+        for table in self._corpus.with_format("arrow").iter(_BATCH):
+            batch = conform(table, CORPUS, self.repo)
+            self._check(batch, seen, "corpus", at)
+            at += batch.num_rows
+            yield from batch.to_batches()
+
+    def queries(self) -> pa.Table:
+        wanted = self._relevant["query-id"].unique()
+        table = conform(self._queries.with_format("arrow")[:], QUERIES, self.repo)
+        self._check(table, set(), "queries", 0)
+        missing = pc.filter(wanted, pc.invert(pc.is_in(wanted, value_set=table["_id"])))
+        if len(missing) and not self.options.skip_dangling:
+            raise InputError(
+                f"judgements name the query {missing[0].as_py()!r}, which is missing",
+                path=self.repo,
+                allowed="another revision, or pass --skip-dangling",
+            )
+        if len(missing):
+            self._info.counts["judgements of unknown queries, skipped"] = len(missing)
+        return table.filter(pc.is_in(table["_id"], value_set=wanted))
+
+    def _check(self, table: pa.Table, seen: set[str], config: str, start: int) -> None:
+        for offset, name in enumerate(table["_id"].to_pylist()):
+            if not name or name in seen:
+                raise InputError(
+                    f"{name!r} is empty or comes twice",
+                    path=self.repo,
+                    line=start + offset + 1,
+                    field=f"{config}._id",
+                    allowed="distinct ids",
+                )
+            seen.add(name)
+        empty = pc.index(pc.binary_length(pc.utf8_trim_whitespace(table["text"])), 0).as_py()
+        if empty >= 0:
+            raise InputError(
+                "is empty", path=self.repo, line=start + empty + 1, field=f"{config}.text"
+            )
+
+    def relevant(self) -> pa.Table:
+        scores = self._relevant["score"]
+        kept = self._relevant.filter(pc.greater(pc.fill_null(scores, 1.0), 0))
+        if kept.num_rows < self._relevant.num_rows:
+            dropped = self._relevant.num_rows - kept.num_rows
+            self._info.counts["judgements of zero or less"] = dropped
+        return kept
+
+    def gold(self) -> pa.Table:
+        splits = load_config(self.repo, "gold", self.revision)
+        if not splits:
+            return no_gold()
+        return conform(next(iter(splits.values())).with_format("arrow")[:], GOLD, self.repo)
+
+    def mined(self) -> dict[str, pa.Table]:
+        return self._mined
+
+    def where(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
+        return self.repo, None
+
+
+def _judged(data: Any) -> pa.Table:
+    return conform(data.with_format("arrow")[:], MAPPING, "mapping")
+
+
+def conform(table: pa.Table, schema: pa.Schema, where: str) -> pa.Table:
+    """Give a table the columns of ``schema``; absent nullable ones become null.
+
+    Numbers as ids become their digits, structures as metadata become JSON.
+
+    Raises:
+        InputError: a required column is missing or cannot be converted.
+    """
+    columns = []
+    for field in schema:
+        if field.name not in table.column_names:
+            if field.name == "title":
+                columns.append(pa.array([""] * table.num_rows))
+                continue
+            if not field.nullable:
+                raise InputError(
+                    f"lacks the column {field.name!r}",
+                    path=where,
+                    allowed=f"columns: {', '.join(schema.names)}",
+                )
+            columns.append(pa.nulls(table.num_rows, field.type))
+            continue
+        columns.append(_convert(table[field.name], field, where))
+    return pa.table(columns, schema=schema)
+
+
+def _convert(column: pa.ChunkedArray, field: pa.Field, where: str) -> pa.ChunkedArray:
+    if pa.types.is_string(field.type) and pa.types.is_nested(column.type):
+        texts = [None if v is None else json.dumps(v, ensure_ascii=False) for v in column.to_pylist()]
+        return pa.chunked_array([pa.array(texts, pa.string())])
+    if not field.nullable and field.name == "title":
+        column = pc.fill_null(column.cast(pa.string()), "")
+    try:
+        converted = column.cast(field.type)
+    except pa.ArrowException as error:
+        raise unreachable(where, error) from error
+    if not field.nullable and converted.null_count:
+        raise InputError(f"has an empty value in the column {field.name!r}", path=where)
+    return converted

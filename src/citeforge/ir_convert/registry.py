@@ -1,0 +1,144 @@
+"""The sources that citeforge reads. A new one is a file here and an entry below."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import cast
+
+from citeforge.ir_convert.source import ReadOptions, Source
+from citeforge.schemas.errors import UnknownValueError, UsageError
+from citeforge.schemas.sources import Declaration
+
+_BEIR = """@inproceedings{thakur2021beir,
+  title = {{BEIR}: A Heterogeneous Benchmark for Zero-shot Evaluation of Information Retrieval Models},
+  author = {Thakur, Nandan and Reimers, Nils and R{\\"u}ckl{\\'e}, Andreas and Srivastava, Abhishek and Gurevych, Iryna},
+  booktitle = {NeurIPS Datasets and Benchmarks},
+  year = {2021}
+}"""
+_HAGRID = """@article{kamalloo2023hagrid,
+  title = {{HAGRID}: A Human-{LLM} Collaborative Dataset for Generative Information-Seeking with Attribution},
+  author = {Kamalloo, Ehsan and Jafari, Aref and Zhang, Xinyu and Thakur, Nandan and Lin, Jimmy},
+  journal = {arXiv:2307.16883},
+  year = {2023}
+}"""
+_ALCE = """@inproceedings{gao2023alce,
+  title = {Enabling Large Language Models to Generate Text with Citations},
+  author = {Gao, Tianyu and Yen, Howard and Yu, Jiatong and Chen, Danqi},
+  booktitle = {EMNLP},
+  year = {2023}
+}"""
+_RAGE = """@inproceedings{penzkofer2024rage,
+  title = {Evaluating and Fine-Tuning Retrieval-Augmented Language Models to Generate Text With Accurate Citations},
+  author = {Penzkofer, Vinzent and Baumann, Timo},
+  booktitle = {KONVENS},
+  year = {2024}
+}"""
+
+_BEIR_BECOMES = "corpus, queries; judgements above zero become `mapping/relevant`"
+_RAGE_BECOMES = "corpus, queries and the three mappings as they are; `--remine` mines anew"
+_HAGRID_BECOMES = (
+    "quotes become corpus and `mapping/relevant`; all answers with type, labels, sentence labels "
+    "and citations become `gold`"
+)
+
+SOURCES = {
+    d.name: d
+    for d in (
+        Declaration(
+            name="beir",
+            title="BEIR folder or zip",
+            factory="citeforge.ir_convert.beir:open_beir",
+            argument="folder, or .zip of one, with corpus.jsonl, queries.jsonl, qrels/SPLIT.tsv",
+            splits="every qrels/SPLIT.tsv (default test)",
+            becomes=_BEIR_BECOMES,
+            licence="that of each data set; give it with --licence",
+            citation=_BEIR,
+        ),
+        Declaration(
+            name="beir-hub",
+            title="BEIR on the Hub",
+            factory="citeforge.ir_convert.hub_layout:open_beir_hub",
+            argument="REPO[@revision]; judgements are read from REPO-qrels",
+            splits="splits of REPO-qrels (default test)",
+            becomes=_BEIR_BECOMES,
+            licence="that of each data set; give it with --licence",
+            citation=_BEIR,
+        ),
+        Declaration(
+            name="hagrid",
+            title="HAGRID JSON Lines",
+            factory="citeforge.ir_convert.hagrid:open_hagrid",
+            argument="a train.jsonl or dev.jsonl in HAGRID's layout",
+            splits="one file is one split: train (1,922 questions), dev (716)",
+            becomes=_HAGRID_BECOMES,
+            licence="Apache-2.0; passages from Wikipedia, CC BY-SA",
+            licence_id="apache-2.0",
+            citation=_HAGRID,
+        ),
+        Declaration(
+            name="hagrid-hub",
+            title="HAGRID on the Hub",
+            factory="citeforge.ir_convert.hagrid:open_hagrid_hub",
+            argument="train or dev, optionally @revision",
+            splits="train (1,922 questions), dev (716)",
+            becomes=_HAGRID_BECOMES,
+            licence="Apache-2.0; passages from Wikipedia, CC BY-SA",
+            licence_id="apache-2.0",
+            citation=_HAGRID,
+        ),
+        Declaration(
+            name="alce",
+            title="ALCE items (ASQA, QAMPARI)",
+            factory="citeforge.ir_convert.alce:open_alce",
+            argument="a JSON file: a list of items, or an object with `data`",
+            splits="one file is one split (eval)",
+            becomes=(
+                "docs become corpus; those that carry a short answer `mapping/relevant`; qa_pairs, "
+                "long answers and answer lists `gold`. ELI5 is refused: it needs a judge"
+            ),
+            licence="MIT (ALCE's files); the questions keep the licence of their data set",
+            licence_id="mit",
+            citation=_ALCE,
+        ),
+        Declaration(
+            name="rage",
+            title="RAGE package, local",
+            factory="citeforge.ir_convert.hub_layout:open_rage",
+            argument="folder with the configs corpus, queries, mapping",
+            splits="one",
+            becomes=_RAGE_BECOMES,
+            licence="that of the package",
+            citation=_RAGE,
+        ),
+        Declaration(
+            name="rage-hub",
+            title="RAGE package on the Hub",
+            factory="citeforge.ir_convert.hub_layout:open_rage_hub",
+            argument="REPO[@revision], such as othr-nlp/rage_nq or othr-nlp/rage_hotpotqa",
+            splits="one",
+            becomes=_RAGE_BECOMES,
+            licence="that of the package",
+            citation=_RAGE,
+        ),
+    )
+}
+
+
+def open_source(spec: str, split: str | None, options: ReadOptions) -> Source:
+    """Open a source named ``kind:argument``.
+
+    Raises:
+        UsageError: no colon, nothing behind it, or an unknown kind.
+        InputError: the source cannot be read.
+    """
+    kind, colon, argument = spec.partition(":")
+    if not colon or not argument:
+        raise UsageError(f"--source {spec!r}: expected KIND:ARGUMENT, with KIND of {_kinds()}")
+    if kind not in SOURCES:
+        raise UnknownValueError("source", kind, SOURCES)
+    module, function = SOURCES[kind].factory.split(":")
+    return cast(Source, getattr(import_module(module), function)(argument, split, options))
+
+
+def _kinds() -> str:
+    return ", ".join(SOURCES)

@@ -1,0 +1,69 @@
+"""What every source offers to the builders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+import pyarrow as pa
+
+from citeforge.schemas.sources import SourceInfo
+from citeforge.schemas.tables import GOLD
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """Explicit permissions to pass over flawed rows; each use is counted.
+
+    Attributes:
+        skip_empty: passages and queries without text.
+        skip_dangling: judgements that name a missing passage or query.
+        workdir: folder for unpacked archives; removed by whoever made it.
+    """
+
+    skip_empty: bool = False
+    skip_dangling: bool = False
+    workdir: Path = field(default_factory=Path)
+
+
+class Source(Protocol):
+    """Records of one data set, streamed.
+
+    ``passages`` may be read several times and always gives the same rows in the same order.
+    ``info().counts`` is complete once every other method was read to its end.
+    """
+
+    def info(self) -> SourceInfo:
+        """Provenance so far."""
+        ...
+
+    def passages(self) -> Iterator[pa.RecordBatch]:
+        """Batches of schema CORPUS with distinct ids."""
+        ...
+
+    def queries(self) -> pa.Table:
+        """Schema QUERIES, the queries of the split, distinct ids."""
+        ...
+
+    def relevant(self) -> pa.Table:
+        """Schema MAPPING, the judgements above zero, distinct pairs."""
+        ...
+
+    def gold(self) -> pa.Table:
+        """Schema GOLD; without rows when the source has no gold answers."""
+        ...
+
+    def mined(self) -> dict[str, pa.Table]:
+        """Negative mapping tables that the source brings along, by label."""
+        ...
+
+    def where(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
+        """File and line of a judgement, for error messages."""
+        ...
+
+
+def no_gold() -> pa.Table:
+    """An empty gold table."""
+    return GOLD.empty_table()

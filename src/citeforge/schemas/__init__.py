@@ -1,0 +1,1 @@
+"""What things are: records, table schemas, the citation grammar, errors. No I/O."""

@@ -1,0 +1,97 @@
+"""Errors that are shown to the user as one clear line.
+
+Exit codes: 1 the input is at fault, 2 wrong usage, 3 finished with counted failures.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class CiteforgeError(Exception):
+    """Base of all errors that are the user's to mend; shown without a traceback."""
+
+    exit_code = 1
+
+
+class InputError(CiteforgeError):
+    """Something in a file, a folder or a remote source is wrong.
+
+    Rendered as ``file:line field: what is wrong; what is allowed``.
+
+    Attributes:
+        message: what is wrong.
+        path: file at fault, as the user named it.
+        line: 1-based line number in that file.
+        field: name of the field at fault.
+        allowed: what would be right, or what to do next.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        path: object = None,
+        line: int | None = None,
+        field: str | None = None,
+        allowed: str | None = None,
+    ) -> None:
+        self.message = message
+        self.path = None if path is None else str(path)
+        self.line = line
+        self.field = field
+        self.allowed = allowed
+        super().__init__(self.render())
+
+    def render(self) -> str:
+        """The one line that the user reads."""
+        place = self.path or ""
+        if self.line is not None:
+            place = f"{place}:{self.line}" if place else f"line {self.line}"
+        if self.field:
+            place = f"{place} {self.field}" if place else self.field
+        text = f"{place}: {self.message}" if place else self.message
+        return f"{text}; {self.allowed}" if self.allowed else text
+
+
+class UsageError(CiteforgeError):
+    """The command was called in a way that cannot work."""
+
+    exit_code = 2
+
+
+class UnknownValueError(UsageError):
+    """A name that is not among the known ones.
+
+    Attributes:
+        what: kind of thing that was named, e.g. ``"source"``.
+        value: the name given.
+        known: the legal names.
+    """
+
+    def __init__(self, what: str, value: str, known: Iterable[str]) -> None:
+        self.what = what
+        self.value = value
+        self.known = sorted(known)
+        close = difflib.get_close_matches(value, self.known, n=1)
+        hint = f" (did you mean {close[0]!r}?)" if close else ""
+        super().__init__(f"unknown {what} {value!r}{hint}; known: {', '.join(self.known)}")
+
+
+class MissingExtraError(UsageError):
+    """An optional dependency is needed and not installed."""
+
+    def __init__(self, module: str, extra: str, purpose: str) -> None:
+        self.module = module
+        self.extra = extra
+        super().__init__(
+            f"{purpose} needs the module {module!r}, which is not installed; "
+            f"install it with: pip install 'citeforge[{extra}]'"
+        )
+
+
+class FailuresError(CiteforgeError):
+    """The run finished, with failures that are counted in its output."""
+
+    exit_code = 3

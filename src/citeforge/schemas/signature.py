@@ -1,0 +1,69 @@
+"""The one-line recipe printed with every score (after sacreBLEU's habit)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from citeforge import __version__
+
+_PREFIX = {
+    "protocol": "p",
+    "judge": "judge",
+    "segmenter": "seg",
+    "grammar": "gram",
+    "context": "ctx",
+    "benchmark": "bench",
+    "gold": "gold",
+    "options": "opt",
+    "version": "v",
+}
+
+
+@dataclass(frozen=True)
+class Signature:
+    """Everything that must agree before two scores may be compared.
+
+    Attributes:
+        measure: declared name, e.g. ``CiteF1``.
+        protocol: ``strict`` or ``reference``.
+        grammar: index base and grammar, e.g. ``1,strict``.
+        context: context set scored, or ``own``.
+        benchmark: ``name@`` and the first 8 hex digits of the benchmark hash.
+        judge: judge and revision, when the measure has one.
+        segmenter: sentence segmenter, when the measure splits sentences.
+        gold: gold sets used, where the measure could use several.
+        options: further choices that move the number.
+        version: version of citeforge.
+    """
+
+    measure: str
+    protocol: str
+    grammar: str
+    context: str
+    benchmark: str
+    judge: str | None = None
+    segmenter: str | None = None
+    gold: str | None = None
+    options: str | None = None
+    version: str = __version__
+
+    def __str__(self) -> str:
+        order = [f.name for f in fields(self) if f.name in _PREFIX]
+        order.sort(key=list(_PREFIX).index)
+        parts = [f"{_PREFIX[n]}:{getattr(self, n)}" for n in order if getattr(self, n) is not None]
+        return "|".join([self.measure, *parts])
+
+
+def differing_parts(first: str, second: str) -> list[str]:
+    """Name the parts in which two rendered signatures differ, with both values."""
+    a, b = _parse(first), _parse(second)
+    return [
+        f"{key}: {a.get(key, '(absent)')} / {b.get(key, '(absent)')}"
+        for key in dict.fromkeys([*a, *b])
+        if a.get(key) != b.get(key)
+    ]
+
+
+def _parse(signature: str) -> dict[str, str]:
+    measure, *parts = signature.split("|")
+    return {"measure": measure, **dict(part.split(":", 1) for part in parts)}

@@ -1,0 +1,59 @@
+"""Records that describe where a benchmark's data come from."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Declaration(BaseModel):
+    """One kind of source that citeforge reads, as DATASETS.md shows it.
+
+    Attributes:
+        name: prefix in ``--source name:argument``.
+        title: name of the format or data set.
+        factory: ``module:function`` that opens it, imported when first used.
+        argument: what follows the colon.
+        splits: splits it has, in words.
+        becomes: what its parts become in a package.
+        licence: licence of the data, in words.
+        licence_id: SPDX identifier, when the source has one licence.
+        citation: BibTeX entry.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    title: str
+    factory: str
+    argument: str
+    splits: str
+    becomes: str
+    licence: str
+    licence_id: str | None = None
+    citation: str
+
+
+class SourceInfo(BaseModel):
+    """Provenance of one opened source; goes into the manifest.
+
+    Attributes:
+        spec: as the user named it, e.g. ``beir:data/nq``.
+        kind: name of its declaration.
+        split: split that was read.
+        revision: commit of a Hub repository.
+        licence: SPDX identifier or the user's words; None when nobody said.
+        files: file name to sha256 of what was read.
+        rules: choices that decided what is relevant.
+        counts: what was passed over, merged or not resolved, by reason.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    spec: str
+    kind: str
+    split: str | None = None
+    revision: str | None = None
+    licence: str | None = None
+    files: dict[str, str] = {}
+    rules: dict[str, str] = {}
+    counts: dict[str, int] = {}

@@ -1,0 +1,88 @@
+"""Arrow schemas of the tables in a benchmark package.
+
+Splits of one config share one schema, because ``datasets.load_dataset`` refuses configs whose
+splits differ in columns. Column names with hyphens are those of RAGE's Hub data sets.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+SCHEMA_VERSION = 1
+
+CORPUS = pa.schema(
+    [
+        pa.field("_id", pa.string(), nullable=False),
+        pa.field("title", pa.string(), nullable=False),
+        pa.field("text", pa.string(), nullable=False),
+        pa.field("metadata", pa.string()),  # a JSON document, verbatim
+    ]
+)
+
+QUERIES = pa.schema(
+    [
+        pa.field("_id", pa.string(), nullable=False),
+        pa.field("text", pa.string(), nullable=False),
+        pa.field("metadata", pa.string()),
+    ]
+)
+
+MAPPING = pa.schema(
+    [
+        pa.field("query-id", pa.string(), nullable=False),
+        pa.field("corpus-id", pa.string(), nullable=False),
+        pa.field("short_answers", pa.string()),  # a JSON list of strings
+        pa.field("score", pa.float64()),  # relevant: the judgement; seemingly relevant: cosine
+        pa.field("rank", pa.int32()),  # 1-based, seemingly relevant only
+    ]
+)
+
+CONTEXTS = pa.schema(
+    [
+        pa.field("query_id", pa.string(), nullable=False),
+        pa.field(
+            "docs",
+            pa.list_(pa.struct([("corpus-id", pa.string()), ("label", pa.string())])),
+            nullable=False,
+        ),
+    ]
+)
+
+_SENTENCE = pa.struct(
+    [
+        ("text", pa.string()),
+        ("index", pa.int32()),
+        ("informative", pa.int8()),
+        ("attributable", pa.int8()),
+        ("citations", pa.list_(pa.string())),  # passage ids
+    ]
+)
+
+GOLD = pa.schema(
+    [
+        pa.field("query_id", pa.string(), nullable=False),
+        pa.field("kind", pa.string(), nullable=False),
+        pa.field("position", pa.int32(), nullable=False),  # 0-based among the query's rows
+        pa.field("text", pa.string()),
+        pa.field("aliases", pa.list_(pa.string())),
+        pa.field("answer_type", pa.string()),
+        pa.field("informative", pa.int8()),
+        pa.field("attributable", pa.int8()),
+        pa.field("citations", pa.list_(pa.string())),
+        pa.field("sentences", pa.list_(_SENTENCE)),
+        pa.field("metadata", pa.string()),
+    ]
+)
+
+RELEVANT = "relevant"
+IRRELEVANT = "irrelevant"
+SEEMINGLY_RELEVANT = "seemingly_relevant"
+LABELS = (RELEVANT, IRRELEVANT, SEEMINGLY_RELEVANT)
+
+BY_CONFIG = {
+    "corpus": CORPUS,
+    "queries": QUERIES,
+    "mapping": MAPPING,
+    "contexts": CONTEXTS,
+    "gold": GOLD,
+}

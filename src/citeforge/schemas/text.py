@@ -1,0 +1,45 @@
+"""Text normalisations. Each has one definition, used by every module."""
+
+from __future__ import annotations
+
+import re
+import string
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+_PUNCTUATION = str.maketrans("", "", string.punctuation)
+
+
+def normalise_passages(texts: pa.Array) -> pa.Array:
+    """Form under which two passages count as the same text.
+
+    NFKC, lower case, white space squeezed to single spaces and trimmed. Runs on a whole Arrow
+    array so that a corpus is compared without a Python object per passage.
+
+    Args:
+        texts: string array of any length, nulls allowed.
+
+    Returns:
+        String array of the same length.
+    """
+    folded = pc.utf8_lower(pc.utf8_normalize(texts, form="NFKC"))
+    return pc.utf8_trim_whitespace(pc.replace_substring_regex(folded, r"\s+", " "))
+
+
+def normalise_answer(text: str) -> str:
+    """ALCE's answer normalisation (Gao et al. 2023, section 3; SQuAD's before it).
+
+    Lower case, ASCII punctuation dropped, articles a/an/the dropped, white space squeezed.
+    """
+    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
+
+
+def contains_answer(normalised_text: str, answers: list[str]) -> bool:
+    """Whether some answer, normalised and not empty, is a substring of the normalised text."""
+    for answer in answers:
+        needle = normalise_answer(answer)
+        if needle and needle in normalised_text:
+            return True
+    return False
