@@ -160,8 +160,7 @@ class TransformerEmbedder:
         tokenise = getattr(model, "preprocess", None) or model.tokenize
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))
         order = np.argsort(-lengths, kind="stable")
-        dimension = model.get_sentence_embedding_dimension()
-        vectors = np.empty((len(texts), dimension), np.float32)
+        vectors: Vectors | None = None
         for start in range(0, len(texts), BATCH_SIZE):
             rows = order[start : start + BATCH_SIZE]
             features = tokenise([prefix + texts[i] for i in rows])
@@ -169,8 +168,10 @@ class TransformerEmbedder:
             with torch.inference_mode():
                 output = model(features)["sentence_embedding"].float()
                 unit = torch.nn.functional.normalize(output, dim=1)
+            if vectors is None:
+                vectors = np.empty((len(texts), unit.shape[1]), np.float32)
             vectors[rows] = unit.cpu().numpy()
-        return vectors
+        return np.empty((0, 0), np.float32) if vectors is None else vectors
 
 
 def cpu_has_bfloat16() -> bool:

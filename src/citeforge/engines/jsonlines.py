@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Generic, TypeVar, cast
@@ -51,7 +51,11 @@ def open_bytes(path: Path) -> IO[bytes]:
 
 
 def read_blocks(
-    path: Path, row_type: type[Row], block_bytes: int = BLOCK_BYTES
+    path: Path,
+    row_type: type[Row],
+    block_bytes: int = BLOCK_BYTES,
+    skip_lines: int = 0,
+    on_error: Callable[[InputError], None] | None = None,
 ) -> Iterator[Block[Row]]:
     """Decode a JSON Lines file (plain or .gz), a block of lines at a time.
 
@@ -62,13 +66,19 @@ def read_blocks(
         path: file to read.
         row_type: msgspec structure of a row; its field types are enforced.
         block_bytes: size of a block before it is extended to the next line end.
+        skip_lines: lines at the start that hold something else.
+        on_error: told of every wrong line, which is then passed over; None to raise.
 
     Raises:
         InputError: names the file, the line, the field, and what would be right.
     """
     decoder = msgspec.json.Decoder(row_type)
-    first_line = 1
-    for block in _line_blocks(path, block_bytes):
+    first_line = 1 + skip_lines
+    for whole in _line_blocks(path, block_bytes):
+        block = whole
+        while skip_lines and block:
+            block = block[block.index(b"\n") + 1 :]
+            skip_lines -= 1
         n_lines = block.count(b"\n")
         if _is_regular(block, n_lines):
             try:
@@ -79,7 +89,7 @@ def read_blocks(
                 yield Block(rows, range(first_line, first_line + n_lines))
                 first_line += n_lines
                 continue
-        yield _decode_slowly(path, block, decoder, row_type, first_line)
+        yield _decode_slowly(path, block, decoder, row_type, first_line, on_error)
         first_line += n_lines
 
 
@@ -140,13 +150,20 @@ def _decode_slowly(
     decoder: msgspec.json.Decoder[Row],
     row_type: type[Row],
     first_line: int,
+    on_error: Callable[[InputError], None] | None,
 ) -> Block[Row]:
     rows: list[Row] = []
     lines: list[int] = []
     for number, line in enumerate(block.split(b"\n")[:-1], first_line):
-        if line.strip():
+        if not line.strip(b" \t"):
+            continue
+        try:
             rows.append(decode_line(path, number, line, decoder, row_type))
             lines.append(number)
+        except InputError as error:
+            if on_error is None:
+                raise
+            on_error(error)
     return Block(rows, lines)
 
 

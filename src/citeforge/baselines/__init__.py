@@ -1,0 +1,1 @@
+"""Systems that produce submissions."""

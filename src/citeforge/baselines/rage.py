@@ -1,0 +1,76 @@
+"""Baselines for RAGE benchmarks: a lower and an upper bound."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from citeforge.engines.draws import generator
+from citeforge.engines.files import atomic_file
+from citeforge.evaluator.benchmark import Benchmark, ContextTable
+
+System = Callable[[ContextTable, int, str, int, int, int], list[int]]
+"""(context, query row, query id, run, seed, index base) to citation numbers."""
+
+
+def random_citations(
+    table: ContextTable, row: int, query: str, run: int, seed: int, base: int
+) -> list[int]:
+    """One to three distinct passages, all equally likely (the baseline of RAGE, Table 1)."""
+    rng = generator(seed, "random baseline", table.name, query, run)
+    size = table.sizes[row]
+    return [base + p for p in rng.sample(range(size), min(rng.randint(1, 3), size))]
+
+
+def relevant_citations(
+    table: ContextTable, row: int, query: str, run: int, seed: int, base: int
+) -> list[int]:
+    """Every relevant passage of the context: what a perfect system would cite."""
+    return [base + position for position in sorted(table.relevant[row])]
+
+
+SYSTEMS: dict[str, tuple[System, str]] = {
+    "random": (random_citations, "1 to 3 distinct passages, drawn uniformly (lower bound)"),
+    "echo-relevant": (relevant_citations, "every relevant passage (upper bound)"),
+}
+
+
+def run_system(
+    name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int, out: Path
+) -> int:
+    """Write the submission of a baseline.
+
+    Returns:
+        Number of answers.
+    """
+    header = {
+        "submission": {
+            "system": name,
+            "benchmark": benchmark.manifest.name,
+            "benchmark_hash": benchmark.manifest.benchmark_hash,
+        }
+    }
+    written = 0
+    with atomic_file(out) as file:
+        file.write(msgspec.json.encode(header) + b"\n")
+        for line in _lines(name, benchmark, contexts, runs, seed):
+            file.write(msgspec.json.encode(line) + b"\n")
+            written += 1
+    return written
+
+
+def _lines(
+    name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int
+) -> Iterator[dict[str, Any]]:
+    system = SYSTEMS[name][0]
+    base = benchmark.manifest.grammar.base
+    for context in contexts:
+        table = benchmark.context(context)
+        for run in range(runs):
+            for row, query in enumerate(benchmark.query_ids):
+                numbers = system(table, row, query, run, seed, base)
+                text = "".join(f"[{n}]" for n in numbers)
+                yield {"query_id": query, "output": text, "context": context, "run": run}

@@ -1,0 +1,41 @@
+"""``citeforge check SUBMISSION``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("submission", type=click.Path(path_type=Path))
+@click.option("--benchmark", type=click.Path(path_type=Path), required=True, help="Package.")
+@click.option("--context", help="Context set that lines without `context` answer.")
+@click.option("--most", type=click.IntRange(1), default=50, show_default=True,
+              help="Findings of each kind to print.")
+def check(submission: Path, benchmark: Path, context: str | None, most: int) -> None:
+    """Check a submission; never changes it.
+
+    Exit code 1 on errors (unreadable lines, wrong types, unknown or duplicate keys), 0 when there
+    are only warnings (missing keys, marks that are not read or out of range).
+    """
+    from citeforge.evaluator.benchmark import Benchmark
+    from citeforge.evaluator.check import check as find
+    from citeforge.schemas.errors import InputError, UnknownValueError
+
+    loaded = Benchmark(benchmark)
+    if context is not None and context not in loaded.manifest.contexts:
+        raise UnknownValueError("context", context, loaded.manifest.contexts)
+    found = find(submission, loaded, context)
+    for kind, findings in (("error", found.errors), ("warning", found.warnings)):
+        for line, message in findings[:most]:
+            place = f"{submission}:{line}" if line is not None else f"{submission}"
+            click.echo(f"{place}: {kind}: {message}")
+        if len(findings) > most:
+            click.echo(f"… and {len(findings) - most:,} more {kind}s (--most shows them)")
+    click.echo(
+        f"{found.n_lines:,} answers read, {len(found.errors):,} errors, "
+        f"{len(found.warnings):,} warnings"
+    )
+    if found.errors:
+        raise InputError(f"{len(found.errors):,} errors", path=submission)

@@ -1,0 +1,36 @@
+"""``citeforge run SYSTEM``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("system")
+@click.option("--benchmark", type=click.Path(path_type=Path), required=True, help="Package.")
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="Submission to write.")
+@click.option("--context", "contexts", multiple=True, help="Context sets (default: all).")
+@click.option("--runs", type=click.IntRange(1), default=1, show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True)
+def run(
+    system: str, benchmark: Path, out: Path, contexts: tuple[str, ...], runs: int, seed: int
+) -> None:
+    """Run a baseline system and write its submission.
+
+    SYSTEM is `random` (1 to 3 distinct uniform citations) or `echo-relevant` (upper bound).
+    """
+    from citeforge.baselines.rage import SYSTEMS, run_system
+    from citeforge.evaluator.benchmark import Benchmark
+    from citeforge.schemas.errors import UnknownValueError
+
+    if system not in SYSTEMS:
+        raise UnknownValueError("system", system, SYSTEMS)
+    loaded = Benchmark(benchmark)
+    known = list(loaded.manifest.contexts)
+    for name in contexts:
+        if name not in known:
+            raise UnknownValueError("context", name, known)
+    count = run_system(system, loaded, list(contexts) or known, runs, seed, out)
+    click.echo(f"{out}: {count:,} answers of {system}")

@@ -1,0 +1,34 @@
+"""``citeforge show DIR``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--query", help="Show this query with its labelled context.")
+@click.option("--context", help="Context set to show (default: all).")
+@click.option("--full", is_flag=True, help="Whole passages, not their first 300 characters.")
+def show(folder: Path, query: str | None, context: str | None, full: bool) -> None:
+    """Summarise a package, or show one query in context."""
+    from citeforge.builders.read import iter_shown
+    from citeforge.builders.verify import load_manifest
+    from citeforge.cli.output import summarise
+
+    manifest = load_manifest(folder)
+    if query is None:
+        summarise(folder, manifest)
+        return
+    for name in [context] if context else manifest.contexts:
+        for shown in iter_shown(folder, name, query):
+            click.echo(f"query {shown.query_id}: {shown.query}")
+            click.echo(f"context {name}:")
+            for number, passage in enumerate(shown.passages, manifest.grammar.base):
+                title = f"{passage.title}: " if passage.title else ""
+                text = f"{title}{passage.text}".replace("\n", " ")
+                if not full and len(text) > 300:
+                    text = text[:299] + "…"
+                click.echo(f"  [{number}] {passage.label} ({passage.id})\n      {text}")

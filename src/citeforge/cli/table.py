@@ -1,0 +1,63 @@
+"""The table that ``score`` prints."""
+
+from __future__ import annotations
+
+from citeforge.schemas.scores import MeasureScore, ScoreFile
+
+
+def render_scores(results: list[ScoreFile]) -> str:
+    """Measures down, systems across, counts beneath, signatures last."""
+    names = list(dict.fromkeys(m.name for r in results for m in r.measures))
+    by_name = [{m.name: m for m in r.measures} for r in results]
+    rows = [["", *(r.system for r in results)]]
+    rows += [[name, *(_cell(scores.get(name)) for scores in by_name)] for name in names]
+    rows += [
+        [label, *(f"{getattr(r.counts, field):,}" for r in results)]
+        for label, field in (
+            ("queries", "n_queries"),
+            ("answered", "n_answered"),
+            ("missing", "n_missing"),
+            ("unparsed", "n_unparsed"),
+            ("judge failed", "n_judge_failed"),
+            ("uncited", "n_uncited"),
+            ("out of range", "n_out_of_range"),
+            ("no relevant", "n_no_relevant"),
+        )
+    ]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = [
+        "  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))])
+        for row in rows
+    ]
+    lines.insert(1, "-" * len(lines[0]))
+    lines.insert(2 + len(names), "-" * len(lines[0]))
+    notes = dict.fromkeys(f"not computed: {n.name}: {n.reason}" for r in results for n in r.not_computed)
+    return "\n".join([*lines, *notes, *_signatures(results)])
+
+
+def _cell(score: MeasureScore | None) -> str:
+    if score is None or score.value is None:
+        return "–"
+    text = f"{score.value:.2f}"
+    if score.sd_runs is not None:
+        text += f" ±{score.sd_runs:.2f}"
+    if score.low is not None and score.high is not None:
+        text += f" [{score.low:.2f}, {score.high:.2f}]"
+    return text
+
+
+def _signatures(results: list[ScoreFile]) -> list[str]:
+    """One line for all measures that share the rest of their signature."""
+    recipes: dict[str, dict[str, None]] = {}
+    intervals = set()
+    for result in results:
+        for measure in result.measures:
+            name, _, rest = measure.signature.partition("|")
+            recipes.setdefault(rest, {})[name] = None
+            intervals.add(measure.interval)
+    lines = [f"signature: {','.join(names)}|{rest}" for rest, names in recipes.items()]
+    if "normal" in intervals:
+        lines.append("intervals: 95 %, normal (too many queries for the bootstrap)")
+    elif "bootstrap" in intervals:
+        lines.append("intervals: 95 %, bootstrap over queries; ± is the sd between runs")
+    return lines

@@ -1,0 +1,123 @@
+"""``check``: what is wrong with a submission. It never changes a file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from citeforge.evaluator.benchmark import Benchmark, ContextTable
+from citeforge.evaluator.submission import read_answers, require_same_benchmark
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.submission import SubmissionLine
+
+
+@dataclass
+class Findings:
+    """Result of a check.
+
+    Attributes:
+        errors: (line, message): wrong types, unknown or duplicate keys, unreadable lines.
+        warnings: (line or None, message): missing keys, unparsed or out-of-range marks.
+        n_lines: answers that could be read.
+    """
+
+    errors: list[tuple[int | None, str]] = field(default_factory=list)
+    warnings: list[tuple[int | None, str]] = field(default_factory=list)
+    n_lines: int = 0
+
+
+def check(path: Path, benchmark: Benchmark, context: str | None = None) -> Findings:
+    """Check a submission against a benchmark.
+
+    Args:
+        path: submission.
+        benchmark: what it answers.
+        context: only this context set is looked at for missing keys; None for those it names.
+
+    Raises:
+        InputError: the file cannot be read at all.
+    """
+    return _Checker(benchmark, context).run(path)
+
+
+class _Checker:
+    def __init__(self, benchmark: Benchmark, context: str | None) -> None:
+        self.benchmark = benchmark
+        self.sets = [context] if context else list(benchmark.manifest.contexts)
+        self.only = self.sets[0] if len(self.sets) == 1 else None
+        self.tables: dict[str, ContextTable] = {}
+        self.found = Findings()
+        self.seen: dict[tuple[str, str, int], int] = {}
+
+    def run(self, path: Path) -> Findings:
+        try:
+            require_same_benchmark(path, self.benchmark)
+        except InputError as error:
+            self._unreadable(error)
+        for line, answer in read_answers(path, self._unreadable):
+            self.found.n_lines += 1
+            self._check_answer(line, answer)
+        self._missing()
+        self.found.errors.sort(key=lambda e: e[0] or 0)
+        return self.found
+
+    def _unreadable(self, error: InputError) -> None:
+        text = error.message if error.field is None else f"{error.field}: {error.message}"
+        self.found.errors.append((error.line, text + (f"; {error.allowed}" if error.allowed else "")))
+
+    def _check_answer(self, line: int, answer: SubmissionLine) -> None:
+        row = self.benchmark.row_of.get(answer.query_id)
+        name = "own" if answer.passages is not None else answer.context or self.only
+        if row is None:
+            self.found.errors.append((line, f"query_id: {answer.query_id!r} is not in the benchmark"))
+            return
+        if name is None:
+            known = ", ".join(self.sets)
+            self.found.errors.append((line, f"context: is missing; one of {known}"))
+            return
+        if name != "own" and name not in self.benchmark.manifest.contexts:
+            known = ", ".join(self.benchmark.manifest.contexts)
+            self.found.errors.append((line, f"context: {name!r} is unknown; one of {known}"))
+            return
+        if answer.run < 0:
+            self.found.errors.append((line, f"run: {answer.run} is negative; runs count from 0"))
+            return
+        key = (answer.query_id, name, answer.run)
+        if key in self.seen:
+            self.found.errors.append(
+                (line, f"query_id: {key} stands already in line {self.seen[key]}")
+            )
+            return
+        self.seen[key] = line
+        shown = len(answer.passages) if answer.passages is not None else self._size(name, row)
+        self._check_marks(line, answer.output, shown)
+
+    def _size(self, name: str, row: int) -> int:
+        if name not in self.tables:
+            self.tables[name] = self.benchmark.context(name)
+        return self.tables[name].sizes[row]
+
+    def _check_marks(self, line: int, output: str, shown: int) -> None:
+        grammar = self.benchmark.grammar
+        parsed = grammar.parse(output, shown)
+        for start, end in parsed.unparsed:
+            mark = output[start:end]
+            self.found.warnings.append((line, f"output: {mark!r} is not read as a citation"))
+        first, last = grammar.base, grammar.base + shown - 1
+        beyond = sorted({n for m in parsed.markers for n in m.numbers if not first <= n <= last})
+        if beyond:
+            numbers = ", ".join(map(str, beyond[:5]))
+            self.found.warnings.append(
+                (line, f"output: cites {numbers}; the context has {first} to {last}")
+            )
+
+    def _missing(self) -> None:
+        used = sorted({(name, run) for _, name, run in self.seen})
+        for name, run in used:
+            for query in self.benchmark.query_ids:
+                if (query, name, run) not in self.seen:
+                    self.found.warnings.append(
+                        (None, f"no answer to {query!r} (context {name}, run {run}): scored as worst")
+                    )
+        if not used and not self.found.errors:
+            self.found.errors.append((None, "the file holds no answers"))

@@ -1,0 +1,1 @@
+"""Measures, one family a file; `registry` declares them."""

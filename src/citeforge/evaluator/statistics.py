@@ -1,0 +1,177 @@
+"""Means, ratios, standard errors and bootstrap intervals (METRICS section 6)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+RESAMPLES = 10_000
+BOOTSTRAP_LIMIT = 20_000
+"""Queries above which the normal interval is given instead (and said so)."""
+
+_SEED = 20240913
+_CHUNK = 1 << 24
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What one measure needs of every query.
+
+    Attributes:
+        name: measure.
+        sums: sufficient statistics, shape (runs, queries, k); a query enters the value through
+            their sums over queries.
+        combine: sums over queries, shape (…, k), to values, shape (…); NaN where undefined.
+        per_query: shape (runs, queries), NaN where the measure is not defined.
+    """
+
+    name: str
+    sums: Floats
+    combine: Callable[[Floats], Floats]
+    per_query: Floats
+
+
+def mean_sample(name: str, values: Floats) -> Sample:
+    """A plain mean over the queries that define the measure.
+
+    Args:
+        name: measure.
+        values: shape (runs, queries), NaN where not defined.
+    """
+    defined = ~np.isnan(values)
+    sums = np.stack([np.where(defined, values, 0.0), defined.astype(np.float64)], axis=-1)
+    return Sample(name, sums, lambda s: ratio(s[..., 0], s[..., 1]), values)
+
+
+def harmonic_sample(name: str, precision: Floats, recall: Floats) -> Sample:
+    """Harmonic mean of two means, each over the queries that define it.
+
+    The value of a single query, kept for reports, is the harmonic mean of its own two.
+    """
+    p, r = mean_sample(name, precision), mean_sample(name, recall)
+    sums = np.concatenate([p.sums, r.sums], axis=-1)
+    per_query = harmonic(precision, recall)
+
+    def combine(s: Floats) -> Floats:
+        return harmonic(ratio(s[..., 0], s[..., 1]), ratio(s[..., 2], s[..., 3]))
+
+    return Sample(name, sums, combine, per_query)
+
+
+def ratio(above: Floats, below: Floats) -> Floats:
+    """Quotient; NaN where the divisor is zero."""
+    out = np.full(np.broadcast(above, below).shape, np.nan)
+    return np.divide(above, below, out=out, where=below != 0)
+
+
+def harmonic(a: Floats, b: Floats) -> Floats:
+    """Harmonic mean; 0 where both are 0, NaN where one is undefined."""
+    total = a + b
+    product = 2 * a * b
+    return np.where(total == 0, 0.0, ratio(product, np.where(total == 0, 1.0, total)))
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value with its uncertainty, on the raw scale; NaN where there is none.
+
+    Attributes:
+        value: averaged over runs.
+        low: lower end of the 95 % interval over queries.
+        high: upper end.
+        stderr: standard error over queries.
+        sd_runs: standard deviation between runs; NaN with one run.
+        interval: ``bootstrap``, ``normal`` or ``none``.
+    """
+
+    value: float
+    low: float
+    high: float
+    stderr: float
+    sd_runs: float
+    interval: str
+
+
+def estimate_all(samples: Sequence[Sample], resamples: int = RESAMPLES) -> list[Estimate]:
+    """Estimates of several measures over the same queries, with one set of resamples.
+
+    Queries are drawn with replacement; every resample keeps all runs of a query together. The
+    draws depend on the number of queries alone.
+    """
+    if not samples:
+        return []
+    n = samples[0].sums.shape[1]
+    by_runs = [s.combine(_exact_sums(s.sums)) for s in samples]
+    if n > BOOTSTRAP_LIMIT or n < 2:
+        return [_normal(s, runs) for s, runs in zip(samples, by_runs, strict=True)]
+    widths = [s.sums.shape[0] * s.sums.shape[2] for s in samples]
+    columns = np.concatenate([s.sums.transpose(1, 0, 2).reshape(n, -1) for s in samples], axis=1)
+    totals = _resampled(columns, resamples)
+    estimates = []
+    for sample, runs, end in zip(samples, by_runs, np.cumsum(widths).tolist(), strict=True):
+        shape = (resamples, sample.sums.shape[0], sample.sums.shape[2])
+        part = totals[:, end - shape[1] * shape[2] : end].reshape(shape)
+        draws = sample.combine(part).mean(axis=1)
+        estimates.append(_bootstrap(runs, draws[~np.isnan(draws)]))
+    return estimates
+
+
+def _exact_sums(sums: Floats) -> Floats:
+    """Sums over queries that do not depend on the order of addition, shape (runs, k)."""
+    return np.array(
+        [[math.fsum(run[:, k].tolist()) for k in range(sums.shape[2])] for run in sums]
+    )
+
+
+def _resampled(columns: Floats, resamples: int) -> Floats:
+    """Column sums of each resample, shape (resamples, columns)."""
+    n = len(columns)
+    rng = np.random.default_rng([_SEED, n])
+    totals = np.empty((resamples, columns.shape[1]))
+    step = max(1, _CHUNK // n)
+    for start in range(0, resamples, step):
+        size = min(step, resamples - start)
+        drawn = rng.integers(0, n, (size, n))
+        drawn += np.arange(size)[:, None] * n
+        weights = np.bincount(drawn.ravel(), minlength=size * n).reshape(size, n)
+        totals[start : start + size] = weights.astype(np.float64) @ columns
+    return totals
+
+
+def _bootstrap(runs: Floats, draws: Floats) -> Estimate:
+    value = float(np.mean(runs))
+    if math.isnan(value) or len(draws) == 0:
+        return Estimate(value, math.nan, math.nan, math.nan, math.nan, "none")
+    low, high = np.quantile(draws, [0.025, 0.975])
+    spread = float(np.std(draws, ddof=1))
+    return Estimate(value, float(low), float(high), spread, _sd(runs), "bootstrap")
+
+
+def _normal(sample: Sample, runs: Floats) -> Estimate:
+    """Delta method: the influence of each query on the value, then the normal interval."""
+    value = float(np.mean(runs))
+    n = sample.sums.shape[1]
+    if math.isnan(value) or n < 2:
+        return Estimate(value, math.nan, math.nan, math.nan, _sd(runs), "none")
+    influence = np.zeros(n)
+    for run in sample.sums:
+        mean = run.mean(axis=0)
+        for k in range(run.shape[1]):
+            step = np.zeros_like(mean)
+            step[k] = 1e-6 * max(1.0, abs(mean[k]))
+            slope = (sample.combine(mean + step) - sample.combine(mean - step)) / (2 * step[k])
+            influence += np.nan_to_num(slope) * (run[:, k] - mean[k])
+    influence /= len(sample.sums)
+    stderr = float(np.std(influence, ddof=1) / math.sqrt(n))
+    half = 1.959963984540054 * stderr
+    return Estimate(value, value - half, value + half, stderr, _sd(runs), "normal")
+
+
+def _sd(runs: Floats) -> float:
+    return float(np.std(runs, ddof=1)) if len(runs) > 1 else math.nan

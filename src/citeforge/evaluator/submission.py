@@ -1,0 +1,99 @@
+"""Reading submissions: streamed, with the line of everything that is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from citeforge.engines.jsonlines import open_bytes, read_blocks
+from citeforge.evaluator.benchmark import Benchmark
+from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.submission import Header, SubmissionLine
+
+
+def read_header(path: Path) -> dict[str, object] | None:
+    """The header of a submission; None when its first line is an answer.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    with open_bytes(path) as file:
+        try:
+            first = file.readline(1 << 16)
+        except (OSError, EOFError):
+            return None  # the reader of the answers says what is wrong, with its line
+    if b'"submission"' not in first:
+        return None
+    try:
+        return msgspec.json.decode(first, type=Header).submission
+    except msgspec.MsgspecError:
+        return None
+
+
+def read_answers(
+    path: Path, on_error: Callable[[InputError], None] | None = None
+) -> Iterator[tuple[int, SubmissionLine]]:
+    """All answers with their line numbers.
+
+    Args:
+        path: JSON Lines, plain or .gz.
+        on_error: told of every unreadable line, which is then passed over; None to raise.
+
+    Raises:
+        InputError: file, line, field, and what would be right.
+    """
+    skip = 0 if read_header(path) is None else 1
+    for block in read_blocks(path, SubmissionLine, skip_lines=skip, on_error=on_error):
+        yield from zip(block.lines, block.rows, strict=True)
+
+
+def system_name(path: Path) -> str:
+    """Name of the system: its header's, else the file's."""
+    header = read_header(path) or {}
+    name = header.get("system")
+    return str(name) if name else path.name.removesuffix(".gz").removesuffix(".jsonl")
+
+
+def require_same_benchmark(path: Path, benchmark: Benchmark) -> None:
+    """Refuse a submission whose header names another build of the benchmark.
+
+    Raises:
+        InputError: the hashes differ: other contexts were shown.
+    """
+    named = (read_header(path) or {}).get("benchmark_hash")
+    if named is not None and named != benchmark.manifest.benchmark_hash:
+        raise InputError(
+            f"was made on a benchmark with hash {str(named)[:16]}…, "
+            f"this one has {benchmark.manifest.benchmark_hash[:16]}…",
+            path=path,
+            line=1,
+            field="benchmark_hash",
+            allowed="score it against the benchmark that it answers",
+        )
+
+
+def choose_context(path: Path, known: list[str], asked: str | None) -> str:
+    """Context set to score (METRICS, "Submission key").
+
+    ``own`` if the lines bring passages, the only set if there is one, else it must be named.
+
+    Raises:
+        InputError: several sets and none named, in the option or in the lines.
+    """
+    if asked is not None:
+        return asked
+    named = set()
+    for _, answer in read_answers(path):
+        if answer.passages is not None:
+            return "own"
+        if answer.context is not None:
+            named.add(answer.context)
+        else:
+            break
+    if len(known) == 1:
+        return known[0]
+    if len(named) == 1:
+        return named.pop()
+    raise UsageError(f"the benchmark has several context sets; give --context {'|'.join(known)}")

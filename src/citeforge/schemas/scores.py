@@ -1,0 +1,119 @@
+"""The score file that ``citeforge score --out`` writes."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+SCORES_VERSION = 1
+
+
+class MeasureScore(BaseModel):
+    """One measure of one submission.
+
+    Attributes:
+        name: declared name.
+        signature: recipe of the number.
+        scale: factor between ``per_query`` and the displayed values: 100 or 1.
+        value: mean (or ratio) as displayed; None when no query defines the measure.
+        low: lower end of the 95 % interval, as displayed; None when there is none.
+        high: upper end.
+        stderr: standard error, as displayed.
+        sd_runs: standard deviation between runs, as displayed; None with one run.
+        interval: how the interval was made: ``bootstrap``, ``normal`` or ``none``.
+        n: queries that enter the value.
+        n_undefined: queries for which the measure is not defined.
+        per_query: raw values in the order of ``query_ids``, averaged over runs; None if undefined.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str
+    signature: str
+    scale: int
+    value: float | None
+    low: float | None
+    high: float | None
+    stderr: float | None
+    sd_runs: float | None = None
+    interval: str
+    n: int
+    n_undefined: int
+    per_query: list[float | None]
+
+
+class NotComputed(BaseModel):
+    """A measure that was asked for and could not be computed.
+
+    Attributes:
+        name: declared name.
+        reason: what is missing.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str
+    reason: str
+
+
+class Counts(BaseModel):
+    """What a submission consists of; stated with every result.
+
+    Attributes:
+        n_queries: queries of the benchmark.
+        n_runs: runs of the submission.
+        n_answered: expected keys that have a line.
+        n_missing: expected keys that have none.
+        n_unparsed: answers with a mark that looks like a citation and could not be read.
+        n_judge_failed: pairs on which the judge failed.
+        n_empty: answers without any text.
+        n_uncited: answers without any citation.
+        n_out_of_range: answers that cite a passage that was not shown.
+        n_no_relevant: queries without a relevant passage in the context.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    n_queries: int
+    n_runs: int
+    n_answered: int
+    n_missing: int
+    n_unparsed: int
+    n_judge_failed: int = 0
+    n_empty: int = 0
+    n_uncited: int = 0
+    n_out_of_range: int = 0
+    n_no_relevant: int = 0
+
+
+class ScoreFile(BaseModel):
+    """All scores of one submission.
+
+    Attributes:
+        scores_version: version of this schema.
+        system: name of the system.
+        submission: file name of the submission.
+        submission_sha256: sha256 of that file.
+        benchmark: name of the benchmark.
+        benchmark_hash: its hash.
+        protocol: ``strict`` or ``reference``.
+        context: context set scored.
+        counts: what the submission consists of.
+        query_ids: queries, in the order of all ``per_query`` lists.
+        measures: the scores.
+        not_computed: measures asked for and not computed, with reasons.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    scores_version: int = SCORES_VERSION
+    system: str
+    submission: str
+    submission_sha256: str
+    benchmark: str
+    benchmark_hash: str
+    protocol: str
+    context: str
+    counts: Counts
+    query_ids: list[str]
+    measures: list[MeasureScore]
+    not_computed: list[NotComputed] = []
