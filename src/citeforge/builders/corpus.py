@@ -100,9 +100,7 @@ def _with_titles(
     return pa.RecordBatch.from_arrays(columns, schema=CORPUS)
 
 
-def embedding_texts(
-    corpus: list[Path], shard_rows: int
-) -> Iterator[pa.Array]:
+def embedding_texts(corpus: list[Path], shard_rows: int) -> Iterator[pa.Array]:
     """What the embedder reads of each passage, title and text, in arrays of ``shard_rows``."""
     pending: list[pa.Array] = []
     count = 0
@@ -121,9 +119,7 @@ def embedding_texts(
         yield pa.concat_arrays(pending)
 
 
-def take_rows(
-    corpus: list[Path], positions: npt.NDArray[np.int64], columns: list[str]
-) -> pa.Table:
+def take_rows(corpus: list[Path], positions: npt.NDArray[np.int64], columns: list[str]) -> pa.Table:
     """Rows at sorted positions, streamed: memory grows with the rows taken."""
     pieces = []
     start = at = 0
@@ -136,9 +132,9 @@ def take_rows(
     return pa.Table.from_batches(pieces, schema)
 
 
-def find_rows(corpus: list[Path], column: str, values: pa.Array) -> tuple[
-    npt.NDArray[np.int64], npt.NDArray[np.int64]
-]:
+def find_rows(
+    corpus: list[Path], column: str, values: pa.Array
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Where values stand in a column.
 
     Args:

@@ -69,9 +69,7 @@ def _exclude_equal_texts(corpus: list[Path], result: Exclusions) -> None:
     unique = np.unique([p for positions in result.relevant for p in positions]).astype(np.int64)
     if not len(unique):
         return
-    texts = normalise_passages(
-        pa.concat_arrays(take_rows(corpus, unique, ["text"])["text"].chunks)
-    )
+    texts = normalise_passages(pa.concat_arrays(take_rows(corpus, unique, ["text"])["text"].chunks))
     distinct = texts.unique()
     text_of = dict(
         zip(unique.tolist(), pc.index_in(texts, value_set=distinct).to_pylist(), strict=True)
@@ -122,7 +120,9 @@ def short_answers(queries: pa.Table, relevant: pa.Table, gold: pa.Table) -> list
 
 
 def carriers(
-    corpus: list[Path], rows: npt.NDArray[np.int64], positions: npt.NDArray[np.int64],
+    corpus: list[Path],
+    rows: npt.NDArray[np.int64],
+    positions: npt.NDArray[np.int64],
     answers: list[list[str]],
 ) -> npt.NDArray[np.bool_]:
     """Which of the (query row, corpus position) pairs have a short answer in the passage."""

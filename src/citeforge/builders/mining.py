@@ -93,9 +93,7 @@ class SeeminglyRelevant:
             k *= 4
         return found
 
-    def _search(
-        self, rows: npt.NDArray[np.int64], k: int, found: list[list[Mined]]
-    ) -> list[int]:
+    def _search(self, rows: npt.NDArray[np.int64], k: int, found: list[list[Mined]]) -> list[int]:
         """Settle what k nominations can settle; returns the rows that need more."""
         with progress("mining", self.size, "passages") as advance:
             scores, positions = nominate(self.queries[rows], self.shards, k, advance)
@@ -205,7 +203,7 @@ def draw_irrelevant(
         for row in open_rows:
             barred = exclusions.forbidden[row] | {m.position for m in taken[row]}
             rng = generator(seed, "irrelevant", query_ids[row])
-            candidates[row] = distinct_below(size, ask, rng, lambda p, b=barred: p not in b)
+            candidates[row] = distinct_below(size, ask, rng, barred)
         kept = _without_carriers(corpus, candidates, exclusions, mining)
         still_open = []
         for row in open_rows:

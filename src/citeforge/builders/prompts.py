@@ -33,7 +33,7 @@ class PromptDoc:
 
 
 def neutralise(text: str) -> str:
-    """Put a passage's own citation marks into round brackets, so that they are not taken for ours."""
+    """Put a passage's own citation marks into round brackets; they are not ours."""
     pieces = []
     at = 0
     for marker in Grammar().parse(text, 1 << 30).markers:

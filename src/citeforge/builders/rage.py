@@ -13,8 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from citeforge import __version__
-from citeforge.builders.corpus import embedding_texts, find_rows, take_rows, write_corpus
-from citeforge.builders.exclusions import Exclusions, find_exclusions, short_answers
+from citeforge.builders.corpus import embedding_texts, find_rows, write_corpus
+from citeforge.builders.exclusions import find_exclusions, short_answers
+from citeforge.builders.mapping import irrelevant_table, seemingly_table
 from citeforge.builders.mining import Mined, SeeminglyRelevant, draw_irrelevant
 from citeforge.builders.mixture import Pools, freeze
 from citeforge.builders.package import PackageWriter, safe_name
@@ -211,9 +212,7 @@ class _Build:
         self.workspace.finish("corpus", key, files, {"counts": [i.counts for i in infos]})
         return infos
 
-    def _positions(
-        self, corpus: list[Path], mapping: pa.Table
-    ) -> tuple[pa.Table, np.ndarray]:
+    def _positions(self, corpus: list[Path], mapping: pa.Table) -> tuple[pa.Table, np.ndarray]:
         """Rows of a mapping whose passages exist, with their positions."""
         wanted = mapping["corpus-id"].unique()
         positions, indices = find_rows(corpus, "_id", wanted)
@@ -257,9 +256,7 @@ class _Build:
     ) -> dict[str, pa.Table]:
         tables = {RELEVANT: records.relevant}
         for label, table in given.items():
-            kept, rows = self._positions(
-                corpus, _only(table, "query-id", records.queries["_id"])
-            )
+            kept, rows = self._positions(corpus, _only(table, "query-id", records.queries["_id"]))
             if (rows < 0).any():
                 self._refuse_dangling(source, table, rows)
                 records.counts[f"{label} rows of unknown passages, skipped"] = int((rows < 0).sum())
@@ -299,9 +296,7 @@ class _Build:
         }
         return {RELEVANT: records.relevant, **mined}
 
-    def _embed(
-        self, corpus: list[Path], queries: pa.Table
-    ) -> tuple[list[VectorShard], np.ndarray]:
+    def _embed(self, corpus: list[Path], queries: pa.Table) -> tuple[list[VectorShard], np.ndarray]:
         embedder = self.make_embedder()
         self.models["embedder"] = embedder.fingerprint()
         folder = self.options.embeddings or self.workspace.stage("embeddings")
@@ -352,8 +347,8 @@ class _Build:
         if mining.exclude_answers:
             exclusions.counts["irrelevant candidates dropped: contain an answer"] = dropped
         folder = self.workspace.start("mapping")
-        files = write_table(folder, SEEMINGLY_RELEVANT, _seemingly_table(corpus, ids, taken))
-        files |= write_table(folder, IRRELEVANT, _irrelevant_table(corpus, ids, drawn))
+        files = write_table(folder, SEEMINGLY_RELEVANT, seemingly_table(corpus, ids, taken))
+        files |= write_table(folder, IRRELEVANT, irrelevant_table(corpus, ids, drawn))
         record = {"counts": exclusions.counts}
         self.workspace.finish("mapping", key, files, record)
         return record
@@ -449,35 +444,3 @@ class _Build:
 
 def _only(table: pa.Table, column: str, ids: pa.Array | pa.ChunkedArray) -> pa.Table:
     return table.filter(pc.is_in(table[column], value_set=ids))
-
-
-def _names(corpus: list[Path], positions: list[int]) -> list[str]:
-    unique, inverse = np.unique(np.array(positions, np.int64), return_inverse=True)
-    return take_rows(corpus, unique, ["_id"])["_id"].take(pa.array(inverse)).to_pylist()
-
-
-def _seemingly_table(corpus: list[Path], ids: list[str], taken: list[list[Mined]]) -> pa.Table:
-    flat = [(query, m) for query, mined in zip(ids, taken, strict=True) for m in mined]
-    return pa.table(
-        [
-            [query for query, _ in flat],
-            _names(corpus, [m.position for _, m in flat]),
-            pa.nulls(len(flat), pa.string()),
-            [m.score for _, m in flat],
-            pa.array([m.rank for _, m in flat], pa.int32()),
-        ],
-        schema=MAPPING,
-    )
-
-
-def _irrelevant_table(corpus: list[Path], ids: list[str], drawn: list[list[int]]) -> pa.Table:
-    flat = [(query, p) for query, positions in zip(ids, drawn, strict=True) for p in positions]
-    n = len(flat)
-    columns = [
-        [query for query, _ in flat],
-        _names(corpus, [p for _, p in flat]),
-        pa.nulls(n, pa.string()),
-        pa.nulls(n, pa.float64()),
-        pa.nulls(n, pa.int32()),
-    ]
-    return pa.table(columns, schema=MAPPING)

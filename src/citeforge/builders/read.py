@@ -55,7 +55,7 @@ def iter_shown(folder: Path, context: str, query_id: str | None = None) -> Itera
     """
     paths = shard_paths(folder / "contexts", context)
     if not paths:
-        known = {p.name[:-len("-00000-of-00001.parquet")] for p in (folder / "contexts").glob("*")}
+        known = {p.name[: -len("-00000-of-00001.parquet")] for p in (folder / "contexts").glob("*")}
         raise UnknownValueError("context", context, known)
     contexts = read_table(paths, CONTEXTS)
     queries = read_table(shard_paths(folder / "queries", "queries"), QUERIES)
@@ -64,9 +64,7 @@ def iter_shown(folder: Path, context: str, query_id: str | None = None) -> Itera
         if not pc.is_in(pa.scalar(query_id), value_set=known_ids).as_py():
             raise UnknownValueError("query", query_id, known_ids.slice(0, 20).to_pylist())
         contexts = contexts.filter(pc.equal(contexts["query_id"], query_id))
-    texts = dict(
-        zip(queries["_id"].to_pylist(), queries["text"].to_pylist(), strict=True)
-    )
+    texts = dict(zip(queries["_id"].to_pylist(), queries["text"].to_pylist(), strict=True))
     passages = _passages(folder, contexts)
     for query, docs in zip(
         contexts["query_id"].to_pylist(), contexts["docs"].to_pylist(), strict=True

@@ -38,29 +38,64 @@ def build() -> None:
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, …")
 @click.option("--embeddings", type=click.Path(path_type=Path), help="Keep and reuse shards here.")
 @click.option(
-    "--shard-rows", type=click.IntRange(1), default=SHARD_ROWS, show_default=True,
+    "--shard-rows",
+    type=click.IntRange(1),
+    default=SHARD_ROWS,
+    show_default=True,
     help="Passages an embedding shard; a killed build resumes at the next shard.",
 )
-@click.option("--n-seemingly", type=click.IntRange(0), default=10, show_default=True,
-              help="Seemingly relevant passages a query.")
-@click.option("--n-irrelevant", type=click.IntRange(0), default=10, show_default=True,
-              help="Irrelevant passages a query.")
-@click.option("--skip-top", type=click.IntRange(0), default=0, show_default=True,
-              help="Pass over this many nearest candidates.")
-@click.option("--max-score", type=click.FloatRange(-1, 1),
-              help="Highest cosine of a seemingly relevant passage.")
-@click.option("--margin", type=float,
-              help="Keep candidates with cosine ≤ best relevant − margin.")
+@click.option(
+    "--n-seemingly",
+    type=click.IntRange(0),
+    default=10,
+    show_default=True,
+    help="Seemingly relevant passages a query.",
+)
+@click.option(
+    "--n-irrelevant",
+    type=click.IntRange(0),
+    default=10,
+    show_default=True,
+    help="Irrelevant passages a query.",
+)
+@click.option(
+    "--skip-top",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Pass over this many nearest candidates.",
+)
+@click.option(
+    "--max-score",
+    type=click.FloatRange(-1, 1),
+    help="Highest cosine of a seemingly relevant passage.",
+)
+@click.option("--margin", type=float, help="Keep candidates with cosine ≤ best relevant − margin.")
 @click.option("--exclude-answers", is_flag=True, help="Drop negatives that contain a gold answer.")
 @click.option("--drop-self", is_flag=True, help="Drop passages that are the query's own text.")
 @click.option("--remine", is_flag=True, help="Replace the negatives that a rage: source brings.")
-@click.option("--mixture", "mixtures", multiple=True, metavar="NAME=REL,IRR,SEEM",
-              help="Context set, repeatable (default mix=3,3,3); presets: paper_mix, "
-              "paper_irrelevant, paper_seemingly.")
-@click.option("--corpus", type=click.Choice(["all", "pool"]), default="all", show_default=True,
-              help="Keep all passages, or those that some mapping names.")
-@click.option("--base", type=click.Choice(["0", "1"]), default="1", show_default=True,
-              help="Number that prompts give to the first passage.")
+@click.option(
+    "--mixture",
+    "mixtures",
+    multiple=True,
+    metavar="NAME=REL,IRR,SEEM",
+    help="Context set, repeatable (default mix=3,3,3); presets: paper_mix, "
+    "paper_irrelevant, paper_seemingly.",
+)
+@click.option(
+    "--corpus",
+    type=click.Choice(["all", "pool"]),
+    default="all",
+    show_default=True,
+    help="Keep all passages, or those that some mapping names.",
+)
+@click.option(
+    "--base",
+    type=click.Choice(["0", "1"]),
+    default="1",
+    show_default=True,
+    help="Number that prompts give to the first passage.",
+)
 @click.option("--allow-no-relevant", is_flag=True, help="Keep queries without relevant passages.")
 @click.option("--skip-empty", is_flag=True, help="Skip, and count, rows without text.")
 @click.option("--skip-dangling", is_flag=True, help="Skip, and count, judgements of missing rows.")
@@ -81,12 +116,24 @@ def rage(**given: Any) -> None:
     mining = Mining(
         seemingly_relevant=given["n_seemingly"],
         irrelevant=given["n_irrelevant"],
-        **{k: given[k] for k in ("skip_top", "max_score", "margin", "exclude_answers", "drop_self")},
+        **{
+            k: given[k] for k in ("skip_top", "max_score", "margin", "exclude_answers", "drop_self")
+        },
     )
     same = (
-        "source split extra_corpus limit seed embedder embedder_revision remine corpus "
-        "allow_no_relevant skip_empty skip_dangling"
-    ).split()
+        "source",
+        "split",
+        "extra_corpus",
+        "limit",
+        "seed",
+        "embedder",
+        "embedder_revision",
+        "remine",
+        "corpus",
+        "allow_no_relevant",
+        "skip_empty",
+        "skip_dangling",
+    )
     config = RageConfig(
         mining=mining, mixtures=mixtures, base=int(given["base"]), **{k: given[k] for k in same}
     )

@@ -11,8 +11,13 @@ import click
 @click.argument("submission", type=click.Path(path_type=Path))
 @click.option("--benchmark", type=click.Path(path_type=Path), required=True, help="Package.")
 @click.option("--context", help="Context set that lines without `context` answer.")
-@click.option("--most", type=click.IntRange(1), default=50, show_default=True,
-              help="Findings of each kind to print.")
+@click.option(
+    "--most",
+    type=click.IntRange(1),
+    default=50,
+    show_default=True,
+    help="Findings of each kind to print.",
+)
 def check(submission: Path, benchmark: Path, context: str | None, most: int) -> None:
     """Check a submission; never changes it.
 

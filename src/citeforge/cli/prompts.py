@@ -30,7 +30,9 @@ def prompts(folder: Path, context: str | None, template: str, out: Path | None) 
     if context is not None and context not in names:
         raise UnknownValueError("context", context, names)
     if context is None and len(names) > 1:
-        raise UsageError(f"the benchmark has several context sets; give --context {'|'.join(names)}")
+        raise UsageError(
+            f"the benchmark has several context sets; give --context {'|'.join(names)}"
+        )
     name = context or names[0]
     lines = (
         json.dumps({"query_id": query, "context": name, "prompt": text}, ensure_ascii=False) + "\n"

@@ -11,13 +11,24 @@ import click
 @click.argument("submissions", type=click.Path(path_type=Path), nargs=-1, required=True)
 @click.option("--benchmark", type=click.Path(path_type=Path), required=True, help="Package.")
 @click.option("--context", help="Context set to score.")
-@click.option("--protocol", type=click.Choice(["strict", "reference"]), default="strict",
-              show_default=True,
-              help="Our corrected definitions, or what the paper's own code prints.")
-@click.option("--measures", default="rage", show_default=True,
-              help="Measures or families, separated by commas.")
-@click.option("--out", type=click.Path(path_type=Path),
-              help="Score file; a folder when there are several submissions.")
+@click.option(
+    "--protocol",
+    type=click.Choice(["strict", "reference"]),
+    default="strict",
+    show_default=True,
+    help="Our corrected definitions, or what the paper's own code prints.",
+)
+@click.option(
+    "--measures",
+    default="rage",
+    show_default=True,
+    help="Measures or families, separated by commas.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Score file; a folder when there are several submissions.",
+)
 def score(
     submissions: tuple[Path, ...],
     benchmark: Path,

@@ -26,12 +26,19 @@ def render_scores(results: list[ScoreFile]) -> str:
     ]
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = [
-        "  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))])
+        "  ".join(
+            [
+                row[0].ljust(widths[0]),
+                *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True)),
+            ]
+        )
         for row in rows
     ]
     lines.insert(1, "-" * len(lines[0]))
     lines.insert(2 + len(names), "-" * len(lines[0]))
-    notes = dict.fromkeys(f"not computed: {n.name}: {n.reason}" for r in results for n in r.not_computed)
+    notes = dict.fromkeys(
+        f"not computed: {n.name}: {n.reason}" for r in results for n in r.not_computed
+    )
     return "\n".join([*lines, *notes, *_signatures(results)])
 
 

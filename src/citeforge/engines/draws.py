@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Sequence
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -36,19 +36,17 @@ def sample_ids(ids: Sequence[T], size: int, seed: int, purpose: str) -> list[T]:
     return [item for item in ids if item in chosen]
 
 
-def distinct_below(
-    limit: int, size: int, rng: random.Random, allowed: Callable[[int], bool]
-) -> list[int]:
-    """Uniform draws without replacement from the allowed integers in [0, limit).
+def distinct_below(limit: int, size: int, rng: random.Random, barred: Collection[int]) -> list[int]:
+    """Uniform draws without replacement from the integers in [0, limit) that are not barred.
 
     Args:
         limit: size of the population.
         size: how many to draw.
         rng: generator for this draw alone.
-        allowed: whether an integer may be drawn; expected to hold for most of them.
+        barred: integers that are not drawn; expected to be few.
 
     Returns:
-        At most ``size`` integers in the order drawn; fewer when fewer are allowed.
+        At most ``size`` integers in the order drawn; fewer when fewer are left.
     """
     drawn: list[int] = []
     seen: set[int] = set()
@@ -60,9 +58,9 @@ def distinct_below(
         if candidate in seen:
             continue
         seen.add(candidate)
-        if allowed(candidate):
+        if candidate not in barred:
             drawn.append(candidate)
     # A small or mostly forbidden population: the rest is drawn from an explicit list.
-    rest = [i for i in range(limit) if i not in seen and allowed(i)]
+    rest = [i for i in range(limit) if i not in seen and i not in barred]
     rng.shuffle(rest)
     return drawn + rest[: size - len(drawn)]

@@ -139,7 +139,7 @@ class TransformerEmbedder:
         from sentence_transformers import SentenceTransformer
         from transformers.utils import logging
 
-        logging.disable_progress_bar()
+        logging.disable_progress_bar()  # type: ignore[no-untyped-call]
         try:
             model = SentenceTransformer(
                 str(self._located.folder), device=self.device, local_files_only=True

@@ -6,10 +6,10 @@ import hashlib
 import os
 import queue
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Self
+from typing import IO, Any, Self
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -193,6 +193,13 @@ def write_table(folder: Path, name: str, table: pa.Table) -> dict[str, str]:
     with TableWriter(folder, name, table.schema) as writer:
         writer.write(table)
     return writer.files
+
+
+def table_of(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
+    """A table from row tuples in the order of the schema's columns."""
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(schema)
+    arrays = [pa.array(c, t) for c, t in zip(columns, schema.types, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=schema)
 
 
 def shard_paths(folder: Path, name: str) -> list[Path]:

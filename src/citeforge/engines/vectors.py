@@ -80,7 +80,11 @@ def ensure_shards(
         All shards in order.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    recipe = {"embedder": embedder.fingerprint(), "kind": kind, "format": "float16/1"}
+    recipe: dict[str, object] = {
+        "embedder": embedder.fingerprint(),
+        "kind": kind,
+        "format": "float16/1",
+    }
     shards = []
     for number, texts in enumerate(shards_of_texts):
         key = digest({"recipe": recipe, "texts": digest_texts(texts), "rows": len(texts)})
@@ -165,7 +169,7 @@ def _unit(block: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
 def gather(
     shards: Sequence[VectorShard], positions: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.float16]:
-    """Vectors at sorted positions, shape (n positions, dimension), one shard in memory at a time."""
+    """Vectors at sorted positions, shape (n positions, dimension); one shard is held at a time."""
     pieces = []
     start = at = 0
     for shard in shards:

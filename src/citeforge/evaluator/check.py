@@ -63,13 +63,17 @@ class _Checker:
 
     def _unreadable(self, error: InputError) -> None:
         text = error.message if error.field is None else f"{error.field}: {error.message}"
-        self.found.errors.append((error.line, text + (f"; {error.allowed}" if error.allowed else "")))
+        self.found.errors.append(
+            (error.line, text + (f"; {error.allowed}" if error.allowed else ""))
+        )
 
     def _check_answer(self, line: int, answer: SubmissionLine) -> None:
         row = self.benchmark.row_of.get(answer.query_id)
         name = "own" if answer.passages is not None else answer.context or self.only
         if row is None:
-            self.found.errors.append((line, f"query_id: {answer.query_id!r} is not in the benchmark"))
+            self.found.errors.append(
+                (line, f"query_id: {answer.query_id!r} is not in the benchmark")
+            )
             return
         if name is None:
             known = ", ".join(self.sets)
@@ -117,7 +121,10 @@ class _Checker:
             for query in self.benchmark.query_ids:
                 if (query, name, run) not in self.seen:
                     self.found.warnings.append(
-                        (None, f"no answer to {query!r} (context {name}, run {run}): scored as worst")
+                        (
+                            None,
+                            f"no answer to {query!r} (context {name}, run {run}): scored as worst",
+                        )
                     )
         if not used and not self.found.errors:
             self.found.errors.append((None, "the file holds no answers"))

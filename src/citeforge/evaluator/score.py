@@ -94,7 +94,8 @@ def score(
         counts=counts,
         query_ids=benchmark.query_ids,
         measures=[
-            _entry(by_name[s.name], s, e, signature) for s, e in zip(samples, estimates, strict=True)
+            _entry(by_name[s.name], s, e, signature)
+            for s, e in zip(samples, estimates, strict=True)
         ],
         not_computed=missing,
     )
@@ -169,9 +170,9 @@ class _Reader:
     def _fill_missing(self, runs: list[_Run]) -> None:
         for run in runs:
             for row in np.flatnonzero(~run.seen).tolist():
-                run.values[row] = rage.worst(
-                    self.table.relevant[row], self.answers.get(row, {})
-                )[:5]
+                run.values[row] = rage.worst(self.table.relevant[row], self.answers.get(row, {}))[
+                    :5
+                ]
 
     def _counts(self, runs: list[_Run]) -> Counts:
         n = len(self.benchmark.query_ids)
@@ -225,7 +226,9 @@ def _entry(
     defined = ~np.isnan(sample.per_query)
     n_defined = defined.any(axis=0)
     totals = np.where(defined, sample.per_query, 0.0).sum(axis=0)
-    means = np.divide(totals, defined.sum(axis=0), out=np.full(totals.shape, np.nan), where=n_defined)
+    means = np.divide(
+        totals, defined.sum(axis=0), out=np.full(totals.shape, np.nan), where=n_defined
+    )
     scale = measure.scale
     return MeasureScore(
         name=measure.name,

@@ -67,14 +67,16 @@ def harmonic_sample(name: str, precision: Floats, recall: Floats) -> Sample:
 def ratio(above: Floats, below: Floats) -> Floats:
     """Quotient; NaN where the divisor is zero."""
     out = np.full(np.broadcast(above, below).shape, np.nan)
-    return np.divide(above, below, out=out, where=below != 0)
+    np.divide(above, below, out=out, where=below != 0)
+    return out
 
 
 def harmonic(a: Floats, b: Floats) -> Floats:
     """Harmonic mean; 0 where both are 0, NaN where one is undefined."""
     total = a + b
     product = 2 * a * b
-    return np.where(total == 0, 0.0, ratio(product, np.where(total == 0, 1.0, total)))
+    both: Floats = np.where(total == 0, 0.0, ratio(product, np.where(total == 0, 1.0, total)))
+    return both
 
 
 @dataclass(frozen=True)
@@ -124,9 +126,7 @@ def estimate_all(samples: Sequence[Sample], resamples: int = RESAMPLES) -> list[
 
 def _exact_sums(sums: Floats) -> Floats:
     """Sums over queries that do not depend on the order of addition, shape (runs, k)."""
-    return np.array(
-        [[math.fsum(run[:, k].tolist()) for k in range(sums.shape[2])] for run in sums]
-    )
+    return np.array([[math.fsum(run[:, k].tolist()) for k in range(sums.shape[2])] for run in sums])
 
 
 def _resampled(columns: Floats, resamples: int) -> Floats:

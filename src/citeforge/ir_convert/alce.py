@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from citeforge.engines.files import sha256_file
 from citeforge.engines.jsonlines import read_all
+from citeforge.engines.tables import table_of
 from citeforge.ir_convert.checks import empty_text
 from citeforge.ir_convert.collect import PassageCollector
 from citeforge.ir_convert.source import ReadOptions
@@ -194,7 +195,7 @@ class AlceSource:
 
     def queries(self) -> pa.Table:
         rows = [(item.query_id, item.question, None) for item in self.items]
-        return pa.table(list(zip(*rows, strict=True)) or [[], [], []], schema=QUERIES)
+        return table_of(rows, QUERIES)
 
     def relevant(self) -> pa.Table:
         rows: dict[tuple[str, str], str] = {}
@@ -206,7 +207,7 @@ class AlceSource:
                     pair = (item.query_id, passage_id(doc))
                     rows[pair] = json.dumps(found, ensure_ascii=False)
         columns = [(q, p, found, 1.0, None) for (q, p), found in rows.items()]
-        return pa.table(list(zip(*columns, strict=True)) or [[]] * 5, schema=MAPPING)
+        return table_of(columns, MAPPING)
 
     def gold(self) -> pa.Table:
         return gold_table(self.items)

@@ -13,6 +13,7 @@ from citeforge.engines.archives import unpack_zip
 from citeforge.engines.duplicates import DuplicateFinder, first_duplicate
 from citeforge.engines.files import sha256_file
 from citeforge.engines.jsonlines import Block, decode_text, read_all, read_blocks
+from citeforge.engines.tables import table_of
 from citeforge.ir_convert.checks import check_id, duplicate_id, empty_text
 from citeforge.ir_convert.source import ReadOptions, no_gold
 from citeforge.schemas.errors import InputError, UnknownValueError
@@ -103,7 +104,7 @@ class BeirSource:
                     raise empty_text(self._query_file, line)
                 rows.append((row.id, row.text, bytes(row.metadata).decode() or None))
         self._check_query_ids(set(seen))
-        return pa.table(list(zip(*rows, strict=True)) or [[], [], []], schema=QUERIES)
+        return table_of(rows, QUERIES)
 
     def _check_query_ids(self, known: set[str]) -> None:
         missing = [pair for pair in self._qrels if pair[0] not in known]
@@ -126,8 +127,7 @@ class BeirSource:
         relevant = [(q, p, None, float(s), None) for (q, p), s in pairs.items() if s > 0]
         if len(relevant) < len(pairs):
             self._info.counts["judgements of zero or less"] = len(pairs) - len(relevant)
-        columns = list(zip(*relevant, strict=True)) or [[]] * 5
-        return pa.table(columns, schema=MAPPING)
+        return table_of(relevant, MAPPING)
 
     def gold(self) -> pa.Table:
         return no_gold()

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from citeforge.engines.files import sha256_file
 from citeforge.engines.jsonlines import read_blocks
+from citeforge.engines.tables import table_of
 from citeforge.ir_convert.checks import check_id, duplicate_id, empty_text
 from citeforge.ir_convert.collect import PassageCollector
 from citeforge.ir_convert.source import ReadOptions
@@ -139,7 +140,7 @@ class HagridSource:
 
     def queries(self) -> pa.Table:
         rows = [(name, row.query, None) for _, name, row in self._questions()]
-        return pa.table(list(zip(*rows, strict=True)) or [[], [], []], schema=QUERIES)
+        return table_of(rows, QUERIES)
 
     def relevant(self) -> pa.Table:
         pairs = dict.fromkeys(
@@ -149,7 +150,7 @@ class HagridSource:
             if quote.text.strip()
         )
         rows = [(query, passage, None, 1.0, None) for query, passage in pairs]
-        return pa.table(list(zip(*rows, strict=True)) or [[]] * 5, schema=MAPPING)
+        return table_of(rows, MAPPING)
 
     def gold(self) -> pa.Table:
         unresolved = 0

@@ -200,7 +200,9 @@ def conform(table: pa.Table, schema: pa.Schema, where: str) -> pa.Table:
 
 def _convert(column: pa.ChunkedArray, field: pa.Field, where: str) -> pa.ChunkedArray:
     if pa.types.is_string(field.type) and pa.types.is_nested(column.type):
-        texts = [None if v is None else json.dumps(v, ensure_ascii=False) for v in column.to_pylist()]
+        texts = [
+            None if v is None else json.dumps(v, ensure_ascii=False) for v in column.to_pylist()
+        ]
         return pa.chunked_array([pa.array(texts, pa.string())])
     if not field.nullable and field.name == "title":
         column = pc.fill_null(column.cast(pa.string()), "")

@@ -42,10 +42,10 @@ MEASURES = {
             "CiteP", "rage", "relevant among the distinct cited passages", 0, 1, 100, "", _RAGE
         ),
         Measure("CiteR", "rage", "cited among the relevant passages shown", 0, 1, 100, "", _RAGE),
-        Measure("CiteF1", "rage", "harmonic mean of mean CiteP and mean CiteR", 0, 1, 100, "", _RAGE),
         Measure(
-            "CiteF1@query", "rage", "mean of per-query harmonic means", 0, 1, 100, "", _RAGE
+            "CiteF1", "rage", "harmonic mean of mean CiteP and mean CiteR", 0, 1, 100, "", _RAGE
         ),
+        Measure("CiteF1@query", "rage", "mean of per-query harmonic means", 0, 1, 100, "", _RAGE),
         Measure(
             "ShortEM",
             "rage",
@@ -56,8 +56,16 @@ MEASURES = {
             "short answers in mapping/relevant",
             "rage_toolkit 0.0.2",
         ),
-        Measure("Reward", "rage", "mean of CiteP and CiteR of one output", 0, 1, 100, "",
-                "Penzkofer & Baumann 2024 (RAGE), section 4.3"),
+        Measure(
+            "Reward",
+            "rage",
+            "mean of CiteP and CiteR of one output",
+            0,
+            1,
+            100,
+            "",
+            "Penzkofer & Baumann 2024 (RAGE), section 4.3",
+        ),
         Measure("Distinct", "rage", "distinct passages cited", 0, None, 1, "", _RAGE),
         Measure("Length", "rage", "words of the output without markers", 0, None, 1, "", _RAGE),
     )

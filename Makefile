@@ -1,0 +1,57 @@
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+OUT := out/quickstart
+
+.DEFAULT_GOAL := help
+.PHONY: help install quickstart test lint format typecheck docs docs-check bench wheel clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt torch
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+install: $(STAMP)  ## create the environment in .venv
+
+quickstart: $(STAMP)  ## build, check and score a benchmark from examples/
+	@mkdir -p out
+	$(BIN)/citeforge build rage --source beir:examples/facts --licence apache-2.0 --embedder offline --out $(OUT) --overwrite
+	$(BIN)/citeforge verify $(OUT)
+	$(BIN)/citeforge run random --benchmark $(OUT) --out out/random.jsonl
+	$(BIN)/citeforge run echo-relevant --benchmark $(OUT) --out out/echo-relevant.jsonl
+	$(BIN)/citeforge check out/random.jsonl --benchmark $(OUT)
+	$(BIN)/citeforge score out/random.jsonl out/echo-relevant.jsonl --benchmark $(OUT)
+
+test: $(STAMP)  ## run all tests
+	$(BIN)/python -m pytest -q -n 2
+
+lint: $(STAMP)  ## check style
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(STAMP)  ## mend style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+typecheck: $(STAMP)  ## check types
+	$(BIN)/mypy
+
+docs: $(STAMP)  ## write DATASETS.md and the generated references again
+	$(BIN)/python docs/generate.py
+
+docs-check: $(STAMP)  ## fail when a generated page is stale
+	$(BIN)/python docs/generate.py --check
+
+bench: $(STAMP)  ## run all benchmarks (minutes)
+	$(BIN)/python -m benchmarks
+
+wheel: $(STAMP)  ## build the wheel
+	$(BIN)/python -m build --wheel
+
+clean:  ## remove everything that was built
+	rm -rf $(VENV) out build dist src/*.egg-info

@@ -1,0 +1,108 @@
+"""Shared fixtures: small data written here, and one package built from `examples/`."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from citeforge.builders.rage import BuildOptions, build_rage
+from citeforge.engines.embed import make_embedder
+from citeforge.schemas.config import RageConfig
+
+ROOT = Path(__file__).resolve().parent.parent
+EXAMPLES = ROOT / "examples"
+
+# Timing plays no part in any test; hypothesis' own deadline would bring it in.
+settings.register_profile(
+    "citeforge", deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+settings.load_profile("citeforge")
+
+# Nothing in the tests may reach a network.
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["HF_DATASETS_OFFLINE"] = "1"
+
+Cli = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> Cli:
+    """Run the real command in a process of its own; HF caches stay inside the test's folder."""
+
+    def run(*args: object, **env: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "citeforge", *map(str, args)],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            env={**os.environ, "HF_HOME": str(tmp_path / "hf"), **env},
+        )
+
+    return run
+
+
+def write_jsonl(path: Path, rows: list[dict[str, object]]) -> Path:
+    """Write rows as JSON Lines, gzipped when the name says so."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    if path.suffix == ".gz":
+        path.write_bytes(gzip.compress(text.encode()))
+    else:
+        path.write_text(text, encoding="utf-8")
+    return path
+
+
+def write_beir(
+    folder: Path,
+    passages: dict[str, str],
+    queries: dict[str, str],
+    qrels: list[tuple[str, str, int]],
+    split: str = "test",
+) -> Path:
+    """Write a BEIR folder."""
+    write_jsonl(
+        folder / "corpus.jsonl",
+        [{"_id": i, "title": "", "text": t} for i, t in passages.items()],
+    )
+    write_jsonl(folder / "queries.jsonl", [{"_id": i, "text": t} for i, t in queries.items()])
+    (folder / "qrels").mkdir(parents=True, exist_ok=True)
+    lines = ["query-id\tcorpus-id\tscore", *(f"{q}\t{p}\t{s}" for q, p, s in qrels)]
+    (folder / "qrels" / f"{split}.tsv").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+@pytest.fixture
+def small_beir(tmp_path: Path) -> Path:
+    """Twelve passages, two queries."""
+    passages = {f"p{i}": f"Passage number {i} speaks of topic {i % 4}." for i in range(12)}
+    return write_beir(
+        tmp_path / "small",
+        passages,
+        {"q1": "What is topic 1?", "q2": "What is topic 2?"},
+        [("q1", "p1", 1), ("q1", "p5", 2), ("q2", "p2", 1), ("q2", "p3", 0)],
+    )
+
+
+@pytest.fixture(scope="session")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The benchmark of the quick start. Tests that change it work on a copy."""
+    out = tmp_path_factory.mktemp("package") / "facts"
+    config = RageConfig(source=f"beir:{EXAMPLES / 'facts'}", embedder="offline")
+    build_rage(config, BuildOptions(out), lambda: make_embedder("offline", device="cpu"))
+    return out
+
+
+def real_data() -> Path:
+    """Folder with real data, or skip."""
+    folder = os.environ.get("CITEFORGE_REAL_DATA")
+    if not folder:
+        pytest.skip("CITEFORGE_REAL_DATA is not set")
+    return (ROOT / folder).resolve()

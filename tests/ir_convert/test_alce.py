@@ -1,0 +1,98 @@
+"""ALCE items."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from citeforge.ir_convert.alce import open_alce, read_items, task_of
+from citeforge.ir_convert.source import ReadOptions
+from citeforge.schemas.errors import InputError
+
+ASQA = {
+    "sample_id": "a1",
+    "question": "Who wrote it?",
+    "qa_pairs": [
+        {"question": "first part", "short_answers": ["Ada Lovelace", "Ada"], "context": "c"},
+        {"question": "second part", "short_answers": ["The Byron"]},
+    ],
+    "annotations": [{"long_answer": "Ada wrote it."}, {"long_answer": "It was Ada."}],
+    "docs": [
+        {"id": 11, "title": "A", "text": "It was written by ADA-LOVELACE... no, Ada Lovelace!"},
+        {"id": "12", "title": "Ada", "text": "Nothing here."},
+        {"title": "B", "text": "Lord Byron's daughter."},
+    ],
+}
+QAMPARI = {
+    "id": "q1",
+    "question": "Which books?",
+    "answers": [["Marazan"], ["On the Beach", "Beach, On the"]],
+    "docs": [{"id": "1", "title": "", "text": "Among them is on  the beach."}],
+}
+ELI5 = {"question": "Why?", "claims": ["c"], "docs": [{"title": "", "text": "t"}]}
+
+
+def write(tmp_path: Path, content: Any) -> str:
+    path = tmp_path / "items.json"
+    path.write_text(json.dumps(content))
+    return str(path)
+
+
+@pytest.mark.parametrize("wrap", [False, True], ids=["list", "object"])
+def test_asqa(tmp_path: Path, wrap: bool) -> None:
+    source = open_alce(write(tmp_path, {"data": [ASQA]} if wrap else [ASQA]), None, ReadOptions())
+    made = hashlib.sha256(b"B\nLord Byron's daughter.").hexdigest()[:16]
+    passages = [row for batch in source.passages() for row in batch.to_pylist()]
+    assert [p["_id"] for p in passages] == ["11", "12", made]
+    relevant = source.relevant().to_pylist()
+    # "The Byron" is "byron" without its article; passage 12 has the answer in its title only.
+    assert [(r["corpus-id"], json.loads(r["short_answers"])) for r in relevant] == [
+        ("11", ["Ada Lovelace", "Ada"]),
+        (made, ["The Byron"]),
+    ]
+    gold = source.gold().to_pylist()
+    assert [g["kind"] for g in gold] == ["qa_pair", "qa_pair", "long_answer", "long_answer"]
+    assert [g["position"] for g in gold] == [0, 1, 2, 3]
+    assert gold[0]["aliases"] == ["Ada Lovelace", "Ada"]
+    assert json.loads(gold[0]["metadata"]) == {"context": "c", "wikipage": None}
+    assert "normalised" in source.info().rules["relevant"]
+
+
+def test_qampari(tmp_path: Path) -> None:
+    source = open_alce(write(tmp_path, [QAMPARI]), None, ReadOptions())
+    (row,) = source.relevant().to_pylist()
+    assert json.loads(row["short_answers"]) == ["On the Beach"]
+    assert [g["aliases"] for g in source.gold().to_pylist()] == QAMPARI["answers"]
+
+
+def test_eli5_is_refused_with_the_reason(tmp_path: Path) -> None:
+    path = write(tmp_path, [ELI5])
+    assert task_of(read_items(Path(path)), Path(path)) == "eli5"
+    with pytest.raises(InputError, match="needs an entailment judge"):
+        open_alce(path, None, ReadOptions())
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({"items": []}, "is not an ALCE file"),
+        ([{"question": "x", "docs": []}], "has no gold answers"),
+        ([ASQA, {**ASQA}], "item 2: has the id 'a1' of item 1"),
+        ([{**ASQA, "docs": [{"title": "x"}]}], "item 1: .*missing required field `text`"),
+        ([{**ASQA, "question": " "}], "is empty"),
+    ],
+)
+def test_bad_files(tmp_path: Path, content: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        open_alce(write(tmp_path, content), None, ReadOptions())
+
+
+def test_not_json(tmp_path: Path) -> None:
+    path = tmp_path / "items.json"
+    path.write_text("[")
+    with pytest.raises(InputError, match="is not JSON"):
+        open_alce(str(path), None, ReadOptions())

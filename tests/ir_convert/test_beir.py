@@ -1,0 +1,181 @@
+"""BEIR folders: what is read, and every kind of bad input."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import write_beir, write_jsonl
+
+from citeforge.ir_convert.beir import open_beir
+from citeforge.ir_convert.source import ReadOptions
+from citeforge.schemas.errors import InputError, UnknownValueError
+
+
+def read_everything(folder: Path, split: str | None = None, **options: bool) -> dict[str, object]:
+    source = open_beir(str(folder), split, ReadOptions(workdir=folder.parent / "w", **options))
+    passages = [row for batch in source.passages() for row in batch.to_pylist()]
+    relevant = source.relevant().to_pylist()
+    queries = source.queries().to_pylist()
+    return {
+        "passages": passages,
+        "queries": queries,
+        "relevant": relevant,
+        "counts": source.info().counts,
+    }
+
+
+def test_plain_folder(small_beir: Path) -> None:
+    read = read_everything(small_beir)
+    assert len(read["passages"]) == 12
+    assert read["queries"] == [
+        {"_id": "q1", "text": "What is topic 1?", "metadata": None},
+        {"_id": "q2", "text": "What is topic 2?", "metadata": None},
+    ]
+    pairs = [(r["query-id"], r["corpus-id"], r["score"]) for r in read["relevant"]]
+    assert pairs == [("q1", "p1", 1.0), ("q1", "p5", 2.0), ("q2", "p2", 1.0)]
+    assert read["counts"] == {"judgements of zero or less": 1}
+
+
+def test_gz_and_zip_give_the_same(small_beir: Path, tmp_path: Path) -> None:
+    zipped = tmp_path / "small.zip"
+    packed = tmp_path / "packed"
+    (packed / "qrels").mkdir(parents=True)
+    with zipfile.ZipFile(zipped, "w") as archive:
+        for path in small_beir.rglob("*"):
+            if path.is_file():
+                name = path.relative_to(small_beir)
+                archive.write(path, f"small/{name}")
+                (packed / f"{name}.gz").write_bytes(gzip.compress(path.read_bytes()))
+    expected = read_everything(small_beir)
+    assert read_everything(zipped) == expected
+    assert read_everything(packed) == expected
+
+
+def test_metadata_is_kept_byte_for_byte(small_beir: Path) -> None:
+    line = '{"_id": "x", "title": "T", "text": "t", "metadata": {"b": 1.0, "a": ["é", {}]}}\n'
+    with (small_beir / "corpus.jsonl").open("a") as file:
+        file.write(line)
+    last = read_everything(small_beir)["passages"][-1]
+    assert last["metadata"] == '{"b": 1.0, "a": ["é", {}]}'
+    assert last["title"] == "T"
+
+
+def test_any_split(small_beir: Path) -> None:
+    (small_beir / "qrels" / "dev.tsv").write_text("query-id\tcorpus-id\tscore\nq2\tp7\t1\n")
+    assert [q["_id"] for q in read_everything(small_beir, "dev")["queries"]] == ["q2"]
+    with pytest.raises(UnknownValueError, match="known: dev, test"):
+        read_everything(small_beir, "train")
+
+
+def append(name: str, content: bytes) -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        with (folder / name).open("ab") as file:
+            file.write(content)
+
+    return change
+
+
+def replace(name: str, content: bytes) -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        (folder / name).write_bytes(content)
+
+    return change
+
+
+QRELS = "qrels/test.tsv"
+HEADER = b"query-id\tcorpus-id\tscore\n"
+PASSAGE = b'{"_id":"z","text":"text"}\n'
+
+BAD: list[tuple[str, Callable[[Path], None], str]] = [
+    ("malformed JSON", append("corpus.jsonl", b'{"_id":\n'), "corpus.jsonl:13: is not one JSON"),
+    ("missing _id", append("corpus.jsonl", b'{"text":"x"}\n'), "corpus.jsonl:13: .*`_id`"),
+    ("empty _id", append("corpus.jsonl", b'{"_id":"","text":"x"}\n'), "corpus.jsonl:13 _id: is e"),
+    ("number as _id", append("queries.jsonl", b'{"_id":7,"text":"x"}\n'), "queries.jsonl:3 _id"),
+    ("duplicate passage", append("corpus.jsonl", PASSAGE + PASSAGE), "jsonl:14 _id: 'z' stands al"),
+    ("duplicate query", append("queries.jsonl", b'{"_id":"q1","text":"x"}\n'), "already in line 1"),
+    ("unknown field", append("corpus.jsonl", b'{"_id":"z","text":"x","u":1}\n'), "jsonl:13 u: is n"),
+    ("empty text", append("corpus.jsonl", b'{"_id":"z","text":" \\n"}\n'), "corpus.jsonl:13 text"),
+    ("empty corpus file", replace("corpus.jsonl", b""), "the corpus is empty|names the passage"),
+    ("not UTF-8", append("corpus.jsonl", b'{"_id":"z","text":"\xe9"}\n'), "13: is not UTF-8"),
+    (
+        "metadata not UTF-8",
+        append("corpus.jsonl", b'{"_id":"z","text":"x","metadata":{"a":"\xe9"}}\n'),
+        "corpus.jsonl:13.*not UTF-8",
+    ),
+    ("CRLF", append("corpus.jsonl", PASSAGE.replace(b"\n", b"\r\n")), "13: the line ends with CR LF"),
+    ("BOM", replace("corpus.jsonl", b"\xef\xbb\xbf" + PASSAGE), "1: starts with a byte order mark"),
+    ("gzip cut short", replace("corpus.jsonl", gzip.compress(PASSAGE * 99)[:-20]), "cut short"),
+    ("qrels: unknown query", append(QRELS, b"q9\tp1\t1\n"), "test.tsv:6 query-id: names the query"),
+    ("qrels: unknown passage", append(QRELS, b"q1\tp99\t1\n"), "test.tsv:6 corpus-id: names the p"),
+    ("qrels: no header", replace(QRELS, b"q1\tp1\t1\n"), "test.tsv:1: the first row is"),
+    ("qrels: columns", append(QRELS, b"q1\tp1\n"), "test.tsv:6: has 2 tab-separated"),
+    ("qrels: score", append(QRELS, b"q1\tp7\t0.5\n"), "test.tsv:6 score: '0.5' is not a whole"),
+    ("qrels: CRLF", append(QRELS, b"q1\tp7\t1\r\n"), "test.tsv:6: the line ends with CR LF"),
+    ("qrels: BOM", replace(QRELS, b"\xef\xbb\xbf" + HEADER), "test.tsv:1: starts with a byte"),
+    ("qrels: two scores", append(QRELS, b"q1\tp1\t2\n"), "otherwise than line 2"),
+    ("qrels: not UTF-8", append(QRELS, b"q\xff\tp1\t2\n"), "test.tsv:6: is not UTF-8"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), [b[1:] for b in BAD], ids=[b[0] for b in BAD])
+def test_bad_input_is_one_clear_line_and_leaves_nothing(
+    small_beir: Path,
+    tmp_path: Path,
+    change: Callable[[Path], None],
+    message: str,
+) -> None:
+    from citeforge.builders.rage import BuildOptions, build_rage
+    from citeforge.engines.embed import make_embedder
+    from citeforge.schemas.config import RageConfig
+
+    change(small_beir)
+    before = sorted(tmp_path.rglob("*"))
+    config = RageConfig(source=f"beir:{small_beir}", embedder="offline")
+    with pytest.raises(InputError, match=message) as error:
+        build_rage(
+            config, BuildOptions(tmp_path / "out"), lambda: make_embedder("offline", device="cpu")
+        )
+    assert "\n" not in str(error.value)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_explicit_skipping_is_counted(small_beir: Path) -> None:
+    append("corpus.jsonl", b'{"_id":"z","text":""}\n')(small_beir)
+    append(QRELS, b"q9\tp1\t1\n")(small_beir)
+    read = read_everything(small_beir, skip_empty=True, skip_dangling=True)
+    assert len(read["passages"]) == 12
+    assert read["counts"] == {
+        "judgements of unknown queries, skipped": 1,
+        "judgements of zero or less": 1,
+        "passages without text, skipped": 1,
+    }
+
+
+def test_duplicates_far_apart_are_found_with_both_lines(tmp_path: Path) -> None:
+    rows = [{"_id": f"p{i}", "text": "word " * 20} for i in range(100_000)]
+    rows.append({"_id": "p17", "text": "again"})
+    path = write_jsonl(tmp_path / "big" / "corpus.jsonl", rows)
+    folder = write_beir(tmp_path / "big2", {"p": "t"}, {"q": "t"}, [("q", "p", 1)])
+    path.replace(folder / "corpus.jsonl")
+    with pytest.raises(InputError, match=r"jsonl:100001 _id: 'p17' stands already in line 18;"):
+        read_everything(folder)
+
+
+def test_a_ten_megabyte_line(small_beir: Path) -> None:
+    text = "long " * 2_000_000
+    line = json.dumps({"_id": "big", "text": text}) + "\n"
+    append("corpus.jsonl", line.encode())(small_beir)
+    assert read_everything(small_beir)["passages"][-1]["text"] == text
+
+
+def test_unsafe_zip(tmp_path: Path) -> None:
+    path = tmp_path / "bad.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("../corpus.jsonl", "x")
+    with pytest.raises(InputError, match="would leave the folder"):
+        read_everything(path)

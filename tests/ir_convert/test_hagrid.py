@@ -1,0 +1,148 @@
+"""HAGRID rows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import write_jsonl
+
+from citeforge.ir_convert.hagrid import open_hagrid
+from citeforge.ir_convert.source import ReadOptions
+from citeforge.schemas.errors import InputError
+
+
+def question(number: int, **changes: Any) -> dict[str, Any]:
+    return {
+        "query_id": number,
+        "query": f"Question {number}?",
+        "quotes": [
+            {"idx": 1, "docid": f"{number}#0", "text": f"First quote of {number}."},
+            {"idx": 2, "docid": f"{number}#1", "text": f"Second quote of {number}."},
+        ],
+        "answers": [
+            {
+                "answer": "It is so [2]. And so [1, 2]. And not [7].",
+                "answer_type": "long",
+                "informative": 1,
+                "attributable": None,
+                "sentences": [
+                    {
+                        "text": "It is so [2].",
+                        "index": 0,
+                        "answer_type": "long",
+                        "informative": 1,
+                        "attributable": 0,
+                    }
+                ],
+            }
+        ],
+        **changes,
+    }
+
+
+def open_rows(tmp_path: Path, rows: list[dict[str, Any]]) -> Any:
+    path = write_jsonl(tmp_path / "dev.jsonl", rows)
+    return open_hagrid(str(path), None, ReadOptions())
+
+
+def test_quotes_become_the_relevant_passages(tmp_path: Path) -> None:
+    source = open_rows(tmp_path, [question(7), question(8)])
+    ids = [name for batch in source.passages() for name in batch["_id"].to_pylist()]
+    assert ids == ["7#0", "7#1", "8#0", "8#1"]
+    assert source.queries()["_id"].to_pylist() == ["7", "8"]
+    pairs = source.relevant().select(["query-id", "corpus-id"]).to_pylist()
+    assert pairs[0] == {"query-id": "7", "corpus-id": "7#0"}
+    assert len(pairs) == 4
+    assert source.info().split == "dev"
+
+
+@pytest.mark.parametrize("first_idx", [0, 1])
+def test_citations_are_positions_whatever_idx_says(tmp_path: Path, first_idx: int) -> None:
+    row = question(7)
+    for offset, quote in enumerate(row["quotes"]):
+        quote["idx"] = first_idx + offset
+    source = open_rows(tmp_path, [row])
+    (gold,) = source.gold().to_pylist()
+    assert gold["citations"] == ["7#0", "7#1"]
+    assert gold["sentences"][0]["citations"] == ["7#1"]
+    assert source.info().counts["answer citations outside the quotes"] == 1
+
+
+def test_labels_stay_null(tmp_path: Path) -> None:
+    (gold,) = open_rows(tmp_path, [question(7)]).gold().to_pylist()
+    assert gold["attributable"] is None
+    assert gold["informative"] == 1
+    assert gold["sentences"][0]["attributable"] == 0
+    assert gold["kind"] == "answer"
+
+
+def test_the_same_quote_twice_is_one_passage(tmp_path: Path) -> None:
+    second = question(8)
+    second["quotes"][0] = {"idx": 1, "docid": "7#0", "text": "first  QUOTE of 7."}
+    source = open_rows(tmp_path, [question(7), second])
+    assert sum(batch.num_rows for batch in source.passages()) == 3
+    assert source.info().counts == {"repeated passages, merged": 1}
+
+
+def test_the_same_id_with_another_text_is_an_error(tmp_path: Path) -> None:
+    second = question(8)
+    second["quotes"][0] = {"idx": 1, "docid": "7#0", "text": "Something else."}
+    source = open_rows(tmp_path, [question(7), second])
+    with pytest.raises(InputError, match=r"dev.jsonl:2: passage '7#0' has another text than in l"):
+        list(source.passages())
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"query_id": 1}, "missing required field"),
+        (question(1, quotes="x"), "quotes: Expected `array`"),
+        (question(1, query=" "), "text: is empty"),
+        (question(1, query_id=1.5), "query_id: Expected"),
+    ],
+)
+def test_bad_rows(tmp_path: Path, row: dict[str, Any], message: str) -> None:
+    source = open_rows(tmp_path, [question(7), row])
+    with pytest.raises(InputError, match=message) as error:
+        source.queries()
+    assert error.value.line == 2
+
+
+def test_duplicate_questions(tmp_path: Path) -> None:
+    source = open_rows(tmp_path, [question(7), question(7)])
+    with pytest.raises(InputError, match="'7' stands already in line 1"):
+        source.queries()
+
+
+def test_the_hub_file_is_found_in_the_cache(tmp_path: Path, cli: Any) -> None:
+    """Laid out as `huggingface_hub` lays out its cache; read offline by the real client."""
+    commit = "a" * 40
+    repo = tmp_path / "hf" / "hub" / "datasets--miracl--hagrid"
+    write_jsonl(
+        repo / "snapshots" / commit / "hagrid-v1.0-en" / "dev.jsonl",
+        [question(n) for n in range(30)],
+    )
+    (repo / "refs").mkdir()
+    (repo / "refs" / "main").write_text(commit)
+    result = cli(
+        *("build", "rage", "--source", "hagrid-hub:dev", "--embedder", "offline"),
+        *("--out", tmp_path / "out", "--n-seemingly", "0"),
+    )
+    assert result.returncode == 0, result.stderr
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert manifest["sources"][0]["revision"] == commit
+    assert manifest["sources"][0]["licence"] == "apache-2.0"
+
+
+def test_the_hub_file_without_network_or_cache(tmp_path: Path, cli: Any) -> None:
+    result = cli(
+        *("build", "rage", "--source", "hagrid-hub:dev", "--embedder", "offline"),
+        *("--out", tmp_path / "out"),
+    )
+    assert result.returncode == 1
+    assert "cannot be read from the Hub" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert not (tmp_path / "out").exists()
