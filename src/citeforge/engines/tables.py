@@ -79,7 +79,6 @@ class TableWriter:
         self._thread = threading.Thread(target=self._encode_all, daemon=True)
 
     def __enter__(self) -> Self:
-        self.folder.mkdir(parents=True, exist_ok=True)
         self._thread.start()
         return self
 
@@ -152,6 +151,7 @@ class TableWriter:
             self._failure = error
 
     def _open_part(self) -> _HashingFile:
+        self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / f".{self.name}-{len(self._parts):05d}.parquet.tmp"
         self._parts.append((path, ""))
         return _HashingFile(path)

@@ -1,0 +1,252 @@
+"""SIGKILL at many points, and the world changing between two runs."""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from conftest import EXAMPLES
+
+from citeforge.builders.rage import BuildOptions, build_rage
+from citeforge.builders.verify import verify
+from citeforge.engines.embed import make_embedder
+from citeforge.schemas.config import RageConfig
+from citeforge.schemas.errors import InputError
+
+# A process that has imported everything and forks one build at a time: the child is a real
+# process of its own, and is killed with SIGKILL.
+NURSERY = """
+import os, sys
+import torch, faiss, sentence_transformers, transformers.models.bert.modeling_bert
+from citeforge.cli.main import main
+import citeforge.builders.rage, citeforge.cli.build
+for line in sys.stdin:
+    child = os.fork()
+    if child == 0:
+        devnull = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(devnull, 1)
+        main(line.rstrip("\\n").split("\\t"))
+        os._exit(0)
+    print(child, flush=True)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+class Nursery:
+    """Starts builds, kills them, and says how they ended."""
+
+    def __init__(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", NURSERY],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stdin
+        assert self.process.stdout
+        self.into, self.out = self.process.stdin, self.process.stdout
+
+    def run(self, args: list[str], watch: Path, kill_after: int | None) -> int:
+        """Run a build; kill it once the watched folder has seen this many new names."""
+        self.into.write("\t".join(args) + "\n")
+        self.into.flush()
+        child = int(self.out.readline())
+        seen: set[str] = names(watch)
+        fresh = 0
+        while kill_after is not None:
+            now = names(watch)
+            fresh += len(now - seen)
+            seen |= now
+            if fresh >= kill_after:
+                os.kill(child, signal.SIGKILL)
+                break
+            if not Path(f"/proc/{child}").exists() or is_zombie(child):
+                break
+            time.sleep(0.0005)
+        return int(self.out.readline())
+
+    def close(self) -> None:
+        self.into.close()
+        self.process.wait()
+
+
+def is_zombie(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+def names(folder: Path) -> set[str]:
+    """Every name below the folder and its `.partial`, temporary ones included."""
+    found = set()
+    for root in (folder, folder.with_name(f"{folder.name}.partial")):
+        for path, _, files in os.walk(root):
+            found.update(os.path.join(path, f) for f in files)
+    return found
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {
+        p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()
+    }
+
+
+def arguments(out: Path, *more: str) -> list[str]:
+    source = f"beir:{EXAMPLES / 'facts'}"
+    return [
+        *("build", "rage", "--source", source, "--embedder", "offline", "--device", "cpu"),
+        *("--out", str(out), "--name", "facts", "--shard-rows", "4", *more),
+    ]
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc")
+def test_killed_builds_end_byte_identical(tmp_path: Path) -> None:
+    nursery = Nursery()
+    try:
+        calm = tmp_path / "calm"
+        assert nursery.run(arguments(calm), calm, None) == 0
+        expected = content(calm)
+        # One build, killed again and again as it gets further.
+        out = tmp_path / "torn"
+        kills = 0
+        while kills < 20:
+            assert nursery.run(arguments(out, "--resume"), out, kill_after=3) == -signal.SIGKILL
+            kills += 1
+        assert nursery.run(arguments(out, "--resume"), out, None) == 0
+        assert content(out) == expected
+        assert not out.with_name("torn.partial").exists()
+        # Fresh builds, each killed once at another point, late ones included.
+        once = 0
+        for point in (1, 2, 3, 4, 5, 7, 11, 16, 22, 30, 38, 46, 54, 58, 60, 62, 64, 66, 68, 70, 72):
+            out = tmp_path / f"once-{point}"
+            code = nursery.run(arguments(out), out, kill_after=point)
+            once += code == -signal.SIGKILL
+            assert nursery.run(arguments(out, "--resume"), out, None) == 0
+            assert content(out) == expected
+        assert once >= 15
+    finally:
+        nursery.close()
+
+
+def build(out: Path, source: Path, if_exists: str = "refuse", **config: object) -> list[str]:
+    """Build; returns the texts that were embedded."""
+    inner = make_embedder("offline", device="cpu")
+    asked: list[str] = []
+
+    class Spy:
+        def fingerprint(self) -> object:
+            return inner.fingerprint()
+
+        def encode(self, texts: list[str], kind: str) -> object:
+            asked.extend(texts)
+            return inner.encode(texts, kind)  # type: ignore[arg-type]
+
+    build_rage(
+        RageConfig(source=f"beir:{source}", embedder="offline", **config),  # type: ignore[arg-type]
+        BuildOptions(out, if_exists=if_exists, name="x", shard_rows=20),  # type: ignore[arg-type]
+        Spy,  # type: ignore[arg-type]
+    )
+    return asked
+
+
+def unfinished(out: Path, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A build that embedded everything and could not write its package."""
+    from citeforge.builders import rage
+
+    with monkeypatch.context() as patch:
+        patch.setattr(rage, "freeze", lambda *args: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            build(out, source)
+    assert out.with_name(f"{out.name}.partial").is_dir()
+    assert not out.exists()
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(EXAMPLES / "facts", tmp_path / "facts"))
+
+
+def test_resume_after_a_changed_corpus_line_redoes_its_shard(
+    tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    unfinished(out, source, monkeypatch)
+    corpus = source / "corpus.jsonl"
+    lines = corpus.read_text().splitlines(keepends=True)
+    lines[30] = lines[30].replace("lightest", "very lightest")
+    corpus.write_text("".join(lines))
+    asked = build(out, source, "resume")
+    assert len(asked) == 20
+    assert any("very lightest" in text for text in asked)
+    build(tmp_path / "fresh", source)
+    assert content(out) == content(tmp_path / "fresh")
+
+
+def test_resume_with_another_seed_reuses_vectors_and_draws_anew(
+    tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    unfinished(out, source, monkeypatch)
+    assert build(out, source, "resume", seed=5) == []
+    build(tmp_path / "fresh", source, seed=5)
+    assert content(out) == content(tmp_path / "fresh")
+
+
+def test_resume_with_another_embedder_embeds_anew(
+    tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from citeforge.engines import embed
+
+    out = tmp_path / "out"
+    unfinished(out, source, monkeypatch)
+    monkeypatch.setattr(embed, "BATCH_SIZE", 16)
+    assert len(build(out, source, "resume")) == 84 + 30
+
+
+def test_unfinished_builds_are_not_overwritten_silently(
+    tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    unfinished(out, source, monkeypatch)
+    with pytest.raises(InputError, match=r"unfinished build.*--resume"):
+        build(out, source)
+    assert build(out, source, "resume") == []
+    assert verify(out) == []
+
+
+def test_resuming_a_finished_build(tmp_path: Path, source: Path) -> None:
+    out = tmp_path / "out"
+    build(out, source)
+    before = content(out)
+    assert build(out, source, "resume") == []
+    assert content(out) == before
+    with pytest.raises(InputError, match="finished package of another configuration"):
+        build(out, source, "resume", seed=9)
+    assert content(out) == before
+    assert not out.with_name("out.partial").exists()
+
+
+def test_a_full_disk_during_a_shard(tmp_path: Path) -> None:
+    """The kernel refuses to let a shard grow (RLIMIT_FSIZE), as a full disk would."""
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
+
+    out = tmp_path / "out"
+    args = [a if a != "4" else "64" for a in arguments(out)]  # 64 * 384 * 2 bytes a shard
+    command = [sys.executable, "-m", "citeforge", *args]
+    result = subprocess.run(command, capture_output=True, text=True, preexec_fn=limit)
+    assert result.returncode == 1
+    assert "size limit is reached" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert not out.exists()
+    result = subprocess.run([*command, "--overwrite"], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
