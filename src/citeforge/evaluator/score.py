@@ -136,16 +136,20 @@ class _Reader:
         sizes, relevant, name = self.table.sizes, self.table.relevant, self.table.name
         nothing: dict[int, list[str]] = {}
         for line, answer in read_answers(path):
-            if answer.context is not None and answer.context != name:
+            if answer.context not in (None, name):
+                if answer.context not in self.benchmark.manifest.contexts:
+                    raise _refused(path, line, f"context {answer.context!r} is unknown")
                 continue
+            if answer.run < 0:
+                raise _refused(path, line, f"run {answer.run} is negative")
             row = row_of.get(answer.query_id)
             if row is None:
-                raise _refused(path, line, f"{answer.query_id!r} is not in the benchmark")
+                raise _refused(path, line, f"query_id {answer.query_id!r} is not in the benchmark")
             run = runs.get(answer.run)
             if run is None:
                 run = runs[answer.run] = _Run(np.full((n, 5), np.nan), np.zeros(n, np.bool_))
             if run.seen[row]:
-                raise _refused(path, line, f"{answer.query_id!r} (run {answer.run}) comes twice")
+                raise _refused(path, line, f"query_id {answer.query_id!r} (run {answer.run}) comes twice")
             run.seen[row] = True
             result = self.scorer(
                 answer.output, sizes[row], relevant[row], self.answers.get(row, nothing)
@@ -192,7 +196,7 @@ class _Reader:
 
 def _refused(path: Path, line: int, message: str) -> InputError:
     return InputError(
-        message, path=path, line=line, field="query_id", allowed="see: citeforge check"
+        message, path=path, line=line, allowed="see: citeforge check"
     )
 
 

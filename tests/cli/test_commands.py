@@ -1,0 +1,124 @@
+"""The commands as a user runs them: exit codes, one clear line, no traceback."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import EXAMPLES, Cli
+
+from citeforge.cli.main import COMMANDS, cli
+
+
+def test_short_helps_are_those_of_the_commands() -> None:
+    import click
+
+    for name, (_, text) in COMMANDS.items():
+        command = cli.get_command(click.Context(cli), name)
+        assert command is not None
+        assert command.get_short_help_str(limit=200).rstrip(".") == text.rstrip(".")
+
+
+def test_the_main_path(cli: Cli, tmp_path: Path) -> None:
+    source = f"beir:{EXAMPLES / 'facts'}"
+    out = tmp_path / "facts"
+    built = cli("build", "rage", "--source", source, "--embedder", "offline", "--out", out)
+    assert built.returncode == 0, built.stderr
+    assert "context mix: up to 3 relevant" in built.stdout
+    assert cli("verify", out).returncode == 0
+    assert cli("run", "random", "--benchmark", out, "--out", "r.jsonl").returncode == 0
+    checked = cli("check", "r.jsonl", "--benchmark", out)
+    assert checked.returncode == 0
+    assert checked.stdout == "30 answers read, 0 errors, 0 warnings\n"
+    scored = cli("score", "r.jsonl", "--benchmark", out, "--out", "scores.json")
+    assert scored.returncode == 0, scored.stderr
+    assert "signature: CiteP,CiteR,CiteF1" in scored.stdout
+    content = json.loads((tmp_path / "scores.json").read_text())
+    assert content["counts"]["n_missing"] == 0
+    assert len(content["measures"][0]["per_query"]) == len(content["query_ids"]) == 30
+    shown = cli("show", out, "--query", "q01")
+    assert "relevant (moon-io)" in shown.stdout
+    prompts = cli("prompts", out, "--context", "mix")
+    assert len(prompts.stdout.splitlines()) == 30
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "message"),
+    [
+        (("frobnicate",), 2, "unknown command 'frobnicate'; known: build"),
+        (("build", "rage", "--source", "beir", "--out", "o"), 2, "expected KIND:ARGUMENT"),
+        (("build", "rage", "--source", "bier:x", "--out", "o"), 2, "did you mean 'beir'"),
+        (("build", "rage", "--source", "beir:nowhere", "--out", "o"), 1, "nowhere: is not a fo"),
+        (("build", "rage", "--source", "beir:x"), 2, "--out"),
+        (("build", "rage", "--source", "beir:x", "--out", "o", "--mixture", "m"), 2, "--mixture"),
+        (("build", "rage", "--source", "beir:x", "--out", "o", "--limit", "0"), 2, "--limit"),
+        (("verify", "nowhere"), 1, "nowhere: is not a benchmark package"),
+        (("score", "s.jsonl", "--benchmark", "nowhere"), 1, "is not a benchmark package"),
+        (("score", "s.jsonl", "--benchmark", "x", "--measures", "CiteX"), 2, "did you mean"),
+        (("run", "magic", "--benchmark", "x", "--out", "y"), 2, "unknown system 'magic'"),
+    ],
+)
+def test_mistakes(cli: Cli, args: tuple[str, ...], code: int, message: str) -> None:
+    result = cli(*args)
+    assert result.returncode == code, result.stderr
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+    assert len(result.stderr.strip().splitlines()) <= 4
+
+
+def test_an_unknown_embedder_without_network(cli: Cli, tmp_path: Path) -> None:
+    source = f"beir:{EXAMPLES / 'facts'}"
+    result = cli("build", "rage", "--source", source, "--embedder", "no/such", "--out", "o")
+    assert result.returncode == 1
+    assert "use the embedded --embedder offline" in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+    assert not (tmp_path / "o").exists()
+    assert not (tmp_path / "o.partial").exists()
+
+
+def test_check_exits_with_1_on_errors_and_0_on_warnings(
+    cli: Cli, package: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_text('{"query_id": "q01", "output": "[77]"}\n')
+    warned = cli("check", path, "--benchmark", package)
+    assert warned.returncode == 0
+    assert "s.jsonl:1: warning: output: cites 77; the context has 1 to 7" in warned.stdout
+    path.write_text('{"query_id": "q77", "output": "[1]"}\n')
+    wrong = cli("check", path, "--benchmark", package)
+    assert wrong.returncode == 1
+    assert "s.jsonl:1: error: query_id: 'q77' is not in the benchmark" in wrong.stdout
+
+
+def test_several_submissions_make_one_table(cli: Cli, package: Path, tmp_path: Path) -> None:
+    for name in ("random", "echo-relevant"):
+        cli("run", name, "--benchmark", package, "--out", f"{name}.jsonl")
+    args = ("score", "random.jsonl", "echo-relevant.jsonl", "--benchmark", package)
+    result = cli(*args, "--out", "scores")
+    assert result.returncode == 0, result.stderr
+    header, *_ = result.stdout.splitlines()
+    assert header.split() == ["random", "echo-relevant"]
+    assert sorted(p.name for p in (tmp_path / "scores").iterdir()) == [
+        "echo-relevant.scores.json",
+        "random.scores.json",
+    ]
+    assert cli(*args, "--out", "one.json").returncode == 2
+
+
+def test_a_package_with_several_contexts_wants_one_named(cli: Cli, tmp_path: Path) -> None:
+    out = tmp_path / "two"
+    built = cli(
+        *("build", "rage", "--source", f"beir:{EXAMPLES / 'facts'}", "--embedder", "offline"),
+        *("--out", out, "--mixture", "paper_mix", "--mixture", "hard=1,0,9", "--base", "0"),
+    )
+    assert built.returncode == 0, built.stderr
+    cli("run", "echo-relevant", "--benchmark", out, "--out", "s.jsonl")
+    assert cli("check", "s.jsonl", "--benchmark", out).returncode == 0
+    result = cli("score", "s.jsonl", "--benchmark", out)
+    assert result.returncode == 2
+    assert "--context paper_mix|hard" in result.stderr
+    result = cli("score", "s.jsonl", "--benchmark", out, "--context", "hard")
+    assert result.returncode == 0
+    assert "100.00" in result.stdout
+    assert "gram:0,strict|ctx:hard" in result.stdout

@@ -1,0 +1,103 @@
+"""`check` reports everything with its line and changes nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from citeforge.evaluator.benchmark import Benchmark
+from citeforge.evaluator.check import check
+from citeforge.evaluator.measures.registry import select
+from citeforge.evaluator.score import score
+from citeforge.schemas.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def benchmark(package: Path) -> Benchmark:
+    return Benchmark(package)
+
+
+LINES = [
+    '{"query_id": "q01", "output": "Good [1]."}',
+    "not json",
+    '{"query_id": "q99", "output": "x"}',
+    '{"query_id": "q01", "output": "again"}',
+    '{"query_id": 2, "output": "x"}',
+    '{"query_id": "q02", "output": "x", "context": "other"}',
+    '{"query_id": "q02", "output": "x", "run": -1}',
+    '{"query_id": "q03", "output": "In [2019], and [50], [60]."}',
+    '{"query_id": "q04", "output": NaN}',
+]
+
+
+def test_everything_is_reported_with_its_line(tmp_path: Path, benchmark: Benchmark) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_text("\n".join(LINES) + "\n")
+    before = path.read_bytes()
+    found = check(path, benchmark)
+    messages = dict(found.errors)
+    assert sorted(messages) == [2, 3, 4, 5, 6, 7, 9]
+    assert "is not one JSON object" in messages[2]
+    assert "'q99' is not in the benchmark" in messages[3]
+    assert "stands already in line 1" in messages[4]
+    assert "query_id: Expected `str`, got `int`" in messages[5]
+    assert "'other' is unknown; one of mix" in messages[6]
+    assert "is negative" in messages[7]
+    warnings = [(line, text) for line, text in found.warnings if line is not None]
+    assert warnings == [
+        (8, "output: '[2019]' is not read as a citation"),
+        (8, "output: cites 50, 60; the context has 1 to 7"),
+    ]
+    missing = [text for line, text in found.warnings if line is None]
+    assert len(missing) == 30 - 2
+    assert path.read_bytes() == before
+
+
+def test_an_empty_file(tmp_path: Path, benchmark: Benchmark) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_text("")
+    assert check(path, benchmark).errors == [(None, "the file holds no answers")]
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+lines = st.fixed_dictionaries(
+    {},
+    optional={
+        "query_id": st.sampled_from(["q01", "q02", "q30", "q99"]) | json_values,
+        "output": st.text() | json_values,
+        "run": st.integers(-1, 2) | json_values,
+        "context": st.sampled_from(["mix", "own"]) | json_values,
+        "meta": json_values,
+        "other": json_values,
+    },
+).map(lambda row: json.dumps(row).encode()) | st.binary(max_size=40)
+
+
+@settings(max_examples=400)
+@given(st.lists(lines, max_size=6))
+def test_no_submission_makes_a_traceback(
+    tmp_path_factory: pytest.TempPathFactory, benchmark: Benchmark, content: list[bytes]
+) -> None:
+    path = tmp_path_factory.mktemp("made") / "s.jsonl"
+    path.write_bytes(b"\n".join(content))
+    try:
+        found: Any = check(path, benchmark)
+    except InputError:
+        found = None
+    try:
+        score(path, benchmark, select(["rage"]))
+        scored = True
+    except InputError:
+        scored = False
+    # What check finds in order can be scored, and what it faults cannot.
+    if found is not None:
+        assert scored == (not found.errors)

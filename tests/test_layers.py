@@ -1,0 +1,102 @@
+"""The shape of the tree: data flows down, names are the field's, nothing heavy at start-up."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+PACKAGE = ROOT / "src" / "citeforge"
+# Data flows down this list; no package imports from one below it.
+LAYERS = [
+    "schemas",
+    "engines",
+    "ir_convert",
+    "kg",
+    "builders",
+    "evaluator",
+    "baselines",
+    "publish",
+    "cli",
+]
+
+
+def imports_of(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module)
+        elif isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+    return {name for name in found if name.startswith("citeforge.")}
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda p: p.stem)
+def test_no_package_imports_from_one_below(path: Path) -> None:
+    own = path.relative_to(PACKAGE).parts[0]
+    if own not in LAYERS:
+        return
+    for name in imports_of(path):
+        other = name.split(".")[1]
+        assert LAYERS.index(other) <= LAYERS.index(own), f"{path} imports {name}"
+
+
+def test_the_links_at_the_top_lead_into_the_package() -> None:
+    for name in ("builders", "schemas", "kg", "ir_convert"):
+        link = ROOT / name
+        assert link.is_symlink()
+        assert link.readlink() == Path("src/citeforge") / name
+
+
+def test_no_print_in_the_package() -> None:
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            is_print = isinstance(node, ast.Call) and getattr(node.func, "id", "") == "print"
+            assert not is_print, f"{path}:{node.lineno}"
+
+
+def test_modules_stay_small() -> None:
+    for path in [*PACKAGE.rglob("*.py"), *(ROOT / "tests").rglob("*.py")]:
+        assert len(path.read_text().splitlines()) <= 450, path
+
+
+def modules_after(code: str, *args: str) -> set[str]:
+    script = f"import sys\n{code}\nprint('\\n'.join(sys.modules))"
+    result = subprocess.run(
+        [sys.executable, "-c", script, *args], capture_output=True, text=True, check=True
+    )
+    return set(result.stdout.splitlines())
+
+
+HEAVY = {"torch", "transformers", "sentence_transformers", "spacy", "faiss", "datasets"}
+RUN = """
+from citeforge.cli.main import main
+try:
+    main(sys.argv[1:])
+except SystemExit as stop:
+    assert not stop.code, stop.code
+"""
+
+
+def test_help_imports_no_command_and_nothing_heavy() -> None:
+    loaded = modules_after(RUN, "--help")
+    assert not loaded & (HEAVY | {"pyarrow", "numpy", "pydantic"})
+    assert not any(name.startswith("citeforge.cli.") for name in loaded - {"citeforge.cli.main"})
+
+
+def test_check_verify_and_score_need_no_torch(package: Path, tmp_path: Path) -> None:
+    submission = tmp_path / "s.jsonl"
+    there = ("--benchmark", str(package))
+    for args in (
+        ("run", "random", *there, "--out", str(submission)),
+        ("check", str(submission), *there),
+        ("verify", str(package)),
+        ("score", str(submission), *there),
+        ("show", str(package)),
+        ("prompts", str(package), "--out", str(tmp_path / "p.jsonl")),
+    ):
+        assert not modules_after(RUN, *args) & HEAVY, args
