@@ -97,9 +97,7 @@ def test_margin_is_right_for_negative_similarities(tmp_path: Path, margin: float
     mining = Mining(seemingly_relevant=40, margin=margin)
     exclusions = Exclusions([[relevant]], [{relevant}], [[]])
     (found,) = SeeminglyRelevant(corpus, shards, query, exclusions, mining).mine()
-    expected = {
-        i for i in range(40) if i != relevant and np.cos(angles[i]) <= best - margin
-    }
+    expected = {i for i in range(40) if i != relevant and np.cos(angles[i]) <= best - margin}
     near = {i for i in range(40) if abs(np.cos(angles[i]) - (best - margin)) < 1e-3}
     assert {m.position for m in found} - near == expected - near
 

@@ -37,10 +37,11 @@ def test_one_prompt_a_query_with_numbered_passages(package: Path) -> None:
 def test_own_template(package: Path, tmp_path: Path) -> None:
     path = tmp_path / "mine.j2"
     path.write_text("{{ query }}|{% for d in docs %}{{ d.number }} {% endfor %}")
-    (_, text), *_ = render_prompts(
-        package, load_manifest(package), "mix", load_template(str(path))
+    (_, text), *_ = render_prompts(package, load_manifest(package), "mix", load_template(str(path)))
+    assert (
+        text
+        == "Which moon is the most volcanically active body in the Solar System?|1 2 3 4 5 6 7 "
     )
-    assert text == "Which moon is the most volcanically active body in the Solar System?|1 2 3 4 5 6 7 "
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from conftest import EXAMPLES, write_beir, write_jsonl
 
 from citeforge.builders.rage import BuildOptions, build_rage
 from citeforge.builders.verify import verify
@@ -17,6 +16,7 @@ from citeforge.engines.embed import make_embedder
 from citeforge.schemas.config import Mining, Mixture, RageConfig
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.manifest import Manifest
+from conftest import EXAMPLES, write_beir, write_jsonl
 
 
 def build(source: str, out: Path, options: dict[str, Any] | None = None, **config: Any) -> Manifest:
@@ -138,14 +138,10 @@ def test_skip_top_and_thresholds(tmp_path: Path) -> None:
         everything.setdefault(row["query-id"], []).append(
             (row["corpus-id"], row["score"], row["rank"])
         )
-    build(
-        source, tmp_path / "cut", mining=Mining(seemingly_relevant=5, skip_top=2, max_score=0.4)
-    )
+    build(source, tmp_path / "cut", mining=Mining(seemingly_relevant=5, skip_top=2, max_score=0.4))
     found: dict[str, list[tuple[str, float, int]]] = {}
     for row in rows(tmp_path / "cut", "mapping/seemingly_relevant"):
-        found.setdefault(row["query-id"], []).append(
-            (row["corpus-id"], row["score"], row["rank"])
-        )
+        found.setdefault(row["query-id"], []).append((row["corpus-id"], row["score"], row["rank"]))
     for query, full in everything.items():
         assert found[query] == [t for t in full if t[2] > 2 and t[1] <= 0.4][:5]
 
@@ -154,7 +150,9 @@ def test_margin_below_the_best_relevant(tmp_path: Path) -> None:
     source = f"beir:{EXAMPLES / 'facts'}"
     embedder = make_embedder("offline", device="cpu")
     build(source, tmp_path / "out", mining=Mining(seemingly_relevant=5, margin=0.1))
-    corpus = {p["_id"]: f"{p['title']} {p['text']}" for p in rows(tmp_path / "out", "corpus/corpus")}
+    corpus = {
+        p["_id"]: f"{p['title']} {p['text']}" for p in rows(tmp_path / "out", "corpus/corpus")
+    }
     relevant = by_query(rows(tmp_path / "out", "mapping/relevant"))
     mined = rows(tmp_path / "out", "mapping/seemingly_relevant")
     for query in rows(tmp_path / "out", "queries/queries"):
@@ -226,9 +224,7 @@ def test_an_extra_corpus_is_mined_and_merged(tmp_path: Path, small_beir: Path) -
     assert corpus["p1"]["title"] == "Kept title"
     assert corpus["p1"]["text"] == "Passage number 1 speaks of topic 1."
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
-    assert manifest["sources"][1]["counts"] == {
-        "passages already in the first source, merged": 1
-    }
+    assert manifest["sources"][1]["counts"] == {"passages already in the first source, merged": 1}
 
 
 def test_an_extra_corpus_with_another_text_under_an_id(tmp_path: Path, small_beir: Path) -> None:

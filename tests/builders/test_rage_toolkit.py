@@ -24,7 +24,17 @@ from citeforge.schemas.config import RageConfig
 from citeforge.schemas.manifest import ContextSet
 from citeforge.schemas.tables import CONTEXTS, LABELS
 
-FORMS = ["[{}]", "[{}][{}]", "[{}, {}]", "word [{}].", "[0]", "[99]", "[{}] and [12]", "nothing", ""]
+FORMS = [
+    "[{}]",
+    "[{}][{}]",
+    "[{}, {}]",
+    "word [{}].",
+    "[0]",
+    "[99]",
+    "[{}] and [12]",
+    "nothing",
+    "",
+]
 
 
 class Chatter(AugmentedGenerationSystem):
@@ -34,9 +44,7 @@ class Chatter(AugmentedGenerationSystem):
         self.rng = random.Random(3)
         self.answers = answers
 
-    def generate_answer(
-        self, query_string: str, document_texts: list[str]
-    ) -> tuple[str, str]:
+    def generate_answer(self, query_string: str, document_texts: list[str]) -> tuple[str, str]:
         numbers = self.rng.choices(range(1, len(document_texts) + 1), k=4)
         parts = [f.format(*numbers) for f in self.rng.choices(FORMS, k=3)]
         return "prompt", "  ".join([*parts, self.rng.choice(self.answers)])
@@ -45,14 +53,18 @@ class Chatter(AugmentedGenerationSystem):
 def make_package(folder: Path, with_answers: bool) -> Path:
     """ALCE items give relevant passages with short answers, HAGRID's give none."""
     rng = random.Random(1)
-    words = "io europa titan triton iron gold tin zinc nile congo".split()
+    words = ["io", "europa", "titan", "triton", "iron", "gold", "tin", "zinc", "nile", "congo"]
     items = [
         {
             "id": str(i),
             "question": f"Which of these is number {i}?",
             "answers": [[words[i % 10]]],
             "docs": [
-                {"id": f"{i}-{j}", "title": f"T{j}", "text": f"{' '.join(rng.sample(words, 3))} {i} {j}"}
+                {
+                    "id": f"{i}-{j}",
+                    "title": f"T{j}",
+                    "text": f"{' '.join(rng.sample(words, 3))} {i} {j}",
+                }
                 for j in range(6)
             ]
             + [{"id": f"{i}-r", "title": "", "text": f"Here is {words[i % 10]}, {i}."}],
@@ -82,7 +94,7 @@ def test_equal_to_nine_digits(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     package = make_package(tmp_path, with_answers=True)
     cache = tmp_path / "cache"
     mapping = {label: load(package, "mapping", label, cache) for label in LABELS}
-    words = "io europa titan triton iron gold tin zinc nile congo Io".split()
+    words = ["io", "europa", "titan", "triton", "iron", "gold", "tin", "zinc", "congo", "Io"]
     info, results = evaluate(
         Chatter(words),
         load(package, "queries", "queries", cache),
@@ -120,9 +132,7 @@ def test_equal_to_nine_digits(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert 0 < results["short-answer-exact-match"].mean() < 1
 
 
-def freeze_what_was_drawn(
-    package: Path, info: pd.DataFrame, tmp_path: Path
-) -> tuple[Path, Path]:
+def freeze_what_was_drawn(package: Path, info: pd.DataFrame, tmp_path: Path) -> tuple[Path, Path]:
     """A package with the toolkit's own mixture as its context set, and its answers."""
     relevant = dict(zip(info["query_id"], info["rel_doc_ids_for_query"], strict=True))
     seemingly = dict(zip(info["query_id"], info["semirel_doc_ids_for_query"], strict=True))

@@ -12,13 +12,13 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import EXAMPLES
 
 from citeforge.builders.rage import BuildOptions, build_rage
 from citeforge.builders.verify import verify
 from citeforge.engines.embed import make_embedder
 from citeforge.schemas.config import RageConfig
 from citeforge.schemas.errors import InputError
+from conftest import EXAMPLES
 
 # A process that has imported everything and forks one build at a time: the child is a real
 # process of its own, and is killed with SIGKILL.
@@ -89,7 +89,7 @@ def names(folder: Path) -> set[str]:
     found = set()
     for root in (folder, folder.with_name(f"{folder.name}.partial")):
         for path, _, files in os.walk(root):
-            found.update(os.path.join(path, f) for f in files)
+            found.update(f"{path}/{f}" for f in files)
     return found
 
 

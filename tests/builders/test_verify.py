@@ -51,7 +51,7 @@ def test_missing_and_stray_files(copy: Path) -> None:
         "stats.json: is missing",
         "queries/queries-00001-of-00002.parquet: is not in the manifest",
     ]
-    with pytest.raises(InputError, match="stats.json: is missing"):
+    with pytest.raises(InputError, match=r"stats\.json: is missing"):
         load_intact(copy)
 
 

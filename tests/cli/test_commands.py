@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from conftest import EXAMPLES, Cli
 
 from citeforge.cli.main import COMMANDS, cli
+from conftest import EXAMPLES, Cli
 
 
 def test_short_helps_are_those_of_the_commands() -> None:

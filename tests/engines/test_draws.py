@@ -37,9 +37,7 @@ def test_samples_keep_order_and_size(ids: set[str], size: int, seed: int) -> Non
     st.sets(st.integers(0, 60)),
     st.integers(0, 1000),
 )
-def test_draws_are_distinct_and_allowed(
-    limit: int, size: int, barred: set[int], seed: int
-) -> None:
+def test_draws_are_distinct_and_allowed(limit: int, size: int, barred: set[int], seed: int) -> None:
     drawn = distinct_below(limit, size, generator(seed, "test"), barred)
     free = set(range(limit)) - barred
     assert len(drawn) == len(set(drawn)) == min(size, len(free))

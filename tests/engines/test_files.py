@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import resource
 import subprocess
 import sys
@@ -66,5 +65,5 @@ except Exception as error:
     )
     assert result.stdout.startswith("InputError")
     assert "disk is full or a size limit" in result.stdout
-    assert os.listdir(tmp_path) == []
+    assert list(tmp_path.iterdir()) == []
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != 1000

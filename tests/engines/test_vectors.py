@@ -128,9 +128,7 @@ def vectors() -> np.ndarray:
 
 
 @pytest.mark.parametrize("block_rows", [1, 7, 64, 1000])
-def test_blocks_cover_everything_once(
-    tmp_path: Path, vectors: np.ndarray, block_rows: int
-) -> None:
+def test_blocks_cover_everything_once(tmp_path: Path, vectors: np.ndarray, block_rows: int) -> None:
     blocks = [
         (start, block.copy())
         for start, block in iter_blocks(write_shards(tmp_path, vectors, 90), block_rows)

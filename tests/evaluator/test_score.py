@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import write_jsonl
 
 from citeforge import __version__
 from citeforge.baselines.rage import run_system
@@ -16,6 +15,7 @@ from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.score import score
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.scores import ScoreFile
+from conftest import write_jsonl
 
 
 @pytest.fixture(scope="module")

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import write_beir, write_jsonl
 
 from citeforge.ir_convert.beir import open_beir
 from citeforge.ir_convert.source import ReadOptions
 from citeforge.schemas.errors import InputError, UnknownValueError
+from conftest import write_beir, write_jsonl
 
 
 def read_everything(folder: Path, split: str | None = None, **options: bool) -> dict[str, object]:
@@ -98,7 +98,11 @@ BAD: list[tuple[str, Callable[[Path], None], str]] = [
     ("number as _id", append("queries.jsonl", b'{"_id":7,"text":"x"}\n'), "queries.jsonl:3 _id"),
     ("duplicate passage", append("corpus.jsonl", PASSAGE + PASSAGE), "jsonl:14 _id: 'z' stands al"),
     ("duplicate query", append("queries.jsonl", b'{"_id":"q1","text":"x"}\n'), "already in line 1"),
-    ("unknown field", append("corpus.jsonl", b'{"_id":"z","text":"x","u":1}\n'), "jsonl:13 u: is n"),
+    (
+        "unknown field",
+        append("corpus.jsonl", b'{"_id":"z","text":"x","u":1}\n'),
+        "jsonl:13 u: is n",
+    ),
     ("empty text", append("corpus.jsonl", b'{"_id":"z","text":" \\n"}\n'), "corpus.jsonl:13 text"),
     ("empty corpus file", replace("corpus.jsonl", b""), "the corpus is empty|names the passage"),
     ("not UTF-8", append("corpus.jsonl", b'{"_id":"z","text":"\xe9"}\n'), "13: is not UTF-8"),
@@ -107,7 +111,11 @@ BAD: list[tuple[str, Callable[[Path], None], str]] = [
         append("corpus.jsonl", b'{"_id":"z","text":"x","metadata":{"a":"\xe9"}}\n'),
         "corpus.jsonl:13.*not UTF-8",
     ),
-    ("CRLF", append("corpus.jsonl", PASSAGE.replace(b"\n", b"\r\n")), "13: the line ends with CR LF"),
+    (
+        "CRLF",
+        append("corpus.jsonl", PASSAGE.replace(b"\n", b"\r\n")),
+        "13: the line ends with CR LF",
+    ),
     ("BOM", replace("corpus.jsonl", b"\xef\xbb\xbf" + PASSAGE), "1: starts with a byte order mark"),
     ("gzip cut short", replace("corpus.jsonl", gzip.compress(PASSAGE * 99)[:-20]), "cut short"),
     ("qrels: unknown query", append(QRELS, b"q9\tp1\t1\n"), "test.tsv:6 query-id: names the query"),

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import write_jsonl
 
 from citeforge.ir_convert.hagrid import open_hagrid
 from citeforge.ir_convert.source import ReadOptions
 from citeforge.schemas.errors import InputError
+from conftest import write_jsonl
 
 
 def question(number: int, **changes: Any) -> dict[str, Any]:

@@ -108,6 +108,8 @@ def test_our_own_package_is_a_source(package: Path, tmp_path: Path) -> None:
 
 
 def test_a_folder_without_mapping(tmp_path: Path) -> None:
-    write_repo(tmp_path / "x", {"corpus": CORPUS}, "configs:\n" + config("corpus", {"c": "corpus.parquet"}))
+    write_repo(
+        tmp_path / "x", {"corpus": CORPUS}, "configs:\n" + config("corpus", {"c": "corpus.parquet"})
+    )
     with pytest.raises(InputError, match="has no mapping"):
         open_rage(str(tmp_path / "x"), None, ReadOptions())

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from conftest import Cli, real_data
 
 from citeforge.evaluator.benchmark import Benchmark
+from conftest import Cli, real_data
 
 
 @pytest.fixture(scope="module")

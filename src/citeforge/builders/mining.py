@@ -17,7 +17,7 @@ from citeforge.engines.search import NOMINATION_ERROR, nominate, rescore
 from citeforge.engines.vectors import VectorShard
 from citeforge.schemas.config import Mining
 
-_RESERVE = 16
+_RESERVE = 6
 """Nominations beyond what is asked, so that most queries are settled in one pass."""
 
 _MATRIX = 1 << 23
@@ -80,7 +80,7 @@ class SeeminglyRelevant:
         """Up to ``mining.seemingly_relevant`` passages for each query, nearest first."""
         found: list[list[Mined]] = [[] for _ in self.queries]
         open_rows = np.arange(len(self.queries))
-        extra = min(max((len(f) for f in self.exclusions.forbidden), default=0), 2 * _RESERVE)
+        extra = min(max((len(f) for f in self.exclusions.forbidden), default=0), 32)
         k = self.mining.skip_top + self.mining.seemingly_relevant + extra + _RESERVE
         while len(open_rows) and self.mining.seemingly_relevant:
             k = min(k, self.size)

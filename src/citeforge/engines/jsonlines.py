@@ -6,16 +6,19 @@ import gzip
 import re
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Generic, TypeVar, cast
 
 import msgspec
+import numpy as np
 
 from citeforge.schemas.errors import InputError
 
-BLOCK_BYTES = 1 << 23
+BLOCK_BYTES = 1 << 20
 _BOM = b"\xef\xbb\xbf"
+_LF, _OPEN, _CLOSE = b"\n{}"
 _PATH = re.compile(r" - at `\$(?:\[\d+\])?\.?(.*)`$")
 _UNKNOWN = re.compile(r"unknown field `(.*)`")
 
@@ -25,6 +28,8 @@ Row = TypeVar("Row", bound=msgspec.Struct)
 @dataclass(frozen=True, slots=True)
 class Block(Generic[Row]):
     """Consecutive rows of one file.
+
+    Raw JSON in the rows is a view that the next block overwrites.
 
     Attributes:
         rows: decoded rows.
@@ -74,13 +79,14 @@ def read_blocks(
     """
     decoder = msgspec.json.Decoder(row_type)
     first_line = 1 + skip_lines
-    for whole in _line_blocks(path, block_bytes):
-        block = whole
-        while skip_lines and block:
-            block = block[block.index(b"\n") + 1 :]
-            skip_lines -= 1
-        n_lines = block.count(b"\n")
-        if _is_regular(block, n_lines):
+    for block in _line_blocks(path, block_bytes):
+        regular, n_lines = _survey(block)
+        if skip_lines:
+            text = bytes(block).split(b"\n", skip_lines)
+            skip_lines -= len(text) - 1
+            block = memoryview(text[-1])
+            regular, n_lines = _survey(block)
+        if regular:
             try:
                 rows = decoder.decode_lines(block)
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -93,17 +99,18 @@ def read_blocks(
         first_line += n_lines
 
 
-def _is_regular(block: bytes, n_lines: int) -> bool:
-    """Whether every line starts with ``{`` and ends with ``}``.
+def _survey(block: memoryview) -> tuple[bool, int]:
+    """Whether every line starts with ``{`` and ends with ``}``, and the number of lines.
 
     Between ``}`` and ``{`` JSON needs a comma inside any container, so such lines never share an
     object; with as many rows as lines, each line then holds exactly one.
     """
-    return (
-        block.startswith(b"{")
-        and block.count(b"}\n") == n_lines
-        and block.count(b"\n{") == n_lines - 1
-    )
+    data = np.frombuffer(block, np.uint8)
+    ends = np.flatnonzero(data == _LF)
+    if not len(ends) or ends[0] == 0:
+        return False, len(ends)
+    starts_well = data[0] == _OPEN and bool((data[ends[:-1] + 1] == _OPEN).all())
+    return starts_well and bool((data[ends - 1] == _CLOSE).all()), len(ends)
 
 
 def read_all(path: Path) -> bytes:
@@ -112,28 +119,46 @@ def read_all(path: Path) -> bytes:
     Raises:
         InputError: it cannot be read, or the gzip data is damaged.
     """
-    with open_bytes(path) as file:
-        return _read(file, path, -1)
+    with open_bytes(path) as file, _read_errors(path):
+        return file.read()
 
 
-def _line_blocks(path: Path, block_bytes: int) -> Iterator[bytes]:
-    """Blocks of whole lines; the last line gets a line end if it lacks one."""
-    rest: list[bytes] = []
+def _line_blocks(path: Path, block_bytes: int) -> Iterator[memoryview]:
+    """Blocks of whole lines; the last line gets a line end if it lacks one.
+
+    All blocks share one buffer, which the next block overwrites: taking fresh memory for every
+    block costs more than decoding it.
+    """
+    buffer = bytearray(block_bytes)
+    filled = 0
     with open_bytes(path) as file:
-        while chunk := _read(file, path, block_bytes):
-            cut = chunk.rfind(b"\n") + 1
+        while True:
+            if filled == len(buffer):
+                buffer = buffer + bytearray(len(buffer))  # a line longer than the block
+            view = memoryview(buffer)
+            size = _read_into(file, path, view[filled:])
+            if size == 0:
+                break
+            cut = buffer.rfind(b"\n", filled, filled + size) + 1
+            filled += size
             if cut:
-                yield b"".join([*rest, chunk[:cut]])
-                rest = []
-            if cut < len(chunk):
-                rest.append(chunk[cut:])
-    if rest:
-        yield b"".join([*rest, b"\n"])
+                yield view[:cut]
+                rest = filled - cut
+                view[:rest] = bytes(view[cut:filled])
+                filled = rest
+    if filled:
+        yield memoryview(bytes(buffer[:filled]) + b"\n")
 
 
-def _read(file: IO[bytes], path: Path, size: int) -> bytes:
+def _read_into(file: IO[bytes], path: Path, view: memoryview) -> int:
+    with _read_errors(path):
+        return int(file.readinto(view))  # type: ignore[attr-defined]
+
+
+@contextmanager
+def _read_errors(path: Path) -> Iterator[None]:
     try:
-        return file.read(size)
+        yield
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(
             f"the gzip data is damaged or cut short ({error})",
@@ -146,7 +171,7 @@ def _read(file: IO[bytes], path: Path, size: int) -> bytes:
 
 def _decode_slowly(
     path: Path,
-    block: bytes,
+    block: memoryview,
     decoder: msgspec.json.Decoder[Row],
     row_type: type[Row],
     first_line: int,
@@ -154,7 +179,7 @@ def _decode_slowly(
 ) -> Block[Row]:
     rows: list[Row] = []
     lines: list[int] = []
-    for number, line in enumerate(block.split(b"\n")[:-1], first_line):
+    for number, line in enumerate(bytes(block).split(b"\n")[:-1], first_line):
         if not line.strip(b" \t"):
             continue
         try:

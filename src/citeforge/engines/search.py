@@ -16,11 +16,11 @@ from citeforge.engines.progress import Advance
 from citeforge.engines.vectors import VectorShard, gather, iter_blocks
 from citeforge.schemas.errors import MissingExtraError
 
-BLOCK_ROWS = 1 << 16
+BLOCK_ROWS = 1 << 14
 NOMINATION_ERROR = 1e-5
 """Bound on the difference between a nominating float32 score and its float64 rescore."""
 
-_PAIRS = 1 << 13
+_PAIRS = 1 << 9
 
 
 def nominate(

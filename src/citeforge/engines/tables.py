@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from citeforge.engines.files import storage_error
 from citeforge.schemas.errors import InputError
 
-ROWS_PER_GROUP = 1 << 15
+ROWS_PER_GROUP = 1 << 13
 ROWS_PER_SHARD = 1 << 20
 _ZSTD_LEVEL = 1
 

@@ -36,12 +36,28 @@ class VectorShard:
     dimension: int
     key: str
 
-    def read(self, start: int = 0, rows: int | None = None) -> npt.NDArray[np.float16]:
-        """Vectors [start, start + rows), shape (rows, dimension)."""
-        count = (self.rows - start if rows is None else rows) * self.dimension
-        offset = start * self.dimension * 2
-        flat = np.fromfile(self.path, "<f2", count, offset=offset)
-        return flat.reshape(-1, self.dimension)
+    def read(self) -> npt.NDArray[np.float16]:
+        """All vectors, shape (rows, dimension)."""
+        return np.fromfile(self.path, "<f2").reshape(self.rows, self.dimension)
+
+
+class _ShardReader:
+    """Reads shards one after another into one piece of memory.
+
+    Taking fresh memory for every shard would cost as much as reading it.
+    """
+
+    def __init__(self, shards: Sequence[VectorShard]) -> None:
+        self._buffer = np.empty(max((s.rows * s.dimension for s in shards), default=0), "<f2")
+
+    def read(self, shard: VectorShard) -> npt.NDArray[np.float16]:
+        """Vectors of a shard; overwritten by the next call."""
+        flat = self._buffer[: shard.rows * shard.dimension]
+        with shard.path.open("rb", buffering=0) as file:
+            size = file.readinto(flat.view(np.uint8).data)
+        if size != flat.nbytes:
+            raise InputError("was cut short while it was read", path=shard.path)
+        return flat.reshape(shard.rows, shard.dimension)
 
 
 def digest_texts(texts: pa.Array) -> str:
@@ -144,12 +160,14 @@ def iter_blocks(
     dimension = shards[0].dimension
     total = sum(s.rows for s in shards)
     buffer = np.empty((min(block_rows, total), dimension), np.float32)
+    reader = _ShardReader(shards)
     start = filled = 0
     for shard in shards:
+        vectors = reader.read(shard)
         at = 0
         while at < shard.rows:
             take = min(shard.rows - at, len(buffer) - filled)
-            buffer[filled : filled + take] = shard.read(at, take)
+            buffer[filled : filled + take] = vectors[at : at + take]
             filled += take
             at += take
             if filled == len(buffer):
@@ -171,11 +189,12 @@ def gather(
 ) -> npt.NDArray[np.float16]:
     """Vectors at sorted positions, shape (n positions, dimension); one shard is held at a time."""
     pieces = []
+    reader = _ShardReader(shards)
     start = at = 0
     for shard in shards:
         end = int(np.searchsorted(positions, start + shard.rows))
         if end > at:
-            pieces.append(shard.read()[positions[at:end] - start])
+            pieces.append(reader.read(shard)[positions[at:end] - start])
         start, at = start + shard.rows, end
     dimension = shards[0].dimension if shards else 0
     return np.concatenate(pieces) if pieces else np.empty((0, dimension), np.float16)

@@ -149,7 +149,9 @@ class _Reader:
             if run is None:
                 run = runs[answer.run] = _Run(np.full((n, 5), np.nan), np.zeros(n, np.bool_))
             if run.seen[row]:
-                raise _refused(path, line, f"query_id {answer.query_id!r} (run {answer.run}) comes twice")
+                raise _refused(
+                    path, line, f"query_id {answer.query_id!r} (run {answer.run}) comes twice"
+                )
             run.seen[row] = True
             result = self.scorer(
                 answer.output, sizes[row], relevant[row], self.answers.get(row, nothing)
@@ -195,9 +197,7 @@ class _Reader:
 
 
 def _refused(path: Path, line: int, message: str) -> InputError:
-    return InputError(
-        message, path=path, line=line, allowed="see: citeforge check"
-    )
+    return InputError(message, path=path, line=line, allowed="see: citeforge check")
 
 
 def _samples(runs: list[_Run], measures: list[Measure]) -> tuple[list[Sample], list[NotComputed]]:

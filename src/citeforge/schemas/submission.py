@@ -57,7 +57,7 @@ class SubmissionLine(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     passages: list[OwnPassage] | None = None
     citations: list[list[int]] | None = None
     logprobs: list[TokenLogprob] | None = None
-    meta: msgspec.Raw = msgspec.Raw(b"")
+    meta: Any = None
 
 
 class Header(msgspec.Struct, forbid_unknown_fields=True):

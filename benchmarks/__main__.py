@@ -1,0 +1,12 @@
+"""Runs all benchmarks: `python -m benchmarks [NAME…]`."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+NAMES = ("convert", "mine", "embed", "score")
+
+for name in sys.argv[1:] or NAMES:
+    print(f"# {name}", flush=True)
+    import_module(f"benchmarks.{name}").main()

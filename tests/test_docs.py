@@ -1,0 +1,47 @@
+"""Generated pages are fresh; the commands of the README run."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+from conftest import ROOT, Cli
+
+
+def test_generated_pages_are_fresh() -> None:
+    result = subprocess.run(
+        [sys.executable, "docs/generate.py", "--check"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert result.returncode == 0, result.stderr
+
+
+def commands(page: Path) -> list[list[str]]:
+    """Every `citeforge` line in the page's sh blocks, with continued lines joined."""
+    found = []
+    for block in re.findall(r"```sh\n(.*?)```", page.read_text(), re.DOTALL):
+        for line in block.replace("\\\n", " ").splitlines():
+            words = shlex.split(line, comments=True)
+            if words[:1] == ["citeforge"]:
+                found.append(words[1:])
+    return found
+
+
+def test_every_command_of_the_readme_runs(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    lines = commands(ROOT / "README.md")
+    assert len(lines) >= 6
+    for args in lines:
+        result = cli(*args)
+        assert result.returncode == 0, f"{args}: {result.stderr}"
+
+
+def test_every_target_of_the_makefile_is_listed_by_help() -> None:
+    text = (ROOT / "Makefile").read_text()
+    phony = re.search(r"^\.PHONY: (.*)$", text, re.MULTILINE)
+    assert phony
+    result = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True)
+    listed = {line.split()[0] for line in result.stdout.splitlines()}
+    assert listed == set(phony.group(1).split())
