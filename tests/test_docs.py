@@ -42,6 +42,7 @@ def test_every_target_of_the_makefile_is_listed_by_help() -> None:
     text = (ROOT / "Makefile").read_text()
     phony = re.search(r"^\.PHONY: (.*)$", text, re.MULTILINE)
     assert phony
-    result = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True)
+    command = ["make", "--no-print-directory", "help"]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     listed = {line.split()[0] for line in result.stdout.splitlines()}
     assert listed == set(phony.group(1).split())

@@ -7,6 +7,7 @@ import random
 import re
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -47,7 +48,7 @@ class Chatter(AugmentedGenerationSystem):
     def generate_answer(self, query_string: str, document_texts: list[str]) -> tuple[str, str]:
         numbers = self.rng.choices(range(1, len(document_texts) + 1), k=4)
         parts = [f.format(*numbers) for f in self.rng.choices(FORMS, k=3)]
-        return "prompt", "  ".join([*parts, self.rng.choice(self.answers)])
+        return "prompt", "  ".join([*parts, *self.rng.sample(self.answers, 5)])
 
 
 def make_package(folder: Path, with_answers: bool) -> Path:
@@ -95,6 +96,9 @@ def test_equal_to_nine_digits(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     cache = tmp_path / "cache"
     mapping = {label: load(package, "mapping", label, cache) for label in LABELS}
     words = ["io", "europa", "titan", "triton", "iron", "gold", "tin", "zinc", "congo", "Io"]
+    # The toolkit draws from the global generators, which nobody else seeds.
+    random.seed(5)
+    np.random.seed(5)
     info, results = evaluate(
         Chatter(words),
         load(package, "queries", "queries", cache),

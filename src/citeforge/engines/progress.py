@@ -9,9 +9,9 @@ from typing import Protocol
 
 
 class Advance(Protocol):
-    """Called with the number of items done since the last call."""
+    """Called with the number of items done since the last call, and a note to show."""
 
-    def __call__(self, items: int, /) -> None: ...
+    def __call__(self, items: int, note: str | None = None, /) -> None: ...
 
 
 @contextmanager
@@ -24,7 +24,7 @@ def progress(label: str, total: int | None, unit: str) -> Iterator[Advance]:
         unit: plural noun for the items.
     """
     if not sys.stderr.isatty():
-        yield lambda items: None
+        yield lambda items, note=None: None
         return
     from rich.console import Console
     from rich.progress import (
@@ -54,4 +54,9 @@ def progress(label: str, total: int | None, unit: str) -> Iterator[Advance]:
     )
     with Progress(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task(label, total=total)
-        yield lambda items: bar.advance(task, items)
+
+        def advance(items: int, note: str | None = None, /) -> None:
+            text = label if note is None else f"{label} · {note}"
+            bar.update(task, advance=items, description=text)
+
+        yield advance

@@ -1,0 +1,1 @@
+"""LLMs: requests, the replay store, the client, and the writers built on them."""

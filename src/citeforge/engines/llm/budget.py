@@ -1,0 +1,124 @@
+"""What a run will cost, and stopping before it costs too much."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from citeforge.engines.llm.records import Price, Request, Result
+from citeforge.schemas.errors import FailuresError, UsageError
+
+_PER_MESSAGE = 8
+_CHARACTERS_PER_TOKEN = 4
+
+
+def estimate_prompt_tokens(request: Request) -> int:
+    """Usual number of prompt tokens: a quarter of the characters, and a few a message."""
+    characters = sum(len(content) for _, content in request.messages)
+    return characters // _CHARACTERS_PER_TOKEN + _PER_MESSAGE * len(request.messages)
+
+
+def most_prompt_tokens(request: Request) -> int:
+    """Upper bound: a byte-level tokeniser makes at most one token of a byte."""
+    size = sum(len(content.encode("utf-8", "replace")) for _, content in request.messages)
+    return size + _PER_MESSAGE * len(request.messages)
+
+
+def most_completion_tokens(request: Request) -> int | None:
+    """The limit that the request sets; None when it sets none."""
+    limit = request.params.get("max_completion_tokens", request.params.get("max_tokens"))
+    return None if limit is None else int(limit)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run would do.
+
+    Attributes:
+        requests: distinct requests.
+        stored: of these, answered by the store.
+        prompt_tokens: estimate for the rest.
+        completion_tokens: at most so many, where every request sets a limit; else None.
+        cost: estimate for the rest at the given price; None without one.
+    """
+
+    requests: int
+    stored: int
+    prompt_tokens: int
+    completion_tokens: int | None
+    cost: float | None
+
+    def lines(self) -> list[str]:
+        """For people."""
+        completion = "no limit" if self.completion_tokens is None else f"{self.completion_tokens:,}"
+        cost = "give --price IN,OUT" if self.cost is None else f"at most about {self.cost:,.4f}"
+        return [
+            f"requests           {self.requests:,}",
+            f"answered by store  {self.stored:,}",
+            f"calls to make      {self.requests - self.stored:,}",
+            f"prompt tokens      about {self.prompt_tokens:,}",
+            f"completion tokens  at most {completion}",
+            f"cost               {cost}",
+        ]
+
+
+class Budget:
+    """Lets a call through only when even its upper bound keeps the total within the limit.
+
+    Calls in flight hold their upper bound back; a call that does not fit waits until they have
+    ended, and is refused only when it does not fit even then.
+    """
+
+    def __init__(self, price: Price | None, limit: float | None, spent: tuple[int, int]) -> None:
+        if limit is not None and price is None:
+            raise UsageError("--max-cost needs --price IN,OUT (per million tokens)")
+        self._price = price
+        self._limit = limit
+        self.tokens = list(spent)
+        self._held = 0.0
+        self._freed = asyncio.Condition()
+
+    @property
+    def spent(self) -> float | None:
+        """Cost of all runs so far; None without a price."""
+        return None if self._price is None else self._price.cost(*self.tokens)
+
+    async def hold(self, request: Request) -> float:
+        """Hold back the upper bound of a call.
+
+        Raises:
+            BudgetError: the call could pass the limit.
+        """
+        if self._limit is None or self._price is None:
+            return 0.0
+        completion = most_completion_tokens(request)
+        if completion is None:
+            raise UsageError("--max-cost needs a limit on the answer (max_tokens) of every request")
+        bound = self._price.cost(most_prompt_tokens(request), completion)
+        async with self._freed:
+            while (self.spent or 0.0) + self._held + bound > self._limit:
+                if self._held == 0.0:
+                    raise BudgetError(self.spent or 0.0, self._limit)
+                await self._freed.wait()
+            self._held += bound
+        return bound
+
+    async def settle(self, held: float, result: Result) -> None:
+        """Release what was held and count what was paid."""
+        async with self._freed:
+            self._held = max(0.0, self._held - held)
+            if abs(self._held) < 1e-12:
+                self._held = 0.0
+            self.tokens[0] += result.prompt_tokens
+            self.tokens[1] += result.completion_tokens
+            self._freed.notify_all()
+
+
+class BudgetError(FailuresError):
+    """The next call could pass the cost limit; everything answered so far is stored."""
+
+    def __init__(self, spent: float, limit: float) -> None:
+        super().__init__(
+            f"stopped before --max-cost {limit:g} is passed (spent {spent:.4f} in all runs); "
+            "what was answered is stored; raise --max-cost and run again"
+        )

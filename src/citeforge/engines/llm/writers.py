@@ -1,0 +1,130 @@
+"""Writers that need no endpoint, and how a writer is named."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from jinja2 import StrictUndefined, TemplateError
+from jinja2.sandbox import SandboxedEnvironment
+
+from citeforge.engines.files import digest
+from citeforge.engines.llm.client import ClientOptions, OpenAiLlm
+from citeforge.engines.llm.records import Answer, Llm, Request, Result
+from citeforge.engines.llm.store import ReplayStore
+from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
+
+
+class ReplayLlm:
+    """Answers from a store alone; never opens a connection."""
+
+    def __init__(self, path: Path, model: str | None = None) -> None:
+        """Open a store for reading.
+
+        Args:
+            path: store written by an earlier run.
+            model: model whose answers are replayed; None for the only one in the store.
+
+        Raises:
+            InputError: the store cannot be read, or holds several models and none is named.
+        """
+        self.path = path
+        self.store = ReplayStore(path, readonly=True)
+        models = list(self.store.stats().models)
+        if model is None and len(models) != 1:
+            raise InputError(
+                f"holds answers of {len(models)} models ({', '.join(models) or 'none'})",
+                path=path,
+                allowed="name one: replay:FILE#MODEL",
+            )
+        self.model = model or models[0]
+
+    def identity(self) -> dict[str, Any]:
+        # Not the file name: a rebuild from the store equals the build that wrote it.
+        return {"name": f"openai:{self.model}"}
+
+    def complete(self, requests: Sequence[Request]) -> list[Result]:
+        """Stored answers.
+
+        Raises:
+            InputError: the store lacks one; says how many.
+        """
+        found = [self.store.get(r.key(self.model)) for r in requests]
+        missing = [r for r, answer in zip(requests, found, strict=True) if answer is None]
+        if missing:
+            start = missing[0].messages[-1][1][:80] if missing[0].messages else ""
+            raise InputError(
+                f"lacks {len(missing)} of {len(requests)} answers of {self.model} "
+                f"(first request: {start!r}…)",
+                path=self.path,
+                allowed="the store of a complete run with the same prompts and parameters",
+            )
+        return [answer for answer in found if answer is not None]
+
+
+class TemplateWriter:
+    """The embedded default where no LLM is at hand: fills in templates, and says so.
+
+    Deterministic. Manifests and cards name it ``template``; its texts are no model's.
+    """
+
+    def __init__(self, templates: Mapping[str, str]) -> None:
+        """Take one Jinja template a task.
+
+        Raises:
+            InputError: one of them is not a template.
+        """
+        environment = SandboxedEnvironment(undefined=StrictUndefined)
+        self._digest = digest(dict(templates))
+        try:
+            self._templates = {n: environment.from_string(t) for n, t in templates.items()}
+        except TemplateError as error:
+            raise InputError(f"is not a Jinja template ({error})", path="template") from error
+
+    def identity(self) -> dict[str, Any]:
+        return {"name": "template", "templates_sha256": self._digest}
+
+    def complete(self, requests: Sequence[Request]) -> list[Result]:
+        """Filled-in templates of the requests' tasks.
+
+        Raises:
+            UnknownValueError: a task without a template.
+            InputError: a template uses something that the request does not bring.
+        """
+        return [self._fill(request) for request in requests]
+
+    def _fill(self, request: Request) -> Answer:
+        if request.task not in self._templates:
+            raise UnknownValueError("task of the template writer", request.task, self._templates)
+        try:
+            text = self._templates[request.task].render(**request.values)
+        except TemplateError as error:
+            raise InputError(f"cannot be filled in ({error})", path=request.task) from error
+        return Answer(text, model="template")
+
+
+def make_llm(
+    name: str,
+    *,
+    store: ReplayStore | None = None,
+    options: ClientOptions | None = None,
+    templates: Mapping[str, str] | None = None,
+) -> Llm:
+    """The LLM of a name: ``openai:MODEL``, ``replay:FILE`` (or ``FILE#MODEL``), ``template``.
+
+    Raises:
+        UsageError: another name, or a template writer where no templates exist.
+        InputError: a replay store that cannot be read.
+    """
+    kind, _, argument = name.partition(":")
+    if kind == "openai" and argument:
+        return OpenAiLlm(argument, store, options)
+    if kind == "replay" and argument:
+        path, _, model = argument.partition("#")
+        return ReplayLlm(Path(path), model or None)
+    if name == "template" and templates is not None:
+        return TemplateWriter(templates)
+    if name == "template":
+        raise UsageError("--llm template: this command has no templates; name openai: or replay:")
+    raise UsageError(f"--llm {name!r}: expected openai:MODEL, replay:FILE or template")
