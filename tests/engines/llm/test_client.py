@@ -1,0 +1,241 @@
+"""The client against a scripted server: answers, failures, budget, secrets."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+from servers.running import Running, openai_server
+
+from citeforge.engines.llm.budget import BudgetError
+from citeforge.engines.llm.client import ClientOptions, OpenAiLlm
+from citeforge.engines.llm.rate import RetryPolicy
+from citeforge.engines.llm.records import Answer, Failure, Price, Request
+from citeforge.engines.llm.store import ReplayStore
+from citeforge.engines.llm.writers import ReplayLlm, TemplateWriter, make_llm
+from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
+
+KEY = "sk-test-0123456789abcdef"
+FAST = RetryPolicy(attempts=6, throttled_attempts=30, base=0.01, cap=0.05)
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+
+
+def ask(text: str, sample: int = 0, **params: Any) -> Request:
+    return Request((("user", text),), params, sample)
+
+
+def llm(server: Running, store: ReplayStore | None = None, **options: Any) -> OpenAiLlm:
+    options = {"timeout": 1.0, "retry": FAST, **options}
+    return OpenAiLlm("m", store, ClientOptions(base_url=server.url, **options))
+
+
+def test_answers_in_order_and_nothing_asked_twice(tmp_path: Path) -> None:
+    requests = [ask(f"text {i % 7}", max_tokens=9) for i in range(20)]
+    with openai_server(tmp_path / "log") as server, ReplayStore(tmp_path / "s.db") as store:
+        first = llm(server, store).complete(requests)
+        assert [r.text for r in first if isinstance(r, Answer)] == [
+            f"echo: text {i % 7}" for i in range(20)
+        ]
+        assert len(server.requests()) == 7
+        assert llm(server, store).complete(requests) == first
+        assert len(server.requests()) == 7
+        # Another parameter, model or sample is another request.
+        llm(server, store).complete([ask("text 0", max_tokens=10), ask("text 0", 1, max_tokens=9)])
+        assert len(server.requests()) == 9
+        assert store.tokens() == (2 * 9, 3 * 9)
+
+
+def test_logprobs(tmp_path: Path) -> None:
+    with openai_server(tmp_path / "log") as server, ReplayStore(tmp_path / "s.db") as store:
+        for _ in range(2):  # from the server, then from the store
+            (answer,) = llm(server, store).complete([ask("a b", logprobs=True)])
+            assert isinstance(answer, Answer)
+            assert answer.logprobs is not None
+            assert [(t.token, t.logprob) for t in answer.logprobs] == [
+                ("echo:", -0.5),
+                ("a", -0.5),
+                ("b", -0.5),
+            ]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("#length", "truncated"),
+        ("#empty", "empty"),
+        ("#nochoice", "empty"),
+        ("#filter", "content_filter"),
+        ("#refuse", "unparsable"),
+    ],
+)
+def test_a_200_without_a_whole_answer_is_a_failure(tmp_path: Path, text: str, kind: str) -> None:
+    with openai_server(tmp_path / "log") as server, ReplayStore(tmp_path / "s.db") as store:
+        good, bad = llm(server, store).complete([ask("fine"), ask(text)])
+        assert isinstance(good, Answer)
+        assert isinstance(bad, Failure)
+        if kind == "unparsable":
+            # Retried like a broken connection, then given up.
+            assert bad.kind == "exhausted"
+            assert "not a chat completion" in bad.message
+        else:
+            assert bad.kind == kind
+        assert store.stats().failures == 1
+        # Failures are never replayed as answers: the request is sent again.
+        before = len(server.requests())
+        llm(server, store).complete([ask("fine"), ask(text)])
+        assert len(server.requests()) > before
+
+
+def test_paid_tokens_of_failures_count(tmp_path: Path) -> None:
+    with openai_server(tmp_path / "log") as server, ReplayStore(tmp_path / "s.db") as store:
+        llm(server, store).complete([ask("three words #length")])
+        assert store.tokens() == (3, 4)
+
+
+def test_plan_sends_nothing_and_counts(tmp_path: Path) -> None:
+    requests = [ask("x" * 400, max_tokens=50), ask("y" * 400, max_tokens=50)]
+    with openai_server(tmp_path / "log") as server, ReplayStore(tmp_path / "s.db") as store:
+        llm(server, store).complete(requests[:1])
+        sent = len(server.requests())
+        plan = llm(server, store, price=Price(1.0, 2.0)).plan([*requests, *requests])
+        assert (plan.requests, plan.stored) == (2, 1)
+        assert (plan.prompt_tokens, plan.completion_tokens) == (400 // 4 + 8, 50)
+        assert plan.cost == (108 * 1.0 + 50 * 2.0) / 1e6
+        assert len(server.requests()) == sent
+
+
+def test_max_cost_is_never_passed_and_totals_survive(tmp_path: Path) -> None:
+    requests = [ask(f"word {i}", max_tokens=20) for i in range(50)]
+    price = Price(1e6, 1e6)  # one unit a token
+    limit = 200.0
+    with openai_server(tmp_path / "log") as server:
+        spent = 0
+        for _ in range(3):  # each run goes on with the totals of those before
+            with ReplayStore(tmp_path / "s.db") as store:
+                with pytest.raises(BudgetError, match="stopped before --max-cost 200"):
+                    llm(server, store, price=price, max_cost=limit, concurrency=8).complete(requests)
+                total = sum(store.tokens())
+                assert spent <= total <= limit
+                spent = total
+        assert spent > limit / 2  # 5 tokens a call, upper bound 34: it came close
+        with ReplayStore(tmp_path / "s.db") as store:
+            results = llm(server, store, price=price, max_cost=1e9).complete(requests)
+        assert all(isinstance(r, Answer) for r in results)
+        assert len(server.requests()) == 50
+
+
+def test_max_cost_needs_price_and_limits(tmp_path: Path) -> None:
+    with openai_server(tmp_path / "log") as server:
+        with pytest.raises(UsageError, match="needs --price"):
+            llm(server, max_cost=1.0).complete([ask("x")])
+        with pytest.raises(UsageError, match="max_tokens"):
+            llm(server, max_cost=1.0, price=Price(1, 1)).complete([ask("x")])
+
+
+def test_a_wrong_key_stops_at_once_and_is_never_shown(tmp_path: Path) -> None:
+    requests = [ask(f"{i}") for i in range(100)]
+    with openai_server(tmp_path / "log", key="another") as server:
+        with ReplayStore(tmp_path / "s.db") as store:
+            with pytest.raises(InputError, match=r"Incorrect API key provided: \[key\]") as error:
+                llm(server, store, concurrency=4).complete(requests)
+        assert KEY not in str(error.value)
+        assert len(server.requests()) <= 8
+    for path in tmp_path.iterdir():
+        assert KEY.encode() not in path.read_bytes()
+
+
+def test_an_endpoint_that_is_down(tmp_path: Path) -> None:
+    options = ClientOptions(base_url="http://127.0.0.1:9/v1", retry=RetryPolicy(2, 2, 0.001))
+    with pytest.raises(InputError, match="the first 10 calls failed: the connection broke"):
+        OpenAiLlm("m", None, options).complete([ask(f"{i}") for i in range(100)])
+
+
+def test_no_key_for_the_real_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY")
+    with pytest.raises(InputError, match="OPENAI_API_KEY is not set"):
+        OpenAiLlm("m").complete([ask("x")])
+
+
+def test_the_rate_learns_from_429(tmp_path: Path) -> None:
+    """A server that lets 40 requests a second through: all get there, with few refusals."""
+    with openai_server(tmp_path / "log", limit=40) as server:
+        results = llm(server, concurrency=32).complete([ask(f"{i}") for i in range(160)])
+        assert all(isinstance(r, Answer) for r in results)
+        # Without learning, 32 workers would be refused many times for each answer.
+        assert len(server.requests()) < 3 * 160
+
+
+def test_replay_asks_nobody_and_names_what_is_missing(tmp_path: Path) -> None:
+    requests = [ask(f"text {i}") for i in range(5)]
+    with openai_server(tmp_path / "log") as server, ReplayStore(tmp_path / "s.db") as store:
+        first = llm(server, store).complete(requests)
+    replay = make_llm(f"replay:{tmp_path / 's.db'}")
+    assert replay.complete(requests) == first
+    assert replay.identity() == {"name": "openai:m"}
+    with pytest.raises(InputError, match="lacks 1 of 6 answers of m"):
+        replay.complete([*requests, ask("new")])
+
+
+def test_replay_of_several_models_wants_one_named(tmp_path: Path) -> None:
+    with ReplayStore(tmp_path / "s.db") as store:
+        for model in ("a", "b"):
+            request = ask("x")
+            store.put(request.key(model), request.payload(model), 0, Answer(f"by {model}"))
+    with pytest.raises(InputError, match=r"2 models \(a, b\)"):
+        ReplayLlm(tmp_path / "s.db")
+    (answer,) = make_llm(f"replay:{tmp_path / 's.db'}#b").complete([ask("x")])
+    assert isinstance(answer, Answer)
+    assert answer.text == "by b"
+
+
+def test_the_template_writer() -> None:
+    writer = TemplateWriter({"greet": "Hello {{ name }}."})
+    request = Request((("user", "x"),), task="greet", values={"name": "Io"})
+    (answer,) = writer.complete([request])
+    assert isinstance(answer, Answer)
+    assert answer.text == "Hello Io."
+    assert writer.identity()["name"] == "template"
+    assert writer.identity() != TemplateWriter({"greet": "Hi {{ name }}."}).identity()
+    with pytest.raises(UnknownValueError, match="known: greet"):
+        writer.complete([Request((), task="other")])
+    with pytest.raises(InputError, match="cannot be filled in"):
+        writer.complete([Request((), task="greet")])
+
+
+@pytest.mark.parametrize("name", ["openai:", "gpt", "replay:", "template"])
+def test_wrong_names(name: str) -> None:
+    with pytest.raises(UsageError, match="--llm"):
+        make_llm(name)
+
+
+def test_request_keys_depend_on_the_whole_payload() -> None:
+    base = ask("x", temperature=0.5)
+    others = [
+        ask("y", temperature=0.5),
+        ask("x", temperature=0.6),
+        ask("x", 1, temperature=0.5),
+        Request((("system", "x"),), {"temperature": 0.5}),
+    ]
+    assert len({r.key("m") for r in [base, *others]}) == 5
+    assert base.key("m") != base.key("n")
+    # What a template needs is not sent and does not change the key.
+    assert Request(base.messages, base.params, 0, "t", {"a": 1}).key("m") == base.key("m")
+
+
+def test_the_store_holds_what_was_sent(tmp_path: Path) -> None:
+    with openai_server(tmp_path / "log") as server, ReplayStore(tmp_path / "s.db") as store:
+        llm(server, store).complete([ask("x", temperature=0.25)])
+    (payload,) = sqlite3.connect(tmp_path / "s.db").execute("SELECT payload FROM answers").fetchone()
+    assert json.loads(payload) == {
+        "model": "m",
+        "messages": [{"role": "user", "content": "x"}],
+        "temperature": 0.25,
+    }

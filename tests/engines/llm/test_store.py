@@ -1,0 +1,183 @@
+"""Replay stores: round trips, two processes, and everything that can be wrong with the file."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from citeforge.engines.llm.records import Answer, Failure, Request, Token
+from citeforge.engines.llm.store import ReplayStore, decode_answer, encode_answer
+from citeforge.schemas.errors import InputError
+
+tokens = st.tuples(st.text(st.characters(codec="utf-8")), st.floats(-50, 0))
+answers = st.builds(
+    Answer,
+    st.text(st.characters(codec="utf-8"), min_size=1),
+    st.integers(0, 10**6),
+    st.integers(0, 10**6),
+    st.text(st.characters(codec="utf-8")),
+    st.none()
+    | st.lists(tokens, max_size=4).map(lambda pairs: tuple(Token(t, p) for t, p in pairs)),
+)
+
+
+@given(answers)
+def test_answers_come_back_as_they_were(answer: Answer) -> None:
+    assert decode_answer(encode_answer(answer)) == answer
+
+
+def request(text: str) -> Request:
+    return Request((("user", text),))
+
+
+def fill(path: Path, n: int = 3) -> None:
+    with ReplayStore(path) as store:
+        for i in range(n):
+            r = request(f"r{i}")
+            store.put(r.key("m"), r.payload("m"), 0, Answer(f"a{i}", 10, 2, "m"))
+
+
+def test_export_and_import(tmp_path: Path) -> None:
+    fill(tmp_path / "a.db")
+    with ReplayStore(tmp_path / "a.db") as a, ReplayStore(tmp_path / "b.db") as b:
+        rows = list(a.export())
+        assert b.import_rows(iter(rows)) == (3, 0)
+        assert b.import_rows(iter(rows)) == (0, 3)
+        assert list(b.export()) == rows
+        # What others paid is not our bill.
+        assert b.tokens() == (0, 0)
+
+
+@pytest.mark.parametrize(
+    "change", [{"key": "0" * 64}, {"sample": 3}, {"answer": {}}, {"payload": {"model": "x"}}]
+)
+def test_rows_that_do_not_fit_are_refused_as_a_whole(
+    tmp_path: Path, change: dict[str, object]
+) -> None:
+    fill(tmp_path / "a.db")
+    with ReplayStore(tmp_path / "a.db") as a, ReplayStore(tmp_path / "b.db") as b:
+        rows = list(a.export())
+        rows[1] = {**rows[1], **change}
+        with pytest.raises(InputError, match="line 2"):
+            b.import_rows(iter(rows))
+        assert b.stats().answers == 0
+
+
+def test_an_answer_ends_a_failure_and_is_never_undone(tmp_path: Path) -> None:
+    r = request("x")
+    args = (r.key("m"), r.payload("m"), 0)
+    with ReplayStore(tmp_path / "a.db") as store:
+        store.fail(*args, Failure("truncated", "cut", 200, 5, 6))
+        assert store.get(r.key("m")) is None
+        assert store.stats().kinds == {"truncated": 1}
+        store.put(*args, Answer("whole", 5, 9))
+        assert store.stats().failures == 0
+        store.fail(*args, Failure("exhausted", "later"))
+        assert store.stats().failures == 0
+        assert store.get(r.key("m")) == Answer("whole", 5, 9)
+        assert store.tokens() == (5 + 5, 6 + 9)
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from citeforge.engines.llm.records import Answer, Request
+from citeforge.engines.llm.store import ReplayStore
+with ReplayStore(Path(sys.argv[1])) as store:
+    for i in range(300):
+        r = Request((("user", f"{sys.argv[2]} {i}"),))
+        store.put(r.key("m"), r.payload("m"), 0, Answer("a", 1, 1))
+        shared = Request((("user", f"shared {i}"),))
+        store.put(shared.key("m"), shared.payload("m"), 0, Answer(sys.argv[2], 1, 1))
+"""
+
+
+def test_two_processes_share_a_store(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    command = [sys.executable, "-c", WRITER, str(path)]
+    both = [subprocess.Popen([*command, name]) for name in ("one", "two")]
+    assert [p.wait() for p in both] == [0, 0]
+    with ReplayStore(path) as store:
+        assert store.stats().answers == 300 + 300 + 300
+        assert store.tokens() == (1200, 1200)
+
+
+def damaged(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[4096:8192] = b"\xaa" * 4096
+    path.write_bytes(content)
+
+
+def other_database(path: Path) -> None:
+    path.unlink()
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE mine (x)")
+    connection.commit()
+    connection.close()
+
+
+def newer(path: Path) -> None:
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA user_version=99")
+    connection.commit()
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda p: p.write_bytes(b"not a database at all" * 99), "is damaged or no store"),
+        (damaged, "is damaged or no store"),
+        (other_database, "is another kind of database"),
+        (newer, "written by a newer citeforge"),
+    ],
+    ids=["text", "damaged", "other", "newer"],
+)
+@pytest.mark.parametrize("readonly", [False, True])
+def test_a_bad_file_is_named_and_not_touched(
+    tmp_path: Path, spoil: object, message: str, readonly: bool
+) -> None:
+    path = tmp_path / "a.db"
+    fill(path, 200)
+    spoil(path)  # type: ignore[operator]
+    before = path.read_bytes()
+    with pytest.raises(InputError, match=message):
+        ReplayStore(path, readonly=readonly)
+    assert path.read_bytes() == before
+
+
+def test_a_missing_store_is_not_made_by_reading(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="does not exist"):
+        ReplayStore(tmp_path / "a.db", readonly=True)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_locked_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from citeforge.engines import sqlite
+
+    fill(tmp_path / "a.db")
+    monkeypatch.setattr(sqlite, "BUSY_SECONDS", 0.05)
+    other = sqlite3.connect(tmp_path / "a.db", isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(InputError, match="is locked by another program"):
+        ReplayStore(tmp_path / "a.db")
+    other.execute("ROLLBACK")
+    other.close()
+
+
+def test_a_read_only_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import os
+
+    fill(tmp_path / "a.db")
+    # The tests may run as root, whom permissions do not stop: ask as anybody else would.
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
+    with pytest.raises(InputError, match="is read-only"):
+        ReplayStore(tmp_path / "a.db")
+    with ReplayStore(tmp_path / "a.db", readonly=True) as store:
+        assert store.stats().answers == 3

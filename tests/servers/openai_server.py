@@ -1,0 +1,184 @@
+"""A scripted server of the OpenAI protocol, in a process of its own.
+
+Written from the protocol's documentation: chat completions, embeddings and models, bearer keys,
+error objects, `Retry-After`. Faults are drawn per request body and try, from a seed. Every request
+is written to a log before it is answered.
+
+Usage: openai_server.py LOG CONFIG_JSON; prints the port.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import random
+import sys
+import time
+from email.utils import formatdate
+from typing import Any
+
+FAULTS = ("429s", "429d", "429", "500", "503", "cut", "hang", "garbage", "close", "408")
+
+
+class Server:
+    def __init__(self, log: str, config: dict[str, Any]) -> None:
+        self.log = open(log, "a", buffering=1)  # noqa: SIM115
+        self.config = config
+        self.rng_seed = config.get("seed", 0)
+        self.tries: dict[str, int] = {}
+        self.window: list[float] = []
+
+    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while await self.one(reader, writer):
+                pass
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+
+    async def one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        request, *lines = head.split("\r\n")
+        headers = {
+            k.strip().lower(): v.strip() for k, _, v in (x.partition(":") for x in lines if x)
+        }
+        body = await reader.readexactly(int(headers.get("content-length", 0)))
+        method, path, _ = request.split(" ")
+        if path.endswith("/models") and method == "GET":
+            return await self.send(writer, 200, {"object": "list", "data": [{"id": "m"}]})
+        name = hashlib.sha256(body).hexdigest()
+        attempt = self.tries[name] = self.tries.get(name, 0) + 1
+        fault = self.fault(name, attempt)
+        entry = {"body": name, "attempt": attempt, "fault": fault, "time": time.monotonic()}
+        self.log.write(json.dumps(entry) + "\n")
+        key = self.config.get("key")
+        if key is not None and headers.get("authorization") != f"Bearer {key}":
+            sent = headers.get("authorization", "").removeprefix("Bearer ")
+            message = f"Incorrect API key provided: {sent}."
+            return await self.error(writer, 401, message, "invalid_api_key")
+        if fault is not None:
+            return await self.misbehave(writer, fault)
+        limit = self.config.get("limit")
+        if limit is not None:
+            now = time.monotonic()
+            self.window = [t for t in self.window if t > now - 1]
+            if len(self.window) >= limit:
+                return await self.error(writer, 429, "Rate limit reached", "rate_limit_exceeded")
+            self.window.append(now)
+        await asyncio.sleep(self.config.get("latency", 0.0))
+        payload = json.loads(body)
+        if path.endswith("/embeddings"):
+            return await self.send(writer, 200, self.embed(payload))
+        return await self.send(writer, 200, self.complete(payload))
+
+    def fault(self, name: str, attempt: int) -> str | None:
+        share = self.config.get("faults", 0.0)
+        if not share:
+            return None
+        rng = random.Random(f"{self.rng_seed}/{name}/{attempt}")
+        return rng.choice(FAULTS) if rng.random() < share else None
+
+    async def misbehave(self, writer: asyncio.StreamWriter, fault: str) -> bool:
+        if fault.startswith("429"):
+            headers = {"429": {}, "429s": {"Retry-After": "0.02"}}.get(fault)
+            if headers is None:
+                now = time.time()
+                headers = {"Retry-After": formatdate(now, usegmt=True)}
+            return await self.error(writer, 429, "Slow down", "rate_limit_exceeded", headers)
+        if fault in ("500", "503", "408"):
+            return await self.error(writer, int(fault), "Something broke", "server_error")
+        if fault == "hang":
+            await asyncio.sleep(3600)
+        if fault == "garbage":
+            return await self.send(writer, 200, None, raw=b"<html>not json</html>")
+        if fault == "cut":
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n")
+            writer.write(b'Content-Length: 5000\r\n\r\n{"choices": [{"mess')
+            await writer.drain()
+        return False  # "cut" and "close": the connection ends here
+
+    async def error(
+        self,
+        writer: asyncio.StreamWriter,
+        status: int,
+        message: str,
+        code: str,
+        headers: dict[str, str] | None = None,
+    ) -> bool:
+        content = {"error": {"message": message, "type": "error", "param": None, "code": code}}
+        return await self.send(writer, status, content, headers)
+
+    async def send(
+        self,
+        writer: asyncio.StreamWriter,
+        status: int,
+        content: Any,
+        headers: dict[str, str] | None = None,
+        raw: bytes | None = None,
+    ) -> bool:
+        body = raw if raw is not None else json.dumps(content).encode()
+        lines = [f"HTTP/1.1 {status} X", "Content-Type: application/json"]
+        lines += [f"Content-Length: {len(body)}", f"Date: {formatdate(usegmt=True)}"]
+        lines += [f"{k}: {v}" for k, v in (headers or {}).items()]
+        writer.write("\r\n".join([*lines, "", ""]).encode() + body)
+        await writer.drain()
+        return True
+
+    def complete(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Says back the last message; words in it ask for special endings."""
+        text = payload["messages"][-1]["content"]
+        reason = "stop"
+        if "#refuse" in text:
+            return {"error": {"message": "bad"}}
+        if "#length" in text:
+            reason = "length"
+        if "#filter" in text:
+            reason = "content_filter"
+        answer = "" if "#empty" in text else f"echo: {text}"
+        if "#script:" in text:
+            answer = text.split("#script:", 1)[1].split("#")[0]
+        words = answer.split()
+        choice: dict[str, Any] = {
+            "index": 0,
+            "message": {"role": "assistant", "content": answer},
+            "finish_reason": reason,
+        }
+        if payload.get("logprobs"):
+            tokens = [{"token": w, "logprob": -0.5, "top_logprobs": []} for w in words]
+            choice["logprobs"] = {"content": tokens}
+        return {
+            "id": "x",
+            "object": "chat.completion",
+            "created": 0,
+            "model": payload["model"],
+            "choices": [] if "#nochoice" in text else [choice],
+            "usage": {
+                "prompt_tokens": len(text.split()),
+                "completion_tokens": len(words),
+                "total_tokens": len(text.split()) + len(words),
+            },
+        }
+
+    def embed(self, payload: dict[str, Any]) -> dict[str, Any]:
+        texts = payload["input"] if isinstance(payload["input"], list) else [payload["input"]]
+        data = []
+        for index, text in enumerate(texts):
+            digest = hashlib.sha256(text.encode()).digest()
+            vector = [b / 255 - 0.5 for b in digest[:8]]
+            data.append({"object": "embedding", "index": index, "embedding": vector})
+        usage = {"prompt_tokens": 1, "total_tokens": 1}
+        return {"object": "list", "data": data[::-1], "model": payload["model"], "usage": usage}
+
+
+async def main() -> None:
+    server = Server(sys.argv[1], json.loads(sys.argv[2]))
+    listening = await asyncio.start_server(server.handle, "127.0.0.1", 0, backlog=1024, limit=2**24)
+    print(listening.sockets[0].getsockname()[1], flush=True)
+    async with listening:
+        await listening.serve_forever()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
