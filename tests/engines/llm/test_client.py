@@ -8,15 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from servers.running import Running, openai_server
 
 from citeforge.engines.llm.budget import BudgetError
-from citeforge.engines.llm.client import ClientOptions, OpenAiLlm
+from citeforge.engines.llm.client import OpenAiLlm
+from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.rate import RetryPolicy
 from citeforge.engines.llm.records import Answer, Failure, Price, Request
 from citeforge.engines.llm.store import ReplayStore
 from citeforge.engines.llm.writers import ReplayLlm, TemplateWriter, make_llm
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
+from servers.running import Running, openai_server
 
 KEY = "sk-test-0123456789abcdef"
 FAST = RetryPolicy(attempts=6, throttled_attempts=30, base=0.01, cap=0.05)
@@ -121,7 +122,9 @@ def test_max_cost_is_never_passed_and_totals_survive(tmp_path: Path) -> None:
         for _ in range(3):  # each run goes on with the totals of those before
             with ReplayStore(tmp_path / "s.db") as store:
                 with pytest.raises(BudgetError, match="stopped before --max-cost 200"):
-                    llm(server, store, price=price, max_cost=limit, concurrency=8).complete(requests)
+                    llm(server, store, price=price, max_cost=limit, concurrency=8).complete(
+                        requests
+                    )
                 total = sum(store.tokens())
                 assert spent <= total <= limit
                 spent = total
@@ -142,10 +145,13 @@ def test_max_cost_needs_price_and_limits(tmp_path: Path) -> None:
 
 def test_a_wrong_key_stops_at_once_and_is_never_shown(tmp_path: Path) -> None:
     requests = [ask(f"{i}") for i in range(100)]
+    wrong = r"Incorrect API key provided: \[key\]"
     with openai_server(tmp_path / "log", key="another") as server:
-        with ReplayStore(tmp_path / "s.db") as store:
-            with pytest.raises(InputError, match=r"Incorrect API key provided: \[key\]") as error:
-                llm(server, store, concurrency=4).complete(requests)
+        with (
+            ReplayStore(tmp_path / "s.db") as store,
+            pytest.raises(InputError, match=wrong) as error,
+        ):
+            llm(server, store, concurrency=4).complete(requests)
         assert KEY not in str(error.value)
         assert len(server.requests()) <= 8
     for path in tmp_path.iterdir():
@@ -233,9 +239,39 @@ def test_request_keys_depend_on_the_whole_payload() -> None:
 def test_the_store_holds_what_was_sent(tmp_path: Path) -> None:
     with openai_server(tmp_path / "log") as server, ReplayStore(tmp_path / "s.db") as store:
         llm(server, store).complete([ask("x", temperature=0.25)])
-    (payload,) = sqlite3.connect(tmp_path / "s.db").execute("SELECT payload FROM answers").fetchone()
+    (payload,) = (
+        sqlite3.connect(tmp_path / "s.db").execute("SELECT payload FROM answers").fetchone()
+    )
     assert json.loads(payload) == {
         "model": "m",
         "messages": [{"role": "user", "content": "x"}],
         "temperature": 0.25,
     }
+
+
+def test_embeddings(tmp_path: Path) -> None:
+    import numpy as np
+
+    from citeforge.engines.embed import make_embedder
+
+    texts = [f"text {i}" for i in range(150)]
+    with openai_server(tmp_path / "log", faults=0.2, seed=3) as server:
+        embedder = make_embedder("openai:e", base_url=server.url)
+        embedder.options = ClientOptions(server.url, timeout=1.0, retry=FAST)  # type: ignore[attr-defined]
+        vectors = embedder.encode(texts, "passage")
+        one = embedder.encode(texts[70:71], "query")
+    assert vectors.shape == (150, 8)
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1)
+    assert np.allclose(vectors[70], one[0])
+    assert embedder.fingerprint()["name"] == "openai:e"
+
+
+def test_embeddings_without_an_endpoint() -> None:
+    from citeforge.engines.embed import make_embedder
+
+    embedder = make_embedder("openai:e", base_url="http://127.0.0.1:9/v1")
+    embedder.options = ClientOptions(  # type: ignore[attr-defined]
+        "http://127.0.0.1:9/v1", retry=RetryPolicy(2, 2, 0.001)
+    )
+    with pytest.raises(InputError, match="embedding failed: the connection broke"):
+        embedder.encode(["x"], "query")

@@ -11,12 +11,13 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from servers.running import Running, openai_server
 
-from citeforge.engines.llm.client import ClientOptions, OpenAiLlm
+from citeforge.engines.llm.client import OpenAiLlm
+from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.rate import RetryPolicy
 from citeforge.engines.llm.records import Answer, Failure, Request
 from citeforge.engines.llm.store import ReplayStore
+from servers.running import Running, openai_server
 
 
 @pytest.fixture(autouse=True)
@@ -72,7 +73,8 @@ NURSERY = """
 import os, sys
 from pathlib import Path
 import openai, openai.resources.chat.completions
-from citeforge.engines.llm.client import ClientOptions, OpenAiLlm
+from citeforge.engines.llm.client import OpenAiLlm
+from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import Request
 from citeforge.engines.llm.store import ReplayStore
 for line in sys.stdin:

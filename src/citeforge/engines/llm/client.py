@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from citeforge.engines.llm.budget import (
@@ -15,43 +14,18 @@ from citeforge.engines.llm.budget import (
     estimate_prompt_tokens,
     most_completion_tokens,
 )
-from citeforge.engines.llm.rate import RateGate, RetryPolicy, retry_after
-from citeforge.engines.llm.records import Answer, Failure, Price, Request, Result
+from citeforge.engines.llm.caller import Caller
+from citeforge.engines.llm.options import KEY_VARIABLE, ClientOptions, make_client
+from citeforge.engines.llm.records import Answer, Request, Result
 from citeforge.engines.llm.reply import read_reply
 from citeforge.engines.llm.store import ReplayStore
 from citeforge.engines.progress import Advance, progress
 from citeforge.schemas.errors import InputError, UsageError
 
-KEY_VARIABLE = "OPENAI_API_KEY"
-URL_VARIABLE = "OPENAI_BASE_URL"
 _HOPELESS = ("refused", "unauthorised", "exhausted")
 
 
-@dataclass(frozen=True)
-class ClientOptions:
-    """How to talk to an endpoint; nothing here changes an answer.
-
-    Attributes:
-        base_url: endpoint; None for ``OPENAI_BASE_URL`` or OpenAI's own.
-        concurrency: requests in flight.
-        timeout: seconds before a silent connection counts as broken.
-        retry: how often and how long to try again.
-        requests_per_minute: rate to start with; None to learn it from 429s.
-        tokens_per_minute: likewise for tokens.
-        price: to show and limit costs.
-        max_cost: stop before the total of all runs passes this.
-        give_up_after: stop when so many calls have ended and all of them failed.
-    """
-
-    base_url: str | None = None
-    concurrency: int = 16
-    timeout: float = 120.0
-    retry: RetryPolicy = field(default_factory=RetryPolicy)
-    requests_per_minute: float | None = None
-    tokens_per_minute: float | None = None
-    price: Price | None = None
-    max_cost: float | None = None
-    give_up_after: int = 10
+OnResult = Callable[[int, Result], None]
 
 
 class OpenAiLlm:
@@ -83,8 +57,14 @@ class OpenAiLlm:
             cost = price.cost(prompt, completion)
         return Plan(len(distinct), len(known), prompt, completion, cost)
 
-    def complete(self, requests: Sequence[Request]) -> list[Result]:
+    def complete(
+        self, requests: Sequence[Request], on_result: OnResult | None = None
+    ) -> list[Result]:
         """One result a request, in order; equal requests are asked once.
+
+        Args:
+            requests: what to ask.
+            on_result: told (index of the request, result) as soon as each is settled.
 
         Raises:
             InputError: no key, or the first calls all fail.
@@ -93,16 +73,25 @@ class OpenAiLlm:
         results: dict[str, Result] = {}
         waiting: dict[str, Request] = {}
         keys = [r.key(self.model) for r in requests]
-        for key, request in zip(keys, requests, strict=True):
-            if key in results or key in waiting:
-                continue
+        places: dict[str, list[int]] = {}
+        for place, key in enumerate(keys):
+            places.setdefault(key, []).append(place)
+
+        def settled(key: str, result: Result) -> None:
+            results[key] = result
+            if on_result is not None:
+                for place in places[key]:
+                    on_result(place, result)
+
+        for key, where in places.items():
+            request = requests[where[0]]
             stored = self.store.get(key) if self.store is not None else None
             if stored is None:
                 waiting[key] = request
             else:
-                results[key] = stored
+                settled(key, stored)
         if waiting:
-            asyncio.run(_Run(self, waiting, results).everything())
+            asyncio.run(_Run(self, waiting, settled).everything())
         return [results[key] for key in keys]
 
 
@@ -110,15 +99,17 @@ class _Run:
     """One run of the client: workers that share an iterator of requests."""
 
     def __init__(
-        self, llm: OpenAiLlm, waiting: dict[str, Request], results: dict[str, Result]
+        self,
+        llm: OpenAiLlm,
+        waiting: dict[str, Request],
+        settled: Callable[[str, Result], None],
     ) -> None:
         self.llm = llm
         self.options = llm.options
         self.waiting = waiting
-        self.results = results
-        self.secret = os.environ.get(KEY_VARIABLE, "")
+        self.settled = settled
         self.queue: Iterator[tuple[str, Request]] = iter(waiting.items())
-        self.gate = RateGate(self.options.requests_per_minute, self.options.tokens_per_minute)
+        self.caller = Caller(self.options)
         spent = llm.store.tokens() if llm.store is not None else (0, 0)
         self.budget = Budget(self.options.price, self.options.max_cost, spent)
         self.answered = self.failed = 0
@@ -144,7 +135,12 @@ class _Run:
             except (BudgetError, UsageError) as error:
                 self.stop = self.stop or error
                 return
-            result = await self._ask(client, request)
+            payload = request.payload(self.llm.model)
+            result = await self.caller.call(
+                partial(client.chat.completions.with_raw_response.create, **payload),
+                read_reply,
+                estimate_prompt_tokens(request),
+            )
             self._keep(key, request, result)
             await self.budget.settle(held, result)
             self._judge_start(result)
@@ -152,7 +148,6 @@ class _Run:
 
     def _keep(self, key: str, request: Request, result: Result) -> None:
         """Store before anybody sees it."""
-        self.results[key] = result
         store = self.llm.store
         if store is not None:
             payload = request.payload(self.llm.model)
@@ -160,6 +155,7 @@ class _Run:
                 store.put(key, payload, request.sample, result)
             else:
                 store.fail(key, payload, request.sample, result)
+        self.settled(key, result)
 
     def _judge_start(self, result: Result) -> None:
         """Stop early when nothing works."""
@@ -181,85 +177,3 @@ class _Run:
         prompt, completion = self.budget.tokens
         cost = "" if self.budget.spent is None else f" · cost {self.budget.spent:.4f}"
         return f"{prompt + completion:,} tokens{cost} · {self.failed} errors"
-
-    async def _ask(self, client: Any, request: Request) -> Result:
-        """Try until there is an answer, a failure that will not go away, or no try left."""
-        payload = request.payload(self.llm.model)
-        tokens = estimate_prompt_tokens(request)
-        loop = asyncio.get_running_loop()
-        policy = self.options.retry
-        broken = throttled = 0
-        while True:
-            await self.gate.wait(tokens)
-            result, wait = await self._once(client, payload)
-            if wait is None:
-                return result
-            if isinstance(result, Failure) and result.status == 429:
-                throttled += 1
-                pause = max(wait, policy.pause(throttled))
-                self.gate.throttled(loop.time(), pause)
-                spent = throttled >= policy.throttled_attempts
-            else:
-                broken += 1
-                pause = max(wait, policy.pause(broken))
-                spent = broken >= policy.attempts
-            if spent or pause > policy.longest_wait:
-                assert isinstance(result, Failure)
-                tries = broken + throttled
-                return Failure("exhausted", f"{result.message} ({tries} tries)", result.status)
-            await asyncio.sleep(pause)
-
-    async def _once(self, client: Any, payload: dict[str, Any]) -> tuple[Result, float | None]:
-        """One call: (result, None) when it stands, (failure, least pause) to try again."""
-        import openai
-
-        try:
-            reply = await client.chat.completions.with_raw_response.create(**payload)
-        except openai.APIStatusError as error:
-            return self._status_error(error)
-        except openai.APITimeoutError:
-            seconds = self.options.timeout
-            return Failure("exhausted", f"no answer within {seconds:g} s"), 0.0
-        except openai.APIConnectionError as error:
-            reason = str(error.__cause__ or error) or type(error.__cause__ or error).__name__
-            return Failure("exhausted", self._clean(f"the connection broke: {reason}")), 0.0
-        result = read_reply(reply.http_response.content)
-        if isinstance(result, Failure) and result.kind == "unparsable":
-            return result, 0.0
-        return result, None
-
-    def _status_error(self, error: Any) -> tuple[Failure, float | None]:
-        status = int(error.status_code)
-        message = self._clean(f"HTTP {status}: {error.message}")
-        if status in (408, 409, 429) or status >= 500:
-            wait = retry_after(error.response.headers) or 0.0
-            return Failure("exhausted", message, status), wait
-        if status in (401, 403):
-            return Failure("unauthorised", message, status), None
-        code = str(getattr(error, "code", None) or "")
-        kind = "content_filter" if "content" in code and "filter" in code else "refused"
-        return Failure(kind, message, status), None  # type: ignore[arg-type]
-
-    def _clean(self, message: str) -> str:
-        """One line without the key, wherever a server may have echoed it."""
-        text = " ".join(message.split())[:300]
-        return text.replace(self.secret, "[key]") if self.secret else text
-
-
-def make_client(options: ClientOptions) -> Any:
-    """An ``AsyncOpenAI`` whose key comes from the environment only.
-
-    Raises:
-        InputError: no key for OpenAI's own endpoint.
-    """
-    from openai import AsyncOpenAI
-
-    url = options.base_url or os.environ.get(URL_VARIABLE)
-    key = os.environ.get(KEY_VARIABLE)
-    if not key and not url:
-        raise InputError(
-            f"{KEY_VARIABLE} is not set",
-            allowed="set it, name a local endpoint with --base-url, or use --llm template",
-        )
-    # Retries are ours: the SDK's know nothing of the rate, the budget and the store.
-    return AsyncOpenAI(api_key=key or "none", base_url=url, max_retries=0, timeout=options.timeout)

@@ -10,7 +10,8 @@ from jinja2 import StrictUndefined, TemplateError
 from jinja2.sandbox import SandboxedEnvironment
 
 from citeforge.engines.files import digest
-from citeforge.engines.llm.client import ClientOptions, OpenAiLlm
+from citeforge.engines.llm.client import OpenAiLlm
+from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import Answer, Llm, Request, Result
 from citeforge.engines.llm.store import ReplayStore
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError

@@ -1,0 +1,164 @@
+"""NLI models of Hugging Face: T5 that writes "1", and classifiers with an entailment label."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from citeforge.engines.judge.nli_models import Encoded, Settings, load_model
+from citeforge.engines.judge.records import (
+    CLOSE_CALL,
+    Decision,
+    JudgeFailure,
+    Keep,
+    Pair,
+    Verdict,
+)
+from citeforge.engines.models import Located, hub_model, local_model
+
+_INSTEAD = "--judge lexical"
+
+
+@dataclass(frozen=True)
+class HfOptions:
+    """How a model is run.
+
+    Attributes:
+        revision: commit, tag or branch of a Hub model.
+        device: ``auto``, ``cpu``, ``cuda``, …
+        batch_size: pairs a batch; halved when memory runs out.
+        threshold: least probability of entailment of a classifier.
+        max_tokens: longest input; None for the model's own limit.
+        entailment_label: name of a classifier's entailment label, when its config does not tell.
+        workers: processes with a copy of the model each.
+    """
+
+    revision: str | None = None
+    device: str = "auto"
+    batch_size: int = 16
+    threshold: float = 0.5
+    max_tokens: int | None = None
+    entailment_label: str | None = None
+    workers: int = 1
+
+
+class HfJudge:
+    """A local model. Float32 on CPU, bfloat16 for T5 on GPU.
+
+    Pairs are sorted by length, padded to fixed buckets and cut into batches at fixed places. A
+    verdict whose margin is small enough to depend on its batch is asked again alone.
+    """
+
+    comparable = True
+
+    def __init__(self, name: str, options: HfOptions | None = None) -> None:
+        self.name = name
+        self.options = options or HfOptions()
+
+    @cached_property
+    def _located(self) -> Located:
+        if Path(self.name).is_dir():
+            return local_model(Path(self.name))
+        return hub_model(self.name, self.options.revision, _INSTEAD)
+
+    @cached_property
+    def _settings(self) -> Settings:
+        o = self.options
+        device = o.device
+        if device == "auto":
+            import torch
+
+            device = "cuda" if torch.cuda.is_available() else "cpu"
+        return Settings(self._located.folder, device, o.threshold, o.max_tokens, o.entailment_label)
+
+    @cached_property
+    def _model(self) -> Any:
+        return load_model(self._settings)
+
+    @property
+    def signature(self) -> str:
+        name = Path(self.name).name if Path(self.name).is_dir() else self.name
+        revision = next(iter(self._located.identity.values()))
+        return f"hf:{name}@{revision[:12]}"
+
+    def identity(self) -> dict[str, Any]:
+        model = self._model
+        return {
+            "name": Path(self.name).name if Path(self.name).is_dir() else self.name,
+            **self._located.identity,
+            "prompt": model.prompt_version,
+            "dtype": model.dtype,
+            "max_tokens": model.limit,
+            **({"threshold": self.options.threshold} if model.is_classifier else {}),
+        }
+
+    def count_tokens(self, pairs: Sequence[Pair]) -> int | None:
+        return sum(len(e.ids) for e in self._model.encode(pairs))
+
+    def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
+        encoded = self._model.encode(pairs)
+        # The longest first, so that memory runs out at the start or not at all.
+        order = sorted(range(len(pairs)), key=lambda i: (-len(encoded[i].ids), pairs[i]))
+        size = self.options.batch_size
+        batches = [order[i : i + size] for i in range(0, len(order), size)]
+        close: list[int] = []
+        for rows, margins in self._margins(batches, encoded):
+            close.extend(_settle(rows, margins, encoded, keep, alone=len(rows) == 1))
+        for rows, margins in self._margins([[i] for i in close], encoded):
+            _settle(rows, margins, encoded, keep, alone=True)
+
+    def _margins(
+        self, batches: list[list[int]], encoded: list[Encoded]
+    ) -> Iterator[tuple[list[int], list[float | None]]]:
+        inputs = [[encoded[i] for i in rows] for rows in batches]
+        if self.options.workers == 1 or len(batches) < 2:
+            yield from zip(batches, map(self._model.margins, inputs), strict=True)
+            return
+        context = multiprocessing.get_context("spawn")
+        start = (self._settings, self.options.workers)
+        with context.Pool(self.options.workers, _start_worker, start) as pool:
+            yield from zip(batches, pool.imap(_work, inputs), strict=True)
+
+
+def _settle(
+    rows: list[int],
+    margins: list[float | None],
+    encoded: list[Encoded],
+    keep: Keep,
+    alone: bool,
+) -> list[int]:
+    """Keep what is certain; returns the pairs to ask again alone."""
+    decided: list[tuple[int, Decision]] = []
+    close: list[int] = []
+    for row, margin in zip(rows, margins, strict=True):
+        if margin is None:
+            decided.append((row, JudgeFailure("out of memory on this pair alone")))
+        elif abs(margin) < CLOSE_CALL and not alone:
+            close.append(row)
+        else:
+            decided.append((row, Verdict(margin > 0, margin, encoded[row].truncated)))
+    if decided:
+        keep(decided)
+    return close
+
+
+_worker: Any = None
+
+
+def _start_worker(settings: Settings, workers: int) -> None:
+    global _worker
+    import os
+
+    import torch
+
+    torch.set_num_threads(max(1, (os.cpu_count() or 1) // workers))
+    _worker = load_model(settings)
+
+
+def _work(batch: list[Encoded]) -> list[float | None]:
+    found: list[float | None] = _worker.margins(batch)
+    return found

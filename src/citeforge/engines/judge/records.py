@@ -1,0 +1,79 @@
+"""Pairs, verdicts, and what a judge is."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+from citeforge.engines.files import canonical_json
+
+CLOSE_CALL = 1e-4
+"""A verdict with a smaller margin is asked again alone, and that one stands (METRICS section 6)."""
+
+
+class Pair(NamedTuple):
+    """Does the premise entail the hypothesis?"""
+
+    premise: str
+    hypothesis: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a judge decided.
+
+    Attributes:
+        entailed: the decision.
+        margin: distance from the other decision, in the judge's own unit; positive when entailed.
+        truncated: whether the premise was too long for the model and was cut.
+    """
+
+    entailed: bool
+    margin: float | None = None
+    truncated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeFailure:
+    """Why a pair has no verdict; counted, never guessed."""
+
+    message: str
+
+
+Decision = Verdict | JudgeFailure
+Keep = Callable[[Sequence[tuple[int, Decision]]], None]
+"""Takes decisions as they come: (index of the pair, decision)."""
+
+
+class Judge(Protocol):
+    """Decides pairs. Pairs are distinct and not stored yet."""
+
+    @property
+    def signature(self) -> str:
+        """Name and revision as they stand in signatures."""
+        ...
+
+    @property
+    def comparable(self) -> bool:
+        """Whether scores may be set beside published ones."""
+        ...
+
+    def identity(self) -> dict[str, Any]:
+        """Everything that a verdict depends on besides the pair."""
+        ...
+
+    def count_tokens(self, pairs: Sequence[Pair]) -> int | None:
+        """Tokens that the pairs take; None when the judge does not count any."""
+        ...
+
+    def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
+        """Decide every pair, handing decisions to ``keep`` as soon as they are made."""
+        ...
+
+
+def verdict_key(identity: dict[str, Any], pair: Pair) -> str:
+    """sha256 (64 hex digits) by which a verdict is stored."""
+    text = canonical_json([identity, pair.premise, pair.hypothesis])
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,139 @@
+"""Asking a judge: duplicates once, stored pairs never, failures counted."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from citeforge.engines.judge.records import (
+    Decision,
+    Judge,
+    JudgeFailure,
+    Pair,
+    Verdict,
+    verdict_key,
+)
+from citeforge.engines.judge.store import VerdictStore
+from citeforge.engines.progress import progress
+
+_NOTHING = Verdict(False)
+
+
+@dataclass(frozen=True)
+class JudgePlan:
+    """What a run would ask.
+
+    Attributes:
+        pairs: pairs, repeats counted.
+        distinct: distinct ones with a premise.
+        stored: of these, decided earlier.
+        tokens: tokens of the rest; None when the judge counts none.
+        seconds: estimate from earlier runs of this judge; None before the first.
+    """
+
+    pairs: int
+    distinct: int
+    stored: int
+    tokens: int | None
+    seconds: float | None
+
+    def lines(self) -> list[str]:
+        """For people."""
+        tokens = "not counted by this judge" if self.tokens is None else f"{self.tokens:,}"
+        seconds = (
+            "known after a first run" if self.seconds is None else f"about {self.seconds:,.0f} s"
+        )
+        return [
+            f"pairs              {self.pairs:,}",
+            f"distinct           {self.distinct:,}",
+            f"stored             {self.stored:,}",
+            f"to judge           {self.distinct - self.stored:,}",
+            f"tokens             {tokens}",
+            f"time               {seconds}",
+        ]
+
+
+class JudgeSession:
+    """Decisions of one judge, remembered in memory and in a store.
+
+    Attributes:
+        judge: who decides.
+        n_asked: pairs that the judge was asked in this session.
+        n_stored: distinct pairs that the store knew.
+        n_failed: distinct pairs on which the judge failed.
+        n_truncated: distinct pairs whose premise was cut.
+    """
+
+    def __init__(self, judge: Judge, store: VerdictStore | None = None) -> None:
+        self.judge = judge
+        self.store = store
+        self.n_asked = self.n_stored = self.n_failed = self.n_truncated = 0
+        self._identity = judge.identity()
+        self._known: dict[Pair, Decision] = {}
+
+    def ask(self, pairs: Iterable[Pair]) -> dict[Pair, Decision]:
+        """Decisions of all pairs. An empty premise entails nothing, and nobody is asked."""
+        wanted = dict.fromkeys(pairs)
+        fresh = [p for p in wanted if p not in self._known]
+        for pair in fresh:
+            if not pair.premise.strip():
+                self._known[pair] = _NOTHING
+        self._decide(self._without_stored([p for p in fresh if p.premise.strip()]))
+        return {pair: self._known[pair] for pair in wanted}
+
+    def plan(self, pairs: Iterable[Pair]) -> JudgePlan:
+        """What :meth:`ask` would ask; asks nothing."""
+        everything = list(pairs)
+        distinct = [p for p in dict.fromkeys(everything) if p.premise.strip()]
+        keys = {verdict_key(self._identity, p): p for p in distinct}
+        stored = set(self.store.get(list(keys))) if self.store is not None else set()
+        rest = [p for key, p in keys.items() if key not in stored]
+        speed = self.store.seconds_per_pair(self._identity) if self.store is not None else None
+        seconds = None if speed is None else speed * len(rest)
+        tokens = self.judge.count_tokens(rest)
+        return JudgePlan(len(everything), len(distinct), len(stored), tokens, seconds)
+
+    def _without_stored(self, pairs: list[Pair]) -> list[Pair]:
+        if self.store is None or not pairs:
+            return pairs
+        keys = [verdict_key(self._identity, p) for p in pairs]
+        stored = self.store.get(keys)
+        rest = []
+        for key, pair in zip(keys, pairs, strict=True):
+            if key in stored:
+                self._learn(pair, stored[key])
+                self.n_stored += 1
+            else:
+                rest.append(pair)
+        return rest
+
+    def _decide(self, pairs: list[Pair]) -> None:
+        if not pairs:
+            return
+        start = time.monotonic()
+        with progress("judging", len(pairs), "pairs") as advance:
+
+            def keep(decisions: Sequence[tuple[int, Decision]]) -> None:
+                kept = [(pairs[i], d) for i, d in decisions]
+                if self.store is not None:
+                    self.store.put(
+                        (verdict_key(self._identity, p), d)
+                        for p, d in kept
+                        if isinstance(d, Verdict)
+                    )
+                for pair, decision in kept:
+                    self._learn(pair, decision)
+                advance(len(kept), f"{self.n_failed} failed")
+
+            self.judge.decide(pairs, keep)
+        self.n_asked += len(pairs)
+        if self.store is not None:
+            self.store.note_speed(self._identity, len(pairs), time.monotonic() - start)
+
+    def _learn(self, pair: Pair, decision: Decision) -> None:
+        self._known[pair] = decision
+        if isinstance(decision, JudgeFailure):
+            self.n_failed += 1
+        else:
+            self.n_truncated += decision.truncated

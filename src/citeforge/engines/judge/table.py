@@ -1,0 +1,91 @@
+"""Verdicts made elsewhere: ``table:FILE``."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from citeforge.engines.files import sha256_file
+from citeforge.engines.jsonlines import read_blocks
+from citeforge.engines.judge.records import JudgeFailure, Keep, Pair, Verdict
+from citeforge.schemas.errors import InputError
+
+
+class TableRow(msgspec.Struct, forbid_unknown_fields=True):
+    """A line: the texts or their sha256, and the verdict."""
+
+    verdict: bool
+    premise: str | None = None
+    hypothesis: str | None = None
+    premise_sha256: str | None = None
+    hypothesis_sha256: str | None = None
+    margin: float | None = None
+
+
+def text_hash(text: str) -> str:
+    """sha256 (64 hex digits) of a text's UTF-8 bytes."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class TableJudge:
+    """Looks verdicts up; a pair that is not in the table is a judge failure."""
+
+    comparable = True
+
+    def __init__(self, path: Path) -> None:
+        """Read the table.
+
+        Raises:
+            InputError: a line is wrong, or one pair has two verdicts.
+        """
+        self.path = path
+        self._sha256 = sha256_file(path)
+        self._verdicts: dict[tuple[str, str], Verdict] = {}
+        for block in read_blocks(path, TableRow):
+            for line, row in zip(block.lines, block.rows, strict=True):
+                key = self._key(row, line)
+                verdict = Verdict(row.verdict, row.margin)
+                if self._verdicts.setdefault(key, verdict).entailed != row.verdict:
+                    raise InputError(
+                        "gives a pair another verdict than before", path=path, line=line
+                    )
+
+    def _key(self, row: TableRow, line: int) -> tuple[str, str]:
+        found = []
+        for text, sha, name in (
+            (row.premise, row.premise_sha256, "premise"),
+            (row.hypothesis, row.hypothesis_sha256, "hypothesis"),
+        ):
+            if (text is None) == (sha is None):
+                raise InputError(
+                    "must be given once",
+                    path=self.path,
+                    line=line,
+                    field=name,
+                    allowed=f"{name} or {name}_sha256",
+                )
+            found.append(sha.lower() if sha is not None else text_hash(text or ""))
+        return found[0], found[1]
+
+    @property
+    def signature(self) -> str:
+        return f"table:{self.path.name}@{self._sha256[:8]}"
+
+    def identity(self) -> dict[str, Any]:
+        return {"name": "table", "sha256": self._sha256}
+
+    def count_tokens(self, pairs: Sequence[Pair]) -> int | None:
+        return None
+
+    def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
+        missing = JudgeFailure(f"the pair is not in {self.path.name}")
+        keep(
+            [
+                (i, self._verdicts.get((text_hash(p.premise), text_hash(p.hypothesis)), missing))
+                for i, p in enumerate(pairs)
+            ]
+        )

@@ -1,0 +1,98 @@
+"""One call to an endpoint, tried until it is settled."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from citeforge.engines.llm.options import KEY_VARIABLE, ClientOptions
+from citeforge.engines.llm.rate import RateGate, retry_after
+from citeforge.engines.llm.records import Failure
+
+T = TypeVar("T")
+
+
+class Caller:
+    """Rate, retries and clean error messages for calls of any kind."""
+
+    def __init__(self, options: ClientOptions) -> None:
+        self.options = options
+        self.gate = RateGate(options.requests_per_minute, options.tokens_per_minute)
+        self._secret = os.environ.get(KEY_VARIABLE, "")
+
+    async def call(
+        self,
+        send: Callable[[], Awaitable[Any]],
+        read: Callable[[bytes], T | Failure],
+        tokens: int,
+    ) -> T | Failure:
+        """Try until there is an answer, a failure that will not go away, or no try left.
+
+        Args:
+            send: makes one call through the SDK's ``with_raw_response``.
+            read: body of a 200 to an answer, or why it is none; ``unparsable`` is tried again.
+            tokens: estimate for the token rate.
+        """
+        loop = asyncio.get_running_loop()
+        policy = self.options.retry
+        broken = throttled = 0
+        while True:
+            await self.gate.wait(tokens)
+            result, wait = await self._once(send, read)
+            if wait is None:
+                return result
+            assert isinstance(result, Failure)
+            if result.status == 429:
+                throttled += 1
+                pause = max(wait, policy.pause(throttled))
+                self.gate.throttled(loop.time(), pause)
+                spent = throttled >= policy.throttled_attempts
+            else:
+                broken += 1
+                pause = max(wait, policy.pause(broken))
+                spent = broken >= policy.attempts
+            if spent or pause > policy.longest_wait:
+                tries = broken + throttled
+                return Failure("exhausted", f"{result.message} ({tries} tries)", result.status)
+            await asyncio.sleep(pause)
+
+    async def _once(
+        self, send: Callable[[], Awaitable[Any]], read: Callable[[bytes], T | Failure]
+    ) -> tuple[T | Failure, float | None]:
+        """One call: (result, None) when it stands, (failure, least pause) to try again."""
+        import openai
+
+        try:
+            reply = await send()
+        except openai.APIStatusError as error:
+            return self._status_error(error)
+        except openai.APITimeoutError:
+            seconds = self.options.timeout
+            return Failure("exhausted", f"no answer within {seconds:g} s"), 0.0
+        except openai.APIConnectionError as error:
+            reason = str(error.__cause__ or error) or type(error.__cause__ or error).__name__
+            return Failure("exhausted", self.clean(f"the connection broke: {reason}")), 0.0
+        result = read(reply.http_response.content)
+        if isinstance(result, Failure) and result.kind == "unparsable":
+            return result, 0.0
+        return result, None
+
+    def _status_error(self, error: Any) -> tuple[Failure, float | None]:
+        status = int(error.status_code)
+        message = self.clean(f"HTTP {status}: {error.message}")
+        if status in (408, 409, 429) or status >= 500:
+            wait = retry_after(error.response.headers) or 0.0
+            return Failure("exhausted", message, status), wait
+        if status in (401, 403):
+            return Failure("unauthorised", message, status), None
+        code = str(getattr(error, "code", None) or "")
+        if "content" in code and "filter" in code:
+            return Failure("content_filter", message, status), None
+        return Failure("refused", message, status), None
+
+    def clean(self, message: str) -> str:
+        """One line without the key, wherever a server may have echoed it."""
+        text = " ".join(message.split())[:300]
+        return text.replace(self._secret, "[key]") if self._secret else text

@@ -1,0 +1,62 @@
+"""Finding a model's files: a folder on this disk, or a Hub repository."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from citeforge.engines.files import digest, sha256_file
+from citeforge.schemas.errors import InputError
+
+
+@dataclass(frozen=True)
+class Located:
+    """A model on this disk: its folder and what identifies its content."""
+
+    folder: Path
+    identity: dict[str, str]
+
+
+def local_model(folder: Path) -> Located:
+    """A model folder, identified by the sha256 of its files.
+
+    Raises:
+        InputError: it holds no weights.
+    """
+    files = sorted(
+        f
+        for f in folder.rglob("*")
+        if f.suffix in (".safetensors", ".bin", ".json", ".txt", ".model")
+    )
+    if not any(f.suffix in (".safetensors", ".bin") for f in files):
+        raise InputError("holds no model weights", path=folder, allowed="model.safetensors")
+    content = {f.relative_to(folder).as_posix(): sha256_file(f) for f in files}
+    return Located(folder, {"folder_sha256": digest(content)})
+
+
+def hub_model(name: str, revision: str | None, instead: str) -> Located:
+    """A Hub model, fetched or found in the Hub cache, identified by its commit.
+
+    Args:
+        name: repository.
+        revision: commit, tag or branch.
+        instead: embedded choice that an error names.
+
+    Raises:
+        InputError: unknown, or no network.
+    """
+    import httpx
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+
+    patterns = ["*.json", "*.txt", "*.model", "*.safetensors", "*.bin", "*/config.json"]
+    try:
+        folder = Path(snapshot_download(name, revision=revision, allow_patterns=patterns))
+    except (HfHubHTTPError, LocalEntryNotFoundError, httpx.HTTPError, OSError, ValueError) as error:
+        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        raise InputError(
+            f"cannot be had from the Hub ({reason[:160]})",
+            path=name,
+            allowed=f"check the name and the network, or use the embedded {instead}",
+        ) from error
+    return Located(folder, {"revision": folder.name})

@@ -1,0 +1,282 @@
+"""Real `transformers` code paths on tiny models trained here."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from citeforge.engines.judge.hf import HfJudge, HfOptions
+from citeforge.engines.judge.records import CLOSE_CALL, JudgeFailure, Pair, Verdict
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.judge.store import VerdictStore
+from citeforge.schemas.errors import InputError
+from servers.tiny_nli import KEYS, WORDS, make_pair, train_classifier, train_t5
+
+
+@pytest.fixture(scope="module")
+def t5(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return train_t5(tmp_path_factory.mktemp("t5"))
+
+
+@pytest.fixture(scope="module")
+def classifier(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return train_classifier(tmp_path_factory.mktemp("classifier"))
+
+
+def pairs(n: int, seed: int = 9, longest: int = 30) -> list[Pair]:
+    rng = random.Random(seed)
+    return [Pair(*make_pair(rng, rng.randint(2, longest))[:2]) for _ in range(n)]
+
+
+def ask(folder: Path, asked: Sequence[Pair], **options: Any) -> list[Any]:
+    judge = HfJudge(str(folder), HfOptions(device="cpu", **options))
+    found = JudgeSession(judge).ask(asked)
+    return [found[p] for p in asked]
+
+
+@pytest.mark.parametrize("kind", ["t5", "classifier"])
+def test_both_verdicts_are_given_and_mean_something(
+    kind: str, request: pytest.FixtureRequest
+) -> None:
+    rng = random.Random(5)
+    rows = [make_pair(rng) for _ in range(200)]
+    found = ask(request.getfixturevalue(kind), [Pair(p, h) for p, h, _ in rows])
+    right = sum(v.entailed == bool(y) for v, (_, _, y) in zip(found, rows, strict=True))
+    assert 20 < sum(v.entailed for v in found) < 180
+    assert right > 130
+
+
+def test_one_decoder_step_agrees_with_free_generation(t5: Path) -> None:
+    """What ALCE's code does: generate, and look whether "1" was written."""
+    import torch
+    from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+
+    model = AutoModelForSeq2SeqLM.from_pretrained(t5).eval()
+    tokenizer = AutoTokenizer.from_pretrained(t5)
+    asked = pairs(80)
+    written = []
+    for premise, hypothesis in asked:
+        inputs = tokenizer(f"premise: {premise} hypothesis: {hypothesis}", return_tensors="pt")
+        with torch.inference_mode():
+            output = model.generate(**inputs, max_new_tokens=10)
+        written.append(tokenizer.decode(output[0], skip_special_tokens=True) == "1")
+    assert [v.entailed for v in ask(t5, asked)] == written
+    assert 0 < sum(written) < 80
+
+
+@pytest.mark.parametrize("kind", ["t5", "classifier"])
+def test_no_verdict_depends_on_its_batch(kind: str, request: pytest.FixtureRequest) -> None:
+    folder = request.getfixturevalue(kind)
+    asked = pairs(60)
+    together = ask(folder, asked, batch_size=16)
+    for other in (ask(folder, asked, batch_size=7), ask(folder, asked[::-1], batch_size=60)[::-1]):
+        for a, b in zip(together, other, strict=True):
+            assert a.entailed == b.entailed
+            assert a.margin == pytest.approx(b.margin, abs=CLOSE_CALL / 2)
+
+
+def test_close_calls_are_asked_again_alone(t5: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from citeforge.engines.judge import hf
+
+    judge = HfJudge(str(t5), HfOptions(device="cpu", batch_size=8))
+    sizes: list[int] = []
+    inner = judge._model.margins
+    monkeypatch.setattr(judge._model, "margins", lambda b: (sizes.append(len(b)), inner(b))[1])
+    monkeypatch.setattr(hf, "CLOSE_CALL", 1e9)  # every call is close
+    found = JudgeSession(judge).ask(pairs(20))
+    assert sizes == [8, 8, 4] + [1] * 20
+    assert len(found) == 20
+
+
+def test_workers_change_nothing(t5: Path) -> None:
+    asked = pairs(50)
+    alone, two = ask(t5, asked), ask(t5, asked, workers=2)
+    assert [v.entailed for v in alone] == [v.entailed for v in two]
+
+
+@pytest.mark.parametrize("kind", ["t5", "classifier"])
+def test_long_premises_are_cut_and_counted(kind: str, request: pytest.FixtureRequest) -> None:
+    long = " ".join(WORDS * 20)
+    # The key comes first, so that it is still there after the end was cut.
+    asked = [
+        Pair(f"{KEYS[0]} {long}", f"w1 {KEYS[0]}"),
+        Pair("w1 w2", f"w1 {KEYS[0]}"),
+        Pair("w1", long),  # here it is the hypothesis that is too long
+    ]
+    folder = request.getfixturevalue(kind)
+    session = JudgeSession(HfJudge(str(folder), HfOptions(device="cpu", max_tokens=40)))
+    found = session.ask(asked)
+    assert [found[p].truncated for p in asked] == [True, False, True]  # type: ignore[union-attr]
+    assert session.n_truncated == 2
+
+
+def test_memory_that_runs_out_halves_the_batch(t5: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    judge = HfJudge(str(t5), HfOptions(device="cpu", batch_size=16))
+    asked = pairs(40)
+    expected = JudgeSession(HfJudge(str(t5), HfOptions(device="cpu"))).ask(asked)
+    inner = judge._model._run
+    seen: list[int] = []
+
+    def run(batch: Sequence[Any]) -> list[float]:
+        seen.append(len(batch))
+        if len(batch) > 4:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        found: list[float] = inner(batch)
+        return found
+
+    monkeypatch.setattr(judge._model, "_run", run)
+    found = JudgeSession(judge).ask(asked)
+    assert {p: v.entailed for p, v in found.items()} == {  # type: ignore[union-attr]
+        p: v.entailed  # type: ignore[union-attr]
+        for p, v in expected.items()
+    }
+    assert max(seen) == 16
+    assert sum(n for n in seen if n <= 4) == 40
+
+
+def test_memory_that_never_suffices_is_a_failure(t5: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    judge = HfJudge(str(t5), HfOptions(device="cpu"))
+    asked = pairs(6)
+    inner = judge._model._run
+
+    def run(batch: Sequence[Any]) -> list[float]:
+        if any(e.ids == judge._model.encode([asked[2]])[0].ids for e in batch):
+            raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
+        found: list[float] = inner(batch)
+        return found
+
+    monkeypatch.setattr(judge._model, "_run", run)
+    session = JudgeSession(judge)
+    found = session.ask(asked)
+    assert isinstance(found[asked[2]], JudgeFailure)
+    assert sum(isinstance(v, Verdict) for v in found.values()) == 5
+    assert session.n_failed == 1
+
+
+def test_classifiers_without_an_entailment_label(classifier: Path, tmp_path: Path) -> None:
+    import json
+    import shutil
+
+    folder = Path(shutil.copytree(classifier, tmp_path / "other"))
+    config = json.loads((folder / "config.json").read_text())
+    config["id2label"] = {"0": "no", "1": "maybe", "2": "yes"}
+    config["label2id"] = {"no": 0, "maybe": 1, "yes": 2}
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(InputError, match="labels: no, maybe, yes"):
+        ask(folder, pairs(2))
+    named = ask(folder, pairs(20), entailment_label="yes")
+    assert [v.entailed for v in named] == [v.entailed for v in ask(classifier, pairs(20))]
+
+
+def test_the_threshold_moves_a_classifier(classifier: Path) -> None:
+    asked = pairs(60)
+    counts = [sum(v.entailed for v in ask(classifier, asked, threshold=t)) for t in (0.0, 0.5, 1.0)]
+    assert counts[0] == 60 > counts[1] > counts[2] == 0
+
+
+def test_unknown_models(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="--judge lexical"):
+        JudgeSession(HfJudge("nobody/nothing"))
+    (tmp_path / "model.safetensors").write_bytes(b"")
+    with pytest.raises(InputError, match="is not an NLI model"):
+        JudgeSession(HfJudge(str(tmp_path)))
+
+
+# Forks one judging process at a time from one that has imported everything.
+NURSERY = """
+import os, sys
+from pathlib import Path
+import torch, transformers.models.t5.modeling_t5, transformers.models.auto.modeling_auto
+from citeforge.engines.judge.hf import HfJudge, HfOptions
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.judge.store import VerdictStore
+sys.path.insert(0, sys.argv[1])
+from test_hf import pairs
+for line in sys.stdin:
+    model, path = line.rstrip("\\n").split("\\t")
+    child = os.fork()
+    if child == 0:
+        with VerdictStore(Path(path)) as store:
+            session = JudgeSession(HfJudge(model, HfOptions(device="cpu", batch_size=4)), store)
+            session.ask(pairs(400, longest=60))
+            print(f"asked {session.n_asked} stored {session.n_stored}", flush=True)
+        os._exit(0)
+    print(child, flush=True)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    print(f"code {code}", flush=True)
+"""
+
+
+def count(path: Path) -> int:
+    import sqlite3
+
+    if not path.exists():
+        return 0
+    connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=30)
+    try:
+        return int(connection.execute("SELECT count(*) FROM verdicts").fetchone()[0])
+    except sqlite3.OperationalError:
+        return 0  # the tables are not there yet
+    finally:
+        connection.close()
+
+
+def test_killed_judges_lose_nothing_and_ask_nothing_twice(t5: Path, tmp_path: Path) -> None:
+    nursery = subprocess.Popen(
+        [sys.executable, "-c", NURSERY, str(Path(__file__).parent)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent.parent)},
+    )
+    assert nursery.stdin
+    assert nursery.stdout
+    store = tmp_path / "v.db"
+    total = len(set(pairs(400, longest=60)))
+    kills = 0
+    try:
+        for step in range(50):
+            before = count(store)
+            nursery.stdin.write(f"{t5}\t{store}\n")
+            nursery.stdin.flush()
+            child = int(nursery.stdout.readline())
+            while count(store) < before + 1 + step % 8:
+                time.sleep(0.0005)
+            os.kill(child, signal.SIGKILL)
+            last = nursery.stdout.readline()
+            if last.startswith("asked"):
+                nursery.stdout.readline()
+                break
+            kills += 1
+            assert count(store) >= before + 1
+        before = count(store)
+        nursery.stdin.write(f"{t5}\t{store}\n")
+        nursery.stdin.flush()
+        nursery.stdout.readline()
+        # What was stored is not asked again, and nothing of it is missing.
+        assert nursery.stdout.readline() == f"asked {total - before} stored {before}\n"
+    finally:
+        nursery.stdin.close()
+        nursery.wait()
+    assert kills >= 20
+    calm = {
+        p: v.entailed
+        for p, v in zip(pairs(400, longest=60), ask(t5, pairs(400, longest=60)), strict=True)
+    }
+    with VerdictStore(store) as opened:
+        judge = HfJudge(str(t5), HfOptions(device="cpu", batch_size=4))
+        session = JudgeSession(judge, opened)
+        found = session.ask(list(calm))
+        assert session.n_asked == 0
+    assert {p: v.entailed for p, v in found.items()} == calm  # type: ignore[union-attr]

@@ -1,0 +1,208 @@
+"""Sessions, the embedded judge, tables, and an LLM as judge."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from citeforge.engines.judge.lexical import LexicalJudge
+from citeforge.engines.judge.records import JudgeFailure, Keep, Pair, Verdict
+from citeforge.engines.judge.registry import make_judge
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.judge.store import VerdictStore
+from citeforge.engines.judge.table import text_hash
+from citeforge.engines.llm.options import ClientOptions
+from citeforge.engines.llm.rate import RetryPolicy
+from citeforge.engines.llm.store import ReplayStore
+from citeforge.schemas.errors import InputError, UsageError
+from servers.running import openai_server
+
+
+class Counting:
+    """Entailed when the premise holds the hypothesis; remembers what it was asked."""
+
+    signature = "counting@1"
+    comparable = False
+
+    def __init__(self, version: int = 1) -> None:
+        self.version = version
+        self.asked: list[Pair] = []
+
+    def identity(self) -> dict[str, Any]:
+        return {"name": "counting", "version": self.version}
+
+    def count_tokens(self, pairs: Sequence[Pair]) -> int | None:
+        return sum(len(p.premise) for p in pairs)
+
+    def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
+        for i, pair in enumerate(pairs):
+            self.asked.append(pair)
+            broken = "broken" in pair.premise
+            verdict = Verdict(pair.hypothesis in pair.premise, 1.0)
+            keep([(i, JudgeFailure("broken") if broken else verdict)])
+
+
+A, B, EMPTY = Pair("a b", "a"), Pair("a b", "c"), Pair("  ", "a")
+
+
+def test_duplicates_are_asked_once_and_empty_premises_never() -> None:
+    judge = Counting()
+    session = JudgeSession(judge)
+    found = session.ask([A, B, A, EMPTY, A])
+    assert judge.asked == [A, B]
+    assert found == {A: Verdict(True, 1.0), B: Verdict(False, 1.0), EMPTY: Verdict(False)}
+    session.ask([A, EMPTY])  # a second wave
+    assert judge.asked == [A, B]
+
+
+def test_the_store_answers_other_sessions_of_the_same_judge(tmp_path: Path) -> None:
+    with VerdictStore(tmp_path / "v.db") as store:
+        first = JudgeSession(Counting(), store).ask([A, B])
+        judge = Counting()
+        session = JudgeSession(judge, store)
+        assert session.ask([A, B]) == first
+        assert (judge.asked, session.n_stored, session.n_asked) == ([], 2, 0)
+        other = Counting(version=2)
+        JudgeSession(other, store).ask([A])
+        assert other.asked == [A]
+
+
+def test_failures_are_counted_and_asked_again(tmp_path: Path) -> None:
+    broken = Pair("broken", "a")
+    with VerdictStore(tmp_path / "v.db") as store:
+        for _ in range(2):
+            judge = Counting()
+            session = JudgeSession(judge, store)
+            assert isinstance(session.ask([A, broken])[broken], JudgeFailure)
+            assert session.n_failed == 1
+            assert broken in judge.asked
+
+
+def test_the_plan_asks_nothing(tmp_path: Path) -> None:
+    with VerdictStore(tmp_path / "v.db") as store:
+        JudgeSession(Counting(), store).ask([A])
+        judge = Counting()
+        plan = JudgeSession(judge, store).plan([A, A, B, EMPTY])
+        assert (plan.pairs, plan.distinct, plan.stored, plan.tokens) == (4, 2, 1, len("a b"))
+        assert plan.seconds is not None
+        assert judge.asked == []
+        assert any("to judge           1" in line for line in plan.lines())
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from citeforge.engines.judge.lexical import LexicalJudge
+from citeforge.engines.judge.records import Pair
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.judge.store import VerdictStore
+with VerdictStore(Path(sys.argv[1])) as store:
+    for i in range(200):
+        JudgeSession(LexicalJudge(), store).ask([Pair(f"text {i}", sys.argv[2]), Pair(f"{i}", "x")])
+"""
+
+
+def test_two_processes_share_a_store(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", WRITER, str(tmp_path / "v.db")]
+    both = [subprocess.Popen([*command, name]) for name in ("one", "two")]
+    assert [p.wait() for p in both] == [0, 0]
+    with VerdictStore(tmp_path / "v.db") as store:
+        session = JudgeSession(LexicalJudge(), store)
+        session.ask(Pair(f"text {i}", n) for i in range(200) for n in ("one", "two"))
+        assert session.n_asked == 0
+
+
+@pytest.mark.parametrize(
+    ("premise", "hypothesis", "entailed"),
+    [
+        ("Io is a moon of Jupiter.", "Io is a moon of Jupiter.", True),
+        ("Io, the moon, circles Jupiter.", "Jupiter has the moon Io", True),
+        ("Io is a moon of Jupiter.", "Titan is a moon of Saturn.", False),
+        # Three of four words are there, and the number is not.
+        ("The bridge opened in 1937.", "The bridge opened 1883.", False),
+        ("The bridge opened in 1937.", "The bridge opened in 1937.", True),
+        ("Anything.", "It is.", False),
+        ("Anything.", "", False),
+    ],
+)
+def test_the_lexical_judge(premise: str, hypothesis: str, entailed: bool) -> None:
+    pair = Pair(premise, hypothesis)
+    verdict = JudgeSession(LexicalJudge()).ask([pair])[pair]
+    assert isinstance(verdict, Verdict)
+    assert verdict.entailed is entailed
+    assert not LexicalJudge.comparable
+
+
+def test_a_table_of_verdicts(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    rows = [
+        {"premise": "a b", "hypothesis": "a", "verdict": True, "margin": 0.5},
+        {"premise_sha256": text_hash("a b"), "hypothesis": "c", "verdict": False},
+    ]
+    path.write_text("\n".join(map(json.dumps, rows)) + "\n")
+    session = JudgeSession(make_judge(f"table:{path}"))
+    found = session.ask([A, B, Pair("x", "y")])
+    assert found[A] == Verdict(True, 0.5)
+    assert found[B] == Verdict(False)
+    assert isinstance(found[Pair("x", "y")], JudgeFailure)
+    assert session.judge.signature.startswith("table:t.jsonl@")
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"premise": "a", "verdict": True}, ":2 hypothesis: must be given once"),
+        ({"premise": "a", "hypothesis": "b", "verdict": 1}, "verdict: Expected `bool`"),
+        ({"premise": "a b", "hypothesis": "a", "verdict": False}, "another verdict than before"),
+    ],
+)
+def test_wrong_tables(tmp_path: Path, row: dict[str, Any], message: str) -> None:
+    path = tmp_path / "t.jsonl"
+    good = {"premise": "a b", "hypothesis": "a", "verdict": True}
+    path.write_text(f"{json.dumps(good)}\n{json.dumps(row)}\n")
+    with pytest.raises(InputError, match=message):
+        make_judge(f"table:{path}")
+
+
+def script(reply: str) -> Pair:
+    """A pair whose text makes the server say ``reply``."""
+    return Pair("text", f"claim #script:{reply}#")
+
+
+def test_an_llm_as_judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    yes, no = script('{"entailed": true}'), script('{"entailed": false}')
+    words, number = script("Yes, it does."), script('{"entailed": 1}')
+    with (
+        openai_server(tmp_path / "log") as server,
+        ReplayStore(tmp_path / "r.db") as replay,
+        VerdictStore(tmp_path / "v.db") as store,
+    ):
+        options = ClientOptions(server.url, retry=RetryPolicy(2, 2, 0.01))
+        judge = make_judge("openai:m", client=options, replay=replay)
+        session = JudgeSession(judge, store)
+        found = session.ask([yes, no, words, number])
+        assert found[yes] == Verdict(True)
+        assert found[no] == Verdict(False)
+        # Unparsable replies are asked for again, as samples of their own, then given up.
+        for pair in (words, number):
+            assert found[pair] == JudgeFailure("no verdict in 3 replies")
+        assert session.n_failed == 2
+        assert len(server.requests()) == 4 + 2 + 2
+        payload = next(iter(replay.export()))["payload"]
+        assert payload["temperature"] == 0
+        assert payload["response_format"]["json_schema"]["strict"] is True
+        JudgeSession(judge, store).ask([yes, no])
+        assert len(server.requests()) == 8
+
+
+def test_wrong_names() -> None:
+    for name in ("nli", "hf:", "openai:", "table:"):
+        with pytest.raises(UsageError, match="--judge"):
+            make_judge(name)

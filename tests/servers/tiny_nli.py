@@ -1,0 +1,121 @@
+"""Tiny NLI models, trained for seconds: a 2-layer T5 and a 2-layer classifier.
+
+A hypothesis is entailed when its key word stands in the premise. The models learn it well enough
+to give both verdicts; a random model would always answer alike.
+"""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+WORDS = [f"w{i}" for i in range(30)]
+KEYS = ["red", "blue", "green", "gold"]
+
+
+def make_pair(rng: random.Random, length: int = 8) -> tuple[str, str, int]:
+    """(premise, hypothesis, 1 if entailed)."""
+    key = rng.choice(KEYS)
+    words = rng.choices(WORDS, k=length)
+    entailed = rng.random() < 0.5
+    words[rng.randrange(length)] = key if entailed else rng.choice([k for k in KEYS if k != key])
+    return " ".join(words), f"{rng.choice(WORDS)} {key}", int(entailed)
+
+
+def make_tokenizer(folder: Path, pair: bool) -> Any:
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast
+
+    vocabulary = ["<pad>", "</s>", "<unk>", "0", "1", "premise:", "hypothesis:", *KEYS, *WORDS]
+    plain = Tokenizer(models.WordLevel({w: i for i, w in enumerate(vocabulary)}, unk_token="<unk>"))
+    plain.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    plain.post_processor = processors.TemplateProcessing(
+        single="$A </s>", pair="</s> $A </s> $B:1 </s>:1", special_tokens=[("</s>", 1)]
+    )
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=plain,
+        pad_token="<pad>",
+        eos_token="</s>",
+        unk_token="<unk>",
+        model_max_length=64 if pair else 512,
+        model_input_names=["input_ids", "token_type_ids", "attention_mask"]
+        if pair
+        else ["input_ids", "attention_mask"],
+    )
+    tokenizer.save_pretrained(folder)
+    return tokenizer
+
+
+def train_t5(folder: Path) -> Path:
+    import torch
+    from transformers import T5Config, T5ForConditionalGeneration
+
+    torch.manual_seed(0)
+    tokenizer = make_tokenizer(folder, pair=False)
+    config = T5Config(
+        vocab_size=len(tokenizer),
+        d_model=64,
+        d_kv=16,
+        d_ff=128,
+        num_layers=2,
+        num_heads=4,
+        dropout_rate=0.0,
+        decoder_start_token_id=0,
+        pad_token_id=0,
+        eos_token_id=1,
+    )
+    model = T5ForConditionalGeneration(config)
+    rng = random.Random(0)
+    optimiser = torch.optim.Adam(model.parameters(), lr=3e-3)
+    ids = {label: tokenizer(str(label)).input_ids for label in (0, 1)}
+    for _ in range(400):
+        rows = [make_pair(rng) for _ in range(64)]
+        texts = [f"premise: {p} hypothesis: {h}" for p, h, _ in rows]
+        batch = tokenizer(texts, padding=True, return_tensors="pt")
+        labels = torch.tensor([ids[y] for _, _, y in rows])
+        loss = model(**batch, labels=labels).loss
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        if loss.item() < 0.01:
+            break
+    model.eval().save_pretrained(folder)
+    return folder
+
+
+def train_classifier(folder: Path) -> Path:
+    import torch
+    from transformers import BertConfig, BertForSequenceClassification
+
+    torch.manual_seed(0)
+    tokenizer = make_tokenizer(folder, pair=True)
+    config = BertConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=128,
+        max_position_embeddings=64,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+        pad_token_id=0,
+        id2label={0: "CONTRADICTION", 1: "NEUTRAL", 2: "ENTAILMENT"},
+        label2id={"CONTRADICTION": 0, "NEUTRAL": 1, "ENTAILMENT": 2},
+    )
+    model = BertForSequenceClassification(config)
+    rng = random.Random(0)
+    optimiser = torch.optim.Adam(model.parameters(), lr=2e-3)
+    for _ in range(600):
+        rows = [make_pair(rng) for _ in range(64)]
+        batch = tokenizer(
+            [r[0] for r in rows], [r[1] for r in rows], padding=True, return_tensors="pt"
+        )
+        loss = model(**batch, labels=torch.tensor([2 * y for _, _, y in rows])).loss
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        if loss.item() < 0.01:
+            break
+    model.eval().save_pretrained(folder)
+    return folder
