@@ -19,6 +19,15 @@ COMMANDS = {
     "run": ("citeforge.cli.run:run", "Run a baseline system and write its submission."),
     "check": ("citeforge.cli.check:check", "Check a submission; never changes it."),
     "score": ("citeforge.cli.score:score", "Score submissions against a package."),
+    "judge": ("citeforge.cli.judge:judge", "Judge whether premises entail hypotheses."),
+    "llm": (
+        "citeforge.cli.llm:llm",
+        "Ask an LLM, and keep its answers: run, stats, export, import.",
+    ),
+    "doctor": (
+        "citeforge.cli.doctor:doctor",
+        "Tell what is installed, what answers, and what to type next.",
+    ),
     "sources": ("citeforge.cli.sources:sources", "List the sources that can be read."),
 }
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+import msgspec
+
 from citeforge.engines.files import canonical_json
 from citeforge.engines.llm.records import Answer, Failure, Token
 from citeforge.engines.sqlite import open_store, store_errors
@@ -192,6 +194,20 @@ class ReplayStore:
                 added += cursor.rowcount
                 known += 1 - cursor.rowcount
         return added, known
+
+
+class ExportedRow(msgspec.Struct, forbid_unknown_fields=True):
+    """A line of an exported store."""
+
+    key: str
+    payload: dict[str, Any]
+    sample: int
+    answer: dict[str, Any]
+    created: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """The row as :meth:`ReplayStore.import_rows` takes it."""
+        return msgspec.structs.asdict(self)
 
 
 class _Transaction:

@@ -1,0 +1,30 @@
+"""``citeforge doctor``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.option("--base-url", help="Endpoint to ask (default: OPENAI_BASE_URL).")
+@click.option("--store", type=click.Path(path_type=Path), help="Replay store to look at.")
+@click.option("--offline", is_flag=True, help="Ask no network.")
+def doctor(base_url: str | None, store: Path | None, offline: bool) -> None:
+    """Tell what is installed, what answers, and what to type next.
+
+    Never shows a key. Exit code 0 when the offline path works, 1 when it does not.
+    """
+    from citeforge.engines.doctor import examine
+    from citeforge.schemas.errors import InputError
+
+    findings = examine(base_url, store, ask_network=not offline)
+    width = max(len(f.what) for f in findings)
+    for finding in findings:
+        mark = {True: "ok", False: "NO", None: "--"}[finding.good]
+        click.echo(f"{mark}  {finding.what:<{width}}  {finding.text}")
+        if finding.advice:
+            click.echo(f"    {'':<{width}}  → {finding.advice}")
+    if any(f.good is False and f.needed for f in findings):
+        raise InputError("something that every command needs is missing; see the lines marked NO")

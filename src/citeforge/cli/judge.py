@@ -1,0 +1,56 @@
+"""``citeforge judge PAIRS``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from citeforge.cli.options import endpoint_options, judge_of, model_options
+
+
+@click.command()
+@click.argument("pairs", type=click.Path(path_type=Path))
+@click.option(
+    "--judge", "name", required=True, help="hf:MODEL, openai:MODEL, table:FILE or lexical."
+)
+@click.option("--out", type=click.Path(path_type=Path), help="Verdicts as JSON Lines.")
+@click.option("--verdicts", type=click.Path(path_type=Path), help="Verdict store (SQLite).")
+@click.option("--dry-run", is_flag=True, help="Say what would be asked.")
+@click.option("--allow-judge-failures", is_flag=True, help="Exit with 0 in spite of failures.")
+@model_options
+@endpoint_options
+def judge(
+    pairs: Path, name: str, out: Path | None, verdicts: Path | None, dry_run: bool, **given: Any
+) -> None:
+    """Judge whether premises entail hypotheses.
+
+    PAIRS is JSON Lines of {"premise", "hypothesis"}. What is written can be read back as
+    table:FILE. With --verdicts no pair is asked twice, in any command.
+    """
+    from citeforge.engines.judge.pairs import read_pairs, write_verdicts
+    from citeforge.engines.judge.session import JudgeSession
+    from citeforge.engines.judge.store import VerdictStore
+    from citeforge.schemas.errors import FailuresError, UsageError
+
+    if out is None and not dry_run:
+        raise UsageError("give --out FILE, or --dry-run")
+    asked = read_pairs(pairs)
+    store = None if verdicts is None else VerdictStore(verdicts)
+    session = JudgeSession(judge_of(given, name), store)
+    if dry_run:
+        click.echo("\n".join(session.plan(asked).lines()))
+        return
+    found = session.ask(asked)
+    assert out is not None
+    entailed = write_verdicts(out, asked, found)
+    click.echo(
+        f"{out}: {len(asked):,} pairs, {entailed:,} entailed; {session.n_asked:,} asked, "
+        f"{session.n_stored:,} stored, {session.n_truncated:,} premises cut, "
+        f"{session.n_failed:,} failed; judge {session.judge.signature}"
+    )
+    if not session.judge.comparable:
+        click.echo("this judge's verdicts are not comparable with published numbers")
+    if session.n_failed and not given["allow_judge_failures"]:
+        raise FailuresError(f"the judge failed on {session.n_failed:,} pairs")

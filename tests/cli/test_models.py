@@ -1,0 +1,186 @@
+"""`llm`, `judge` and `doctor` as a user runs them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from conftest import Cli
+from servers.running import openai_server
+
+KEY = "sk-secret-5f3a9c1e7b"
+
+
+def write_pairs(path: Path) -> Path:
+    rows = [
+        {"premise": "Io is a moon of Jupiter.", "hypothesis": "Io is a moon."},
+        {"premise": "Io is a moon of Jupiter.", "hypothesis": "Titan circles Saturn."},
+        {"premise": "Io is a moon of Jupiter.", "hypothesis": "Io is a moon."},
+    ]
+    path.write_text("".join(json.dumps(r) + "\n" for r in rows))
+    return path
+
+
+def test_prompts_to_submission_to_scores(cli: Cli, package: Path, tmp_path: Path) -> None:
+    assert cli("prompts", package, "--out", "p.jsonl").returncode == 0
+    with openai_server(tmp_path / "log", key=KEY) as server:
+        args = ("llm", "run", "p.jsonl", "--llm", "openai:m", "--out", "s.jsonl")
+        there = ("--base-url", server.url, "--store", "r.db", "--price", "1,2")
+        env = {"OPENAI_API_KEY": KEY}
+        plan = cli(*args, *there, "--dry-run", **env)
+        assert plan.returncode == 0, plan.stderr
+        assert "calls to make      30" in plan.stdout
+        assert "cost               at most about 0.0" in plan.stdout
+        assert len(server.requests()) == 0
+        run = cli(*args, *there, "--logprobs", **env)
+        assert run.returncode == 0, run.stderr
+        assert run.stdout == "s.jsonl: 30 answers of openai:m\n"
+        assert cli(*args, *there, "--logprobs", **env).returncode == 0
+        assert len(server.requests()) == 30
+    assert cli("check", "s.jsonl", "--benchmark", package).returncode == 0
+    assert cli("score", "s.jsonl", "--benchmark", package).returncode == 0
+    # Without the server: the store alone gives the same submission.
+    first = (tmp_path / "s.jsonl").read_bytes()
+    replay = ("llm", "run", "p.jsonl", "--llm", "replay:r.db", "--out", "t.jsonl", "--logprobs")
+    assert cli(*replay).returncode == 0
+    assert (tmp_path / "t.jsonl").read_bytes() == first
+    missing = cli(*replay[:-1])  # other parameters: other requests
+    assert missing.returncode == 1
+    assert "r.db: lacks 30 of 30 answers of m" in missing.stderr
+    stats = cli("llm", "stats", "r.db", "--price", "1,2")
+    assert "answers            30" in stats.stdout
+    assert "cost " in stats.stdout
+    assert cli("llm", "export", "r.db", "--out", "e.jsonl").returncode == 0
+    assert cli("llm", "import", "n.db", "e.jsonl").stdout == (
+        "n.db: 30 answers added, 0 were there\n"
+    )
+    again = cli("llm", "run", "p.jsonl", "--llm", "replay:n.db", "--out", "u.jsonl", "--logprobs")
+    assert again.returncode == 0
+    assert (tmp_path / "u.jsonl").read_bytes() == first
+    forbidden_everywhere(tmp_path)
+
+
+def forbidden_everywhere(folder: Path) -> None:
+    """The key stands in no file that was written."""
+    for path in folder.rglob("*"):
+        if path.is_file() and path.name != "log":
+            assert KEY.encode() not in path.read_bytes(), path
+
+
+def test_a_wrong_key_is_one_line_and_never_shown(cli: Cli, package: Path, tmp_path: Path) -> None:
+    cli("prompts", package, "--out", "p.jsonl")
+    with openai_server(tmp_path / "log", key="the-right-one") as server:
+        result = cli(
+            *("llm", "run", "p.jsonl", "--llm", "openai:m", "--out", "s.jsonl"),
+            *("--base-url", server.url, "--store", "r.db"),
+            OPENAI_API_KEY=KEY,
+        )
+        examined = cli("doctor", "--base-url", server.url, "--store", "r.db", OPENAI_API_KEY=KEY)
+    assert result.returncode == 1
+    assert "Incorrect API key provided: [key]" in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+    assert "Traceback" not in result.stderr
+    assert not (tmp_path / "s.jsonl").exists()
+    for text in (result.stdout, result.stderr, examined.stdout, examined.stderr):
+        assert KEY not in text
+    assert "OPENAI_API_KEY is set (never shown)" in examined.stdout
+    forbidden_everywhere(tmp_path)
+
+
+def test_failures_are_counted_with_exit_code_3(cli: Cli, tmp_path: Path) -> None:
+    rows = [{"query_id": f"q{i}", "prompt": "#length" if i == 3 else f"p{i}"} for i in range(5)]
+    (tmp_path / "p.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
+    with openai_server(tmp_path / "log") as server:
+        result = cli(
+            *("llm", "run", "p.jsonl", "--llm", "openai:m", "--out", "s.jsonl"),
+            *("--base-url", server.url),
+        )
+    assert result.returncode == 3
+    assert "q3: truncated" in result.stderr
+    assert len((tmp_path / "s.jsonl").read_text().splitlines()) == 1 + 4
+    assert "answers            4" in cli("llm", "stats", "s.jsonl.replay.db").stdout
+
+
+def test_max_cost_stops_with_exit_code_3(cli: Cli, tmp_path: Path) -> None:
+    rows = [{"query_id": f"q{i}", "prompt": f"p{i}"} for i in range(50)]
+    (tmp_path / "p.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
+    with openai_server(tmp_path / "log") as server:
+        result = cli(
+            *("llm", "run", "p.jsonl", "--llm", "openai:m", "--out", "s.jsonl"),
+            *("--base-url", server.url, "--price", "1000,1000", "--max-cost", "0.6"),
+        )
+        assert 1 < len(server.requests()) < 50
+    assert result.returncode == 3
+    assert "stopped before --max-cost 0.6 is passed" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "message"),
+    [
+        (("--llm", "openai:m"), 1, "OPENAI_API_KEY is not set"),
+        (("--llm", "openai:m", "--base-url", "http://127.0.0.1:9/v1"), 1, "the connection broke"),
+        (("--llm", "openai:m", "--price", "cheap"), 2, "--price: expected IN,OUT"),
+        (("--llm", "gpt"), 2, "expected openai:MODEL"),
+        (("--llm", "replay:none.db"), 1, "none.db: does not exist"),
+        (("--llm", "openai:m", "--store", "p.jsonl"), 1, "is damaged or no store"),
+    ],
+)
+def test_mistakes(
+    cli: Cli,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    args: tuple[str, ...],
+    code: int,
+    message: str,
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    (tmp_path / "p.jsonl").write_text('{"query_id": "q", "prompt": "p"}\n')
+    before = (tmp_path / "p.jsonl").read_bytes()
+    result = cli("llm", "run", "p.jsonl", "--out", "s.jsonl", *args)
+    assert result.returncode in (code, 3)
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+    assert (tmp_path / "p.jsonl").read_bytes() == before
+
+
+def test_judging_a_file(cli: Cli, tmp_path: Path) -> None:
+    write_pairs(tmp_path / "pairs.jsonl")
+    args = ("judge", "pairs.jsonl", "--judge", "lexical", "--verdicts", "v.db")
+    plan = cli(*args, "--dry-run")
+    assert "distinct           2" in plan.stdout
+    result = cli(*args, "--out", "verdicts.jsonl")
+    assert result.returncode == 0, result.stderr
+    assert "3 pairs, 2 entailed; 2 asked, 0 stored" in result.stdout
+    assert "not comparable with published numbers" in result.stdout
+    assert "0 asked, 2 stored" in cli(*args, "--out", "again.jsonl").stdout
+    table = cli("judge", "pairs.jsonl", "--judge", "table:verdicts.jsonl", "--out", "t.jsonl")
+    assert "3 pairs, 2 entailed" in table.stdout
+    assert (tmp_path / "t.jsonl").read_text() == (tmp_path / "verdicts.jsonl").read_text()
+
+
+def test_judge_failures_exit_with_3_unless_allowed(cli: Cli, tmp_path: Path) -> None:
+    write_pairs(tmp_path / "pairs.jsonl")
+    (tmp_path / "t.jsonl").write_text('{"premise": "x", "hypothesis": "y", "verdict": true}\n')
+    args = ("judge", "pairs.jsonl", "--judge", "table:t.jsonl", "--out", "v.jsonl")
+    assert cli(*args).returncode == 3
+    allowed = cli(*args, "--allow-judge-failures")
+    assert allowed.returncode == 0
+    assert "2 failed" in allowed.stdout
+
+
+def test_doctor_gives_advice(cli: Cli) -> None:
+    result = cli("doctor", "--base-url", "http://127.0.0.1:9/v1")
+    assert result.returncode == 0, result.stderr
+    assert "ok  vector search" in result.stdout
+    assert "--  LLM endpoint           does not answer" in result.stdout
+    assert "→ check --base-url" in result.stdout
+    assert "switched off by HF_HUB_OFFLINE" in result.stdout
+
+
+def test_doctor_asks_a_live_endpoint(cli: Cli, tmp_path: Path) -> None:
+    with openai_server(tmp_path / "log") as server:
+        result = cli("doctor", "--base-url", server.url)
+    assert "ok  LLM endpoint           answers; 1 models: m" in result.stdout
