@@ -1,0 +1,190 @@
+"""Sentence segmenters: spaCy's sentencizer corrected by our rules, and NLTK's punkt."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from typing import Any, Protocol
+
+from citeforge.schemas.errors import InputError, UnknownValueError
+
+RULES_VERSION = 1
+
+Span = tuple[int, int]
+
+# Never the end of a sentence.
+_TITLES = (
+    "mr mrs ms dr prof st gen col sgt lt capt rev hon sen rep gov fig figs eq eqs sec vol ed eds "
+    "pp cf vs viz approx ca e.g i.e dept est ft op"
+)
+_NEVER = frozenset(_TITLES.split())
+# The end of a sentence only when a word follows that starts sentences.
+_MAYBE = frozenset(
+    "al etc inc ltd co corp jr sr a.m p.m u.s u.k u.n d.c e.u u.s.a b.c a.d ph.d m.d b.a m.a".split()
+)
+_BEFORE_NUMBER = frozenset({"no", "nos", "p", "ch", "art", "jan", "feb", "mar", "apr", "jun", "jul",
+                            "aug", "sep", "sept", "oct", "nov", "dec"})  # fmt: skip
+_STARTERS = frozenset(
+    "the a an this that these those he she it they we you i his her its their our my there here in "
+    "on at by for from with as but and or so if when while after before although however then thus "
+    "since because during once what who why how where both many most some one no each such".split()
+)
+_ENUMERATOR = re.compile(r"\s*(?:[(\[]?(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,5})[.)]|[-*•–])\s*")
+_LAST_WORD = re.compile(r"([\w.&'’-]+)\.[\"'”’)\]]*\s*$")
+_INITIAL = re.compile(r"(?:^|[\s(\"'“])[A-Z]$")
+_NEXT_WORD = re.compile(r"\s*[\"'“‘(\[]*(\w+)")
+_CLOSERS = "\"'”’)]»"
+_EXTRA_END = re.compile(r"(?<=[\w])[.!?…][\"'”’)\]»]*(?=\s+[\"'“‘(\[]*[A-Z0-9])")
+_MAX_LENGTH = 900_000
+
+
+class Segmenter(Protocol):
+    """Splits a text into sentences."""
+
+    @property
+    def signature(self) -> str:
+        """Name and version as they stand in signatures."""
+        ...
+
+    def split(self, text: str) -> list[Span]:
+        """(start, end) of each sentence, in order, without surrounding white space."""
+        ...
+
+
+class SpacySegmenter:
+    """Sentences end at newlines; within a line spaCy's sentencizer, corrected by rules.
+
+    The rules keep abbreviations, initials, enumerators and quotations together, and split after
+    abbreviations (``p.m. Then``) where a word follows that starts sentences.
+    """
+
+    @cached_property
+    def _pipeline(self) -> Any:
+        import spacy
+
+        pipeline = spacy.blank("en")
+        pipeline.add_pipe("sentencizer")
+        pipeline.max_length = _MAX_LENGTH
+        return pipeline
+
+    @property
+    def signature(self) -> str:
+        import spacy
+
+        return f"spacy-{'.'.join(spacy.__version__.split('.')[:2])}r{RULES_VERSION}"
+
+    def split(self, text: str) -> list[Span]:
+        spans: list[Span] = []
+        for start, end in _lines(text):
+            spans.extend(self._split_line(text[start:end], start))
+        return spans
+
+    def _split_line(self, line: str, offset: int) -> list[Span]:
+        ends = set()
+        for start in range(0, len(line), _MAX_LENGTH):
+            piece = line[start : start + _MAX_LENGTH]
+            ends.update(start + s.end_char for s in self._pipeline(piece).sents)
+        ends.update(m.end() for m in _EXTRA_END.finditer(line))
+        cuts = sorted(_behind_closers(line, e) for e in ends)
+        spans: list[Span] = []
+        start = 0
+        for cut in [*(c for c in dict.fromkeys(cuts) if c < len(line)), len(line)]:
+            if cut <= start or (cut < len(line) and not _is_end(line[start:cut], line[cut:])):
+                continue
+            span = _trimmed(line, start, cut)
+            if span is not None:
+                spans.append((offset + span[0], offset + span[1]))
+            start = cut
+        return spans
+
+
+def _behind_closers(line: str, end: int) -> int:
+    """Closing quotes and brackets belong to the sentence that they close."""
+    while end < len(line) and line[end] in _CLOSERS and not line[end - 1].isspace():
+        end += 1
+    return end
+
+
+def _is_end(left: str, right: str) -> bool:
+    """Whether a sentence ends between the two parts of a line."""
+    if not left.strip() or not right.strip():
+        return False
+    if _ENUMERATOR.fullmatch(left):
+        return False
+    following = _NEXT_WORD.match(right)
+    word = following.group(1) if following else ""
+    # `"Really?" she asked`: what goes on in lower case is the same sentence.
+    if word[:1].islower():
+        return False
+    last = _LAST_WORD.search(left)
+    if last is None:
+        return left.rstrip()[-1:] in ".!?…。！？" + _CLOSERS
+    name = last.group(1).lower().rstrip(".")
+    if name in _NEVER:
+        return False
+    if name in _BEFORE_NUMBER:
+        return not word[:1].isdigit()
+    if name in _MAYBE or re.fullmatch(r"(?:[a-z]\.)+[a-z]", name):
+        return word.lower() in _STARTERS
+    # An initial ("J. Smith"), but not the pronoun or a letter that ends a sentence by itself.
+    if _INITIAL.search(left.rstrip()[:-1]) and last.group(1) != "I":
+        return word.lower() in _STARTERS
+    return True
+
+
+def _lines(text: str) -> list[Span]:
+    spans = []
+    start = 0
+    for line in text.splitlines(keepends=True):
+        spans.append((start, start + len(line)))
+        start += len(line)
+    return spans
+
+
+def _trimmed(text: str, start: int, end: int) -> Span | None:
+    piece = text[start:end]
+    stripped = piece.strip()
+    if not stripped:
+        return None
+    start += len(piece) - len(piece.lstrip())
+    return start, start + len(stripped)
+
+
+class PunktSegmenter:
+    """NLTK's punkt, which the papers used; needs its data on this machine."""
+
+    def __init__(self) -> None:
+        """Load punkt.
+
+        Raises:
+            InputError: NLTK or punkt's data are not installed.
+        """
+        try:
+            import nltk
+            from nltk.tokenize.punkt import PunktTokenizer
+
+            self._tokenizer: Any = PunktTokenizer("english")
+            self.signature = f"punkt-{nltk.__version__}"
+        except (ImportError, LookupError) as error:
+            raise InputError(
+                "NLTK's punkt data is not installed",
+                allowed="python -m nltk.downloader punkt_tab, or --segmenter spacy "
+                "(signed reference~seg:spacy)",
+            ) from error
+
+    def split(self, text: str) -> list[Span]:
+        return [(int(s), int(e)) for s, e in self._tokenizer.span_tokenize(text)]
+
+
+def make_segmenter(name: str) -> Segmenter:
+    """``spacy`` or ``punkt``.
+
+    Raises:
+        UnknownValueError: another name.
+        InputError: punkt's data is missing.
+    """
+    if name == "spacy":
+        return SpacySegmenter()
+    if name == "punkt":
+        return PunktSegmenter()
+    raise UnknownValueError("segmenter", name, ["spacy", "punkt"])

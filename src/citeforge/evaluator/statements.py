@@ -1,0 +1,130 @@
+"""Statements: the sentences of an output with the citations that belong to each."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+
+from citeforge.engines.segment import Segmenter, Span
+from citeforge.schemas.grammar import Grammar, Marker
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A statement and its citations.
+
+    Attributes:
+        text: the sentence without markers, white space squeezed at its ends.
+        spans: where its characters stand in the output, markers and their spaces left out.
+        markers: the marks that belong to it, in order.
+    """
+
+    text: str
+    spans: tuple[Span, ...]
+    markers: tuple[Marker, ...]
+
+    @property
+    def numbers(self) -> list[int]:
+        """Citation numbers as written, in order, repeats kept."""
+        return [n for marker in self.markers for n in marker.numbers]
+
+
+@dataclass(frozen=True)
+class Statements:
+    """An output in statements.
+
+    Attributes:
+        statements: in order.
+        stray: markers of an output without any statement.
+        text: the output without markers, from which the statements were cut.
+    """
+
+    statements: tuple[Statement, ...]
+    stray: tuple[Marker, ...]
+    text: str
+
+
+def split_statements(
+    output: str, grammar: Grammar, segmenter: Segmenter, n_docs: int
+) -> Statements:
+    """Strict reading (METRICS section 0).
+
+    Markers are cut out first, the rest is split into sentences, and markers are attached by their
+    offset: to the statement that contains them, else to the one before; but when the output opens
+    with a marker, markers between statements bind forward throughout.
+    """
+    markers = grammar.parse(output, n_docs).markers
+    pieces: list[str] = []
+    raw_starts: list[int] = []  # where each kept piece starts in the output
+    clean_starts: list[int] = []  # and in the text without markers
+    places: list[int] = []  # offset of each marker in the text without markers
+    at = size = 0
+    for start, end in [*((m.start, m.end) for m in markers), (len(output), len(output))]:
+        raw_starts.append(at)
+        clean_starts.append(size)
+        pieces.append(output[at:start])
+        size += start - at
+        places.append(size)
+        at = end
+    text = "".join(pieces)
+    sentences = segmenter.split(text)
+    if not sentences:
+        return Statements((), markers, text)
+    forward = bool(markers) and not output[: markers[0].start].strip()
+    owned: list[list[Marker]] = [[] for _ in sentences]
+    starts = [s for s, _ in sentences]
+    for marker, place in zip(markers, places, strict=False):
+        owned[_owner(place, sentences, starts, forward)].append(marker)
+    return Statements(
+        tuple(
+            Statement(
+                _joined(output, spans),
+                spans,
+                tuple(mine),
+            )
+            for spans, mine in zip(
+                (_raw_spans(s, e, raw_starts, clean_starts, len(text)) for s, e in sentences),
+                owned,
+                strict=True,
+            )
+        ),
+        (),
+        text,
+    )
+
+
+def _joined(output: str, spans: tuple[Span, ...]) -> str:
+    """Text of a statement; the space before a marker goes with it where punctuation follows."""
+    text = ""
+    for start, end in spans:
+        piece = output[start:end]
+        text = (text.rstrip() if piece[:1] in ".,;:!?)" else text) + piece
+    return " ".join(text.split())
+
+
+def _owner(place: int, sentences: list[Span], starts: list[int], forward: bool) -> int:
+    """Index of the sentence that a marker at ``place`` belongs to."""
+    before = bisect_right(starts, place) - 1
+    inside = before >= 0 and sentences[before][0] < place < sentences[before][1]
+    if inside:
+        return before
+    if forward:
+        # At the very start of a sentence, or between two: the sentence that follows.
+        follows = before if before >= 0 and sentences[before][0] == place else before + 1
+        return min(follows, len(sentences) - 1)
+    if before >= 0 and sentences[before][0] == place:
+        before -= 1
+    return max(before, 0)
+
+
+def _raw_spans(
+    start: int, end: int, raw_starts: list[int], clean_starts: list[int], size: int
+) -> tuple[Span, ...]:
+    """Where [start, end) of the text without markers stands in the output."""
+    spans = []
+    for i, (raw, clean) in enumerate(zip(raw_starts, clean_starts, strict=True)):
+        clean_end = clean_starts[i + 1] if i + 1 < len(clean_starts) else size
+        low, high = max(start, clean), min(end, clean_end)
+        if low < high:
+            spans.append((raw + low - clean, raw + high - clean))
+    return tuple(spans)
