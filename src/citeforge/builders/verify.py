@@ -24,6 +24,7 @@ from citeforge.schemas.tables import (
     MAPPING,
     QUERIES,
     SCHEMA_VERSION,
+    UNJUDGED,
 )
 
 
@@ -228,7 +229,7 @@ def _wrong_contexts(folder: Path, manifest: Manifest) -> Iterator[Problem]:
             if len(set(ids)) != len(ids):
                 yield Problem(place, f"query {query!r} shows one passage twice")
             for doc in docs:
-                if labels.get((query, doc["corpus-id"])) != doc["label"]:
+                if labels.get((query, doc["corpus-id"]), UNJUDGED) != doc["label"]:
                     yield Problem(
                         place,
                         f"query {query!r}, passage {doc['corpus-id']!r}: the label "

@@ -161,3 +161,46 @@ def rage(**given: Any) -> None:
         ),
     )
     summarise(given["out"], manifest)
+
+
+def _frozen_options(command: Any) -> Any:
+    for option in (
+        click.option("--overwrite", is_flag=True, help="Replace what is at --out."),
+        click.option("--skip-empty", is_flag=True, help="Skip, and count, passages without text."),
+        click.option("--licence", help="SPDX identifier, when the source does not say."),
+        click.option("--name", help="Name in signatures and card (default: the folder's)."),
+        click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder."),
+        click.option("--source", required=True, help="KIND:ARGUMENT."),
+    ):
+        command = option(command)
+    return command
+
+
+@build.command("hagrid")
+@_frozen_options
+def hagrid(**given: Any) -> None:
+    """HAGRID's questions with their quotes as contexts, and all gold answers."""
+    from citeforge.builders.frozen import build_hagrid
+
+    _build_frozen(build_hagrid, given)
+
+
+@build.command("alce")
+@_frozen_options
+@click.option(
+    "--k", type=click.IntRange(1), default=5, show_default=True, help="Documents a context."
+)
+def alce(**given: Any) -> None:
+    """ALCE's items with their first documents as contexts, and all gold."""
+    from citeforge.builders.frozen import build_alce
+
+    _build_frozen(build_alce, given)
+
+
+def _build_frozen(build_one: Any, given: dict[str, Any]) -> None:
+    from citeforge.builders.frozen import FrozenOptions
+    from citeforge.cli.output import summarise
+
+    overwrite = given.pop("overwrite")
+    options = FrozenOptions(if_exists="overwrite" if overwrite else "refuse", **given)
+    summarise(options.out, build_one(options))

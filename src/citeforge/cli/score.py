@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
+
+from citeforge.cli.options import endpoint_options, model_options
 
 
 @click.command()
 @click.argument("submissions", type=click.Path(path_type=Path), nargs=-1, required=True)
 @click.option("--benchmark", type=click.Path(path_type=Path), required=True, help="Package.")
-@click.option("--context", help="Context set to score.")
+@click.option(
+    "--context",
+    help="Context set to score; `own` for passages in the lines, `none` for closed-book systems.",
+)
 @click.option(
     "--protocol",
     type=click.Choice(["strict", "reference"]),
@@ -20,10 +26,18 @@ import click
 )
 @click.option(
     "--measures",
-    default="rage",
-    show_default=True,
-    help="Measures or families, separated by commas.",
+    help="Measures or families, separated by commas (default: rage, or what fits the benchmark).",
 )
+@click.option("--judge", "judge_name", help="hf:MODEL, openai:MODEL, table:FILE or lexical.")
+@click.option("--verdicts", type=click.Path(path_type=Path), help="Verdict store (SQLite).")
+@click.option(
+    "--segmenter",
+    type=click.Choice(["spacy", "punkt"]),
+    help="Sentence segmenter (default: spacy for strict, punkt for reference).",
+)
+@click.option("--allow-judge-failures", is_flag=True, help="Exit with 0 in spite of failures.")
+@model_options
+@endpoint_options
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -34,8 +48,13 @@ def score(
     benchmark: Path,
     context: str | None,
     protocol: str,
-    measures: str,
+    measures: str | None,
     out: Path | None,
+    judge_name: str | None,
+    verdicts: Path | None,
+    segmenter: str | None,
+    allow_judge_failures: bool,
+    **given: Any,
 ) -> None:
     """Score submissions against a package.
 
@@ -43,24 +62,33 @@ def score(
     of the scores. Absent answers score the worst value.
     """
     from citeforge.cli.table import render_scores
+    from citeforge.cli.tools import default_families, make_tools
     from citeforge.engines.files import write_text
     from citeforge.evaluator.benchmark import Benchmark
     from citeforge.evaluator.measures.registry import select
     from citeforge.evaluator.score import Protocol
     from citeforge.evaluator.score import score as score_one
-    from citeforge.schemas.errors import UsageError
+    from citeforge.schemas.errors import FailuresError, UsageError
 
-    wanted = select([name.strip() for name in measures.split(",") if name.strip()])
+    names = [name.strip() for name in (measures or "").split(",") if name.strip()]
+    wanted = select(names)  # a wrong name is said before anything is opened
     if out is not None and len(submissions) > 1 and out.suffix == ".json":
         raise UsageError("--out: with several submissions, name a folder for the score files")
     chosen: Protocol = "reference" if protocol == "reference" else "strict"
     loaded = Benchmark(benchmark)
+    wanted = wanted or select(default_families(loaded.manifest.kind))
+    tools = make_tools(wanted, chosen, judge_name, verdicts, segmenter, given)
     results = []
     for path in submissions:
-        result = score_one(path, loaded, wanted, context=context, protocol=chosen)
+        result = score_one(path, loaded, wanted, context=context, protocol=chosen, tools=tools)
         results.append(result)
         if out is not None:
             single = len(submissions) == 1 and not out.is_dir()
             target = out if single else out / f"{path.name.split('.')[0]}.scores.json"
             write_text(target, result.model_dump_json() + "\n")
     click.echo(render_scores(results))
+    session = tools.judge
+    if session is not None and not session.judge.comparable:
+        click.echo("judged by a baseline: not comparable with published numbers")
+    if session is not None and session.n_failed and not allow_judge_failures:
+        raise FailuresError(f"the judge failed on {session.n_failed:,} pairs; bounds are given")

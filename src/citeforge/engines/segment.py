@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
+from importlib.metadata import version
 from typing import Any, Protocol
 
 from citeforge.schemas.errors import InputError, UnknownValueError
@@ -20,7 +21,7 @@ _TITLES = (
 _NEVER = frozenset(_TITLES.split())
 # The end of a sentence only when a word follows that starts sentences.
 _MAYBE = frozenset(
-    "al etc inc ltd co corp jr sr a.m p.m u.s u.k u.n d.c e.u u.s.a b.c a.d ph.d m.d b.a m.a".split()
+    "al etc inc ltd co corp jr sr a.m p.m u.s u.k u.n d.c e.u u.s.a b.c a.d ph.d m.d b.a".split()
 )
 _BEFORE_NUMBER = frozenset({"no", "nos", "p", "ch", "art", "jan", "feb", "mar", "apr", "jun", "jul",
                             "aug", "sep", "sept", "oct", "nov", "dec"})  # fmt: skip
@@ -34,7 +35,7 @@ _LAST_WORD = re.compile(r"([\w.&'’-]+)\.[\"'”’)\]]*\s*$")
 _INITIAL = re.compile(r"(?:^|[\s(\"'“])[A-Z]$")
 _NEXT_WORD = re.compile(r"\s*[\"'“‘(\[]*(\w+)")
 _CLOSERS = "\"'”’)]»"
-_EXTRA_END = re.compile(r"(?<=[\w])[.!?…][\"'”’)\]»]*(?=\s+[\"'“‘(\[]*[A-Z0-9])")
+_EXTRA_END = re.compile(r"(?<=[\w\])%])[.!?…][\"'”’)\]»]*(?=\s+[\"'“‘(\[]*[A-Z0-9])")
 _MAX_LENGTH = 900_000
 
 
@@ -69,9 +70,7 @@ class SpacySegmenter:
 
     @property
     def signature(self) -> str:
-        import spacy
-
-        return f"spacy-{'.'.join(spacy.__version__.split('.')[:2])}r{RULES_VERSION}"
+        return f"spacy-{'.'.join(version('spacy').split('.')[:2])}r{RULES_VERSION}"
 
     def split(self, text: str) -> list[Span]:
         spans: list[Span] = []
@@ -80,7 +79,7 @@ class SpacySegmenter:
         return spans
 
     def _split_line(self, line: str, offset: int) -> list[Span]:
-        ends = set()
+        ends: set[int] = set()
         for start in range(0, len(line), _MAX_LENGTH):
             piece = line[start : start + _MAX_LENGTH]
             ends.update(start + s.end_char for s in self._pipeline(piece).sents)

@@ -115,6 +115,17 @@ class Benchmark:
         return ContextTable(name, offsets, flat.field("corpus-id"), relevant)
 
     @cached_property
+    def relevant_ids(self) -> list[list[str]]:
+        """Relevant passages of each query, in the order of the source (HAGRID's quotes)."""
+        mapping = read_table(shard_paths(self.folder / "mapping", RELEVANT), MAPPING)
+        found: list[list[str]] = [[] for _ in self.query_ids]
+        for query, passage in zip(
+            mapping["query-id"].to_pylist(), mapping["corpus-id"].to_pylist(), strict=True
+        ):
+            found[self.row_of[query]].append(passage)
+        return found
+
+    @cached_property
     def short_answers(self) -> dict[tuple[str, str], list[str]]:
         """Short answers of (query, relevant passage) pairs that have a list of them."""
         mapping = read_table(shard_paths(self.folder / "mapping", RELEVANT), MAPPING)

@@ -10,8 +10,12 @@ from typing import Literal
 import numpy as np
 
 from citeforge.engines.files import sha256_file
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.segment import Segmenter
 from citeforge.evaluator.benchmark import Benchmark, ContextTable
+from citeforge.evaluator.inputs import CLOSED_BOOK, Inputs, read_inputs
 from citeforge.evaluator.measures import rage
+from citeforge.evaluator.measures.families import Measured, compute
 from citeforge.evaluator.measures.registry import Measure
 from citeforge.evaluator.statistics import (
     Estimate,
@@ -28,7 +32,7 @@ from citeforge.evaluator.submission import (
     require_same_benchmark,
     system_name,
 )
-from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.errors import InputError
 from citeforge.schemas.scores import Counts, MeasureScore, NotComputed, ScoreFile
 from citeforge.schemas.signature import Signature
 
@@ -43,6 +47,21 @@ class _Run:
     seen: np.ndarray  # shape (queries,), bool
 
 
+@dataclass(frozen=True)
+class Tools:
+    """What measures may need besides the data.
+
+    Attributes:
+        judge: decides entailment.
+        segmenter: splits sentences.
+        why_no_segmenter: reason, when there is none.
+    """
+
+    judge: JudgeSession | None = None
+    segmenter: Segmenter | None = None
+    why_no_segmenter: str = ""
+
+
 def score(
     path: Path,
     benchmark: Benchmark,
@@ -50,6 +69,7 @@ def score(
     *,
     context: str | None = None,
     protocol: Protocol = "strict",
+    tools: Tools | None = None,
 ) -> ScoreFile:
     """Score a submission.
 
@@ -62,6 +82,7 @@ def score(
         measures: declared measures to compute.
         context: context set; None for the one that the submission is about.
         protocol: ``strict`` or ``reference``.
+        tools: judge and segmenter, for measures that need them.
 
     Raises:
         InputError: an unreadable line, or an unknown or duplicate key.
@@ -69,20 +90,48 @@ def score(
     """
     require_same_benchmark(path, benchmark)
     name = choose_context(path, list(benchmark.manifest.contexts), context)
-    if name == "own":
-        raise UsageError("the submission brings its own passages, which have no relevance labels")
-    table = benchmark.context(name)
-    runs, counts = _Reader(benchmark, table, protocol).read(path)
-    samples, missing = _samples(runs, measures)
-    signature = Signature(
+    tools = tools or Tools()
+    if tools.judge is not None:
+        tools.judge.begin()
+    labelled = [m for m in measures if m.family == "rage"]
+    others = [m for m in measures if m.family != "rage"]
+    samples: list[Measured] = []
+    missing: list[NotComputed] = []
+    counts: Counts | None = None
+    if labelled and name in ("own", CLOSED_BOOK):
+        reason = "passages without relevance labels" if name == "own" else "no passages were shown"
+        missing += [NotComputed(name=m.name, reason=reason) for m in labelled]
+    elif labelled:
+        runs, counts = _Reader(benchmark, benchmark.context(name), protocol).read(path)
+        plain, missing = _samples(runs, labelled)
+        samples = [Measured(s) for s in plain]
+    if others or counts is None:
+        inputs = read_inputs(
+            path,
+            benchmark,
+            name,
+            protocol,
+            tools.judge,
+            tools.segmenter,
+            tools.why_no_segmenter,
+        )
+        counts = counts or count_inputs(inputs)
+        for measure, found in compute(inputs, {m.name for m in others}).items():
+            if isinstance(found, str):
+                missing.append(NotComputed(name=measure, reason=found))
+            else:
+                samples.append(found)
+    if tools.judge is not None:
+        counts.n_judge_failed = tools.judge.failures()
+    order = {m.name: m for m in measures}
+    samples.sort(key=lambda m: list(order).index(m.sample.name))
+    base = Signature(
         measure="",
         protocol=protocol,
-        grammar=benchmark.grammar.signature if protocol == "strict" else "1,rage",
+        grammar=benchmark.grammar.signature,
         context=name,
         benchmark=benchmark.label,
     )
-    by_name = {m.name: m for m in measures}
-    estimates = estimate_all(samples)
     return ScoreFile(
         system=system_name(path),
         submission=path.name,
@@ -93,11 +142,79 @@ def score(
         context=name,
         counts=counts,
         query_ids=benchmark.query_ids,
-        measures=[
-            _entry(by_name[s.name], s, e, signature)
-            for s, e in zip(samples, estimates, strict=True)
-        ],
+        measures=_entries(samples, order, base, tools),
         not_computed=missing,
+    )
+
+
+def _entries(
+    samples: list[Measured], measures: dict[str, Measure], base: Signature, tools: Tools
+) -> list[MeasureScore]:
+    estimates = estimate_all([m.sample for m in samples])
+    uppers = {
+        m.sample.name: e
+        for m, e in zip(
+            [m for m in samples if m.upper is not None],
+            estimate_all([m.upper for m in samples if m.upper is not None], resamples=2),
+            strict=True,
+        )
+    }
+    entries = []
+    for measured, estimate in zip(samples, estimates, strict=True):
+        measure = measures[measured.sample.name]
+        entry = _entry(measure, measured.sample, estimate, _signature(base, measure, tools))
+        if measure.name in uppers:
+            entry.lower_bound = entry.value
+            entry.upper_bound = _shown(uppers[measure.name].value, measure.scale)
+        entries.append(entry)
+    return entries
+
+
+def _signature(base: Signature, measure: Measure, tools: Tools) -> Signature:
+    """The signature of one measure: only what that measure depends on."""
+    strict = base.protocol == "strict"
+    protocol = base.protocol
+    segmenter = None
+    judge = None
+    if "segmenter" in measure.uses and tools.segmenter is not None:
+        segmenter = tools.segmenter.signature
+        if not strict and not segmenter.startswith("punkt"):
+            protocol = "reference~seg:spacy"
+    if "judge" in measure.uses and tools.judge is not None:
+        judge = tools.judge.judge.signature
+    return replace(
+        base,
+        measure=measure.name,
+        protocol=protocol,
+        segmenter=segmenter,
+        judge=judge,
+        grammar=base.grammar if strict else f"1,{measure.family}",
+    )
+
+
+def count_inputs(inputs: Inputs) -> Counts:
+    """What a submission consists of."""
+    tally = dict.fromkeys(("answered", "unparsed", "empty", "uncited", "beyond"), 0)
+    for _, item in inputs.items():
+        if item.is_missing:
+            continue
+        inside, outside, unparsed = inputs.grammar.cited(item.output, len(item.passages))
+        tally["answered"] += 1
+        tally["unparsed"] += unparsed > 0
+        tally["empty"] += not item.output.strip()
+        tally["uncited"] += not inside and not outside
+        tally["beyond"] += outside > 0
+    n = len(inputs.benchmark.query_ids)
+    return Counts(
+        n_queries=n,
+        n_runs=len(inputs.runs),
+        n_answered=tally["answered"],
+        n_missing=n * len(inputs.runs) - tally["answered"],
+        n_unparsed=tally["unparsed"],
+        n_empty=tally["empty"],
+        n_uncited=tally["uncited"],
+        n_out_of_range=tally["beyond"],
+        n_no_relevant=sum(not ids for ids in inputs.benchmark.relevant_ids),
     )
 
 
@@ -236,7 +353,7 @@ def _entry(
     scale = measure.scale
     return MeasureScore(
         name=measure.name,
-        signature=str(replace(signature, measure=measure.name)),
+        signature=str(signature),
         scale=scale,
         value=_shown(estimate.value, scale),
         low=_shown(estimate.low, scale),

@@ -145,18 +145,27 @@ def open_alce(argument: str, split: str | None, options: ReadOptions) -> AlceSou
     Raises:
         InputError: not such a file, or ELI5, whose relevance needs a judge.
     """
-    path = Path(argument)
-    items = read_items(path)
-    task = task_of(items, path)
-    if task == "eli5":
+    source = load_alce(argument, split, options)
+    if source.task == "eli5":
         raise InputError(
             "holds ELI5 items; which passages support their claims needs an entailment judge, "
             "and short answers decide relevance here",
-            path=path,
+            path=argument,
             allowed="ASQA or QAMPARI items",
         )
+    return source
+
+
+def load_alce(argument: str, split: str | None, options: ReadOptions) -> AlceSource:
+    """Any ALCE file, ELI5 included.
+
+    Raises:
+        InputError: not such a file.
+    """
+    path = Path(argument)
+    items = read_items(path)
     info = SourceInfo(spec=f"alce:{argument}", kind="alce", split=split or "eval")
-    return AlceSource(path, items, task, info, options)
+    return AlceSource(path, items, task_of(items, path), info, options)
 
 
 class AlceSource:

@@ -22,6 +22,8 @@ class MeasureScore(BaseModel):
         interval: how the interval was made: ``bootstrap``, ``normal`` or ``none``.
         n: queries that enter the value.
         n_undefined: queries for which the measure is not defined.
+        lower_bound: value if every pair on which the judge failed had been against; None without.
+        upper_bound: value if every such pair had been in favour.
         per_query: raw values in the order of ``query_ids``, averaged over runs; None if undefined.
     """
 
@@ -38,6 +40,8 @@ class MeasureScore(BaseModel):
     interval: str
     n: int
     n_undefined: int
+    lower_bound: float | None = None
+    upper_bound: float | None = None
     per_query: list[float | None]
 
 

@@ -77,6 +77,9 @@ GOLD = pa.schema(
 RELEVANT = "relevant"
 IRRELEVANT = "irrelevant"
 SEEMINGLY_RELEVANT = "seemingly_relevant"
+UNJUDGED = "unjudged"
+"""Label of a shown passage that nobody judged; it stands in no mapping."""
+
 LABELS = (RELEVANT, IRRELEVANT, SEEMINGLY_RELEVANT)
 
 BY_CONFIG = {

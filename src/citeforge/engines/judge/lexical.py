@@ -11,7 +11,7 @@ from citeforge.engines.judge.records import Keep, Pair, Verdict
 _WORD = re.compile(r"\w+")
 _STOP = frozenset(
     """a an and are as at be been but by for from had has have he her his in is it its of on or
-    she that the their they this to was were which who will with""".split()  # noqa: SIM905
+    she that the their they this to was were which who will with""".split()
 )
 
 

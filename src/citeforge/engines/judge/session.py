@@ -71,10 +71,20 @@ class JudgeSession:
         self.n_asked = self.n_stored = self.n_failed = self.n_truncated = 0
         self._identity = judge.identity()
         self._known: dict[Pair, Decision] = {}
+        self._touched: set[Pair] = set()
+
+    def begin(self) -> None:
+        """Start counting anew for :meth:`failures`, e.g. for the next submission."""
+        self._touched = set()
+
+    def failures(self) -> int:
+        """Distinct pairs asked about since :meth:`begin` on which the judge failed."""
+        return sum(isinstance(self._known[p], JudgeFailure) for p in self._touched)
 
     def ask(self, pairs: Iterable[Pair]) -> dict[Pair, Decision]:
         """Decisions of all pairs. An empty premise entails nothing, and nobody is asked."""
         wanted = dict.fromkeys(pairs)
+        self._touched.update(wanted)
         fresh = [p for p in wanted if p not in self._known]
         for pair in fresh:
             if not pair.premise.strip():

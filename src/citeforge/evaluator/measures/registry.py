@@ -21,6 +21,7 @@ class Measure:
         scale: factor for display.
         needs: what a benchmark or submission must have, in words; empty for nothing.
         source: paper and section.
+        uses: parts of the signature that it adds: ``judge``, ``segmenter``.
     """
 
     name: str
@@ -31,7 +32,190 @@ class Measure:
     scale: int
     needs: str
     source: str
+    uses: tuple[str, ...] = ()
 
+
+def _percent(
+    name: str, family: str, definition: str, needs: str, source: str, *uses: str
+) -> Measure:
+    return Measure(name, family, definition, 0, 1, 100, needs, source, uses)
+
+
+_ALCE = "Gao et al. 2023 (ALCE)"
+_AIR = "Djeddal et al. 2024 (Attributed-IR)"
+_JUDGED = ("judge", "segmenter")
+_ALCE_MEASURES = (
+    _percent(
+        "ALCE.CitRec",
+        "alce",
+        "statements whose citations together entail them",
+        "a judge",
+        f"{_ALCE}, section 3",
+        *_JUDGED,
+    ),
+    _percent(
+        "ALCE.CitPrec",
+        "alce",
+        "citations that are needed for a supported statement",
+        "a judge",
+        f"{_ALCE}, section 3",
+        *_JUDGED,
+    ),
+    _percent(
+        "ALCE.CitF1",
+        "alce",
+        "harmonic mean of mean CitRec and mean CitPrec",
+        "a judge",
+        f"{_ALCE}, section 3",
+        *_JUDGED,
+    ),
+    _percent(
+        "ALCE.StrEM",
+        "alce",
+        "qa_pairs with a short answer in the output",
+        "qa_pairs (ASQA)",
+        f"{_ALCE}, section 3",
+    ),
+    _percent(
+        "ALCE.StrHit",
+        "alce",
+        "outputs with a short answer of every qa_pair",
+        "qa_pairs (ASQA)",
+        f"{_ALCE}, section 3",
+    ),
+    _percent(
+        "QAMPARI.P",
+        "alce",
+        "list items that are gold answers",
+        "answer lists (QAMPARI)",
+        f"{_ALCE}, section 3",
+    ),
+    _percent(
+        "QAMPARI.R",
+        "alce",
+        "gold answers among the list items",
+        "answer lists (QAMPARI)",
+        f"{_ALCE}, section 3",
+    ),
+    _percent(
+        "QAMPARI.R5",
+        "alce",
+        "min(5, hits) / min(5, gold answers)",
+        "answer lists (QAMPARI)",
+        f"{_ALCE}, section 3",
+    ),
+    _percent(
+        "QAMPARI.F1",
+        "alce",
+        "harmonic mean of P and R of one answer",
+        "answer lists (QAMPARI)",
+        f"{_ALCE}, section 3",
+    ),
+    _percent(
+        "QAMPARI.F1-5",
+        "alce",
+        "harmonic mean of P and R5 of one answer",
+        "answer lists (QAMPARI)",
+        f"{_ALCE}, section 3",
+    ),
+    _percent(
+        "ALCE.ClaimRec",
+        "alce",
+        "gold claims that the output entails",
+        "claims (ELI5), a judge",
+        f"{_ALCE}, section 3",
+        "judge",
+    ),
+)
+_AIR_MEASURES = (
+    _percent(
+        "AutoAIS.cit",
+        "attributed_ir",
+        "best citation of each statement entails it",
+        "a judge",
+        f"{_AIR}, section 3",
+        *_JUDGED,
+    ),
+    _percent(
+        "AutoAIS.cit@cited",
+        "attributed_ir",
+        "the same over cited statements only",
+        "a judge",
+        f"{_AIR}, section 3",
+        *_JUDGED,
+    ),
+    _percent(
+        "AutoAIS.psg",
+        "attributed_ir",
+        "best shown passage of each statement entails it",
+        "a judge",
+        f"{_AIR}, section 3",
+        *_JUDGED,
+    ),
+    _percent(
+        "NLI.rec",
+        "attributed_ir",
+        "CitRec with passage texts as premises",
+        "a judge",
+        f"{_AIR}, section 3",
+        *_JUDGED,
+    ),
+    _percent(
+        "NLI.prec",
+        "attributed_ir",
+        "CitPrec with passage texts as premises",
+        "a judge",
+        f"{_AIR}, section 3",
+        *_JUDGED,
+    ),
+    _percent(
+        "NLI.F1",
+        "attributed_ir",
+        "harmonic mean of mean NLI.rec and mean NLI.prec",
+        "a judge",
+        f"{_AIR}, section 3",
+        *_JUDGED,
+    ),
+    _percent(
+        "Overlap.P",
+        "attributed_ir",
+        "cited passages that the gold answer cites",
+        "gold answers with citations",
+        f"{_AIR}, section 3",
+    ),
+    _percent(
+        "Overlap.R",
+        "attributed_ir",
+        "passages of the gold answer that are cited",
+        "gold answers with citations",
+        f"{_AIR}, section 3",
+    ),
+    _percent(
+        "BLEU",
+        "attributed_ir",
+        "corpus BLEU-4 against all gold answers, shortest reference",
+        "gold answers, sacrebleu",
+        f"{_AIR}, section 3",
+    ),
+    _percent(
+        "BLEU@1gold",
+        "attributed_ir",
+        "the same against one gold answer",
+        "gold answers, sacrebleu",
+        f"{_AIR}, section 3",
+    ),
+    *(
+        _percent(
+            f"ROUGE-Lsum.{x}{single}",
+            "attributed_ir",
+            f"ROUGE-Lsum {word} of the {'one' if single else 'best'} gold answer",
+            "gold answers, rouge-score",
+            f"{_AIR}, section 3",
+        )
+        for single in ("", "@1gold")
+        for x, word in (("P", "precision"), ("R", "recall"), ("F", "F"))
+    ),
+)
 
 _RAGE = "Penzkofer & Baumann 2024 (RAGE), section 3.2"
 
@@ -68,6 +252,8 @@ MEASURES = {
         ),
         Measure("Distinct", "rage", "distinct passages cited", 0, None, 1, "", _RAGE),
         Measure("Length", "rage", "words of the output without markers", 0, None, 1, "", _RAGE),
+        *_ALCE_MEASURES,
+        *_AIR_MEASURES,
     )
 }
 FAMILIES = tuple(dict.fromkeys(m.family for m in MEASURES.values()))

@@ -1,0 +1,46 @@
+"""Judge and segmenter of a score command, made only when a measure needs them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from citeforge.cli.options import judge_of
+from citeforge.evaluator.measures.registry import Measure
+from citeforge.evaluator.score import Protocol, Tools
+from citeforge.schemas.errors import InputError
+
+
+def default_families(kind: str) -> list[str]:
+    """Families that fit a kind of benchmark."""
+    return {"hagrid": ["alce", "attributed_ir"], "alce": ["alce"]}.get(kind, ["rage"])
+
+
+def make_tools(
+    measures: list[Measure],
+    protocol: Protocol,
+    judge_name: str | None,
+    verdicts: Path | None,
+    segmenter: str | None,
+    given: dict[str, Any],
+) -> Tools:
+    """What the measures need. Without punkt's data, reference measures that need sentences are
+    not computed, unless another segmenter was named."""
+    judge = None
+    if judge_name is not None:
+        from citeforge.engines.judge.session import JudgeSession
+        from citeforge.engines.judge.store import VerdictStore
+
+        store = None if verdicts is None else VerdictStore(verdicts)
+        judge = JudgeSession(judge_of(given, judge_name), store)
+    if not any("segmenter" in m.uses for m in measures):
+        return Tools(judge)
+    from citeforge.engines.segment import make_segmenter
+
+    name = segmenter or ("spacy" if protocol == "strict" else "punkt")
+    try:
+        return Tools(judge, make_segmenter(name))
+    except InputError as error:
+        if segmenter is not None:
+            raise
+        return Tools(judge, None, str(error))

@@ -1,0 +1,212 @@
+"""What answer-by-answer measures see: each answer with its passages and its gold."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from citeforge.builders.read import iter_shown
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.segment import Segmenter
+from citeforge.engines.tables import read_table, shard_paths
+from citeforge.evaluator.benchmark import Benchmark
+from citeforge.evaluator.statistics import Floats
+from citeforge.evaluator.submission import read_answers
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.grammar import Grammar
+from citeforge.schemas.submission import SubmissionLine
+from citeforge.schemas.tables import GOLD
+
+CLOSED_BOOK = "none"
+"""Context of systems that were shown nothing."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A passage that the system was shown.
+
+    Attributes:
+        id: its id; an empty string when the submission gives none.
+        title: its title, or an empty string.
+        text: its text.
+    """
+
+    id: str
+    title: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Gold:
+    """One gold row of a query; see the GOLD table."""
+
+    kind: str
+    text: str | None
+    aliases: tuple[str, ...]
+    informative: int | None
+    attributable: int | None
+    citations: tuple[str, ...]
+    extra: dict[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Item:
+    """One answer.
+
+    Attributes:
+        row: row of its query in the benchmark.
+        query: text of the query.
+        output: what the system wrote; empty for a missing answer.
+        passages: what it was shown, in order.
+        is_missing: whether the submission has no such line.
+    """
+
+    row: int
+    query: str
+    output: str
+    passages: tuple[Shown, ...]
+    is_missing: bool = False
+
+
+@dataclass
+class Inputs:
+    """A submission, ready to be measured.
+
+    Attributes:
+        benchmark: what it answers.
+        protocol: ``strict`` or ``reference``.
+        runs: one list a run; ``strict`` has one item for every query, ``reference`` one a line.
+        gold: gold rows of each query row.
+        grammar: citation grammar.
+        task: ``asqa``, ``qampari``, ``eli5``, or an empty string.
+        judge: decides entailment; None when none was named.
+        segmenter: splits sentences; None when it is not to be had.
+        why_no_segmenter: reason, when there is none.
+    """
+
+    benchmark: Benchmark
+    protocol: str
+    runs: list[list[Item]]
+    gold: list[list[Gold]]
+    grammar: Grammar
+    task: str
+    judge: JudgeSession | None = None
+    segmenter: Segmenter | None = None
+    why_no_segmenter: str = ""
+
+    def column(self, values: dict[tuple[int, int], float]) -> Floats:
+        """Values by (run, query row) as an array (runs, queries); NaN where there is none."""
+        array = np.full((len(self.runs), len(self.benchmark.query_ids)), np.nan)
+        for (run, row), value in values.items():
+            array[run, row] = value
+        return array
+
+    def items(self) -> Iterator[tuple[int, Item]]:
+        """(run, item) of every item."""
+        for run, items in enumerate(self.runs):
+            for item in items:
+                yield run, item
+
+
+def read_gold(benchmark: Benchmark) -> list[list[Gold]]:
+    """Gold rows of each query, in their order."""
+    table = read_table(shard_paths(benchmark.folder / "gold", "gold"), GOLD)
+    found: list[list[Gold]] = [[] for _ in benchmark.query_ids]
+    for row in table.to_pylist():
+        gold = Gold(
+            kind=row["kind"],
+            text=row["text"],
+            aliases=tuple(row["aliases"] or ()),
+            informative=row["informative"],
+            attributable=row["attributable"],
+            citations=tuple(row["citations"] or ()),
+            extra=json.loads(row["metadata"]) if row["metadata"] else {},
+        )
+        found[benchmark.row_of[row["query_id"]]].append(gold)
+    return found
+
+
+def read_inputs(
+    path: Path,
+    benchmark: Benchmark,
+    context: str,
+    protocol: str,
+    judge: JudgeSession | None = None,
+    segmenter: Segmenter | None = None,
+    why_no_segmenter: str = "",
+) -> Inputs:
+    """Read a submission for one context set, or ``own``.
+
+    Raises:
+        InputError: an unreadable line, or an unknown or duplicate key.
+    """
+    texts: list[str] = benchmark.queries["text"].to_pylist()
+    shown = _shown(benchmark, context)
+    runs: dict[int, dict[int, Item]] = {}
+    for line, answer in read_answers(path):
+        name = "own" if answer.passages is not None else answer.context or context
+        if context == CLOSED_BOOK and answer.context is None:
+            name = CLOSED_BOOK
+        if name != context:
+            continue
+        row = benchmark.row_of.get(answer.query_id)
+        if row is None:
+            raise InputError(
+                f"query_id {answer.query_id!r} is not in the benchmark", path=path, line=line
+            )
+        run = runs.setdefault(answer.run, {})
+        if row in run:
+            raise InputError(
+                f"query_id {answer.query_id!r} (run {answer.run}) comes twice", path=path, line=line
+            )
+        run[row] = Item(row, texts[row], answer.output, _passages(answer, shown, row))
+    if not runs:
+        raise InputError("holds no answer to this context set", path=path, allowed=context)
+    ordered = [list(runs[number].values()) for number in sorted(runs)]
+    if protocol == "strict":
+        ordered = [_with_missing(items, texts, shown) for items in ordered]
+    info = benchmark.manifest.sources[0] if benchmark.manifest.sources else None
+    task = info.rules.get("data set", "") if info is not None else ""
+    return Inputs(
+        benchmark,
+        protocol,
+        ordered,
+        read_gold(benchmark),
+        benchmark.grammar,
+        task,
+        judge,
+        segmenter,
+        why_no_segmenter,
+    )
+
+
+def _shown(benchmark: Benchmark, context: str) -> list[tuple[Shown, ...]]:
+    if context in ("own", CLOSED_BOOK):
+        return [() for _ in benchmark.query_ids]
+    return [
+        tuple(Shown(p.id, p.title, p.text) for p in row.passages)
+        for row in iter_shown(benchmark.folder, context)
+    ]
+
+
+def _passages(
+    answer: SubmissionLine, shown: list[tuple[Shown, ...]], row: int
+) -> tuple[Shown, ...]:
+    if answer.passages is None:
+        return shown[row]
+    return tuple(Shown(p.docid or "", p.title, p.text) for p in answer.passages)
+
+
+def _with_missing(
+    items: list[Item], texts: list[str], shown: list[tuple[Shown, ...]]
+) -> list[Item]:
+    """One item for every query, missing ones empty: they score the worst value."""
+    by_row = {item.row: item for item in items}
+    return [
+        by_row.get(row) or Item(row, text, "", shown[row], is_missing=True)
+        for row, text in enumerate(texts)
+    ]

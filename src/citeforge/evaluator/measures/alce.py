@@ -1,0 +1,242 @@
+"""ALCE's measures (METRICS section 2; Gao et al. 2023, sections 3 and 4, and their code)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from citeforge.engines.judge.records import JudgeFailure, Pair
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.evaluator.inputs import Inputs, Item, Shown
+from citeforge.evaluator.measures.bounds import BOTH, Bounds, Value
+from citeforge.evaluator.statements import split_statements
+
+_MARK = re.compile(r"\[\d+")
+_SPACED_MARK = re.compile(r" \[\d+")
+MOST_REFERENCE_CITATIONS = 3
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement to be judged, with its citations.
+
+    Attributes:
+        text: the hypothesis.
+        cited: 0-based positions of the passages cited, all shown; ``reference`` keeps repeats.
+        wrong: number of further citations that are wrong whatever the judge says.
+        skipped: ``reference``: a citation was out of range, so the statement has recall 0 and its
+            citations enter nothing.
+    """
+
+    text: str
+    cited: tuple[int, ...]
+    wrong: int = 0
+    skipped: bool = False
+
+
+@dataclass
+class CitationScores:
+    """Recall and precision of one answer, with what they consist of.
+
+    Attributes:
+        recall: None when the answer leaves the mean.
+        precision: likewise.
+        n_multiple: statements with several citations.
+        n_multiple_supported: of these, supported.
+        n_overcited: of these, with a citation that was not needed.
+    """
+
+    recall: Value | None
+    precision: Value | None
+    n_multiple: int = 0
+    n_multiple_supported: int = 0
+    n_overcited: int = 0
+    supported: list[Bounds] = field(default_factory=list)
+
+
+def render(passage: Shown, strict: bool, with_title: bool = True) -> str:
+    """A passage as a premise."""
+    if not with_title or (strict and not passage.title):
+        return passage.text
+    return f"Title: {passage.title}\n{passage.text}"
+
+
+class CitationJudging:
+    """Citation recall and precision of many answers, in three waves of questions.
+
+    First every statement against all its passages; then, where that holds and several are cited,
+    each passage alone; then, where one alone does not suffice, the others without it.
+    """
+
+    def __init__(self, judge: JudgeSession, strict: bool, with_title: bool = True) -> None:
+        self.judge = judge
+        self.strict = strict
+        self.with_title = with_title
+
+    def score(self, answers: list[tuple[Item, list[Claim]]]) -> list[CitationScores]:
+        """Scores of every answer, in order."""
+        self.judge.ask(
+            self._pair(item, claim.cited, claim)
+            for item, claims in answers
+            for claim in claims
+            if claim.cited and not claim.skipped
+        )
+        several = [
+            (item, claim)
+            for item, claims in answers
+            for claim in claims
+            if len(claim.cited) > 1 and not claim.skipped and self._all(item, claim).high
+        ]
+        self.judge.ask(self._pair(i, (c,), claim) for i, claim in several for c in claim.cited)
+        self.judge.ask(
+            self._pair(item, self._without(claim, place), claim)
+            for item, claim in several
+            for place, c in enumerate(claim.cited)
+            if not self._known(item, (c,), claim).low
+        )
+        return [self._answer(item, claims) for item, claims in answers]
+
+    def _pair(self, item: Item, cited: Iterable[int], claim: Claim) -> Pair:
+        premise = "\n".join(render(item.passages[c], self.strict, self.with_title) for c in cited)
+        return Pair(premise, claim.text)
+
+    def _known(self, item: Item, cited: Iterable[int], claim: Claim) -> Bounds:
+        pair = self._pair(item, cited, claim)
+        decision = self.judge.ask([pair])[pair]
+        if isinstance(decision, JudgeFailure):
+            return BOTH
+        return Bounds(decision.entailed, decision.entailed)
+
+    def _all(self, item: Item, claim: Claim) -> Bounds:
+        if not claim.cited or claim.skipped:
+            return Bounds(False, False)
+        return self._known(item, claim.cited, claim)
+
+    @staticmethod
+    def _without(claim: Claim, place: int) -> tuple[int, ...]:
+        # The first occurrence goes, as a list's `remove` does; strict has no repeats.
+        first = claim.cited.index(claim.cited[place])
+        return claim.cited[:first] + claim.cited[first + 1 :]
+
+    def _answer(self, item: Item, claims: list[Claim]) -> CitationScores:
+        if not claims:
+            nothing = Value(0.0, 0.0) if self.strict else None
+            return CitationScores(nothing, nothing)
+        supported = [self._all(item, claim) for claim in claims]
+        scores = CitationScores(Value.mean(supported), None, supported=supported)
+        right = Value(0.0, 0.0)
+        n_citations = 0
+        for claim, holds in zip(claims, supported, strict=True):
+            if claim.skipped:
+                continue
+            n_citations += len(claim.cited) + claim.wrong
+            if len(claim.cited) == 1:
+                right += Value(float(holds.low), float(holds.high))
+            elif len(claim.cited) > 1:
+                needed = self._needed(item, claim, holds)
+                right += needed
+                scores.n_multiple += 1
+                scores.n_multiple_supported += holds.low
+                scores.n_overcited += holds.low and needed.high < len(claim.cited)
+        scores.precision = right / n_citations if n_citations else Value(0.0, 0.0)
+        return scores
+
+    def _needed(self, item: Item, claim: Claim, holds: Bounds) -> Value:
+        """Number of citations of a supported statement that are not irrelevant."""
+        total = Value(0.0, 0.0)
+        if not holds.high:
+            return total
+        for place, c in enumerate(claim.cited):
+            alone = self._known(item, (c,), claim)
+            if alone.low:
+                total += Value(float(holds.low), 1.0)
+                continue
+            others = self._known(item, self._without(claim, place), claim)
+            surely = alone.low or not others.high
+            maybe = alone.high or not others.low
+            total += Value(float(holds.low and surely), float(maybe))
+        return total
+
+
+def strict_claims(item: Item, inputs: Inputs) -> list[Claim]:
+    """Statements of the whole output; each distinct citation once, out-of-range ones wrong."""
+    if inputs.task == "qampari":
+        return list(_strict_qampari(item, inputs))
+    assert inputs.segmenter is not None
+    found = split_statements(item.output, inputs.grammar, inputs.segmenter, len(item.passages))
+    return [_claim(s.text, s.numbers, item, inputs) for s in found.statements]
+
+
+def _claim(text: str, numbers: list[int], item: Item, inputs: Inputs) -> Claim:
+    distinct = [n - inputs.grammar.base for n in dict.fromkeys(numbers)]
+    inside = tuple(p for p in distinct if 0 <= p < len(item.passages))
+    return Claim(text, inside, wrong=len(distinct) - len(inside))
+
+
+def _strict_qampari(item: Item, inputs: Inputs) -> Iterator[Claim]:
+    for part in split_list(item.output):
+        markers = inputs.grammar.parse(part, len(item.passages)).markers
+        text = part
+        for marker in reversed(markers):
+            text = text[: marker.start] + text[marker.end :]
+        text = " ".join(text.strip(" .,\n").split())
+        if text:
+            numbers = [n for m in markers for n in m.numbers]
+            yield _claim(f"{item.query} {text}", numbers, item, inputs)
+
+
+def split_list(text: str) -> list[str]:
+    """Items of a list answer: cut at newlines, and at commas outside quotes and brackets."""
+    parts = [""]
+    depth = 0
+    quoted = False
+    for character in text:
+        if character in "([【":
+            depth += 1
+        elif character in ")]】":
+            depth = max(0, depth - 1)
+        elif character in '"“”':
+            quoted = not quoted
+        if (character == "," and depth == 0 and not quoted) or character == "\n":
+            parts.append("")
+            depth, quoted = 0, False
+        else:
+            parts[-1] += character
+    return parts
+
+
+def reference_output(output: str) -> str:
+    """The output as ALCE's evaluator prepares it."""
+    return output.strip().split("\n")[0].replace("<|im_end|>", "")
+
+
+def reference_clean(text: str) -> str:
+    """ALCE's removal of citations: ``[1, 2]`` leaves ``, 2``."""
+    return _MARK.sub("", _SPACED_MARK.sub("", text)).replace(" |", "").replace("]", "")
+
+
+def reference_claims(item: Item, inputs: Inputs) -> list[Claim]:
+    """Statements and citations as ALCE's evaluator reads them, faults included.
+
+    Range is checked on all markers first, then the list is cut to three; ``[0]`` is the last
+    passage; repeats are kept.
+    """
+    output = reference_output(item.output)
+    if inputs.task == "qampari":
+        parts = output.rstrip().rstrip(".").rstrip(",").split(",")
+        sentences = [f"{item.query} {part.strip()}" for part in parts]
+    else:
+        assert inputs.segmenter is not None
+        sentences = [output[s:e] for s, e in inputs.segmenter.split(output)]
+    claims = []
+    n = len(item.passages)
+    for sentence in sentences:
+        positions = [int(mark[1:]) - 1 for mark in _MARK.findall(sentence)]
+        text = reference_clean(sentence).strip()
+        if any(p >= n or p < -n for p in positions):
+            claims.append(Claim(text, (), skipped=True))
+        else:
+            cited = tuple(p % n for p in positions[:MOST_REFERENCE_CITATIONS]) if n else ()
+            claims.append(Claim(text, cited))
+    return claims

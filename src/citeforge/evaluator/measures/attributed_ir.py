@@ -1,0 +1,132 @@
+"""Attributed-IR's measures (METRICS section 3; Djeddal et al. 2024, and their code)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from citeforge.engines.judge.records import JudgeFailure, Pair
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.evaluator.inputs import Gold, Inputs, Item
+from citeforge.evaluator.measures.alce import Claim, strict_claims
+from citeforge.evaluator.measures.bounds import BOTH, Bounds, Value
+from citeforge.evaluator.measures.correctness import single_gold
+
+MOST_CITATIONS = 7
+MOST_STATEMENTS = 20
+_MARK = re.compile(r"\[(\d+(?:,\s*\d+)*)\]")
+_LEADING = re.compile(r"\s*(?:\[\d+(?:,\s*\d+)*\]\s*)+")
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(n) for mark in _MARK.findall(text) for n in mark.split(",")]
+
+
+def claims_of(item: Item, inputs: Inputs) -> list[Claim]:
+    """Statements with their citations, as the protocol reads them."""
+    if inputs.protocol == "strict":
+        return strict_claims(item, inputs)
+    return _reference_claims(item, inputs)
+
+
+def _reference_claims(item: Item, inputs: Inputs) -> list[Claim]:
+    """Citations de-duplicated and cut to seven before the range check; twenty statements at most;
+    a marker that opens a sentence replaces the citations of the statement before."""
+    assert inputs.segmenter is not None
+    found: list[tuple[str, list[int]]] = []
+    for start, end in inputs.segmenter.split(item.output):
+        sentence = item.output[start:end]
+        leading = _LEADING.match(sentence)
+        if leading and found:
+            found[-1] = (found[-1][0], _numbers(leading.group()))
+            sentence = sentence[leading.end() :]
+        text = " ".join(_MARK.sub("", sentence).split())
+        if text:
+            found.append((text, _numbers(sentence)))
+    claims = []
+    for text, numbers in found[:MOST_STATEMENTS]:
+        kept = list(dict.fromkeys(numbers))[:MOST_CITATIONS]
+        inside = tuple(n - 1 for n in kept if 0 < n <= len(item.passages))
+        claims.append(Claim(text, inside))
+    return claims
+
+
+@dataclass(frozen=True)
+class AutoAis:
+    """AutoAIS of one answer.
+
+    Attributes:
+        cited_all: over all statements, an uncited one counting 0.
+        cited_only: over cited statements; 0 when there is none.
+        passages: best shown passage of every statement.
+    """
+
+    cited_all: Value
+    cited_only: Value
+    passages: Value
+
+
+def auto_ais(
+    answers: list[tuple[Item, list[Claim]]], judge: JudgeSession, with_passages: bool
+) -> list[AutoAis]:
+    """AutoAIS of every answer; premises are passage texts without titles."""
+    judge.ask(
+        Pair(item.passages[c].text, claim.text)
+        for item, claims in answers
+        for claim in claims
+        for c in (range(len(item.passages)) if with_passages else claim.cited)
+    )
+    return [_auto_ais(item, claims, judge, with_passages) for item, claims in answers]
+
+
+def _auto_ais(item: Item, claims: list[Claim], judge: JudgeSession, with_passages: bool) -> AutoAis:
+    def best(claim: Claim, positions: tuple[int, ...] | range) -> Bounds:
+        low = high = False
+        for position in positions:
+            pair = Pair(item.passages[position].text, claim.text)
+            decision = judge.ask([pair])[pair]
+            if isinstance(decision, JudgeFailure):
+                found = BOTH
+            else:
+                found = Bounds(decision.entailed, decision.entailed)
+            low, high = low or found.low, high or found.high
+        return Bounds(low, high)
+
+    cited = [best(claim, claim.cited) for claim in claims]
+    only = [b for b, claim in zip(cited, claims, strict=True) if claim.cited or claim.wrong]
+    shown = [best(c, range(len(item.passages))) for c in claims] if with_passages else []
+    return AutoAis(Value.mean(cited), Value.mean(only), Value.mean(shown))
+
+
+def overlap(item: Item, gold: list[Gold], inputs: Inputs) -> tuple[float, float] | None:
+    """(precision, recall) of cited passage ids against the gold answer's.
+
+    No gold or no generated citation gives 0 and stays; ``reference``: a query whose gold answer is
+    the empty string leaves.
+    """
+    answer = single_gold(gold)
+    if inputs.protocol == "reference" and (answer is None or not answer.text):
+        return None
+    wanted = set(answer.citations) if answer is not None else set()
+    if inputs.protocol == "reference":
+        assert answer is not None
+        quotes = inputs.benchmark.relevant_ids[item.row]
+        marks = _numbers(answer.text or "")
+        wanted = {quotes[n - 1] for n in marks if 0 < n <= len(quotes)}
+        generated, n_wrong = _reference_ids(item), 0
+    else:
+        inside, n_wrong, _ = inputs.grammar.cited(item.output, len(item.passages))
+        generated = {item.passages[p].id for p in inside}
+    size = len(generated) + n_wrong
+    shared = len(wanted & generated)
+    return (
+        shared / size if size else 0.0,
+        shared / len(wanted) if wanted else 0.0,
+    )
+
+
+def _reference_ids(item: Item) -> set[str]:
+    """The published code compares a marker with 1 instead of the number of passages: only ``[1]``
+    counts, and ``[0]``, which is the last passage."""
+    numbers = [n for n in _numbers(item.output) if n <= 1]
+    return {item.passages[n - 1].id for n in numbers} if item.passages else set()

@@ -1,0 +1,37 @@
+"""Values that a failed judgement leaves open, as lower and upper bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class Bounds(NamedTuple):
+    """A decision: (low, high) are equal when the judge decided, else False and True."""
+
+    low: bool
+    high: bool
+
+
+BOTH = Bounds(False, True)
+
+
+@dataclass(frozen=True)
+class Value:
+    """A score between bounds."""
+
+    low: float
+    high: float
+
+    @staticmethod
+    def mean(decisions: Sequence[Bounds]) -> Value:
+        """Share of decisions that hold; 0 of none."""
+        n = len(decisions) or 1
+        return Value(sum(d.low for d in decisions) / n, sum(d.high for d in decisions) / n)
+
+    def __add__(self, other: Value) -> Value:
+        return Value(self.low + other.low, self.high + other.high)
+
+    def __truediv__(self, divisor: float) -> Value:
+        return Value(self.low / divisor, self.high / divisor)

@@ -1,0 +1,117 @@
+"""Inputs made by hand for measures that look at answers one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from citeforge.engines.judge.records import JudgeFailure, Keep, Pair, Verdict
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.segment import SpacySegmenter
+from citeforge.evaluator.inputs import Gold, Inputs, Item, Shown
+from citeforge.evaluator.measures.families import compute
+from citeforge.schemas.grammar import Grammar
+
+
+class Facts:
+    """A judge for hand-worked examples: texts are sets of letters.
+
+    A premise entails a hypothesis when it has all of its capital letters. A premise with ``#``
+    makes it fail.
+    """
+
+    signature = "facts@1"
+    comparable = False
+
+    def __init__(self) -> None:
+        self.asked: list[Pair] = []
+
+    def identity(self) -> dict[str, Any]:
+        return {"name": "facts"}
+
+    def count_tokens(self, pairs: Sequence[Pair]) -> int | None:
+        return None
+
+    def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
+        for i, pair in enumerate(pairs):
+            self.asked.append(pair)
+            if "#" in pair.premise:
+                keep([(i, JudgeFailure("failed"))])
+                continue
+            needed = {c for c in pair.hypothesis if c in "ABCDEF"}
+            keep([(i, Verdict(bool(needed) and needed <= set(pair.premise)))])
+
+
+class World:
+    """A benchmark of a few queries, without files."""
+
+    def __init__(self, query_ids: list[str], relevant_ids: list[list[str]]) -> None:
+        self.query_ids = query_ids
+        self.relevant_ids = relevant_ids
+
+
+Measure = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def measure() -> Measure:
+    """Compute measures of hand-made answers; values per query, and the judge."""
+
+    def run(
+        outputs: list[str],
+        names: Sequence[str],
+        passages: Sequence[str | tuple[str, str]] = ("A", "B", "C"),
+        gold: list[list[Gold]] | None = None,
+        protocol: str = "strict",
+        task: str = "",
+        queries: list[str] | None = None,
+        quotes: list[list[str]] | None = None,
+        judge: Facts | None = None,
+        missing: Sequence[int] = (),
+    ) -> dict[str, Any]:
+        shown = tuple(
+            Shown(f"p{i}", *(("", p) if isinstance(p, str) else p)) for i, p in enumerate(passages)
+        )
+        n = len(outputs)
+        texts = queries or ["q"] * n
+        items = [
+            Item(row, texts[row], output, shown, row in missing)
+            for row, output in enumerate(outputs)
+        ]
+        world = World([f"q{i}" for i in range(n)], quotes or [[f"p{i}" for i in range(9)]] * n)
+        inputs = Inputs(
+            world,  # type: ignore[arg-type]
+            protocol,
+            [items],
+            gold or [[] for _ in outputs],
+            Grammar(),
+            task,
+            JudgeSession(judge or Facts()),
+            SpacySegmenter(),
+        )
+        found: dict[str, Any] = {}
+        for name, measured in compute(inputs, set(names)).items():
+            if isinstance(measured, str):
+                found[name] = measured
+                continue
+            found[name] = [None if np.isnan(v) else v for v in measured.sample.per_query[0]]
+            if measured.upper is not None:
+                found[f"{name}/upper"] = list(measured.upper.per_query[0])
+        return found
+
+    return run
+
+
+def gold(kind: str, text: str | None = None, **given: Any) -> Gold:
+    """One gold row."""
+    return Gold(
+        kind,
+        text,
+        tuple(given.get("aliases", ())),
+        given.get("informative"),
+        given.get("attributable"),
+        tuple(given.get("citations", ())),
+    )

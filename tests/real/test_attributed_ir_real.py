@@ -1,0 +1,111 @@
+"""Published scores of real outputs, reproduced from their files."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from citeforge.builders.frozen import FrozenOptions, build_hagrid
+from citeforge.evaluator.benchmark import Benchmark
+from citeforge.evaluator.measures.registry import select
+from citeforge.evaluator.score import score
+from conftest import Cli, real_data
+
+
+@pytest.fixture(scope="module")
+def data() -> Path:
+    return real_data()
+
+
+@pytest.fixture(scope="module")
+def benchmark(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
+    out = tmp_path_factory.mktemp("real") / "hagrid-gold"
+    build_hagrid(FrozenOptions(f"hagrid:{data / 'hagrid' / 'dev.jsonl'}", out))
+    return Benchmark(out)
+
+
+def values(path: Path, benchmark: Benchmark, names: str, **options: str) -> dict[str, float]:
+    found = score(path, benchmark, select(names.split(",")), **options)  # type: ignore[arg-type]
+    return {m.name: m.value for m in found.measures if m.value is not None}
+
+
+@pytest.mark.parametrize("name", ["zephyr_G", "zephyr_RTG_vanilla"])
+def test_bleu_and_rouge_equal_the_published_ones(
+    data: Path, benchmark: Benchmark, name: str
+) -> None:
+    expected = json.loads((data / "attributed_ir" / "expected.json").read_text())[name]
+    names = "BLEU,ROUGE-Lsum.P,ROUGE-Lsum.R,ROUGE-Lsum.F"
+    path = data / "attributed_ir" / f"{name}.jsonl"
+    context = "own" if name == "zephyr_RTG_vanilla" else "none"
+    found = values(path, benchmark, names, protocol="reference", context=context)
+    rouge = expected["ROUGE-Lsum"]
+    assert found["BLEU"] == pytest.approx(expected["BLEU"], rel=1e-9)
+    assert found["ROUGE-Lsum.P"] == pytest.approx(rouge["Precision"], rel=1e-9)
+    assert found["ROUGE-Lsum.R"] == pytest.approx(rouge["Recall"], rel=1e-9)
+    assert found["ROUGE-Lsum.F"] == pytest.approx(rouge["fmeasure"], rel=1e-9)
+
+
+def test_reference_overlap(data: Path, benchmark: Benchmark) -> None:
+    path = data / "attributed_ir" / "zephyr_RTG_vanilla.jsonl"
+    found = values(path, benchmark, "Overlap.P,Overlap.R", protocol="reference")
+    assert (round(found["Overlap.P"], 2), round(found["Overlap.R"], 2)) == (33.80, 22.41)
+
+
+def test_strict_overlap_worked_out_independently(data: Path, benchmark: Benchmark) -> None:
+    """Plain code over the files, with a reader of its own for the marks in these files."""
+    questions = {}
+    for line in (data / "hagrid" / "dev.jsonl").read_text().splitlines():
+        row = json.loads(line)
+        questions[str(row["query_id"])] = row
+    mark = re.compile(
+        r"\[\s*\^?\s*((?:(?:context|document|doc)\s*)?\d+(?:\s*[-–,;]\s*"
+        r"(?:(?:context|document|doc)\s*)?\d+)*)\s*\]",
+        re.IGNORECASE,
+    )
+
+    def numbers(text: str) -> set[int]:
+        found: set[int] = set()
+        for inner in mark.findall(text):
+            for part in re.split(r"[,;]", inner):
+                ends = [int(n) for n in re.findall(r"\d+", part)]
+                found.update(range(ends[0], ends[-1] + 1))
+        return {n for n in found if not 1000 <= n <= 9999}
+
+    precision = recall = 0.0
+    lines = (data / "attributed_ir" / "zephyr_RTG_vanilla.jsonl").read_text().splitlines()
+    for line in lines:
+        row = json.loads(line)
+        question = questions[row["query_id"]]
+        answers = question["answers"]
+        gold = min(
+            answers,
+            key=lambda a: (
+                [(1, 1), (1, 0), (0, 1), (0, 0)].index(
+                    (int(a["attributable"] == 1), int(a["informative"] == 1))
+                ),
+                answers.index(a),
+            ),
+        )
+        quotes = [q["docid"] for q in question["quotes"]]
+        wanted = {quotes[n - 1] for n in numbers(gold["answer"]) if 0 < n <= len(quotes)}
+        shown = [p["docid"] for p in row["passages"]]
+        cited = numbers(row["output"])
+        ids = {shown[n - 1] for n in cited if 0 < n <= len(shown)}
+        size = len(ids) + sum(not 0 < n <= len(shown) for n in cited)
+        precision += len(ids & wanted) / size if size else 0
+        recall += len(ids & wanted) / len(wanted) if wanted else 0
+    path = data / "attributed_ir" / "zephyr_RTG_vanilla.jsonl"
+    found = values(path, benchmark, "Overlap.P,Overlap.R")
+    assert found["Overlap.P"] == pytest.approx(100 * precision / 716, abs=1e-9)
+    assert found["Overlap.R"] == pytest.approx(100 * recall / 716, abs=1e-9)
+
+
+def test_the_command_on_real_outputs(data: Path, benchmark: Benchmark, cli: Cli) -> None:
+    path = data / "attributed_ir" / "zephyr_RTG_vanilla.jsonl"
+    result = cli("score", path, "--benchmark", benchmark.folder, "--judge", "lexical")
+    assert result.returncode == 0, result.stderr
+    assert "not comparable with published numbers" in result.stdout
+    assert "judge:lexical@1|seg:spacy-3.8r1|gram:1,strict|ctx:own" in result.stdout
