@@ -19,6 +19,11 @@ COMMANDS = {
     "run": ("citeforge.cli.run:run", "Run a baseline system and write its submission."),
     "check": ("citeforge.cli.check:check", "Check a submission; never changes it."),
     "score": ("citeforge.cli.score:score", "Score submissions against a package."),
+    "compare": ("citeforge.cli.compare:compare", "Compare score files pairwise."),
+    "measures": (
+        "citeforge.cli.measures:measures",
+        "List the measures, one line each, with what they need.",
+    ),
     "judge": ("citeforge.cli.judge:judge", "Judge whether premises entail hypotheses."),
     "llm": (
         "citeforge.cli.llm:llm",

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+COPYING = ("gold", "top-1", "top-1-two-sentences")
+
 
 @click.command()
 @click.argument("system")
@@ -14,23 +16,37 @@ import click
 @click.option("--context", "contexts", multiple=True, help="Context sets (default: all).")
 @click.option("--runs", type=click.IntRange(1), default=1, show_default=True)
 @click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--all-gold", is_flag=True, help="gold: every gold answer, one a run.")
 def run(
-    system: str, benchmark: Path, out: Path, contexts: tuple[str, ...], runs: int, seed: int
+    system: str,
+    benchmark: Path,
+    out: Path,
+    contexts: tuple[str, ...],
+    runs: int,
+    seed: int,
+    all_gold: bool,
 ) -> None:
     """Run a baseline system and write its submission.
 
-    SYSTEM is `random` (1 to 3 distinct uniform citations) or `echo-relevant` (upper bound).
+    SYSTEM is `random` (1 to 3 distinct uniform citations), `echo-relevant` (upper bound), `gold`
+    (HAGRID's own answers), `top-1` or `top-1-two-sentences` (the first passage, cited).
     """
     from citeforge.baselines.rage import SYSTEMS, run_system
     from citeforge.evaluator.benchmark import Benchmark
     from citeforge.schemas.errors import UnknownValueError
 
-    if system not in SYSTEMS:
-        raise UnknownValueError("system", system, SYSTEMS)
+    if system not in SYSTEMS and system not in COPYING:
+        raise UnknownValueError("system", system, [*SYSTEMS, *COPYING])
     loaded = Benchmark(benchmark)
     known = list(loaded.manifest.contexts)
     for name in contexts:
         if name not in known:
             raise UnknownValueError("context", name, known)
+    if system in COPYING:
+        from citeforge.baselines.passages import run_copying
+
+        count = run_copying(system, loaded, (list(contexts) or known)[0], out, all_gold)
+        click.echo(f"{out}: {count:,} answers of {system}")
+        return
     count = run_system(system, loaded, list(contexts) or known, runs, seed, out)
     click.echo(f"{out}: {count:,} answers of {system}")

@@ -1,0 +1,76 @@
+"""Systems that only copy: HAGRID's own answers, and ALCE's shortcuts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from citeforge.builders.read import iter_shown
+from citeforge.engines.files import atomic_file
+from citeforge.engines.segment import SpacySegmenter
+from citeforge.evaluator.benchmark import Benchmark
+from citeforge.evaluator.inputs import read_gold
+from citeforge.evaluator.measures.correctness import single_gold
+from citeforge.schemas.errors import UsageError
+
+SYSTEMS = {
+    "gold": "HAGRID's own answers, the one that measures select (or --all-gold, one a run)",
+    "top-1": "the first passage, cited",
+    "top-1-two-sentences": "the first two sentences of the first passage, cited",
+}
+
+
+def run_copying(
+    name: str, benchmark: Benchmark, context: str, out: Path, all_gold: bool = False
+) -> int:
+    """Write the submission of a copying system.
+
+    Returns:
+        Number of answers.
+
+    Raises:
+        UsageError: ``gold`` on a benchmark without gold answers.
+    """
+    header = {
+        "submission": {
+            "system": name,
+            "benchmark": benchmark.manifest.name,
+            "benchmark_hash": benchmark.manifest.benchmark_hash,
+        }
+    }
+    if name == "gold":
+        lines = list(_gold(benchmark, context, all_gold))
+    else:
+        lines = list(_first_passage(benchmark, context, 2 if "two" in name else None))
+    if not lines:
+        raise UsageError(f"{benchmark.manifest.name} has nothing for the system {name!r} to copy")
+    with atomic_file(out) as file:
+        for line in [header, *lines]:
+            file.write(msgspec.json.encode(line) + b"\n")
+    return len(lines)
+
+
+def _gold(benchmark: Benchmark, context: str, everything: bool) -> Iterator[dict[str, Any]]:
+    for query, rows in zip(benchmark.query_ids, read_gold(benchmark), strict=True):
+        answers = [g for g in rows if g.kind == "answer"]
+        chosen = single_gold(rows)
+        for run, answer in enumerate(answers if everything else [chosen] if chosen else []):
+            yield {"query_id": query, "output": answer.text or "", "context": context, "run": run}
+
+
+def _first_passage(
+    benchmark: Benchmark, context: str, n_sentences: int | None
+) -> Iterator[dict[str, Any]]:
+    """ALCE, appendix D: copying the best passage already scores high on citation measures."""
+    segmenter = SpacySegmenter()
+    base = benchmark.manifest.grammar.base
+    for shown in iter_shown(benchmark.folder, context):
+        if not shown.passages:
+            continue
+        text = shown.passages[0].text
+        sentences = [text[s:e] for s, e in segmenter.split(text)][:n_sentences]
+        cited = " ".join(f"{s.rstrip('.')} [{base}]." for s in sentences)
+        yield {"query_id": shown.query_id, "output": cited, "context": context}

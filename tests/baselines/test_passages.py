@@ -1,0 +1,111 @@
+"""Copying systems on hand-made HAGRID and ALCE benchmarks."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from conftest import Cli, write_jsonl
+
+
+@pytest.fixture
+def hagrid(cli: Cli, tmp_path: Path) -> Path:
+    def answer(text: str, attributable: int, informative: int) -> dict[str, object]:
+        return {
+            "answer": text,
+            "answer_type": "long",
+            "informative": informative,
+            "attributable": attributable,
+            "sentences": [],
+        }
+
+    rows = [
+        {
+            "query_id": i,
+            "query": "Which?",
+            "quotes": [
+                {"idx": 1, "docid": f"{i}a", "text": f"Iron {i} is hard. It rusts. It melts."},
+                {"idx": 2, "docid": f"{i}b", "text": f"Gold {i} is soft."},
+            ],
+            "answers": [answer("Wrong [1].", 0, 1), answer(f"Gold {i} is soft [2].", 1, 1)],
+        }
+        for i in range(6)
+    ]
+    source = write_jsonl(tmp_path / "dev.jsonl", rows)  # type: ignore[arg-type]
+    built = cli("build", "hagrid", "--source", f"hagrid:{source}", "--out", "h")
+    assert built.returncode == 0, built.stderr
+    return tmp_path / "h"
+
+
+def lines(path: Path) -> list[dict[str, object]]:
+    return [json.loads(x) for x in path.read_text().splitlines()[1:]]
+
+
+def test_gold_is_the_selected_answer_and_scores_well(
+    cli: Cli, hagrid: Path, tmp_path: Path
+) -> None:
+    assert cli("verify", hagrid).returncode == 0
+    assert cli("run", "gold", "--benchmark", hagrid, "--out", "g.jsonl").returncode == 0
+    assert lines(tmp_path / "g.jsonl")[2]["output"] == "Gold 2 is soft [2]."
+    result = cli(
+        *("score", "g.jsonl", "--benchmark", hagrid, "--judge", "lexical", "--out", "s.json"),
+        *("--measures", "alce,attributed_ir,CiteP"),
+    )
+    assert result.returncode == 0, result.stderr
+    found = {
+        m["name"]: m["value"] for m in json.loads((tmp_path / "s.json").read_text())["measures"]
+    }
+    assert found["ALCE.CitRec"] == found["Overlap.P"] == found["CiteP"] == 100
+    assert found["ROUGE-Lsum.F"] == pytest.approx(100)
+    args = ("run", "gold", "--benchmark", hagrid, "--out", "all.jsonl", "--all-gold")
+    assert cli(*args).returncode == 0
+    assert [row["run"] for row in lines(tmp_path / "all.jsonl")[:2]] == [0, 1]
+
+
+def test_the_first_passage(cli: Cli, hagrid: Path, tmp_path: Path) -> None:
+    cli("run", "top-1", "--benchmark", hagrid, "--out", "t.jsonl")
+    text = lines(tmp_path / "t.jsonl")[0]["output"]
+    assert text == "Iron 0 is hard [1]. It rusts [1]. It melts [1]."
+    cli("run", "top-1-two-sentences", "--benchmark", hagrid, "--out", "u.jsonl")
+    assert lines(tmp_path / "u.jsonl")[0]["output"] == "Iron 0 is hard [1]. It rusts [1]."
+
+
+def test_gold_needs_gold(cli: Cli, package: Path) -> None:
+    result = cli("run", "gold", "--benchmark", package, "--out", "g.jsonl")
+    assert result.returncode == 2
+    assert "nothing for the system 'gold' to copy" in result.stderr
+
+
+def test_alce_benchmarks(cli: Cli, tmp_path: Path) -> None:
+    items = [
+        {
+            "id": str(i),
+            "question": "Which moon?",
+            "qa_pairs": [{"question": "x", "short_answers": [f"Io {i}"]}],
+            "annotations": [{"long_answer": f"It is Io {i}."}],
+            "docs": [
+                {
+                    "id": f"{i}-{j}",
+                    "title": "T",
+                    "text": f"Io {i} shines." if j == 1 else f"No {j}.",
+                }
+                for j in range(8)
+            ],
+        }
+        for i in range(3)
+    ]
+    (tmp_path / "asqa.json").write_text(json.dumps(items))
+    built = cli("build", "alce", "--source", "alce:asqa.json", "--k", "3", "--out", "a")
+    assert built.returncode == 0, built.stderr
+    assert cli("verify", "a").returncode == 0
+    shown = cli("show", "a", "--query", "1")
+    assert "[2] relevant (1-1)" in shown.stdout
+    assert "[1] unjudged (1-0)" in shown.stdout
+    rows = [{"query_id": str(i), "output": f"Io {i} shines [2]."} for i in range(3)]
+    write_jsonl(tmp_path / "s.jsonl", rows)  # type: ignore[arg-type]
+    result = cli("score", "s.jsonl", "--benchmark", "a", "--judge", "lexical")
+    assert result.returncode == 0, result.stderr
+    assert "ALCE.StrEM    100.00" in result.stdout
+    assert "ALCE.CitRec   100.00" in result.stdout
