@@ -28,6 +28,13 @@ from citeforge.cli.options import endpoint_options, model_options
     "--measures",
     help="Measures or families, separated by commas (default: rage, or what fits the benchmark).",
 )
+@click.option(
+    "--format",
+    "file_format",
+    default="auto",
+    show_default=True,
+    help="alce, attributed-ir, attrieval, rage-toolkit, trec-rag24, trec-rag25 or citeforge.",
+)
 @click.option("--judge", "judge_name", help="hf:MODEL, openai:MODEL, table:FILE or lexical.")
 @click.option("--verdicts", type=click.Path(path_type=Path), help="Verdict store (SQLite).")
 @click.option(
@@ -50,6 +57,7 @@ def score(
     protocol: str,
     measures: str | None,
     out: Path | None,
+    file_format: str,
     judge_name: str | None,
     verdicts: Path | None,
     segmenter: str | None,
@@ -80,7 +88,15 @@ def score(
     tools = make_tools(wanted, chosen, judge_name, verdicts, segmenter, given)
     results = []
     for path in submissions:
-        result = score_one(path, loaded, wanted, context=context, protocol=chosen, tools=tools)
+        result = score_one(
+            path,
+            loaded,
+            wanted,
+            context=context,
+            protocol=chosen,
+            tools=tools,
+            file_format=file_format,
+        )
         results.append(result)
         if out is not None:
             single = len(submissions) == 1 and not out.is_dir()

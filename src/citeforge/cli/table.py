@@ -36,7 +36,9 @@ def render_scores(results: list[ScoreFile]) -> str:
     ]
     lines.insert(1, "-" * len(lines[0]))
     lines.insert(2 + len(names), "-" * len(lines[0]))
-    notes = dict.fromkeys(
+    foreign = [f"{r.system} read as {r.submission_format}" for r in results
+               if r.submission_format != "citeforge"]  # fmt: skip
+    notes = dict.fromkeys(foreign) | dict.fromkeys(
         f"not computed: {n.name}: {n.reason}" for r in results for n in r.not_computed
     )
     return "\n".join([*lines, *notes, *_signatures(results)])

@@ -99,6 +99,12 @@ def sha256_file(path: Path) -> str:
         raise InputError(f"cannot be read: {error.strerror}", path=path) from error
 
 
+def digest_folder(folder: Path) -> str:
+    """sha256 over the names and sha256 of all files below a folder."""
+    files = sorted(p for p in folder.rglob("*") if p.is_file())
+    return digest({p.relative_to(folder).as_posix(): sha256_file(p) for p in files})
+
+
 def read_json(path: Path) -> Any:
     """Parse a JSON file.
 

@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from citeforge.builders.verify import load_intact
-from citeforge.engines.tables import read_table, shard_paths
+from citeforge.engines.tables import iter_batches, read_table, shard_paths
 from citeforge.schemas.errors import InputError, UnknownValueError
 from citeforge.schemas.grammar import Grammar
 from citeforge.schemas.manifest import Manifest
-from citeforge.schemas.tables import CONTEXTS, MAPPING, QUERIES, RELEVANT
+from citeforge.schemas.tables import CONTEXTS, CORPUS, MAPPING, QUERIES, RELEVANT
 
 
 @dataclass(frozen=True)
@@ -123,6 +123,15 @@ class Benchmark:
             mapping["query-id"].to_pylist(), mapping["corpus-id"].to_pylist(), strict=True
         ):
             found[self.row_of[query]].append(passage)
+        return found
+
+    @cached_property
+    def passages_by_id(self) -> dict[str, tuple[str, str]]:
+        """(title, text) of every passage; for formats that give ids alone."""
+        found: dict[str, tuple[str, str]] = {}
+        for batch in iter_batches(shard_paths(self.folder / "corpus", "corpus"), CORPUS.names[:3]):
+            for name, title, text in zip(*(c.to_pylist() for c in batch.columns), strict=True):
+                found[name] = (title, text)
         return found
 
     @cached_property

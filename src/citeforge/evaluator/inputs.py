@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,7 +15,6 @@ from citeforge.engines.segment import Segmenter
 from citeforge.engines.tables import read_table, shard_paths
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.statistics import Floats
-from citeforge.evaluator.submission import read_answers
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.grammar import Grammar
 from citeforge.schemas.submission import SubmissionLine
@@ -132,14 +131,27 @@ def read_gold(benchmark: Benchmark) -> list[list[Gold]]:
 
 def read_inputs(
     path: Path,
+    answers: Iterable[tuple[int, SubmissionLine]],
     benchmark: Benchmark,
     context: str,
     protocol: str,
     judge: JudgeSession | None = None,
     segmenter: Segmenter | None = None,
     why_no_segmenter: str = "",
+    base: int | None = None,
 ) -> Inputs:
-    """Read a submission for one context set, or ``own``.
+    """Read a submission for one context set, ``own``, or ``none`` (closed book).
+
+    Args:
+        path: submission, for messages.
+        answers: its lines.
+        benchmark: what it answers.
+        context: context set.
+        protocol: ``strict`` or ``reference``.
+        judge: decides entailment.
+        segmenter: splits sentences.
+        why_no_segmenter: reason, when there is none.
+        base: index base of its markers; None for the benchmark's.
 
     Raises:
         InputError: an unreadable line, or an unknown or duplicate key.
@@ -147,7 +159,7 @@ def read_inputs(
     texts: list[str] = benchmark.queries["text"].to_pylist()
     shown = _shown(benchmark, context)
     runs: dict[int, dict[int, Item]] = {}
-    for line, answer in read_answers(path):
+    for line, answer in answers:
         name = "own" if answer.passages is not None else answer.context or context
         if context == CLOSED_BOOK and answer.context is None:
             name = CLOSED_BOOK
@@ -176,7 +188,7 @@ def read_inputs(
         protocol,
         ordered,
         read_gold(benchmark),
-        benchmark.grammar,
+        benchmark.grammar if base is None else Grammar(base),
         task,
         judge,
         segmenter,

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
-from citeforge.engines.files import sha256_file
+from citeforge.engines.files import digest_folder, sha256_file
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.segment import Segmenter
 from citeforge.evaluator.benchmark import Benchmark, ContextTable
+from citeforge.evaluator.formats import answers_of, detect
 from citeforge.evaluator.inputs import CLOSED_BOOK, Inputs, read_inputs
 from citeforge.evaluator.measures import rage
 from citeforge.evaluator.measures.families import Measured, compute
@@ -28,13 +30,14 @@ from citeforge.evaluator.statistics import (
 )
 from citeforge.evaluator.submission import (
     choose_context,
-    read_answers,
     require_same_benchmark,
     system_name,
 )
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.grammar import Grammar
 from citeforge.schemas.scores import Counts, MeasureScore, NotComputed, ScoreFile
 from citeforge.schemas.signature import Signature
+from citeforge.schemas.submission import SubmissionLine
 
 Protocol = Literal["strict", "reference"]
 
@@ -70,6 +73,7 @@ def score(
     context: str | None = None,
     protocol: Protocol = "strict",
     tools: Tools | None = None,
+    file_format: str = "auto",
 ) -> ScoreFile:
     """Score a submission.
 
@@ -83,13 +87,23 @@ def score(
         context: context set; None for the one that the submission is about.
         protocol: ``strict`` or ``reference``.
         tools: judge and segmenter, for measures that need them.
+        file_format: format of the submission; see :mod:`citeforge.evaluator.formats`.
 
     Raises:
         InputError: an unreadable line, or an unknown or duplicate key.
         UsageError: the context set is not clear.
     """
-    require_same_benchmark(path, benchmark)
-    name = choose_context(path, list(benchmark.manifest.contexts), context)
+    chosen = detect(path) if file_format == "auto" else file_format
+    index_base = None
+    if chosen in ("citeforge", "attributed-ir") and path.is_file():
+        require_same_benchmark(path, benchmark)
+    if chosen == "attrieval":
+        index_base = 0  # its prompts count from 0
+
+    def answers() -> Iterator[tuple[int, SubmissionLine]]:
+        return answers_of(path, benchmark, chosen)
+
+    name = choose_context(answers(), list(benchmark.manifest.contexts), context)
     tools = tools or Tools()
     if tools.judge is not None:
         tools.judge.begin()
@@ -102,18 +116,20 @@ def score(
         reason = "passages without relevance labels" if name == "own" else "no passages were shown"
         missing += [NotComputed(name=m.name, reason=reason) for m in labelled]
     elif labelled:
-        runs, counts = _Reader(benchmark, benchmark.context(name), protocol).read(path)
+        runs, counts = _Reader(benchmark, benchmark.context(name), protocol).read(path, answers())
         plain, missing = _samples(runs, labelled)
         samples = [Measured(s) for s in plain]
     if others or counts is None:
         inputs = read_inputs(
             path,
+            answers(),
             benchmark,
             name,
             protocol,
             tools.judge,
             tools.segmenter,
             tools.why_no_segmenter,
+            index_base,
         )
         counts = counts or count_inputs(inputs)
         for measure, found in compute(inputs, {m.name for m in others}).items():
@@ -128,14 +144,15 @@ def score(
     base = Signature(
         measure="",
         protocol=protocol,
-        grammar=benchmark.grammar.signature,
+        grammar=(benchmark.grammar if index_base is None else Grammar(index_base)).signature,
         context=name,
         benchmark=benchmark.label,
     )
     return ScoreFile(
-        system=system_name(path),
+        system=system_name(path) if path.is_file() else path.name,
         submission=path.name,
-        submission_sha256=sha256_file(path),
+        submission_format=chosen,
+        submission_sha256=sha256_file(path) if path.is_file() else digest_folder(path),
         benchmark=benchmark.manifest.name,
         benchmark_hash=benchmark.manifest.benchmark_hash,
         protocol=protocol,
@@ -246,13 +263,15 @@ class _Reader:
                     found[row] = here
         return found
 
-    def read(self, path: Path) -> tuple[list[_Run], Counts]:
+    def read(
+        self, path: Path, answers: Iterable[tuple[int, SubmissionLine]]
+    ) -> tuple[list[_Run], Counts]:
         n = len(self.benchmark.query_ids)
         runs: dict[int, _Run] = {}
         row_of = self.benchmark.row_of
         sizes, relevant, name = self.table.sizes, self.table.relevant, self.table.name
         nothing: dict[int, list[str]] = {}
-        for line, answer in read_answers(path):
+        for line, answer in answers:
             if answer.context not in (None, name):
                 if answer.context not in self.benchmark.manifest.contexts:
                     raise _refused(path, line, f"context {answer.context!r} is unknown")

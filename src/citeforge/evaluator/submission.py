@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -74,7 +74,9 @@ def require_same_benchmark(path: Path, benchmark: Benchmark) -> None:
         )
 
 
-def choose_context(path: Path, known: list[str], asked: str | None) -> str:
+def choose_context(
+    answers: Iterable[tuple[int, SubmissionLine]], known: list[str], asked: str | None
+) -> str:
     """Context set to score (METRICS, "Submission key").
 
     ``own`` if the lines bring passages, the only set if there is one, else it must be named.
@@ -85,7 +87,7 @@ def choose_context(path: Path, known: list[str], asked: str | None) -> str:
     if asked is not None:
         return asked
     named = set()
-    for _, answer in read_answers(path):
+    for _, answer in answers:
         if answer.passages is not None:
             return "own"
         if answer.context is not None:

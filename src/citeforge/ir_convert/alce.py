@@ -54,6 +54,7 @@ class Item(msgspec.Struct, gc=False):
     question: str
     docs: list[Document]
     answer: str | None = None
+    output: str | None = None
     qa_pairs: list[QaPair] | None = None
     annotations: list[Annotation] | None = None
     answers: list[list[str]] | None = None

@@ -96,6 +96,7 @@ class ScoreFile(BaseModel):
         scores_version: version of this schema.
         system: name of the system.
         submission: file name of the submission.
+        submission_format: format it was read as.
         submission_sha256: sha256 of that file.
         benchmark: name of the benchmark.
         benchmark_hash: its hash.
@@ -112,6 +113,7 @@ class ScoreFile(BaseModel):
     scores_version: int = SCORES_VERSION
     system: str
     submission: str
+    submission_format: str = "citeforge"
     submission_sha256: str
     benchmark: str
     benchmark_hash: str

@@ -1,0 +1,224 @@
+"""Outside prediction files, read as they are (FORMATS: ALCE, Attributed-IR, AttriEval, …)."""
+
+from __future__ import annotations
+
+import ast
+import csv
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from citeforge.engines.jsonlines import read_all, read_blocks
+from citeforge.evaluator.benchmark import Benchmark
+from citeforge.evaluator.submission import read_answers
+from citeforge.ir_convert.alce import passage_id, read_items
+from citeforge.schemas.errors import InputError, UnknownValueError
+from citeforge.schemas.submission import OwnPassage, SubmissionLine
+
+Lines = Iterator[tuple[int, SubmissionLine]]
+OnError = Callable[[InputError], None] | None
+
+csv.field_size_limit(1 << 30)
+
+
+def detect(path: Path) -> str:
+    """The format of a prediction file, by what it looks like; stated with the scores.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    if path.is_dir():
+        return "attrieval"
+    if path.suffix == ".csv":
+        with path.open(encoding="utf-8", newline="") as file:
+            header = next(csv.reader(file), [])
+        return "rage-toolkit" if "answer_citations" in header else "attributed-ir"
+    start = read_all(path)[: 1 << 16] if path.suffix == ".gz" else _start(path)
+    first = start.lstrip()[:1]
+    line = start.split(b"\n", 1)[0]
+    if b'"references"' in line and b'"topic_id"' in line:
+        return "trec-rag24"
+    if b'"references"' in line and b'"metadata"' in line:
+        return "trec-rag25"
+    if first == b"[" or (first == b"{" and b'"data"' in start[:4096] and b'"query_id"' not in line):
+        return "alce"
+    return "citeforge"
+
+
+def _start(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(1 << 16)
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", path=path) from error
+
+
+def answers_of(
+    path: Path, benchmark: Benchmark, name: str = "auto", on_error: OnError = None
+) -> Lines:
+    """(line, answer) of a prediction file in any known format.
+
+    Args:
+        path: file, or folder for ``attrieval``.
+        benchmark: what it answers; questions without an id are found in it by their text.
+        name: format, or ``auto``.
+        on_error: for our own format, told of every unreadable line.
+
+    Raises:
+        UnknownValueError: no such format.
+        InputError: file, line or item, and what is wrong.
+    """
+    chosen = detect(path) if name == "auto" else name
+    if chosen == "citeforge" or (chosen == "attributed-ir" and path.suffix != ".csv"):
+        return read_answers(path, on_error)
+    if chosen not in FORMATS:
+        raise UnknownValueError("format", chosen, FORMATS)
+    return FORMATS[chosen](path, benchmark)
+
+
+def _ids_by_text(benchmark: Benchmark) -> dict[str, str]:
+    texts: list[str] = benchmark.queries["text"].to_pylist()
+    return dict(zip(texts, benchmark.query_ids, strict=True))
+
+
+def _find(name: str | None, text: str, benchmark: Benchmark, by_text: dict[str, str]) -> str:
+    """Query id of an item: its own when the benchmark knows it, else by the question's text."""
+    if name is not None and name in benchmark.row_of:
+        return name
+    return by_text.get(text, name or text[:60])
+
+
+def read_alce(path: Path, benchmark: Benchmark) -> Lines:
+    """A result file of ALCE: an object with ``data``, or a list; passages are the item's docs."""
+    by_text = _ids_by_text(benchmark)
+    for number, item in enumerate(read_items(path), 1):
+        if item.output is None:
+            raise InputError("has no output", path=path, field=f"item {number}")
+        passages = [OwnPassage(d.text, passage_id(d), d.title) for d in item.docs]
+        query = _find(item.query_id, item.question, benchmark, by_text)
+        yield number, SubmissionLine(query, item.output, passages=passages)
+
+
+def _csv_rows(path: Path, needed: tuple[str, ...]) -> Iterator[tuple[int, dict[str, str]]]:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        reader = csv.DictReader(file)
+        missing = [n for n in needed if n not in (reader.fieldnames or [])]
+        if missing:
+            raise InputError(f"lacks the columns {', '.join(missing)}", path=path, line=1)
+        for row in reader:
+            yield reader.line_num, row
+
+
+def _literal(path: Path, line: int, field: str, text: str) -> Any:
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError) as error:
+        raise InputError("is not a Python literal", path=path, line=line, field=field) from error
+
+
+def read_attributed_ir(path: Path, benchmark: Benchmark) -> Lines:
+    """Attributed-IR's CSV: ``quotes`` are the passages shown, Python literals in the cells."""
+    for line, row in _csv_rows(path, ("query_id", "output")):
+        passages = None
+        if row.get("quotes"):
+            quotes = _literal(path, line, "quotes", row["quotes"])
+            passages = [
+                OwnPassage(q.get("text", ""), q.get("docid"), q.get("title", "")) for q in quotes
+            ]
+        yield line, SubmissionLine(str(row["query_id"]), row["output"], passages=passages)
+
+
+def read_rage_toolkit(path: Path, benchmark: Benchmark) -> Lines:
+    """rage_toolkit's ``…_response_info_….csv``, with the passages that it drew itself."""
+    needed = ("query_id", "answer", "doc_ids", "docs_for_query")
+    for line, row in _csv_rows(path, needed):
+        ids = _literal(path, line, "doc_ids", row["doc_ids"])
+        texts = _literal(path, line, "docs_for_query", row["docs_for_query"])
+        passages = [OwnPassage(t, i) for i, t in zip(ids, texts, strict=True)]
+        yield line, SubmissionLine(row["query_id"], row["answer"], passages=passages)
+
+
+def read_attrieval(path: Path, benchmark: Benchmark) -> Lines:
+    """AttriEval's saved ``datasets.Dataset``; markers count from 0, as its prompts do."""
+    import datasets
+
+    by_text = _ids_by_text(benchmark)
+    try:
+        table = datasets.load_from_disk(str(path))
+    except (FileNotFoundError, OSError, ValueError) as error:
+        raise InputError(f"is not a saved data set ({error})", path=path) from error
+    for number, row in enumerate(table, 1):
+        if "rag_raw_answer" not in row:
+            raise InputError("has no rag_raw_answer", path=path, field=f"row {number}")
+        passages = [OwnPassage(text) for text in row["passages"]["passage_text"]]
+        name = str(row["query_id"]) if row.get("query_id") is not None else None
+        query = _find(name, row["query"], benchmark, by_text)
+        yield number, SubmissionLine(query, row["rag_raw_answer"], passages=passages)
+
+
+class _Sentence(msgspec.Struct):
+    text: str
+    citations: list[int | str] = msgspec.field(default_factory=list)
+
+
+class _Trec24(msgspec.Struct):
+    topic_id: str | int
+    references: list[str]
+    answer: list[_Sentence]
+    run_id: str | None = None
+
+
+class _Meta25(msgspec.Struct):
+    narrative_id: str | int
+    run_id: str | None = None
+
+
+class _Trec25(msgspec.Struct):
+    metadata: _Meta25
+    references: list[str]
+    answer: list[_Sentence]
+
+
+def read_trec24(path: Path, benchmark: Benchmark) -> Lines:
+    """TREC RAG 2024: 0-based citations into ``references`` (passage ids of the corpus)."""
+    for block in read_blocks(path, _Trec24):
+        for line, row in zip(block.lines, block.rows, strict=True):
+            yield line, _from_trec(str(row.topic_id), row.references, row.answer, benchmark)
+
+
+def read_trec25(path: Path, benchmark: Benchmark) -> Lines:
+    """TREC RAG 2025: citations are 0-based positions in ``references``, or ids."""
+    for block in read_blocks(path, _Trec25):
+        for line, row in zip(block.lines, block.rows, strict=True):
+            name = str(row.metadata.narrative_id)
+            yield line, _from_trec(name, row.references, row.answer, benchmark)
+
+
+def _from_trec(
+    query: str, references: list[str], sentences: list[_Sentence], benchmark: Benchmark
+) -> SubmissionLine:
+    base = benchmark.grammar.base
+    texts = benchmark.passages_by_id
+    passages = [OwnPassage(texts[r][1], r, texts[r][0]) if r in texts else OwnPassage("", r)
+                for r in references]  # fmt: skip
+    parts = []
+    for sentence in sentences:
+        positions = [
+            c if isinstance(c, int) else references.index(c) if c in references else len(references)
+            for c in sentence.citations
+        ]
+        parts.append(sentence.text.strip() + " " + "".join(f"[{base + p}]" for p in positions))
+    return SubmissionLine(query, "\n".join(p.strip() for p in parts), passages=passages)
+
+
+FORMATS: dict[str, Callable[[Path, Benchmark], Lines]] = {
+    "alce": read_alce,
+    "attributed-ir": read_attributed_ir,
+    "attrieval": read_attrieval,
+    "rage-toolkit": read_rage_toolkit,
+    "trec-rag24": read_trec24,
+    "trec-rag25": read_trec25,
+    "citeforge": lambda path, benchmark: read_answers(path),
+}
