@@ -20,6 +20,7 @@ COMMANDS = {
     "check": ("citeforge.cli.check:check", "Check a submission; never changes it."),
     "score": ("citeforge.cli.score:score", "Score submissions against a package."),
     "compare": ("citeforge.cli.compare:compare", "Compare score files pairwise."),
+    "report": ("citeforge.cli.report:report", "Make a report of score files."),
     "measures": (
         "citeforge.cli.measures:measures",
         "List the measures, one line each, with what they need.",

@@ -42,6 +42,7 @@ from citeforge.cli.options import endpoint_options, model_options
     type=click.Choice(["spacy", "punkt"]),
     help="Sentence segmenter (default: spacy for strict, punkt for reference).",
 )
+@click.option("--details", is_flag=True, help="Keep answers in the score file, for reports.")
 @click.option("--allow-judge-failures", is_flag=True, help="Exit with 0 in spite of failures.")
 @model_options
 @endpoint_options
@@ -61,6 +62,7 @@ def score(
     judge_name: str | None,
     verdicts: Path | None,
     segmenter: str | None,
+    details: bool,
     allow_judge_failures: bool,
     **given: Any,
 ) -> None:
@@ -96,6 +98,7 @@ def score(
             protocol=chosen,
             tools=tools,
             file_format=file_format,
+            details=details,
         )
         results.append(result)
         if out is not None:

@@ -14,6 +14,7 @@ from citeforge.engines.files import digest_folder, sha256_file
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.segment import Segmenter
 from citeforge.evaluator.benchmark import Benchmark, ContextTable
+from citeforge.evaluator.details import describe, labels_of
 from citeforge.evaluator.formats import answers_of, detect
 from citeforge.evaluator.inputs import CLOSED_BOOK, Inputs, read_inputs
 from citeforge.evaluator.measures import rage
@@ -35,7 +36,7 @@ from citeforge.evaluator.submission import (
 )
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.grammar import Grammar
-from citeforge.schemas.scores import Counts, MeasureScore, NotComputed, ScoreFile
+from citeforge.schemas.scores import AnswerDetail, Counts, MeasureScore, NotComputed, ScoreFile
 from citeforge.schemas.signature import Signature
 from citeforge.schemas.submission import SubmissionLine
 
@@ -74,6 +75,7 @@ def score(
     protocol: Protocol = "strict",
     tools: Tools | None = None,
     file_format: str = "auto",
+    details: bool = False,
 ) -> ScoreFile:
     """Score a submission.
 
@@ -88,6 +90,7 @@ def score(
         protocol: ``strict`` or ``reference``.
         tools: judge and segmenter, for measures that need them.
         file_format: format of the submission; see :mod:`citeforge.evaluator.formats`.
+        details: keep the answers of the first run, in statements, for reports.
 
     Raises:
         InputError: an unreadable line, or an unknown or duplicate key.
@@ -119,7 +122,8 @@ def score(
         runs, counts = _Reader(benchmark, benchmark.context(name), protocol).read(path, answers())
         plain, missing = _samples(runs, labelled)
         samples = [Measured(s) for s in plain]
-    if others or counts is None:
+    answers_kept: list[AnswerDetail] = []
+    if others or counts is None or details:
         inputs = read_inputs(
             path,
             answers(),
@@ -132,6 +136,8 @@ def score(
             index_base,
         )
         counts = counts or count_inputs(inputs)
+        if details:
+            answers_kept = describe(inputs, labels_of(benchmark, name))
         for measure, found in compute(inputs, {m.name for m in others}).items():
             if isinstance(found, str):
                 missing.append(NotComputed(name=measure, reason=found))
@@ -161,6 +167,7 @@ def score(
         query_ids=benchmark.query_ids,
         measures=_entries(samples, order, base, tools),
         not_computed=missing,
+        answers=answers_kept,
     )
 
 

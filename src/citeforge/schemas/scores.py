@@ -89,6 +89,62 @@ class Counts(BaseModel):
     n_no_relevant: int = 0
 
 
+class StatementDetail(BaseModel):
+    """A statement of an answer, for reports.
+
+    Attributes:
+        text: the statement without markers.
+        cited: 0-based positions of the passages that it cites, all shown.
+        wrong: number of its citations of passages that were not shown.
+        supported: whether its citations together entail it; None without a verdict.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    text: str
+    cited: list[int]
+    wrong: int
+    supported: bool | None
+
+
+class PassageDetail(BaseModel):
+    """A passage as it was shown.
+
+    Attributes:
+        id: its id.
+        title: its title.
+        text: its text.
+        label: its label in a frozen context; None for a system's own passage.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    id: str
+    title: str
+    text: str
+    label: str | None = None
+
+
+class AnswerDetail(BaseModel):
+    """One answer of the first run, for reports.
+
+    Attributes:
+        query_id: its query.
+        query: text of the query.
+        statements: in order; empty for an answer without text.
+        passages: what the system was shown.
+        is_missing: whether the submission has no such answer.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    query_id: str
+    query: str
+    statements: list[StatementDetail]
+    passages: list[PassageDetail]
+    is_missing: bool = False
+
+
 class ScoreFile(BaseModel):
     """All scores of one submission.
 
@@ -106,6 +162,7 @@ class ScoreFile(BaseModel):
         query_ids: queries, in the order of all ``per_query`` lists.
         measures: the scores.
         not_computed: measures asked for and not computed, with reasons.
+        answers: answers in statements, for reports; only when ``--details`` was given.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -123,3 +180,4 @@ class ScoreFile(BaseModel):
     query_ids: list[str]
     measures: list[MeasureScore]
     not_computed: list[NotComputed] = []
+    answers: list[AnswerDetail] = []

@@ -1,0 +1,81 @@
+"""Answers in statements, kept in score files for reports."""
+
+from __future__ import annotations
+
+from citeforge.builders.read import iter_shown
+from citeforge.engines.judge.records import JudgeFailure, Pair
+from citeforge.engines.segment import SpacySegmenter
+from citeforge.evaluator.benchmark import Benchmark
+from citeforge.evaluator.inputs import Inputs, Item
+from citeforge.evaluator.measures.alce import render
+from citeforge.evaluator.statements import Statement, split_statements
+from citeforge.schemas.scores import AnswerDetail, PassageDetail, StatementDetail
+
+
+def labels_of(benchmark: Benchmark, context: str) -> list[list[str]]:
+    """Labels of the passages of each query; empty lists for own passages and closed book."""
+    if context not in benchmark.manifest.contexts:
+        return [[] for _ in benchmark.query_ids]
+    return [[p.label for p in row.passages] for row in iter_shown(benchmark.folder, context)]
+
+
+def describe(inputs: Inputs, labels: list[list[str]]) -> list[AnswerDetail]:
+    """Answers of the first run, in the order of the benchmark."""
+    segmenter = inputs.segmenter or SpacySegmenter()
+    rows = []
+    for item in sorted(inputs.runs[0], key=lambda i: i.row):
+        found = split_statements(item.output, inputs.grammar, segmenter, len(item.passages))
+        rows.append((item, [(s, _cited(s, item, inputs)) for s in found.statements]))
+    if inputs.judge is not None:
+        inputs.judge.ask(
+            _pair(item, statement, cited)
+            for item, statements in rows
+            for statement, (cited, _) in statements
+            if cited
+        )
+    return [
+        AnswerDetail(
+            query_id=inputs.benchmark.query_ids[item.row],
+            query=item.query,
+            statements=[
+                StatementDetail(
+                    text=s.text,
+                    cited=cited,
+                    wrong=wrong,
+                    supported=_supported(item, s, cited, inputs),
+                )
+                for s, (cited, wrong) in statements
+            ],
+            passages=[
+                PassageDetail(
+                    id=p.id,
+                    title=p.title,
+                    text=p.text,
+                    label=labels[item.row][i] if i < len(labels[item.row]) else None,
+                )
+                for i, p in enumerate(item.passages)
+            ],
+            is_missing=item.is_missing,
+        )
+        for item, statements in rows
+    ]
+
+
+def _cited(statement: Statement, item: Item, inputs: Inputs) -> tuple[list[int], int]:
+    distinct = [n - inputs.grammar.base for n in dict.fromkeys(statement.numbers)]
+    inside = [p for p in distinct if 0 <= p < len(item.passages)]
+    return inside, len(distinct) - len(inside)
+
+
+def _pair(item: Item, statement: Statement, cited: list[int]) -> Pair:
+    return Pair("\n".join(render(item.passages[c], True) for c in cited), statement.text)
+
+
+def _supported(item: Item, statement: Statement, cited: list[int], inputs: Inputs) -> bool | None:
+    if inputs.judge is None:
+        return None
+    if not cited:
+        return False
+    pair = _pair(item, statement, cited)
+    decision = inputs.judge.ask([pair])[pair]
+    return None if isinstance(decision, JudgeFailure) else decision.entailed

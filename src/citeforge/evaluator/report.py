@@ -1,0 +1,172 @@
+"""Reports: one self-contained HTML file, or tables for papers and spreadsheets."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, select_autoescape
+
+from citeforge.schemas.scores import AnswerDetail, ScoreFile
+
+_TEMPLATE = Path(__file__).parent / "templates" / "report.html.j2"
+_HARDEST = 20
+_PREFERRED = ("CiteF1@query", "ALCE.CitRec", "NLI.rec", "AutoAIS.cit", "ROUGE-Lsum.F")
+
+
+def render_html(files: Sequence[ScoreFile], title: str | None = None) -> str:
+    """One HTML file without any outside reference; data are embedded and shown as text only."""
+    environment = Environment(autoescape=select_autoescape(default=True))
+    template = environment.from_string(_TEMPLATE.read_text(encoding="utf-8"))
+    names = sorted({f.benchmark for f in files})
+    subtitle = (
+        f"{len(files)} system{'s' if len(files) > 1 else ''} on {', '.join(names)}, "
+        f"context {', '.join(sorted({f.context for f in files}))}"
+    )
+    return template.render(
+        title=title or f"Cited generation on {', '.join(names)}",
+        subtitle=subtitle,
+        data=embed(_data(files)),
+    )
+
+
+def embed(value: Any) -> str:
+    """JSON that cannot end the script element it stands in."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _data(files: Sequence[ScoreFile]) -> dict[str, Any]:
+    by = next(
+        (n for n in _PREFERRED if any(m.name == n for f in files for m in f.measures)),
+        files[0].measures[0].name if files[0].measures else "",
+    )
+    systems = []
+    for file in files:
+        row = file.model_dump(mode="json", exclude={"answers", "query_ids"})
+        row["lengths"] = [sum(len(s.text.split()) for s in a.statements) for a in file.answers]
+        systems.append(row)
+    return {
+        "systems": systems,
+        "shown": [by],
+        "base": _base(files),
+        "hardest_by": by,
+        "hardest": _hardest(files, by),
+    }
+
+
+def _base(files: Sequence[ScoreFile]) -> int:
+    for file in files:
+        for measure in file.measures:
+            for part in measure.signature.split("|"):
+                if part.startswith("gram:0"):
+                    return 0
+    return 1
+
+
+def _hardest(files: Sequence[ScoreFile], by: str) -> list[dict[str, Any]]:
+    """Queries with the lowest mean over systems, with every system's answer."""
+    details: list[dict[str, AnswerDetail]] = [
+        {a.query_id: a for a in file.answers} for file in files
+    ]
+    sums: dict[str, list[float]] = {}
+    for file in files:
+        for measure in file.measures:
+            if measure.name == by:
+                for query, value in zip(file.query_ids, measure.per_query, strict=True):
+                    if value is not None:
+                        sums.setdefault(query, []).append(value * measure.scale)
+    ranked = sorted(sums, key=lambda q: (math.fsum(sums[q]) / len(sums[q]), q))
+    rows = []
+    for query in ranked:
+        answers = [
+            {"system": i, "detail": known[query].model_dump(mode="json")}
+            for i, known in enumerate(details)
+            if query in known
+        ]
+        if answers:
+            text = next(k[query].query for k in details if query in k)
+            value = math.fsum(sums[query]) / len(sums[query])
+            rows.append({"query": text, "value": value, "answers": answers})
+        if len(rows) == _HARDEST:
+            break
+    return rows
+
+
+def _rows(files: Sequence[ScoreFile]) -> tuple[list[str], list[list[str]]]:
+    names = list(dict.fromkeys(m.name for f in files for m in f.measures))
+    rows = []
+    for file in files:
+        known = {m.name: m for m in file.measures}
+        cells = [file.system]
+        for name in names:
+            found = known.get(name)
+            if found is None or found.value is None:
+                cells.append("–")
+            elif found.low is None or found.high is None:
+                cells.append(f"{found.value:.2f}")
+            else:
+                cells.append(f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]")
+        rows.append(cells)
+    return ["system", *names], rows
+
+
+def _signatures(files: Sequence[ScoreFile]) -> list[str]:
+    return list(dict.fromkeys(m.signature for f in files for m in f.measures))
+
+
+def render_markdown(files: Sequence[ScoreFile], title: str | None = None) -> str:
+    """A Markdown table with the signatures beneath."""
+    head, rows = _rows(files)
+
+    def line(cells: list[str]) -> str:
+        return "| " + " | ".join(c.replace("|", "\\|").replace("\n", " ") for c in cells) + " |"
+
+    table = [line(head), line(["---"] * len(head)), *map(line, rows)]
+    return "\n".join([*table, "", *(f"- `{s}`" for s in _signatures(files))]) + "\n"
+
+
+def render_latex(files: Sequence[ScoreFile], title: str | None = None) -> str:
+    """A tabular for booktabs, signatures as comments."""
+    head, rows = _rows(files)
+    special = {"&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
+               "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+               "\\": r"\textbackslash{}", "–": "--"}  # fmt: skip
+
+    def line(cells: list[str]) -> str:
+        return " & ".join("".join(special.get(c, c) for c in cell) for cell in cells) + r" \\"
+
+    body = [r"\toprule", line(head), r"\midrule", *map(line, rows), r"\bottomrule"]
+    table = [rf"\begin{{tabular}}{{l{'r' * (len(head) - 1)}}}", *body, r"\end{tabular}"]
+    return "\n".join([*table, *(f"% {s}" for s in _signatures(files))]) + "\n"
+
+
+def render_csv(files: Sequence[ScoreFile], title: str | None = None) -> str:
+    """One line for each system and measure, with its signature."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["system", "measure", "value", "low", "high", "n", "signature"])
+    for file in files:
+        for m in file.measures:
+            writer.writerow([file.system, m.name, m.value, m.low, m.high, m.n, m.signature])
+    return text.getvalue()
+
+
+def render_json(files: Sequence[ScoreFile], title: str | None = None) -> str:
+    """The score files as one list, without answers."""
+    content = [f.model_dump(mode="json", exclude={"answers"}) for f in files]
+    return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
+
+
+RENDERERS: dict[str, Callable[[Sequence[ScoreFile], str | None], str]] = {
+    "html": render_html,
+    "md": render_markdown,
+    "json": render_json,
+    "csv": render_csv,
+    "latex": render_latex,
+}
