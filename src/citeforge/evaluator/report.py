@@ -13,6 +13,7 @@ from typing import Any
 from jinja2 import Environment, select_autoescape
 
 from citeforge.schemas.scores import AnswerDetail, ScoreFile
+from citeforge.schemas.signature import differing_parts
 
 _TEMPLATE = Path(__file__).parent / "templates" / "report.html.j2"
 _HARDEST = 20
@@ -42,10 +43,9 @@ def embed(value: Any) -> str:
 
 
 def _data(files: Sequence[ScoreFile]) -> dict[str, Any]:
-    by = next(
-        (n for n in _PREFERRED if any(m.name == n for f in files for m in f.measures)),
-        files[0].measures[0].name if files[0].measures else "",
-    )
+    shared = set.intersection(*({m.name for m in f.measures} for f in files))
+    first = files[0].measures[0].name if files[0].measures else ""
+    by = next((n for n in _PREFERRED if n in shared), next(iter(sorted(shared)), first))
     systems = []
     for file in files:
         row = file.model_dump(mode="json", exclude={"answers", "query_ids"})
@@ -55,9 +55,27 @@ def _data(files: Sequence[ScoreFile]) -> dict[str, Any]:
         "systems": systems,
         "shown": [by],
         "base": _base(files),
+        "warnings": _unlike(files),
         "hardest_by": by,
         "hardest": _hardest(files, by),
     }
+
+
+def _unlike(files: Sequence[ScoreFile]) -> list[str]:
+    """Measures whose signatures differ between systems, with the parts that differ."""
+    known: dict[str, ScoreFile] = {}
+    signatures: dict[str, str] = {}
+    found: dict[str, list[str]] = {}
+    for file in files:
+        for measure in file.measures:
+            if measure.name not in signatures:
+                signatures[measure.name], known[measure.name] = measure.signature, file
+                continue
+            parts = differing_parts(signatures[measure.name], measure.signature)
+            if parts:
+                text = f"{known[measure.name].system} and {file.system}: {'; '.join(parts)}"
+                found.setdefault(text, []).append(measure.name)
+    return [f"{text} ({', '.join(names)})" for text, names in found.items()]
 
 
 def _base(files: Sequence[ScoreFile]) -> int:
