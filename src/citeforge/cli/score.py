@@ -42,6 +42,11 @@ from citeforge.cli.options import endpoint_options, model_options
     type=click.Choice(["spacy", "punkt"]),
     help="Sentence segmenter (default: spacy for strict, punkt for reference).",
 )
+@click.option(
+    "--bertscore-model", default="roberta-large", show_default=True, help="MODEL[#LAYER]."
+)
+@click.option("--mauve-model", default="gpt2-large", show_default=True)
+@click.option("--qa-model", default="gaotianyu1350/roberta-large-squad", show_default=True)
 @click.option("--details", is_flag=True, help="Keep answers in the score file, for reports.")
 @click.option("--allow-judge-failures", is_flag=True, help="Exit with 0 in spite of failures.")
 @model_options

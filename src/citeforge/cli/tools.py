@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from citeforge.cli.options import judge_of
+from citeforge.evaluator.inputs import AnswerModels
 from citeforge.evaluator.measures.registry import Measure
 from citeforge.evaluator.score import Protocol, Tools
 from citeforge.schemas.errors import InputError
@@ -33,14 +34,18 @@ def make_tools(
 
         store = None if verdicts is None else VerdictStore(verdicts)
         judge = JudgeSession(judge_of(given, judge_name), store)
+    folder, _, layer = given["bertscore_model"].partition("#")
+    models = AnswerModels(
+        (folder, int(layer) if layer.isdigit() else 17), given["mauve_model"], given["qa_model"]
+    )
     if not any("segmenter" in m.uses for m in measures):
-        return Tools(judge)
+        return Tools(judge, models=models)
     from citeforge.engines.segment import make_segmenter
 
     name = segmenter or ("spacy" if protocol == "strict" else "punkt")
     try:
-        return Tools(judge, make_segmenter(name))
+        return Tools(judge, make_segmenter(name), models=models)
     except InputError as error:
         if segmenter is not None:
             raise
-        return Tools(judge, None, str(error))
+        return Tools(judge, None, str(error), models)

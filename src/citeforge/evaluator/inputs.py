@@ -71,6 +71,21 @@ class Item:
     is_missing: bool = False
 
 
+@dataclass(frozen=True)
+class AnswerModels:
+    """Models of correctness measures.
+
+    Attributes:
+        bertscore: model and layer.
+        mauve: language model whose features MAUVE compares.
+        qa: extractive QA model.
+    """
+
+    bertscore: tuple[str, int] = ("roberta-large", 17)
+    mauve: str = "gpt2-large"
+    qa: str = "gaotianyu1350/roberta-large-squad"
+
+
 @dataclass
 class Inputs:
     """A submission, ready to be measured.
@@ -85,6 +100,7 @@ class Inputs:
         judge: decides entailment; None when none was named.
         segmenter: splits sentences; None when it is not to be had.
         why_no_segmenter: reason, when there is none.
+        models: models of correctness measures.
     """
 
     benchmark: Benchmark
@@ -96,6 +112,7 @@ class Inputs:
     judge: JudgeSession | None = None
     segmenter: Segmenter | None = None
     why_no_segmenter: str = ""
+    models: AnswerModels = field(default_factory=AnswerModels)
 
     def column(self, values: dict[tuple[int, int], float]) -> Floats:
         """Values by (run, query row) as an array (runs, queries); NaN where there is none."""

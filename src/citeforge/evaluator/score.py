@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -16,7 +16,7 @@ from citeforge.engines.segment import Segmenter
 from citeforge.evaluator.benchmark import Benchmark, ContextTable
 from citeforge.evaluator.details import describe, labels_of
 from citeforge.evaluator.formats import answers_of, detect
-from citeforge.evaluator.inputs import CLOSED_BOOK, Inputs, read_inputs
+from citeforge.evaluator.inputs import CLOSED_BOOK, AnswerModels, Inputs, read_inputs
 from citeforge.evaluator.measures import rage
 from citeforge.evaluator.measures.families import Measured, compute
 from citeforge.evaluator.measures.registry import Measure
@@ -59,11 +59,13 @@ class Tools:
         judge: decides entailment.
         segmenter: splits sentences.
         why_no_segmenter: reason, when there is none.
+        models: models of correctness measures.
     """
 
     judge: JudgeSession | None = None
     segmenter: Segmenter | None = None
     why_no_segmenter: str = ""
+    models: AnswerModels = field(default_factory=AnswerModels)
 
 
 def score(
@@ -135,6 +137,7 @@ def score(
             tools.why_no_segmenter,
             index_base,
         )
+        inputs.models = tools.models
         counts = counts or count_inputs(inputs)
         if details:
             answers_kept = describe(inputs, labels_of(benchmark, name))
@@ -212,8 +215,18 @@ def _signature(base: Signature, measure: Measure, tools: Tools) -> Signature:
         protocol=protocol,
         segmenter=segmenter,
         judge=judge,
+        options=_model_option(measure, tools.models),
         grammar=base.grammar if strict else f"1,{measure.family}",
     )
+
+
+def _model_option(measure: Measure, models: AnswerModels) -> str | None:
+    """Model of a correctness measure, as it stands in signatures."""
+    if "bertscore" in measure.uses:
+        return f"{Path(models.bertscore[0]).name}/layer{models.bertscore[1]}"
+    if "mauve" in measure.uses:
+        return Path(models.mauve).name
+    return Path(models.qa).name if "qa" in measure.uses else None
 
 
 def count_inputs(inputs: Inputs) -> Counts:

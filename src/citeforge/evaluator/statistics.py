@@ -29,12 +29,14 @@ class Sample:
             their sums over queries.
         combine: sums over queries, shape (…, k), to values, shape (…); NaN where undefined.
         per_query: shape (runs, queries), NaN where the measure is not defined.
+        has_interval: whether queries may be resampled; False for measures of whole sets.
     """
 
     name: str
     sums: Floats
     combine: Callable[[Floats], Floats]
     per_query: Floats
+    has_interval: bool = True
 
 
 def mean_sample(name: str, values: Floats) -> Sample:
@@ -111,7 +113,10 @@ def estimate_all(samples: Sequence[Sample], resamples: int = RESAMPLES) -> list[
     n = samples[0].sums.shape[1]
     by_runs = [s.combine(_exact_sums(s.sums)) for s in samples]
     if n > BOOTSTRAP_LIMIT or n < 2:
-        return [_normal(s, runs) for s, runs in zip(samples, by_runs, strict=True)]
+        return [
+            _normal(s, runs) if s.has_interval else _without_interval(runs)
+            for s, runs in zip(samples, by_runs, strict=True)
+        ]
     widths = [s.sums.shape[0] * s.sums.shape[2] for s in samples]
     columns = np.concatenate([s.sums.transpose(1, 0, 2).reshape(n, -1) for s in samples], axis=1)
     totals = _resampled(columns, resamples)
@@ -119,6 +124,9 @@ def estimate_all(samples: Sequence[Sample], resamples: int = RESAMPLES) -> list[
     for sample, runs, end in zip(samples, by_runs, np.cumsum(widths).tolist(), strict=True):
         shape = (resamples, sample.sums.shape[0], sample.sums.shape[2])
         part = totals[:, end - shape[1] * shape[2] : end].reshape(shape)
+        if not sample.has_interval:
+            estimates.append(_without_interval(runs))
+            continue
         draws = sample.combine(part).mean(axis=1)
         estimates.append(_bootstrap(runs, draws[~np.isnan(draws)]))
     return estimates
@@ -171,6 +179,10 @@ def _normal(sample: Sample, runs: Floats) -> Estimate:
     stderr = float(np.std(influence, ddof=1) / math.sqrt(n))
     half = 1.959963984540054 * stderr
     return Estimate(value, value - half, value + half, stderr, _sd(runs), "normal")
+
+
+def _without_interval(runs: Floats) -> Estimate:
+    return Estimate(float(np.mean(runs)), math.nan, math.nan, math.nan, _sd(runs), "none")
 
 
 def _sd(runs: Floats) -> float:

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from citeforge.evaluator.inputs import Inputs, Item
-from citeforge.evaluator.measures import alce, attributed_ir, correctness
+from citeforge.evaluator.measures import alce, attributed_ir, correctness, model_based
 from citeforge.evaluator.measures.alce import CitationJudging, Claim
 from citeforge.evaluator.measures.bounds import Value
+from citeforge.evaluator.measures.cannot import CannotError
 from citeforge.evaluator.statistics import Floats, Sample, harmonic_sample, mean_sample
-from citeforge.schemas.errors import CiteforgeError
 
 
 @dataclass(frozen=True)
@@ -21,10 +21,6 @@ class Measured:
 
     sample: Sample
     upper: Sample | None = None
-
-
-class CannotError(CiteforgeError):
-    """A measure's needs are missing; the message says which."""
 
 
 def compute(inputs: Inputs, names: set[str]) -> dict[str, Measured | str]:
@@ -41,7 +37,8 @@ def compute(inputs: Inputs, names: set[str]) -> dict[str, Measured | str]:
             continue
         for name in here:
             measured = results[name]
-            empty = np.isnan(measured.sample.per_query).all()
+            sample = measured.sample
+            empty = sample.has_interval and np.isnan(sample.per_query).all()
             found[name] = "no query defines it" if empty else measured
     return found
 
@@ -272,6 +269,12 @@ def _bleu_of(sums: Floats) -> Floats:
     return found
 
 
+def _plain(
+    function: Callable[[Inputs], Iterator[tuple[str, Sample]]],
+) -> Callable[[Inputs], Iterator[tuple[str, Measured]]]:
+    return lambda inputs: ((name, Measured(sample)) for name, sample in function(inputs))
+
+
 _GROUPS: tuple[tuple[tuple[str, ...], Callable[[Inputs], Iterator[tuple[str, Measured]]]], ...] = (
     (("ALCE.CitRec", "ALCE.CitPrec", "ALCE.CitF1"), _alce_citations),
     (("ALCE.StrEM", "ALCE.StrHit"), _str_em),
@@ -286,6 +289,14 @@ _GROUPS: tuple[tuple[tuple[str, ...], Callable[[Inputs], Iterator[tuple[str, Mea
     (
         ("ROUGE-Lsum.P", "ROUGE-Lsum.R", "ROUGE-Lsum.F"),
         lambda i: _rouge(i, single=False),
+    ),
+    (("BERTScore.P", "BERTScore.R", "BERTScore.F"), _plain(model_based.bertscore)),
+    (("MAUVE",), _plain(model_based.mauve)),
+    (("QA-EM", "QA-F1", "QA-Hit"), _plain(model_based.qa)),
+    (("ALCE.ROUGE-Lsum",), _plain(model_based.alce_rouge)),
+    (
+        tuple(f"{m}@{k}" for m in ("P", "R", "nDCG") for k in model_based.DEPTHS),
+        _plain(model_based.retrieval),
     ),
     (
         ("ROUGE-Lsum.P@1gold", "ROUGE-Lsum.R@1gold", "ROUGE-Lsum.F@1gold"),

@@ -119,6 +119,46 @@ _ALCE_MEASURES = (
         f"{_ALCE}, section 3",
     ),
     _percent(
+        "ALCE.ROUGE-Lsum",
+        "alce",
+        "ROUGE-Lsum F of the better long answer, stemmed",
+        "long answers (ASQA), rouge-score",
+        f"{_ALCE}, appendix",
+        "segmenter",
+    ),
+    _percent(
+        "MAUVE",
+        "alce",
+        "closeness of question and answer texts to human ones",
+        "long answers, mauve-text, gpt2-large",
+        f"{_ALCE}, section 3",
+        "mauve",
+    ),
+    _percent(
+        "QA-EM",
+        "alce",
+        "qa_pairs that a QA model answers exactly from the output",
+        "qa_pairs (ASQA), a QA model",
+        f"{_ALCE}, appendix",
+        "qa",
+    ),
+    _percent(
+        "QA-F1",
+        "alce",
+        "token F1 of those answers",
+        "qa_pairs (ASQA), a QA model",
+        f"{_ALCE}, appendix",
+        "qa",
+    ),
+    _percent(
+        "QA-Hit",
+        "alce",
+        "outputs from which all qa_pairs are answered exactly",
+        "qa_pairs (ASQA), a QA model",
+        f"{_ALCE}, appendix",
+        "qa",
+    ),
+    _percent(
         "ALCE.ClaimRec",
         "alce",
         "gold claims that the output entails",
@@ -217,6 +257,33 @@ _AIR_MEASURES = (
     ),
 )
 
+_BERT_MEASURES = tuple(
+    _percent(
+        f"BERTScore.{x}",
+        "attributed_ir",
+        f"BERTScore {word}, gold answer with the best F",
+        "gold answers, bert-score, roberta-large",
+        f"{_AIR}, section 3",
+        "bertscore",
+    )
+    for x, word in (("P", "precision"), ("R", "recall"), ("F", "F"))
+)
+_RETRIEVAL_MEASURES = tuple(
+    _percent(
+        f"{name}@{k}",
+        "retrieval",
+        f"{words} among the first {k} shown passages",
+        "passages with ids, judgements",
+        f"{_AIR}, section 3",
+    )
+    for name, words in (
+        ("P", "share of relevant ones"),
+        ("R", "relevant ones found"),
+        ("nDCG", "normalised discounted gain"),
+    )
+    for k in (1, 2, 5, 10)
+)
+
 _RAGE = "Penzkofer & Baumann 2024 (RAGE), section 3.2"
 
 MEASURES = {
@@ -254,6 +321,8 @@ MEASURES = {
         Measure("Length", "rage", "words of the output without markers", 0, None, 1, "", _RAGE),
         *_ALCE_MEASURES,
         *_AIR_MEASURES,
+        *_BERT_MEASURES,
+        *_RETRIEVAL_MEASURES,
     )
 }
 FAMILIES = tuple(dict.fromkeys(m.family for m in MEASURES.values()))
