@@ -21,6 +21,11 @@ COMMANDS = {
     "score": ("citeforge.cli.score:score", "Score submissions against a package."),
     "compare": ("citeforge.cli.compare:compare", "Compare score files pairwise."),
     "report": ("citeforge.cli.report:report", "Make a report of score files."),
+    "annotate": (
+        "citeforge.cli.annotate:annotate",
+        "Send answers to annotators and take their labels back.",
+    ),
+    "meta-eval": ("citeforge.cli.meta_eval:meta_eval", "Measure a judge against human labels."),
     "measures": (
         "citeforge.cli.measures:measures",
         "List the measures, one line each, with what they need.",

@@ -84,13 +84,20 @@ def mauve(human: Sequence[str], written: Sequence[str], model: str = MAUVE_MODEL
         from mauve import compute_mauve
     except ImportError as error:
         raise MissingExtraError("mauve", "models", "MAUVE") from error
-    result = compute_mauve(
-        p_text=list(human),
-        q_text=list(written),
-        featurize_model_name=folder,
-        max_text_length=512,
-        verbose=False,
-    )
+    try:
+        result = compute_mauve(
+            p_text=list(human),
+            q_text=list(written),
+            featurize_model_name=folder,
+            max_text_length=512,
+            verbose=False,
+        )
+    except ValueError as error:
+        raise InputError(
+            f"cannot be used by mauve-text ({str(error)[:120]})",
+            path=model,
+            allowed="a GPT-2 or BERT model whose folder name says so",
+        ) from error
     return float(result.mauve)
 
 

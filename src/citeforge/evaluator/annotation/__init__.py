@@ -1,0 +1,1 @@
+"""Human annotation: tasks as declarations, blind export, import with agreement."""

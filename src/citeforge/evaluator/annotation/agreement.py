@@ -1,0 +1,110 @@
+"""Agreement between annotators: raw, Cohen's kappa, Krippendorff's alpha."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+Labels = Mapping[str, Mapping[str, str]]
+"""Item to annotator to label."""
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Agreement over all items with at least two labels.
+
+    Attributes:
+        items: such items.
+        annotators: who labelled anything.
+        raw: share of agreeing pairs of labels.
+        kappa: Cohen's kappa, mean over pairs of annotators with common items; NaN without.
+        alpha: Krippendorff's alpha; NaN when all labels are alike.
+    """
+
+    items: int
+    annotators: int
+    raw: float
+    kappa: float
+    alpha: float
+
+
+def agreement(labels: Labels, values: Sequence[str], ordinal: bool) -> Agreement:
+    """Agreement of a label table.
+
+    Args:
+        labels: item to annotator to label.
+        values: allowed labels, in order.
+        ordinal: whether Krippendorff's alpha counts distances between ranks.
+    """
+    several = {i: dict(by) for i, by in labels.items() if len(by) > 1}
+    names = sorted({a for by in labels.values() for a in by})
+    agree = total = 0
+    for by in several.values():
+        for a, b in itertools.combinations(by.values(), 2):
+            agree += a == b
+            total += 1
+    kappas = [
+        k
+        for a, b in itertools.combinations(names, 2)
+        if not math.isnan(k := cohen_kappa(_common(several, a, b)))
+    ]
+    return Agreement(
+        len(several),
+        len(names),
+        agree / total if total else math.nan,
+        sum(kappas) / len(kappas) if kappas else math.nan,
+        krippendorff_alpha(
+            list(map(list, (by.values() for by in several.values()))), values, ordinal
+        ),
+    )
+
+
+def _common(labels: Labels, a: str, b: str) -> list[tuple[str, str]]:
+    return [(by[a], by[b]) for by in labels.values() if a in by and b in by]
+
+
+def cohen_kappa(pairs: Sequence[tuple[str, str]]) -> float:
+    """Cohen's kappa of two annotators; NaN without pairs or when chance agreement is complete."""
+    n = len(pairs)
+    if n == 0:
+        return math.nan
+    observed = sum(a == b for a, b in pairs) / n
+    first, second = Counter(a for a, _ in pairs), Counter(b for _, b in pairs)
+    expected = sum(first[v] * second[v] for v in first) / n**2
+    return math.nan if expected == 1 else (observed - expected) / (1 - expected)
+
+
+def krippendorff_alpha(
+    units: Sequence[Sequence[str]], values: Sequence[str], ordinal: bool
+) -> float:
+    """Krippendorff's alpha, nominal or ordinal (Krippendorff 2011, computation of alpha).
+
+    Args:
+        units: labels of each item, at least two each.
+        values: allowed labels, in order.
+        ordinal: distance between ranks instead of equal or not.
+    """
+    coincidence: Counter[tuple[str, str]] = Counter()
+    for unit in units:
+        for a, b in itertools.permutations(unit, 2):
+            coincidence[a, b] += 1 / (len(unit) - 1)  # type: ignore[assignment]
+    totals = {v: sum(coincidence[v, w] for w in values) for v in values}
+    n = sum(totals.values())
+    if n <= 1:
+        return math.nan
+
+    def distance(a: str, b: str) -> float:
+        if not ordinal:
+            return float(a != b)
+        low, high = sorted((values.index(a), values.index(b)))
+        between = sum(totals[values[i]] for i in range(low, high + 1))
+        return float((between - (totals[a] + totals[b]) / 2) ** 2)
+
+    observed = sum(c * distance(a, b) for (a, b), c in coincidence.items()) / n
+    expected = sum(totals[a] * totals[b] * distance(a, b) for a in values for b in values) / (
+        n * (n - 1)
+    )
+    return math.nan if expected == 0 else 1 - observed / expected

@@ -1,0 +1,113 @@
+"""Labels coming back from annotators, kept beside the benchmark."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from citeforge.engines.files import read_json
+from citeforge.evaluator.annotation.agreement import Agreement, agreement
+from citeforge.evaluator.annotation.export import ANNOTATOR, ITEM, LABEL
+from citeforge.evaluator.annotation.tasks import Task, find_task
+from citeforge.schemas.errors import InputError
+
+
+def read_labels(path: Path, task: Task, known: set[str]) -> Iterator[tuple[str, str, str]]:
+    """(item, annotator, label) of a CSV or a Label Studio export; unlabelled rows are passed over.
+
+    Raises:
+        InputError: an unknown item or label, or another layout.
+    """
+    rows = _label_studio(path) if path.suffix == ".json" else _table(path)
+    for line, item, annotator, label in rows:
+        if not label:
+            continue
+        if item not in known:
+            raise InputError(f"{item!r} was not exported", path=path, line=line, field=ITEM)
+        if label not in task.labels:
+            raise InputError(
+                f"{label!r} is no label of {task.name}",
+                path=path,
+                line=line,
+                field=LABEL,
+                allowed=", ".join(task.labels),
+            )
+        yield item, annotator, label
+
+
+def _table(path: Path) -> Iterator[tuple[int, str, str, str]]:
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file)
+            missing = [n for n in (ITEM, LABEL) if n not in (reader.fieldnames or [])]
+            if missing:
+                raise InputError(f"lacks the columns {', '.join(missing)}", path=path, line=1)
+            for row in reader:
+                name = row.get(ANNOTATOR) or path.stem
+                yield reader.line_num, row[ITEM], name, (row[LABEL] or "").strip()
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"is not a readable CSV file ({error})", path=path) from error
+
+
+def _label_studio(path: Path) -> Iterator[tuple[int, str, str, str]]:
+    content = read_json(path)
+    try:
+        for number, task in enumerate(content, 1):
+            for annotation in task["annotations"]:
+                who: Any = annotation.get("completed_by", path.stem)
+                name = who.get("email", who.get("id")) if isinstance(who, dict) else who
+                for result in annotation["result"]:
+                    for choice in result["value"]["choices"]:
+                        yield number, task["data"][ITEM], str(name), choice
+    except (KeyError, TypeError, AttributeError) as error:
+        raise InputError(
+            f"is not a Label Studio export ({error!r})", path=path, allowed="its JSON format"
+        ) from error
+
+
+def import_labels(
+    key_file: Path, files: Sequence[Path]
+) -> tuple[Task, list[dict[str, Any]], Agreement]:
+    """Labels of all annotators with whose item each was, and their agreement.
+
+    Args:
+        key_file: key written at export.
+        files: one or more label files; a CSV without ``annotator`` column is one annotator.
+
+    Raises:
+        InputError: see :func:`read_labels`; or one annotator labels an item twice.
+    """
+    content = read_json(key_file)
+    if not isinstance(content, dict) or {"task", "items"} - set(content):
+        raise InputError("is not the key of an export", path=key_file)
+    task = find_task(content["task"])
+    items: dict[str, dict[str, Any]] = content["items"]
+    table: dict[str, dict[str, str]] = {}
+    for path in files:
+        for item, annotator, label in read_labels(path, task, set(items)):
+            if annotator in table.setdefault(item, {}):
+                raise InputError(f"{annotator!r} labels {item!r} twice", path=path)
+            table[item][annotator] = label
+    rows = [
+        {**items[item], "item": item, "labels": by, "label": majority(list(by.values()), task)}
+        for item, by in sorted(table.items())
+    ]
+    return task, rows, agreement(table, task.labels, task.ordinal)
+
+
+def majority(labels: Sequence[str], task: Task) -> str | None:
+    """The commonest label; None on a tie. Ordinal tasks take the lower median."""
+    if task.ordinal:
+        ordered = sorted(labels, key=task.labels.index)
+        return ordered[(len(ordered) - 1) // 2]
+    (first, count), *rest = Counter(labels).most_common()
+    return None if rest and rest[0][1] == count else first
+
+
+def to_jsonl(rows: Sequence[dict[str, Any]]) -> str:
+    """Rows as JSON Lines."""
+    return "".join(json.dumps(r, ensure_ascii=False, sort_keys=True) + "\n" for r in rows)
