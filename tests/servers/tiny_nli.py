@@ -7,6 +7,7 @@ to give both verdicts; a random model would always answer alike.
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +24,12 @@ def make_pair(rng: random.Random, length: int = 8) -> tuple[str, str, int]:
     return " ".join(words), f"{rng.choice(WORDS)} {key}", int(entailed)
 
 
-def make_tokenizer(folder: Path, pair: bool) -> Any:
+def make_tokenizer(folder: Path, pair: bool, words: list[str] | None = None) -> Any:
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast
 
-    vocabulary = ["<pad>", "</s>", "<unk>", "0", "1", "premise:", "hypothesis:", *KEYS, *WORDS]
+    vocabulary = ["<pad>", "</s>", "<unk>", "0", "1", "premise:", "hypothesis:"]
+    vocabulary += words if words is not None else [*KEYS, *WORDS]
     plain = Tokenizer(models.WordLevel({w: i for i, w in enumerate(vocabulary)}, unk_token="<unk>"))
     plain.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     plain.post_processor = processors.TemplateProcessing(
@@ -47,12 +49,16 @@ def make_tokenizer(folder: Path, pair: bool) -> Any:
     return tokenizer
 
 
-def train_t5(folder: Path) -> Path:
+Maker = Callable[[random.Random], tuple[str, str, int]]
+
+
+def train_t5(folder: Path, words: list[str] | None = None, make: Maker = make_pair) -> Path:
+    """Train on pairs that ``make`` draws; ``words`` are those that the tokenizer knows."""
     import torch
     from transformers import T5Config, T5ForConditionalGeneration
 
     torch.manual_seed(0)
-    tokenizer = make_tokenizer(folder, pair=False)
+    tokenizer = make_tokenizer(folder, pair=False, words=words)
     config = T5Config(
         vocab_size=len(tokenizer),
         d_model=64,
@@ -70,7 +76,7 @@ def train_t5(folder: Path) -> Path:
     optimiser = torch.optim.Adam(model.parameters(), lr=3e-3)
     ids = {label: tokenizer(str(label)).input_ids for label in (0, 1)}
     for _ in range(400):
-        rows = [make_pair(rng) for _ in range(64)]
+        rows = [make(rng) for _ in range(64)]
         texts = [f"premise: {p} hypothesis: {h}" for p, h, _ in rows]
         batch = tokenizer(texts, padding=True, return_tensors="pt")
         labels = torch.tensor([ids[y] for _, _, y in rows])

@@ -42,9 +42,7 @@ _MODEL = (
     click.option(
         "--batch-size",
         type=click.IntRange(1),
-        default=16,
-        show_default=True,
-        help="Pairs a batch of a local model.",
+        help="Pairs a batch of a local model (default: 32 on a GPU, 8 elsewhere).",
     ),
     click.option(
         "--workers",

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -101,6 +102,7 @@ class Inputs:
         segmenter: splits sentences; None when it is not to be had.
         why_no_segmenter: reason, when there is none.
         models: models of correctness measures.
+        statements: what the families have read so far, so that no answer is segmented twice.
     """
 
     benchmark: Benchmark
@@ -113,6 +115,7 @@ class Inputs:
     segmenter: Segmenter | None = None
     why_no_segmenter: str = ""
     models: AnswerModels = field(default_factory=AnswerModels)
+    statements: dict[Any, Any] = field(default_factory=dict)
 
     def column(self, values: dict[tuple[int, int], float]) -> Floats:
         """Values by (run, query row) as an array (runs, queries); NaN where there is none."""

@@ -30,7 +30,8 @@ class HfOptions:
     Attributes:
         revision: commit, tag or branch of a Hub model.
         device: ``auto``, ``cpu``, ``cuda``, …
-        batch_size: pairs a batch; halved when memory runs out.
+        batch_size: pairs a batch; None for 32 on a GPU and 8 elsewhere (larger batches are slower on
+            a CPU, whose caches they leave); halved when memory runs out.
         threshold: least probability of entailment of a classifier.
         max_tokens: longest input; None for the model's own limit.
         entailment_label: name of a classifier's entailment label, when its config does not tell.
@@ -39,7 +40,7 @@ class HfOptions:
 
     revision: str | None = None
     device: str = "auto"
-    batch_size: int = 16
+    batch_size: int | None = None
     threshold: float = 0.5
     max_tokens: int | None = None
     entailment_label: str | None = None
@@ -103,7 +104,8 @@ class HfJudge:
         encoded = self._model.encode(pairs)
         # The longest first, so that memory runs out at the start or not at all.
         order = sorted(range(len(pairs)), key=lambda i: (-len(encoded[i].ids), pairs[i]))
-        size = self.options.batch_size
+        on_gpu = self._settings.device.startswith("cuda")
+        size = self.options.batch_size or (32 if on_gpu else 8)
         batches = [order[i : i + size] for i in range(0, len(order), size)]
         close: list[int] = []
         for rows, margins in self._margins(batches, encoded):

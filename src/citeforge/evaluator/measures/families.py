@@ -65,7 +65,14 @@ def _claims(
         raise CannotError("needs a judge: --judge hf:MODEL, openai:MODEL, table:FILE or lexical")
     if inputs.segmenter is None and inputs.task != "qampari":
         raise CannotError(inputs.why_no_segmenter or "needs a segmenter")
-    return [((run, item.row), item, read(item, inputs)) for run, item in inputs.items()]
+    found = []
+    for run, item in inputs.items():
+        # In `strict` all families read the same statements; they are cut once.
+        key = ("strict" if inputs.protocol == "strict" else read.__qualname__, run, item.row)
+        if key not in inputs.statements:
+            inputs.statements[key] = read(item, inputs)
+        found.append(((run, item.row), item, inputs.statements[key]))
+    return found
 
 
 def _citations(
@@ -101,10 +108,8 @@ def _alce_citations(inputs: Inputs) -> Iterator[tuple[str, Measured]]:
 
 
 def _nli_citations(inputs: Inputs) -> Iterator[tuple[str, Measured]]:
-    def read(item: Item, inputs: Inputs) -> list[Claim]:
-        return attributed_ir.claims_of(item, inputs)
-
-    return _citations(_with_passages(inputs), ("NLI.rec", "NLI.prec", "NLI.F1"), read, False)
+    names = ("NLI.rec", "NLI.prec", "NLI.F1")
+    return _citations(_with_passages(inputs), names, attributed_ir.claims_of, False)
 
 
 def _with_passages(inputs: Inputs) -> Inputs:
