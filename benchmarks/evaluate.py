@@ -63,7 +63,9 @@ def prepare_ours(model: str, benchmark: str, path: str, store: str, names: str) 
     judge = None
     if model:
         judge = JudgeSession(HfJudge(model, HfOptions(device="cpu")), VerdictStore(Path(store)))
-    tools = Tools(judge, SpacySegmenter())
+    segmenter = SpacySegmenter()
+    segmenter.split("Loads the pipeline.")
+    tools = Tools(judge, segmenter)
     measures = [m for m in select(names.split(",")) if m.name not in MODELS]
     return score, Path(path), Benchmark(Path(benchmark)), measures, tools
 
@@ -81,24 +83,25 @@ def prepare_peer(model: str, benchmark: str, path: str, store: str, names: str) 
     from citeforge.engines.segment import SpacySegmenter
     from citeforge.evaluator.benchmark import Benchmark
     from citeforge.evaluator.inputs import read_inputs
-    from citeforge.evaluator.measures.alce import strict_claims
     from citeforge.evaluator.submission import read_answers
 
     opened = Benchmark(Path(benchmark))
     answers = read_answers(Path(path))
-    inputs = read_inputs(Path(path), answers, opened, "own", "strict", None, SpacySegmenter())
-    rows = [(item, strict_claims(item, inputs)) for _, item in inputs.items()]
+    segmenter = SpacySegmenter()
+    segmenter.split("Loads the pipeline.")
+    inputs = read_inputs(Path(path), answers, opened, "own", "strict", None, segmenter)
     loaded = AutoModelForSeq2SeqLM.from_pretrained(model).eval()
-    return loaded, AutoTokenizer.from_pretrained(model), rows
+    return loaded, AutoTokenizer.from_pretrained(model), inputs
 
 
 def run_peer(state: Any) -> tuple[dict[str, float], int]:
     """The same statements and citations; every question is asked when it comes up."""
     import torch
 
-    from citeforge.evaluator.measures.alce import render
+    from citeforge.evaluator.measures.alce import render, strict_claims
 
-    model, tokenizer, rows = state
+    model, tokenizer, inputs = state
+    rows = [(item, strict_claims(item, inputs)) for _, item in inputs.items()]
     asked = 0
 
     def holds(premise: str, hypothesis: str) -> bool:
