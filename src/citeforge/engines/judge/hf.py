@@ -30,8 +30,8 @@ class HfOptions:
     Attributes:
         revision: commit, tag or branch of a Hub model.
         device: ``auto``, ``cpu``, ``cuda``, …
-        batch_size: pairs a batch; None for 32 on a GPU and 8 elsewhere (larger batches are slower on
-            a CPU, whose caches they leave); halved when memory runs out.
+        batch_size: pairs a batch; None for 32 on a GPU and 8 elsewhere (larger batches leave a
+            CPU's caches); halved when memory runs out.
         threshold: least probability of entailment of a classifier.
         max_tokens: longest input; None for the model's own limit.
         entailment_label: name of a classifier's entailment label, when its config does not tell.
