@@ -100,12 +100,32 @@ def test_alce_benchmarks(cli: Cli, tmp_path: Path) -> None:
     built = cli("build", "alce", "--source", "alce:asqa.json", "--k", "3", "--out", "a")
     assert built.returncode == 0, built.stderr
     assert cli("verify", "a").returncode == 0
-    shown = cli("show", "a", "--query", "1")
-    assert "[2] relevant (1-1)" in shown.stdout
-    assert "[1] unjudged (1-0)" in shown.stdout
+    page = cli("show", "a", "--query", "1").stdout
+    assert "[2] relevant (1-1)" in page
+    assert "[1] unjudged (1-0)" in page
     rows = [{"query_id": str(i), "output": f"Io {i} shines [2]."} for i in range(3)]
     write_jsonl(tmp_path / "s.jsonl", rows)  # type: ignore[arg-type]
     result = cli("score", "s.jsonl", "--benchmark", "a", "--judge", "lexical")
     assert result.returncode == 0, result.stderr
-    assert "ALCE.StrEM    100.00" in result.stdout
-    assert "ALCE.CitRec   100.00" in result.stdout
+    shown = {line.split()[0]: line.split()[1] for line in result.stdout.splitlines() if "[" in line}
+    assert shown["ALCE.StrEM"] == shown["ALCE.CitRec"] == "100.00"
+
+
+def test_judge_failures_give_bounds_and_exit_code_3(cli: Cli, hagrid: Path, tmp_path: Path) -> None:
+    cli("run", "gold", "--benchmark", hagrid, "--out", "g.jsonl")
+    row = {"premise": "Gold 0 is soft.", "hypothesis": "Gold 0 is soft.", "verdict": True}
+    (tmp_path / "t.jsonl").write_text(json.dumps(row) + "\n")
+    args = (
+        *("score", "g.jsonl", "--benchmark", hagrid, "--measures", "ALCE.CitRec"),
+        *("--judge", "table:t.jsonl", "--out", "s.json"),
+    )
+    failed = cli(*args)
+    assert failed.returncode == 3
+    assert "the judge failed on 5 pairs; bounds are given" in failed.stderr
+    scores = json.loads((tmp_path / "s.json").read_text())
+    assert scores["counts"]["n_judge_failed"] == 5
+    (measure,) = scores["measures"]
+    # One of six answers is known to be supported; the other five may be.
+    assert measure["lower_bound"] == pytest.approx(100 * 1 / 6)
+    assert measure["upper_bound"] == 100
+    assert cli(*args, "--allow-judge-failures").returncode == 0

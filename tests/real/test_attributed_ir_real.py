@@ -109,3 +109,32 @@ def test_the_command_on_real_outputs(data: Path, benchmark: Benchmark, cli: Cli)
     assert result.returncode == 0, result.stderr
     assert "not comparable with published numbers" in result.stdout
     assert "judge:lexical@1|seg:spacy-3.8r1|gram:1,strict|ctx:own" in result.stdout
+
+
+@pytest.mark.parametrize("name", ["zephyr_G", "zephyr_RTG_vanilla"])
+def test_bertscore_equals_the_published_one(data: Path, benchmark: Benchmark, name: str) -> None:
+    from citeforge.engines.answer_models import locate
+    from citeforge.schemas.errors import InputError
+
+    try:
+        locate("roberta-large")
+    except InputError:
+        pytest.skip("roberta-large is not on this machine")
+    expected = json.loads((data / "attributed_ir" / "expected.json").read_text())[name]
+    path = data / "attributed_ir" / f"{name}.jsonl"
+    context = "own" if name == "zephyr_RTG_vanilla" else "none"
+    names = "BERTScore.P,BERTScore.R,BERTScore.F"
+    found = values(path, benchmark, names, protocol="reference", context=context)
+    for key, theirs in (("P", "Precision"), ("R", "Recall"), ("F", "fmeasure")):
+        assert found[f"BERTScore.{key}"] == pytest.approx(expected["BERTScore"][theirs], abs=0.01)
+
+
+def test_the_report_of_real_outputs(data: Path, benchmark: Benchmark, cli: Cli) -> None:
+    path = data / "attributed_ir" / "zephyr_RTG_vanilla.jsonl"
+    scored = cli(
+        *("score", path, "--format", "attributed-ir", "--benchmark", benchmark.folder),
+        *("--judge", "lexical", "--out", "s.json"),
+    )
+    assert scored.returncode == 0, scored.stderr
+    reported = cli("report", "s.json", "--out", "report.html")
+    assert reported.returncode == 0, reported.stderr

@@ -47,7 +47,11 @@ from citeforge.cli.options import endpoint_options, model_options
 )
 @click.option("--mauve-model", default="gpt2-large", show_default=True)
 @click.option("--qa-model", default="gaotianyu1350/roberta-large-squad", show_default=True)
-@click.option("--details", is_flag=True, help="Keep answers in the score file, for reports.")
+@click.option(
+    "--details/--no-details",
+    default=None,
+    help="Keep answers in the score file, for reports (default: when sentences are split anyway).",
+)
 @click.option("--allow-judge-failures", is_flag=True, help="Exit with 0 in spite of failures.")
 @model_options
 @endpoint_options
@@ -67,7 +71,7 @@ def score(
     judge_name: str | None,
     verdicts: Path | None,
     segmenter: str | None,
-    details: bool,
+    details: bool | None,
     allow_judge_failures: bool,
     **given: Any,
 ) -> None:
@@ -103,7 +107,7 @@ def score(
             protocol=chosen,
             tools=tools,
             file_format=file_format,
-            details=details,
+            details=tools.segmenter is not None if details is None else details,
         )
         results.append(result)
         if out is not None:
