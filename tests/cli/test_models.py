@@ -151,6 +151,11 @@ def test_judging_a_file(cli: Cli, tmp_path: Path) -> None:
     args = ("judge", "pairs.jsonl", "--judge", "lexical", "--verdicts", "v.db")
     plan = cli(*args, "--dry-run")
     assert "distinct           2" in plan.stdout
+    priced = cli(
+        *("judge", "pairs.jsonl", "--judge", "openai:m", "--base-url", "http://127.0.0.1:9/v1"),
+        *("--dry-run", "--price", "1,1000"),
+    )
+    assert "cost               at most about 0.06" in priced.stdout
     result = cli(*args, "--out", "verdicts.jsonl")
     assert result.returncode == 0, result.stderr
     assert "3 pairs, 2 entailed; 2 asked, 0 stored" in result.stdout

@@ -61,6 +61,10 @@ class Server:
             return await self.error(writer, 401, message, "invalid_api_key")
         if fault is not None:
             return await self.misbehave(writer, fault)
+        models = self.config.get("models")
+        if models is not None and json.loads(body)["model"] not in models:
+            message = f"The model `{json.loads(body)['model']}` does not exist"
+            return await self.error(writer, 404, message, "model_not_found")
         limit = self.config.get("limit")
         if limit is not None:
             now = time.monotonic()

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from citeforge.cli.options import endpoint_options, judge_of, model_options
+from citeforge.cli.options import client_options, endpoint_options, judge_of, model_options
 
 
 @click.command()
@@ -29,6 +29,7 @@ def judge(
     PAIRS is JSON Lines of {"premise", "hypothesis"}. What is written can be read back as
     table:FILE. With --verdicts no pair is asked twice, in any command.
     """
+    from citeforge.engines.judge.llm import ANSWER_TOKENS
     from citeforge.engines.judge.pairs import read_pairs, write_verdicts
     from citeforge.engines.judge.session import JudgeSession
     from citeforge.engines.judge.store import VerdictStore
@@ -40,7 +41,12 @@ def judge(
     store = None if verdicts is None else VerdictStore(verdicts)
     session = JudgeSession(judge_of(given, name), store)
     if dry_run:
-        click.echo("\n".join(session.plan(asked).lines()))
+        plan = session.plan(asked)
+        click.echo("\n".join(plan.lines()))
+        price = client_options(given).price
+        if price is not None and plan.tokens is not None:
+            cost = price.cost(plan.tokens, ANSWER_TOKENS * (plan.distinct - plan.stored))
+            click.echo(f"cost               at most about {cost:,.4f}")
         return
     found = session.ask(asked)
     assert out is not None

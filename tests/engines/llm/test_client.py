@@ -164,6 +164,15 @@ def test_an_endpoint_that_is_down(tmp_path: Path) -> None:
         OpenAiLlm("m", None, options).complete([ask(f"{i}") for i in range(100)])
 
 
+def test_an_unknown_model(tmp_path: Path) -> None:
+    with openai_server(tmp_path / "log", models=["other"]) as server:
+        with pytest.raises(
+            InputError, match=r"the first 10 calls failed: HTTP 404: .*`m` does not"
+        ):
+            llm(server, concurrency=4).complete([ask(f"{i}") for i in range(100)])
+        assert len(server.requests()) < 20
+
+
 def test_no_key_for_the_real_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY")
     with pytest.raises(InputError, match="OPENAI_API_KEY is not set"):

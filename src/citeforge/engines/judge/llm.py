@@ -14,6 +14,8 @@ from citeforge.engines.llm.records import Answer, Request, Result
 
 PROMPT_VERSION = 1
 TRIES = 3
+ANSWER_TOKENS = 30
+"""Most tokens of a verdict."""
 _INSTRUCTION = (
     "You decide whether a claim follows from a text. Use nothing but the text. The claim follows "
     "only if everything it states is stated in the text or is a direct consequence of it; a claim "
@@ -83,7 +85,7 @@ class LlmJudge:
 
 def _request(pair: Pair, sample: int) -> Request:
     question = f"Text:\n{pair.premise}\n\nClaim:\n{pair.hypothesis}"
-    params = {"temperature": 0.0, "max_tokens": 30, "response_format": _FORMAT}
+    params = {"temperature": 0.0, "max_tokens": ANSWER_TOKENS, "response_format": _FORMAT}
     return Request((("system", _INSTRUCTION), ("user", question)), params, sample)
 
 
