@@ -10,10 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from citeforge.engines.judge.lexical import LexicalJudge
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.segment import SpacySegmenter
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.check import check
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.score import score
+from citeforge.evaluator.score import Tools, score
 from citeforge.schemas.errors import InputError
 
 
@@ -64,6 +67,10 @@ def test_an_empty_file(tmp_path: Path, benchmark: Benchmark) -> None:
     assert check(path, benchmark).errors == [(None, "the file holds no answers")]
 
 
+MEASURES = select(["rage", "ALCE.CitRec", "ALCE.CitPrec", "AutoAIS.cit", "AutoAIS.psg"])
+JUDGE = JudgeSession(LexicalJudge())
+SEGMENTER = SpacySegmenter()
+
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
     lambda inner: (
@@ -71,11 +78,25 @@ json_values = st.recursive(
     ),
     max_leaves=5,
 )
+outputs = st.sampled_from(
+    [
+        "",
+        "   \n\t ",
+        "[1][2][3]",
+        "```\nx[1]\n```",
+        "مرحبا [1]. نص [2].",
+        "never closed [1",
+        "[[[[1]]]] [[2], [3]]",
+        "Io is a moon [1]. " * 30,
+        "A [9][0][2019] B [1-3] C [1, 2].",
+        "one, two [1], [2], three",
+    ]
+)
 lines = st.fixed_dictionaries(
     {},
     optional={
         "query_id": st.sampled_from(["q01", "q02", "q30", "q99"]) | json_values,
-        "output": st.text() | json_values,
+        "output": outputs | st.text() | json_values,
         "run": st.integers(-1, 2) | json_values,
         "context": st.sampled_from(["mix", "own"]) | json_values,
         "meta": json_values,
@@ -84,7 +105,7 @@ lines = st.fixed_dictionaries(
 ).map(lambda row: json.dumps(row).encode()) | st.binary(max_size=40)
 
 
-@settings(max_examples=400)
+@settings(max_examples=5000)
 @given(st.lists(lines, max_size=6))
 def test_no_submission_makes_a_traceback(
     tmp_path_factory: pytest.TempPathFactory, benchmark: Benchmark, content: list[bytes]
@@ -96,8 +117,12 @@ def test_no_submission_makes_a_traceback(
     except InputError:
         found = None
     try:
-        score(path, benchmark, select(["rage"]))
+        result = score(path, benchmark, MEASURES, tools=Tools(JUDGE, SEGMENTER))
         scored = True
+        counts = result.counts
+        # Nothing is skipped silently: every expected key is answered or missing.
+        assert counts.n_answered + counts.n_missing == counts.n_queries * counts.n_runs
+        assert all(m.value is not None for m in result.measures)
     except InputError:
         scored = False
     # What check finds in order can be scored, and what it faults cannot.
