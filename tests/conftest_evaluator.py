@@ -71,6 +71,7 @@ def measure() -> Measure:
         quotes: list[list[str]] | None = None,
         judge: Facts | None = None,
         missing: Sequence[int] = (),
+        cot: bool = False,
     ) -> dict[str, Any]:
         shown = tuple(
             Shown(f"p{i}", *(("", p) if isinstance(p, str) else p)) for i, p in enumerate(passages)
@@ -91,6 +92,7 @@ def measure() -> Measure:
             task,
             JudgeSession(judge or Facts()),
             SpacySegmenter(),
+            cot=cot,
         )
         found: dict[str, Any] = {}
         for name, measured in compute(inputs, set(names)).items():

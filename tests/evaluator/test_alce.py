@@ -153,6 +153,28 @@ def test_qampari_statements_are_items_with_the_question(measure: Measure) -> Non
     assert (empty["ALCE.CitRec"], empty["ALCE.CitPrec"]) == ([0], [0])
 
 
+def test_counters_are_shares_over_all_statements(measure: Measure) -> None:
+    names = ["ALCE.Multi", "ALCE.MultiSupported", "ALCE.Overcited"]
+    # Statements: A [1][2] (supported, overcited), A and B [1][2] (supported), C [1][2], A [1].
+    outputs = ["Says A [1][2]. Says A and B [1][2].", "Says C [1][2]. Says A [1]."]
+    found = measure(outputs, names)
+    assert found["ALCE.Multi"] == [2 / 2, 1 / 2]
+    assert found["ALCE.MultiSupported"] == [2 / 2, 0 / 1]
+    assert found["ALCE.Overcited"] == [1 / 2, None]
+
+
+def test_chains_of_thought_end_at_the_first_colon(measure: Measure) -> None:
+    rows = [gold("answer_list", aliases=["Io"]), gold("answer_list", aliases=["Titan"])]
+    names = ["QAMPARI.P", "QAMPARI.NumPreds"]
+    output = "I think of moons, and so: Io, Titan: the moon"
+    plain = measure([output], names, gold=[rows], task="qampari")
+    assert plain["QAMPARI.NumPreds"] == [3]
+    cot = measure([output], names, gold=[rows], task="qampari", cot=True)
+    assert cot["QAMPARI.NumPreds"] == [2]
+    assert cot["QAMPARI.P"] == [1 / 2]
+    assert measure(["no mark"], names, gold=[rows], cot=True)["QAMPARI.NumPreds"] == [0]
+
+
 def test_claim_recall(measure: Measure) -> None:
     rows = [gold("claim", "A"), gold("claim", "B"), gold("claim", "A and B")]
     found = measure(["Says A [1].", "A B", ""], ["ALCE.ClaimRec"], gold=[rows] * 3)

@@ -47,6 +47,7 @@ from citeforge.cli.options import endpoint_options, model_options
 )
 @click.option("--mauve-model", default="gpt2-large", show_default=True)
 @click.option("--qa-model", default="gaotianyu1350/roberta-large-squad", show_default=True)
+@click.option("--cot", is_flag=True, help="QAMPARI: answers follow the first colon.")
 @click.option(
     "--details/--no-details",
     default=None,

@@ -39,13 +39,13 @@ def make_tools(
         (folder, int(layer) if layer.isdigit() else 17), given["mauve_model"], given["qa_model"]
     )
     if not any("segmenter" in m.uses for m in measures):
-        return Tools(judge, models=models)
+        return Tools(judge, models=models, cot=given["cot"])
     from citeforge.engines.segment import make_segmenter
 
     name = segmenter or ("spacy" if protocol == "strict" else "punkt")
     try:
-        return Tools(judge, make_segmenter(name), models=models)
+        return Tools(judge, make_segmenter(name), models=models, cot=given["cot"])
     except InputError as error:
         if segmenter is not None:
             raise
-        return Tools(judge, None, str(error), models)
+        return Tools(judge, None, str(error), models, given["cot"])

@@ -102,6 +102,7 @@ class Inputs:
         segmenter: splits sentences; None when it is not to be had.
         why_no_segmenter: reason, when there is none.
         models: models of correctness measures.
+        cot: QAMPARI answers are what follows the first colon of the output.
         statements: what the families have read so far, so that no answer is segmented twice.
     """
 
@@ -115,6 +116,7 @@ class Inputs:
     segmenter: Segmenter | None = None
     why_no_segmenter: str = ""
     models: AnswerModels = field(default_factory=AnswerModels)
+    cot: bool = False
     statements: dict[Any, Any] = field(default_factory=dict)
 
     def column(self, values: dict[tuple[int, int], float]) -> Floats:

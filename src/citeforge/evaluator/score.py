@@ -60,12 +60,14 @@ class Tools:
         segmenter: splits sentences.
         why_no_segmenter: reason, when there is none.
         models: models of correctness measures.
+        cot: QAMPARI answers are what follows the first colon of the output.
     """
 
     judge: JudgeSession | None = None
     segmenter: Segmenter | None = None
     why_no_segmenter: str = ""
     models: AnswerModels = field(default_factory=AnswerModels)
+    cot: bool = False
 
 
 def score(
@@ -138,6 +140,7 @@ def score(
             index_base,
         )
         inputs.models = tools.models
+        inputs.cot = tools.cot
         counts = counts or count_inputs(inputs)
         if details:
             answers_kept = describe(inputs, labels_of(benchmark, name))
@@ -215,13 +218,16 @@ def _signature(base: Signature, measure: Measure, tools: Tools) -> Signature:
         protocol=protocol,
         segmenter=segmenter,
         judge=judge,
-        options=_model_option(measure, tools.models),
+        options=_options(measure, tools),
         grammar=base.grammar if strict else f"1,{measure.family}",
     )
 
 
-def _model_option(measure: Measure, models: AnswerModels) -> str | None:
-    """Model of a correctness measure, as it stands in signatures."""
+def _options(measure: Measure, tools: Tools) -> str | None:
+    """Model of a correctness measure, and ``cot``, as they stand in signatures."""
+    models = tools.models
+    if tools.cot and measure.family == "alce":
+        return "cot"
     if "bertscore" in measure.uses:
         return f"{Path(models.bertscore[0]).name}/layer{models.bertscore[1]}"
     if "mauve" in measure.uses:

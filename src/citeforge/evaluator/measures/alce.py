@@ -175,7 +175,7 @@ def _claim(text: str, numbers: list[int], item: Item, inputs: Inputs) -> Claim:
 
 
 def _strict_qampari(item: Item, inputs: Inputs) -> Iterator[Claim]:
-    for part in split_list(item.output):
+    for part in split_list(answer_part(item.output, inputs)):
         markers = inputs.grammar.parse(part, len(item.passages)).markers
         text = part
         for marker in reversed(markers):
@@ -184,6 +184,11 @@ def _strict_qampari(item: Item, inputs: Inputs) -> Iterator[Claim]:
         if text:
             numbers = [n for m in markers for n in m.numbers]
             yield _claim(f"{item.query} {text}", numbers, item, inputs)
+
+
+def answer_part(text: str, inputs: Inputs) -> str:
+    """With ``cot``, what follows the first colon; nothing without one."""
+    return text.partition(":")[2] if inputs.cot else text
 
 
 def split_list(text: str) -> list[str]:
@@ -224,6 +229,7 @@ def reference_claims(item: Item, inputs: Inputs) -> list[Claim]:
     """
     output = reference_output(item.output)
     if inputs.task == "qampari":
+        output = answer_part(output, inputs)
         parts = output.rstrip().rstrip(".").rstrip(",").split(",")
         sentences = [f"{item.query} {part.strip()}" for part in parts]
     else:

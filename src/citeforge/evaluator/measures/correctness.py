@@ -7,7 +7,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from citeforge.evaluator.inputs import Gold, Inputs, Item
-from citeforge.evaluator.measures.alce import reference_clean, reference_output, split_list
+from citeforge.evaluator.measures.alce import (
+    answer_part,
+    reference_clean,
+    reference_output,
+    split_list,
+)
 from citeforge.schemas.grammar import without_markers
 from citeforge.schemas.text import normalise_answer
 
@@ -50,6 +55,7 @@ class Qampari(NamedTuple):
     recall5: float
     f1: float
     f1_5: float
+    n_items: float
 
 
 def qampari(item: Item, gold: Sequence[Gold], inputs: Inputs) -> Qampari | None:
@@ -61,17 +67,20 @@ def qampari(item: Item, gold: Sequence[Gold], inputs: Inputs) -> Qampari | None:
     if not answers:
         return None
     if inputs.protocol == "reference":
-        text = alce_text(item, inputs)
+        text = answer_part(alce_text(item, inputs), inputs)
         parts = [normalise_answer(x) for x in text.rstrip().rstrip(".").rstrip(",").split(",")]
     else:
-        parts = [normalise_answer(x) for x in split_list(alce_text(item, inputs))]
+        parts = [
+            normalise_answer(x) for x in split_list(answer_part(alce_text(item, inputs), inputs))
+        ]
     found = [p for p in parts if p]
     everything = set().union(*answers)
     precision = sum(p in everything for p in found) / len(found) if found else 0.0
     hits = sum(any(a in found for a in aliases) for aliases in answers)
     recall = hits / len(answers)
     recall5 = min(5, hits) / min(5, len(answers))
-    return Qampari(precision, recall, recall5, _f1(precision, recall), _f1(precision, recall5))
+    f1, f1_5 = _f1(precision, recall), _f1(precision, recall5)
+    return Qampari(precision, recall, recall5, f1, f1_5, len(found))
 
 
 def _f1(p: float, r: float) -> float:

@@ -9,10 +9,10 @@ import numpy as np
 
 from citeforge.evaluator.inputs import Inputs, Item
 from citeforge.evaluator.measures import alce, attributed_ir, correctness, model_based
-from citeforge.evaluator.measures.alce import CitationJudging, Claim
+from citeforge.evaluator.measures.alce import CitationJudging, CitationScores, Claim
 from citeforge.evaluator.measures.bounds import Value
 from citeforge.evaluator.measures.cannot import CannotError
-from citeforge.evaluator.statistics import Floats, Sample, harmonic_sample, mean_sample
+from citeforge.evaluator.statistics import Floats, Sample, harmonic_sample, mean_sample, ratio
 
 
 @dataclass(frozen=True)
@@ -100,6 +100,31 @@ def _citations(
         upper = harmonic_sample(prefix[2], highs[0].per_query, highs[1].per_query)
     lows = (prec[1].sample.per_query, rec[1].sample.per_query)
     yield prefix[2], Measured(harmonic_sample(prefix[2], *lows), upper)
+    if with_title:
+        yield from _counters(
+            inputs, [(k, len(c), s) for (k, _, c), s in zip(rows, scores, strict=True)]
+        )
+
+
+def _counters(
+    inputs: Inputs, rows: list[tuple[tuple[int, int], int, CitationScores]]
+) -> Iterator[tuple[str, Measured]]:
+    """ALCE's counters: shares over all statements, not means over queries."""
+
+    def parts(n: int, s: CitationScores) -> dict[str, tuple[int, int]]:
+        return {
+            "ALCE.Multi": (s.n_multiple, n),
+            "ALCE.MultiSupported": (s.n_multiple_supported, s.n_multiple),
+            "ALCE.Overcited": (s.n_overcited, s.n_multiple_supported),
+        }
+
+    for name in parts(0, CitationScores(None, None)):
+        sums = np.zeros((len(inputs.runs), len(inputs.benchmark.query_ids), 2))
+        for (run, row), n, scores in rows:
+            sums[run, row] = parts(n, scores)[name]
+        per_query = ratio(sums[..., 0], sums[..., 1])
+        sample = Sample(name, sums, lambda s: ratio(s[..., 0], s[..., 1]), per_query)
+        yield name, Measured(sample)
 
 
 def _alce_citations(inputs: Inputs) -> Iterator[tuple[str, Measured]]:
@@ -181,7 +206,8 @@ def _qampari(inputs: Inputs) -> Iterator[tuple[str, Measured]]:
     known = {k: v for k, v in rows.items() if v is not None}
     if not known:
         raise CannotError("needs answer lists (QAMPARI)")
-    for name, at in (("P", 0), ("R", 1), ("R5", 2), ("F1", 3), ("F1-5", 4)):
+    names = ("P", "R", "R5", "F1", "F1-5", "NumPreds")
+    for at, name in enumerate(names):
         values = {k: v[at] for k, v in known.items()}
         yield _two_sided(inputs, f"QAMPARI.{name}", values, values)
 
@@ -281,9 +307,22 @@ def _plain(
 
 
 _GROUPS: tuple[tuple[tuple[str, ...], Callable[[Inputs], Iterator[tuple[str, Measured]]]], ...] = (
-    (("ALCE.CitRec", "ALCE.CitPrec", "ALCE.CitF1"), _alce_citations),
+    (
+        (
+            "ALCE.CitRec",
+            "ALCE.CitPrec",
+            "ALCE.CitF1",
+            "ALCE.Multi",
+            "ALCE.MultiSupported",
+            "ALCE.Overcited",
+        ),
+        _alce_citations,
+    ),
     (("ALCE.StrEM", "ALCE.StrHit"), _str_em),
-    (("QAMPARI.P", "QAMPARI.R", "QAMPARI.R5", "QAMPARI.F1", "QAMPARI.F1-5"), _qampari),
+    (
+        ("QAMPARI.P", "QAMPARI.R", "QAMPARI.R5", "QAMPARI.F1", "QAMPARI.F1-5", "QAMPARI.NumPreds"),
+        _qampari,
+    ),
     (("ALCE.ClaimRec",), _claim_recall),
     (("AutoAIS.cit", "AutoAIS.cit@cited"), _auto_ais),
     (("AutoAIS.psg",), _auto_ais_passages),
