@@ -143,3 +143,11 @@ def test_scores_say_what_was_read(cli: Cli, package: Path, tmp_path: Path) -> No
     assert result.returncode == 0, result.stderr
     assert "r read as alce" in result.stdout.replace("r.json", "r")
     assert cli(*args, "--format", "nonsense").returncode == 2
+    checked = cli("check", "r.json", "--benchmark", package)
+    assert checked.returncode == 0, checked.stderr
+    assert "1 answers read, 0 errors, 29 warnings" in checked.stdout
+    items[0]["question"] = "Something else?"
+    (tmp_path / "r.json").write_text(json.dumps({"data": items}))
+    wrong = cli("check", "r.json", "--benchmark", package)
+    assert wrong.returncode == 1
+    assert "is not in the benchmark" in wrong.stdout

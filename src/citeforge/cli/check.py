@@ -12,13 +12,22 @@ import click
 @click.option("--benchmark", type=click.Path(path_type=Path), required=True, help="Package.")
 @click.option("--context", help="Context set that lines without `context` answer.")
 @click.option(
+    "--format",
+    "file_format",
+    default="auto",
+    show_default=True,
+    help="alce, attributed-ir, attrieval, rage-toolkit, trec-rag24, trec-rag25 or citeforge.",
+)
+@click.option(
     "--most",
     type=click.IntRange(1),
     default=50,
     show_default=True,
     help="Findings of each kind to print.",
 )
-def check(submission: Path, benchmark: Path, context: str | None, most: int) -> None:
+def check(
+    submission: Path, benchmark: Path, context: str | None, file_format: str, most: int
+) -> None:
     """Check a submission; never changes it.
 
     Exit code 1 on errors (unreadable lines, wrong types, unknown or duplicate keys), 0 when there
@@ -31,7 +40,7 @@ def check(submission: Path, benchmark: Path, context: str | None, most: int) -> 
     loaded = Benchmark(benchmark)
     if context is not None and context not in loaded.manifest.contexts:
         raise UnknownValueError("context", context, loaded.manifest.contexts)
-    found = find(submission, loaded, context)
+    found = find(submission, loaded, context, file_format)
     for kind, findings in (("error", found.errors), ("warning", found.warnings)):
         for line, message in findings[:most]:
             place = f"{submission}:{line}" if line is not None else f"{submission}"

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from citeforge.evaluator.benchmark import Benchmark, ContextTable
-from citeforge.evaluator.submission import read_answers, require_same_benchmark
+from citeforge.evaluator.formats import answers_of, detect
+from citeforge.evaluator.submission import require_same_benchmark
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.submission import SubmissionLine
 
@@ -26,18 +27,21 @@ class Findings:
     n_lines: int = 0
 
 
-def check(path: Path, benchmark: Benchmark, context: str | None = None) -> Findings:
+def check(
+    path: Path, benchmark: Benchmark, context: str | None = None, file_format: str = "auto"
+) -> Findings:
     """Check a submission against a benchmark.
 
     Args:
         path: submission.
         benchmark: what it answers.
         context: only this context set is looked at for missing keys; None for those it names.
+        file_format: format of the file; see :mod:`citeforge.evaluator.formats`.
 
     Raises:
         InputError: the file cannot be read at all.
     """
-    return _Checker(benchmark, context).run(path)
+    return _Checker(benchmark, context).run(path, file_format)
 
 
 class _Checker:
@@ -49,14 +53,22 @@ class _Checker:
         self.found = Findings()
         self.seen: dict[tuple[str, str, int], int] = {}
 
-    def run(self, path: Path) -> Findings:
+    def run(self, path: Path, file_format: str) -> Findings:
+        chosen = detect(path) if file_format == "auto" else file_format
         try:
-            require_same_benchmark(path, self.benchmark)
+            if chosen == "citeforge":
+                require_same_benchmark(path, self.benchmark)
         except InputError as error:
             self._unreadable(error)
-        for line, answer in read_answers(path, self._unreadable):
-            self.found.n_lines += 1
-            self._check_answer(line, answer)
+        try:
+            for line, answer in answers_of(path, self.benchmark, chosen, self._unreadable):
+                self.found.n_lines += 1
+                self._check_answer(line, answer)
+        except InputError as error:
+            # Our own format goes on behind a bad line; other formats end there.
+            if error.line is None and error.field is None:
+                raise
+            self._unreadable(error)
         self._missing()
         self.found.errors.sort(key=lambda e: e[0] or 0)
         return self.found
