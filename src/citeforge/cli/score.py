@@ -47,6 +47,7 @@ from citeforge.cli.options import endpoint_options, model_options
 )
 @click.option("--mauve-model", default="gpt2-large", show_default=True)
 @click.option("--qa-model", default="gaotianyu1350/roberta-large-squad", show_default=True)
+@click.option("--max-row", "with_max", is_flag=True, help="Add the best of several rankings.")
 @click.option("--cot", is_flag=True, help="QAMPARI: answers follow the first colon.")
 @click.option(
     "--details/--no-details",
@@ -72,6 +73,7 @@ def score(
     judge_name: str | None,
     verdicts: Path | None,
     segmenter: str | None,
+    with_max: bool,
     details: bool | None,
     allow_judge_failures: bool,
     **given: Any,
@@ -115,6 +117,10 @@ def score(
             single = len(submissions) == 1 and not out.is_dir()
             target = out if single else out / f"{path.name.split('.')[0]}.scores.json"
             write_text(target, result.model_dump_json() + "\n")
+    if with_max:
+        from citeforge.evaluator.max_row import max_row
+
+        results.append(max_row(results))
     click.echo(render_scores(results))
     session = tools.judge
     if session is not None and not session.judge.comparable:
