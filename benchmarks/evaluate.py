@@ -17,7 +17,18 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 JUDGED = "ALCE.CitRec,ALCE.CitPrec,AutoAIS.cit,AutoAIS.psg"
 PLAIN = "alce,attributed_ir,retrieval"
-MODELS = {"BERTScore.P", "BERTScore.R", "BERTScore.F", "MAUVE", "QA-EM", "QA-F1", "QA-Hit"}
+MODELS = {
+    "BERTScore.P@1gold",
+    "BERTScore.R@1gold",
+    "BERTScore.F@1gold",
+    "BERTScore.P",
+    "BERTScore.R",
+    "BERTScore.F",
+    "MAUVE",
+    "QA-EM",
+    "QA-F1",
+    "QA-Hit",
+}
 
 
 def train(folder: Path, data: Path) -> str:

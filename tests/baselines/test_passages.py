@@ -111,6 +111,39 @@ def test_alce_benchmarks(cli: Cli, tmp_path: Path) -> None:
     assert shown["ALCE.StrEM"] == shown["ALCE.CitRec"] == "100.00"
 
 
+def test_models_of_ones_own_through_the_command(cli: Cli, hagrid: Path, tmp_path: Path) -> None:
+    import torch
+    from transformers import BertConfig, BertModel, GPT2Config, GPT2LMHeadModel
+
+    from servers.tiny_nli import make_tokenizer
+
+    torch.manual_seed(0)
+    bert, gpt = tmp_path / "bert", tmp_path / "gpt2-tiny"
+    words = ["Gold", "is", "soft.", "soft", "Iron", "hard.", *map(str, range(9))]
+    size = len(make_tokenizer(bert, pair=True, words=words))
+    make_tokenizer(gpt, pair=False, words=words)
+    shape = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
+    BertModel(BertConfig(vocab_size=size, intermediate_size=64, **shape)).save_pretrained(bert)
+    GPT2LMHeadModel(
+        GPT2Config(vocab_size=size, n_embd=32, n_layer=2, n_head=2, bos_token_id=1, eos_token_id=1)
+    ).save_pretrained(gpt)
+    cli("run", "gold", "--benchmark", hagrid, "--out", "g.jsonl")
+    result = cli(
+        *("score", "g.jsonl", "--benchmark", hagrid, "--out", "s.json"),
+        *("--measures", "BERTScore.F,BERTScore.F@1gold,MAUVE"),
+        *("--bertscore-model", f"{bert}#2", "--mauve-model", gpt),
+    )
+    assert result.returncode == 0, result.stderr
+    scores = json.loads((tmp_path / "s.json").read_text())
+    assert scores["not_computed"] == []
+    found = {m["name"]: m for m in scores["measures"]}
+    assert found["BERTScore.F"]["value"] == pytest.approx(100, abs=0.01)
+    assert found["BERTScore.F@1gold"]["value"] == pytest.approx(100, abs=0.01)
+    assert "|opt:bert/layer2|" in found["BERTScore.F"]["signature"]
+    assert found["MAUVE"]["interval"] == "none"
+    assert 0 < found["MAUVE"]["value"] <= 100
+
+
 def test_judge_failures_give_bounds_and_exit_code_3(cli: Cli, hagrid: Path, tmp_path: Path) -> None:
     cli("run", "gold", "--benchmark", hagrid, "--out", "g.jsonl")
     row = {"premise": "Gold 0 is soft.", "hypothesis": "Gold 0 is soft.", "verdict": True}

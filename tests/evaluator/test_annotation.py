@@ -107,6 +107,10 @@ def test_the_whole_way_round(cli: Cli, files: list[Path], tmp_path: Path) -> Non
     assert {r["system"] for r in rows} == {"Secret one", "Secret two"}
     assert rows[0]["labels"].keys() == {"ann", "bob"}
     assert {r["label"] for r in rows} == {"full", None}  # a tie has no majority
+    beside = ("annotate", "import", "ann.csv", "--key", "a.csv.key.json", "--benchmark", "facts")
+    assert cli(*beside).returncode == 0
+    assert (tmp_path / "facts.labels" / "statement-support.jsonl").is_file()
+    assert cli(*beside[:-2]).returncode == 2
     judged = cli(
         *("meta-eval", "--judge", "lexical", "--labels", "l.jsonl"),
         *("--scores", "one.json", "--scores", "two.json"),

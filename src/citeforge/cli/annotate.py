@@ -64,13 +64,26 @@ def export(scores: tuple[Path, ...], name: str, out: Path, sample: int | None, s
     required=True,
     help="The OUT.key.json of the export.",
 )
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="JSON Lines file.")
-def import_(labels: tuple[Path, ...], key_file: Path, out: Path) -> None:
+@click.option("--out", type=click.Path(path_type=Path), help="JSON Lines file.")
+@click.option(
+    "--benchmark",
+    type=click.Path(path_type=Path),
+    help="Keep the labels beside this benchmark, in NAME.labels/TASK.jsonl.",
+)
+def import_(
+    labels: tuple[Path, ...], key_file: Path, out: Path | None, benchmark: Path | None
+) -> None:
     """Take labels back, one file an annotator, and report their agreement."""
     from citeforge.engines.files import write_text
     from citeforge.evaluator.annotation.labels import import_labels, to_jsonl
+    from citeforge.schemas.errors import UsageError
 
+    if (out is None) == (benchmark is None):
+        raise UsageError("give --out FILE, or --benchmark DIR to keep the labels beside it")
     task, rows, found = import_labels(key_file, labels)
+    if out is None:
+        assert benchmark is not None
+        out = benchmark.with_name(f"{benchmark.name}.labels") / f"{task.name}.jsonl"
     write_text(out, to_jsonl(rows))
     click.echo(f"{out}: {len(rows):,} items of {task.name}, {found.annotators} annotators")
     click.echo(

@@ -335,6 +335,10 @@ _GROUPS: tuple[tuple[tuple[str, ...], Callable[[Inputs], Iterator[tuple[str, Mea
         lambda i: _rouge(i, single=False),
     ),
     (("BERTScore.P", "BERTScore.R", "BERTScore.F"), _plain(model_based.bertscore)),
+    (
+        ("BERTScore.P@1gold", "BERTScore.R@1gold", "BERTScore.F@1gold"),
+        _plain(lambda i: model_based.bertscore(i, single=True)),
+    ),
     (("MAUVE",), _plain(model_based.mauve)),
     (("QA-EM", "QA-F1", "QA-Hit"), _plain(model_based.qa)),
     (("ALCE.ROUGE-Lsum",), _plain(model_based.alce_rouge)),

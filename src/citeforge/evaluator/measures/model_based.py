@@ -20,13 +20,18 @@ Samples = Iterator[tuple[str, Sample]]
 Rows = dict[tuple[int, int], float]
 
 
-def bertscore(inputs: Inputs) -> Samples:
-    """BERTScore against the gold answer with the best F (METRICS section 3)."""
+def bertscore(inputs: Inputs, single: bool = False) -> Samples:
+    """BERTScore against the gold answer with the best F, or against the single one (METRICS
+    section 3)."""
     from citeforge.engines.answer_models import BertScore
 
     rows = []
     for run, item in inputs.items():
-        texts = correctness.gold_texts(inputs.gold[item.row], inputs)
+        gold = inputs.gold[item.row]
+        if single:
+            one = correctness.single_gold(gold)
+            gold = [] if one is None else [one]
+        texts = correctness.gold_texts(gold, inputs)
         if texts:
             rows.append(((run, item.row), correctness.air_text(item, inputs), texts))
     if not rows:
@@ -38,7 +43,8 @@ def bertscore(inputs: Inputs) -> Samples:
     found = scorer.best([r[1] for r in rows], [r[2] for r in rows])
     for at, name in enumerate("PRF"):
         values = {key: scores[at] for (key, _, _), scores in zip(rows, found, strict=True)}
-        yield f"BERTScore.{name}", mean_sample(f"BERTScore.{name}", inputs.column(values))
+        full = f"BERTScore.{name}@1gold" if single else f"BERTScore.{name}"
+        yield full, mean_sample(full, inputs.column(values))
 
 
 def mauve_text(question: str, answer: str) -> str:

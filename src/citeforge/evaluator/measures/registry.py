@@ -293,13 +293,14 @@ _AIR_MEASURES = (
 
 _BERT_MEASURES = tuple(
     _percent(
-        f"BERTScore.{x}",
+        f"BERTScore.{x}{single}",
         "attributed_ir",
-        f"BERTScore {word}, gold answer with the best F",
+        f"BERTScore {word}, {'one gold answer' if single else 'gold answer with the best F'}",
         "gold answers, bert-score, roberta-large",
         f"{_AIR}, section 3",
         "bertscore",
     )
+    for single in ("", "@1gold")
     for x, word in (("P", "precision"), ("R", "recall"), ("F", "F"))
 )
 _RETRIEVAL_MEASURES = tuple(
