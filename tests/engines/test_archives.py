@@ -46,6 +46,18 @@ def test_what_is_no_zip(tmp_path: Path, content: bytes) -> None:
         unpack_zip(archive, tmp_path / "inside")
 
 
+def test_damaged_content(tmp_path: Path) -> None:
+    archive = tmp_path / "a.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as content:
+        content.writestr("corpus.jsonl", "some words " * 500)
+    damaged = bytearray(archive.read_bytes())
+    start = len("corpus.jsonl") + 30  # behind the local header
+    damaged[start : start + 8] = b"\xff" * 8
+    archive.write_bytes(damaged)
+    with pytest.raises(InputError, match="not a readable zip"):
+        unpack_zip(archive, tmp_path / "inside")
+
+
 def test_the_only_folder_inside_is_taken(tmp_path: Path) -> None:
     archive = make_zip(tmp_path / "a.zip", {"nq/corpus.jsonl": "x", "__MACOSX/y": "z"})
     assert unpack_zip(archive, tmp_path / "inside") == tmp_path / "inside" / "nq"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import stat
 import zipfile
+import zlib
 from pathlib import Path, PurePosixPath
 
 from citeforge.engines.files import storage_error
@@ -34,7 +35,7 @@ def unpack_zip(archive: Path, folder: Path) -> Path:
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
             content.extractall(folder)
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError) as error:
         raise InputError(f"is not a readable zip file ({error})", path=archive) from error
     except OSError as error:
         raise storage_error(error, folder) from error
