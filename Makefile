@@ -18,7 +18,7 @@ $(STAMP): pyproject.toml constraints.txt
 
 install: $(STAMP)  ## create the environment in .venv
 
-quickstart: $(STAMP)  ## build, check and score a benchmark from examples/
+quickstart: $(STAMP)  ## build, check and score benchmarks from examples/
 	@mkdir -p out
 	$(BIN)/citeforge build rage --source beir:examples/facts --licence apache-2.0 --embedder offline --out $(OUT) --overwrite
 	$(BIN)/citeforge verify $(OUT)
@@ -26,6 +26,13 @@ quickstart: $(STAMP)  ## build, check and score a benchmark from examples/
 	$(BIN)/citeforge run echo-relevant --benchmark $(OUT) --out out/echo-relevant.jsonl
 	$(BIN)/citeforge check out/random.jsonl --benchmark $(OUT)
 	$(BIN)/citeforge score out/random.jsonl out/echo-relevant.jsonl --benchmark $(OUT)
+	$(BIN)/citeforge llm import out/twins.replay.db examples/twins/replay.jsonl
+	$(BIN)/citeforge build twins --benchmark $(OUT) --llm replay:out/twins.replay.db --out out/twins --overwrite
+	$(BIN)/citeforge build authorship --twins out/twins --k 5 --out out/authorship --overwrite
+	$(BIN)/citeforge verify out/authorship
+	$(BIN)/citeforge run label-blind --benchmark out/authorship --out out/label-blind.jsonl
+	$(BIN)/citeforge run label-follower --benchmark out/authorship --out out/label-follower.jsonl
+	$(BIN)/citeforge score out/label-blind.jsonl out/label-follower.jsonl --benchmark out/authorship
 
 test: $(STAMP)  ## run all tests
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile

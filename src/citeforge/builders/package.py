@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from citeforge.builders.card import render_card
-from citeforge.engines.files import digest, sha256_file, write_text
+from citeforge.engines.files import digest, read_json, sha256_file, write_text
 from citeforge.engines.tables import write_table
 from citeforge.schemas.manifest import Manifest
 
@@ -73,6 +73,42 @@ class PackageWriter:
         manifest.manifest_sha256 = manifest_digest(manifest)
         write_text(self.folder / MANIFEST, render_manifest(manifest))
         return manifest
+
+
+def amend_stats(folder: Path, manifest: Manifest, extra: dict[str, object]) -> Manifest:
+    """Add statistics that were learnt after the build; tables and benchmark hash stay.
+
+    Args:
+        folder: a sound package.
+        manifest: its manifest.
+        extra: what ``stats.json`` gets; values of known names are replaced.
+
+    Returns:
+        The manifest as written.
+    """
+    stats: dict[str, object] = {**read_json(folder / STATS), **extra}
+    write_text(folder / STATS, pretty_json(stats))
+    return refresh_card(folder, manifest, stats)
+
+
+def refresh_card(folder: Path, manifest: Manifest, stats: dict[str, object]) -> Manifest:
+    """Render card and manifest of a package again."""
+    splits: dict[str, list[str]] = {}
+    for name in manifest.files:
+        if name.endswith(".parquet"):
+            config, file = name.split("/")
+            split = re.sub(r"-\d{5}-of-\d{5}\.parquet$", "", file)
+            splits.setdefault(config, [])
+            if split not in splits[config]:
+                splits[config].append(split)
+    write_text(folder / CARD, render_card(manifest, splits, stats))
+    manifest = manifest.model_copy(update={"files": dict(manifest.files)})
+    for name in (STATS, CARD):
+        manifest.files[name] = sha256_file(folder / name)
+    manifest.files = dict(sorted(manifest.files.items()))
+    manifest.manifest_sha256 = manifest_digest(manifest)
+    write_text(folder / MANIFEST, render_manifest(manifest))
+    return manifest
 
 
 def pretty_json(value: object) -> str:

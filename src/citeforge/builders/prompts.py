@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,11 +11,20 @@ from jinja2 import StrictUndefined, Template, TemplateError
 from jinja2.sandbox import SandboxedEnvironment
 
 from citeforge.builders.read import Shown, iter_shown
+from citeforge.engines.tables import read_table, shard_paths
+from citeforge.schemas.authorship import design_of
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.grammar import Grammar
 from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.tables import AUTHORS
 
-TEMPLATES = {"rage": Path(__file__).parent / "templates" / "rage.j2"}
+_FOLDER = Path(__file__).parent / "templates"
+TEMPLATES = {name: _FOLDER / f"{name}.j2" for name in ("rage", "authorship")}
+
+
+def default_template(manifest: Manifest) -> str:
+    """Name of the template that fits a benchmark."""
+    return manifest.kind if manifest.kind in TEMPLATES else "rage"
 
 
 @dataclass(frozen=True)
@@ -25,11 +35,13 @@ class PromptDoc:
         number: what a citation of it says.
         title: its title, or an empty string.
         text: its text, with markers of its own neutralised.
+        label: what an authorship benchmark says of it, or an empty string.
     """
 
     number: int
     title: str
     text: str
+    label: str = ""
 
 
 def neutralise(text: str) -> str:
@@ -72,21 +84,65 @@ def render_prompts(
     Raises:
         InputError: the template uses something that is not there.
     """
+    labelling = _Labelling(folder, manifest, context)
     for shown in iter_shown(folder, context):
-        docs = _docs(shown, manifest.grammar.base)
+        docs = _docs(shown, manifest.grammar.base, labelling)
+        values = {
+            "query": shown.query,
+            "docs": docs,
+            "base": manifest.grammar.base,
+            "note": labelling.note,
+        }
         try:
-            text = template.render(query=shown.query, docs=docs, base=manifest.grammar.base)
+            text = template.render(**values)
         except TemplateError as error:
             raise InputError(
                 f"cannot be rendered ({error})",
                 path="template",
-                allowed="query, base, docs with number, title, text",
+                allowed="query, base, note, docs with number, title, text, label",
             ) from error
         yield shown.query_id, text
 
 
-def _docs(shown: Shown, base: int) -> list[PromptDoc]:
+class _Labelling:
+    """What a cell of an authorship benchmark says of each passage; elsewhere, nothing."""
+
+    def __init__(self, folder: Path, manifest: Manifest, context: str) -> None:
+        self.note = ""
+        self._labels: dict[str, list[str]] = {}
+        self._own: re.Pattern[str] | None = None
+        if manifest.kind != "authorship":
+            return
+        design = design_of(manifest)
+        words = {w for s in design.label_sets for w in (*s.first, *s.second)}
+        # A passage that says "[LLM]" of itself must not pass for labelled.
+        self._own = re.compile(r"\[(" + "|".join(map(re.escape, sorted(words))) + r")\]")
+        cell = design.find(context)
+        if cell.labels is None:
+            return
+        labels = design.label_set(cell.labels)
+        self.note = labels.note
+        table = read_table(shard_paths(folder / "authors", context), AUTHORS)
+        for query, found in zip(
+            table["query_id"].to_pylist(), table["labels"].to_pylist(), strict=True
+        ):
+            self._labels[query] = [labels.phrase.replace("{label}", w) for w in found]
+
+    def of(self, query: str, position: int) -> str:
+        return self._labels[query][position] if self._labels else ""
+
+    def plain(self, text: str) -> str:
+        """The text with the labels of the design in round brackets."""
+        return text if self._own is None else self._own.sub(r"(\1)", text)
+
+
+def _docs(shown: Shown, base: int, labelling: _Labelling) -> list[PromptDoc]:
     return [
-        PromptDoc(number, neutralise(passage.title), neutralise(passage.text))
-        for number, passage in enumerate(shown.passages, base)
+        PromptDoc(
+            base + position,
+            labelling.plain(neutralise(passage.title)),
+            labelling.plain(neutralise(passage.text)),
+            labelling.of(shown.query_id, position),
+        )
+        for position, passage in enumerate(shown.passages)
     ]

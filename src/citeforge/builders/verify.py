@@ -127,7 +127,21 @@ def verify(folder: Path) -> list[Problem]:
     if problems:
         return problems
     problems = list(_wrong_schemas(folder, manifest))
-    return problems or [*_wrong_ids(folder), *_wrong_contexts(folder, manifest)]
+    return problems or [
+        *_wrong_ids(folder),
+        *_wrong_contexts(folder, manifest),
+        *_wrong_kind(folder, manifest),
+    ]
+
+
+def _wrong_kind(folder: Path, manifest: Manifest) -> Iterator[Problem]:
+    """What only one kind of benchmark promises."""
+    if manifest.kind in ("twins", "authorship"):
+        from citeforge.builders.authorship.verify import wrong_cells, wrong_twins
+
+        yield from (Problem(*found) for found in wrong_twins(folder))
+        if manifest.kind == "authorship":
+            yield from (Problem(*found) for found in wrong_cells(folder, manifest))
 
 
 def _wrong_schemas(folder: Path, manifest: Manifest) -> Iterator[Problem]:

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from citeforge.evaluator.annotation.agreement import Agreement
 
 
 @click.group()
@@ -14,9 +19,15 @@ def annotate() -> None:
 
 
 @annotate.command("export")
-@click.argument("scores", type=click.Path(path_type=Path), nargs=-1, required=True)
+@click.argument("scores", type=click.Path(path_type=Path), nargs=-1)
 @click.option(
-    "--task", "name", required=True, help="utility, statement-support or citation-support."
+    "--task",
+    "name",
+    required=True,
+    help="utility, statement-support, citation-support, twin-relevant or twin-nonrelevant.",
+)
+@click.option(
+    "--benchmark", type=click.Path(path_type=Path), help="Benchmark with twins, for twin-… tasks."
 )
 @click.option(
     "--out",
@@ -24,9 +35,17 @@ def annotate() -> None:
     required=True,
     help="FILE.csv, or FILE.json for Label Studio.",
 )
-@click.option("--sample", type=click.IntRange(1), help="Queries to sample (default: all).")
+@click.option("--sample", type=click.IntRange(1), help="Queries to sample (default: all; "
+    "twin-nonrelevant: a tenth).")  # fmt: skip
 @click.option("--seed", type=int, default=0, show_default=True)
-def export(scores: tuple[Path, ...], name: str, out: Path, sample: int | None, seed: int) -> None:
+def export(
+    scores: tuple[Path, ...],
+    name: str,
+    benchmark: Path | None,
+    out: Path,
+    sample: int | None,
+    seed: int,
+) -> None:
     """Write a blind, shuffled sample for annotators.
 
     SCORES are score files made with --details. Beside OUT stands OUT.key.json, which tells whose
@@ -40,10 +59,18 @@ def export(scores: tuple[Path, ...], name: str, out: Path, sample: int | None, s
         to_label_studio,
     )
     from citeforge.evaluator.annotation.tasks import find_task
+    from citeforge.evaluator.annotation.twins import twin_rows
     from citeforge.evaluator.compare import load_scores
+    from citeforge.schemas.errors import UsageError
 
     task = find_task(name)
-    rows, key = rows_of(task, [load_scores(p) for p in scores], sample, seed)
+    if (task.unit == "twin") != (benchmark is not None) or bool(scores) == (task.unit == "twin"):
+        what = "--benchmark DIR and no score files" if task.unit == "twin" else "score files"
+        raise UsageError(f"--task {task.name} takes {what}")
+    if benchmark is not None:
+        rows, key = twin_rows(task, benchmark, sample, seed)
+    else:
+        rows, key = rows_of(task, [load_scores(p) for p in scores], sample, seed)
     is_json = out.suffix == ".json"
     write_text(out, to_label_studio(task, rows) if is_json else to_csv(task, rows))
     if is_json:
@@ -85,8 +112,26 @@ def import_(
         assert benchmark is not None
         out = benchmark.with_name(f"{benchmark.name}.labels") / f"{task.name}.jsonl"
     write_text(out, to_jsonl(rows))
+    if benchmark is not None and task.unit == "twin":
+        _into_stats(benchmark, task.name, rows, found)
     click.echo(f"{out}: {len(rows):,} items of {task.name}, {found.annotators} annotators")
     click.echo(
         f"agreement on {found.items:,} items with several labels: raw {found.raw:.3f}, "
         f"Cohen's kappa {found.kappa:.3f}, Krippendorff's alpha {found.alpha:.3f}"
     )
+
+
+def _into_stats(benchmark: Path, task: str, rows: list[dict[str, Any]], found: Agreement) -> None:
+    """Keep labels and agreement in the statistics of a benchmark; its tables stay."""
+    from citeforge.builders.package import amend_stats
+    from citeforge.builders.verify import load_intact
+
+    decided = [r["label"] for r in rows if r["label"] is not None]
+    figures: dict[str, object] = {
+        f"annotation {task}: items": len(rows),
+        f"annotation {task}: share of yes": round(decided.count("yes") / max(len(decided), 1), 4),
+    }
+    for name, value in (("raw", found.raw), ("kappa", found.kappa), ("alpha", found.alpha)):
+        if not math.isnan(value):
+            figures[f"annotation {task}: agreement, {name}"] = round(value, 4)
+    amend_stats(benchmark, load_intact(benchmark), figures)

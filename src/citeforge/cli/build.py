@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from citeforge.cli.build_authorship import authorship, twins
 from citeforge.engines.embed import DEFAULT_EMBEDDER, Prefixes, make_embedder
 from citeforge.engines.vectors import SHARD_ROWS
 from citeforge.schemas.config import Mining, RageConfig, parse_mixture
@@ -204,3 +205,7 @@ def _build_frozen(build_one: Any, given: dict[str, Any]) -> None:
     overwrite = given.pop("overwrite")
     options = FrozenOptions(if_exists="overwrite" if overwrite else "refuse", **given)
     summarise(options.out, build_one(options))
+
+
+build.add_command(twins)
+build.add_command(authorship)

@@ -9,10 +9,12 @@ import click
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.option("--context", help="Context set (needed when there are several).")
-@click.option("--template", default="rage", show_default=True, help="`rage`, or a Jinja file.")
+@click.option("--context", help="Context set, or `all` (default: the only one; authorship: all).")
+@click.option(
+    "--template", help="`rage`, `authorship`, or a Jinja file (default: by kind of benchmark)."
+)
 @click.option("--out", type=click.Path(path_type=Path), help="JSON Lines file (default: stdout).")
-def prompts(folder: Path, context: str | None, template: str, out: Path | None) -> None:
+def prompts(folder: Path, context: str | None, template: str | None, out: Path | None) -> None:
     """Write one prompt a query.
 
     Each line is {"query_id", "context", "prompt"}. Citation marks inside passages are put into
@@ -20,23 +22,25 @@ def prompts(folder: Path, context: str | None, template: str, out: Path | None) 
     """
     import json
 
-    from citeforge.builders.prompts import load_template, render_prompts
+    from citeforge.builders.prompts import default_template, load_template, render_prompts
     from citeforge.builders.verify import load_intact
     from citeforge.engines.files import atomic_file
     from citeforge.schemas.errors import UnknownValueError, UsageError
 
     manifest = load_intact(folder)
     names = list(manifest.contexts)
-    if context is not None and context not in names:
-        raise UnknownValueError("context", context, names)
-    if context is None and len(names) > 1:
+    if context not in (None, "all", *names):
+        raise UnknownValueError("context", str(context), [*names, "all"])
+    if context is None and len(names) > 1 and manifest.kind != "authorship":
         raise UsageError(
-            f"the benchmark has several context sets; give --context {'|'.join(names)}"
+            f"the benchmark has several context sets; give --context {'|'.join(names)}|all"
         )
-    name = context or names[0]
+    chosen = names if context in (None, "all") else [str(context)]
+    loaded = load_template(template or default_template(manifest))
     lines = (
         json.dumps({"query_id": query, "context": name, "prompt": text}, ensure_ascii=False) + "\n"
-        for query, text in render_prompts(folder, manifest, name, load_template(template))
+        for name in chosen
+        for query, text in render_prompts(folder, manifest, name, loaded)
     )
     if out is None:
         for line in lines:
@@ -47,4 +51,5 @@ def prompts(folder: Path, context: str | None, template: str, out: Path | None) 
         for line in lines:
             file.write(line.encode())
             count += 1
-    click.echo(f"{out}: {count:,} prompts of context {name}")
+    what = f"context {chosen[0]}" if len(chosen) == 1 else f"{len(chosen)} contexts"
+    click.echo(f"{out}: {count:,} prompts of {what}")

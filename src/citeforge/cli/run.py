@@ -29,14 +29,16 @@ def run(
     """Run a baseline system and write its submission.
 
     SYSTEM is `random` (1 to 3 distinct uniform citations), `echo-relevant` (upper bound), `gold`
-    (HAGRID's own answers), `top-1` or `top-1-two-sentences` (the first passage, cited).
+    (HAGRID's own answers), `top-1` or `top-1-two-sentences` (the first passage, cited); for
+    authorship benchmarks `label-blind` and `label-follower`, one without bias and one with.
     """
+    from citeforge.baselines.controls import CONTROLS, run_control
     from citeforge.baselines.rage import SYSTEMS, run_system
     from citeforge.evaluator.benchmark import Benchmark
     from citeforge.schemas.errors import UnknownValueError
 
-    if system not in SYSTEMS and system not in COPYING:
-        raise UnknownValueError("system", system, [*SYSTEMS, *COPYING])
+    if system not in (*SYSTEMS, *COPYING, *CONTROLS):
+        raise UnknownValueError("system", system, [*SYSTEMS, *COPYING, *CONTROLS])
     loaded = Benchmark(benchmark)
     known = list(loaded.manifest.contexts)
     for name in contexts:
@@ -48,5 +50,6 @@ def run(
         count = run_copying(system, loaded, (list(contexts) or known)[0], out, all_gold)
         click.echo(f"{out}: {count:,} answers of {system}")
         return
-    count = run_system(system, loaded, list(contexts) or known, runs, seed, out)
+    execute = run_control if system in CONTROLS else run_system
+    count = execute(system, loaded, list(contexts) or known, runs, seed, out)
     click.echo(f"{out}: {count:,} answers of {system}")

@@ -6,7 +6,12 @@ from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 
 def render_scores(results: list[ScoreFile]) -> str:
-    """Measures down, systems across, counts beneath, signatures last."""
+    """Measures down, systems across, counts beneath, signatures last.
+
+    Scores of authorship benchmarks come as the tables of bias and sensitivity.
+    """
+    if all(r.design is not None for r in results):
+        return _render_design(results)
     names = list(dict.fromkeys(m.name for r in results for m in r.measures))
     by_name = [{m.name: m for m in r.measures} for r in results]
     rows = [["", *(r.system for r in results)]]
@@ -42,6 +47,25 @@ def render_scores(results: list[ScoreFile]) -> str:
         f"not computed: {n.name}: {n.reason}" for r in results for n in r.not_computed
     )
     return "\n".join([*lines, *notes, *_signatures(results)])
+
+
+def _render_design(results: list[ScoreFile]) -> str:
+    from citeforge.evaluator.authorship.tables import as_text, bias, recipes, sensitivity
+
+    shown = [t for t in (bias(results), sensitivity(results)) if t.rows]
+    lines = [f"{as_text(t)}\n{t.note}\n" for t in shown]
+    for r in results:
+        c = r.counts
+        lines.append(
+            f"{r.system}: {c.n_queries} queries, {c.n_answered:,} answers in all cells, "
+            f"{c.n_missing:,} missing, {c.n_unparsed:,} unparsed, {c.n_uncited:,} uncited, "
+            f"{c.n_out_of_range:,} out of range"
+        )
+    lines += dict.fromkeys(
+        f"not computed: {n.name}: {n.reason}" for r in results for n in r.not_computed
+    )
+    lines += [f"signature: {s}" for s in recipes(results)]
+    return "\n".join([*lines, "all cells, and tables for papers: citeforge report SCORES"])
 
 
 def _cell(score: MeasureScore | None) -> str:

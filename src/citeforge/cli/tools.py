@@ -14,7 +14,11 @@ from citeforge.schemas.errors import InputError
 
 def default_families(kind: str) -> list[str]:
     """Families that fit a kind of benchmark."""
-    return {"hagrid": ["alce", "attributed_ir"], "alce": ["alce"]}.get(kind, ["rage"])
+    return {
+        "hagrid": ["alce", "attributed_ir"],
+        "alce": ["alce"],
+        "authorship": ["authorship"],
+    }.get(kind, ["rage"])
 
 
 def make_tools(

@@ -129,6 +129,12 @@ class _Checker:
 
     def _missing(self) -> None:
         used = sorted({(name, run) for _, name, run in self.seen})
+        if self.benchmark.manifest.kind == "authorship" and used:
+            for name in self.sets:
+                if name not in {n for n, _ in used}:
+                    self.found.warnings.append(
+                        (None, f"no answer to the cell {name}: what needs it is not computed")
+                    )
         for name, run in used:
             for query in self.benchmark.query_ids:
                 if (query, name, run) not in self.seen:

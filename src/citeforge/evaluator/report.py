@@ -12,6 +12,8 @@ from typing import Any
 
 from jinja2 import Environment, select_autoescape
 
+from citeforge.evaluator.authorship.page import render as authorship_page
+from citeforge.evaluator.authorship.tables import recipes, tables
 from citeforge.schemas.scores import AnswerDetail, ScoreFile
 from citeforge.schemas.signature import differing_parts
 
@@ -27,12 +29,14 @@ def render_html(files: Sequence[ScoreFile], title: str | None = None) -> str:
     names = sorted({f.benchmark for f in files})
     subtitle = (
         f"{len(files)} system{'s' if len(files) > 1 else ''} on {', '.join(names)}, "
-        f"context {', '.join(sorted({f.context for f in files}))}"
+        + ("all cells" if _of_cells(files) else "context ")
+        + ("" if _of_cells(files) else ", ".join(sorted({f.context for f in files})))
     )
     return template.render(
         title=title or f"Cited generation on {', '.join(names)}",
         subtitle=subtitle,
         data=embed(_data(files)),
+        authorship=authorship_page(files) if _of_cells(files) else "",
     )
 
 
@@ -48,17 +52,23 @@ def _data(files: Sequence[ScoreFile]) -> dict[str, Any]:
     by = next((n for n in _PREFERRED if n in shared), next(iter(sorted(shared)), first))
     systems = []
     for file in files:
-        row = file.model_dump(mode="json", exclude={"answers", "query_ids"})
+        row = file.model_dump(mode="json", exclude={"answers", "query_ids", "design"})
         row["lengths"] = [sum(len(s.text.split()) for s in a.statements) for a in file.answers]
         systems.append(row)
     return {
         "systems": systems,
+        "design": _of_cells(files),
         "shown": [by],
         "base": _base(files),
         "warnings": _unlike(files),
         "hardest_by": by,
         "hardest": _hardest(files, by),
     }
+
+
+def _of_cells(files: Sequence[ScoreFile]) -> bool:
+    """Whether these are scores of an authorship benchmark, cell by cell."""
+    return all(f.design is not None for f in files)
 
 
 def _unlike(files: Sequence[ScoreFile]) -> list[str]:
@@ -140,10 +150,18 @@ def _signatures(files: Sequence[ScoreFile]) -> list[str]:
 
 def render_markdown(files: Sequence[ScoreFile], title: str | None = None) -> str:
     """A Markdown table with the signatures beneath."""
-    head, rows = _rows(files)
 
-    def line(cells: list[str]) -> str:
+    def line(cells: Sequence[str]) -> str:
         return "| " + " | ".join(c.replace("|", "\\|").replace("\n", " ") for c in cells) + " |"
+
+    if _of_cells(files):
+        parts = []
+        for found in tables(files):
+            rule = line(["---"] * len(found.head))
+            parts += [f"## {found.title}", "", found.note, "", line(found.head), rule]
+            parts += [*map(line, found.rows), ""]
+        return "\n".join([*parts, *(f"- `{s}`" for s in recipes(files))]) + "\n"
+    head, rows = _rows(files)
 
     table = [line(head), line(["---"] * len(head)), *map(line, rows)]
     return "\n".join([*table, "", *(f"- `{s}`" for s in _signatures(files))]) + "\n"
@@ -151,16 +169,25 @@ def render_markdown(files: Sequence[ScoreFile], title: str | None = None) -> str
 
 def render_latex(files: Sequence[ScoreFile], title: str | None = None) -> str:
     """A tabular for booktabs, signatures as comments."""
-    head, rows = _rows(files)
     special = {"&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
                "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-               "\\": r"\textbackslash{}", "–": "--"}  # fmt: skip
+               "\\": r"\textbackslash{}", "–": "--", "†": r"\textdagger{}", "Δ": r"$\Delta$",
+               "−": "$-$"}  # fmt: skip
 
-    def line(cells: list[str]) -> str:
+    def line(cells: Sequence[str]) -> str:
         return " & ".join("".join(special.get(c, c) for c in cell) for cell in cells) + r" \\"
 
-    body = [r"\toprule", line(head), r"\midrule", *map(line, rows), r"\bottomrule"]
-    table = [rf"\begin{{tabular}}{{l{'r' * (len(head) - 1)}}}", *body, r"\end{tabular}"]
+    def tabular(head: Sequence[str], rows: Sequence[Sequence[str]], columns: str) -> list[str]:
+        body = [r"\toprule", line(head), r"\midrule", *map(line, rows), r"\bottomrule"]
+        return [rf"\begin{{tabular}}{{{columns}}}", *body, r"\end{tabular}"]
+
+    if _of_cells(files):
+        parts = []
+        for found in tables(files):
+            parts += [f"% {found.title}", *tabular(found.head, found.rows, "l" * len(found.head))]
+        return "\n".join([*parts, *(f"% {s}" for s in recipes(files))]) + "\n"
+    head, rows = _rows(files)
+    table = tabular(head, rows, "l" + "r" * (len(head) - 1))
     return "\n".join([*table, *(f"% {s}" for s in _signatures(files))]) + "\n"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,13 +14,13 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.segment import Segmenter
 from citeforge.evaluator.benchmark import Benchmark, ContextTable
 from citeforge.evaluator.details import describe, labels_of
+from citeforge.evaluator.entries import make_entry, shown
 from citeforge.evaluator.formats import answers_of, detect
 from citeforge.evaluator.inputs import CLOSED_BOOK, AnswerModels, Inputs, read_inputs
 from citeforge.evaluator.measures import rage
 from citeforge.evaluator.measures.families import Measured, compute
 from citeforge.evaluator.measures.registry import Measure
 from citeforge.evaluator.statistics import (
-    Estimate,
     Floats,
     Sample,
     estimate_all,
@@ -100,6 +99,10 @@ def score(
         InputError: an unreadable line, or an unknown or duplicate key.
         UsageError: the context set is not clear.
     """
+    if any(m.family == "authorship" for m in measures):
+        from citeforge.evaluator.authorship.score import score_design
+
+        return score_design(path, benchmark, measures, protocol, context)
     chosen = detect(path) if file_format == "auto" else file_format
     index_base = None
     if chosen in ("citeforge", "attributed-ir") and path.is_file():
@@ -192,10 +195,10 @@ def _entries(
     entries = []
     for measured, estimate in zip(samples, estimates, strict=True):
         measure = measures[measured.sample.name]
-        entry = _entry(measure, measured.sample, estimate, _signature(base, measure, tools))
+        entry = make_entry(measure, measured.sample, estimate, _signature(base, measure, tools))
         if measure.name in uppers:
             entry.lower_bound = entry.value
-            entry.upper_bound = _shown(uppers[measure.name].value, measure.scale)
+            entry.upper_bound = shown(uppers[measure.name].value, measure.scale)
         entries.append(entry)
     return entries
 
@@ -384,34 +387,3 @@ def _samples(runs: list[_Run], measures: list[Measure]) -> tuple[list[Sample], l
         else:
             samples.append(sample)
     return samples, missing
-
-
-def _entry(
-    measure: Measure, sample: Sample, estimate: Estimate, signature: Signature
-) -> MeasureScore:
-    defined = ~np.isnan(sample.per_query)
-    n_defined = defined.any(axis=0)
-    totals = np.where(defined, sample.per_query, 0.0).sum(axis=0)
-    means = np.divide(
-        totals, defined.sum(axis=0), out=np.full(totals.shape, np.nan), where=n_defined
-    )
-    scale = measure.scale
-    return MeasureScore(
-        name=measure.name,
-        signature=str(signature),
-        scale=scale,
-        value=_shown(estimate.value, scale),
-        low=_shown(estimate.low, scale),
-        high=_shown(estimate.high, scale),
-        stderr=_shown(estimate.stderr, scale),
-        sd_runs=_shown(estimate.sd_runs, scale),
-        interval=estimate.interval,
-        n=int(n_defined.sum()),
-        n_undefined=int((~n_defined).sum()),
-        per_query=[None if math.isnan(v) else v for v in means.tolist()],
-    )
-
-
-def _shown(value: float, scale: int) -> float | None:
-    """Displayed value; rounded where a matrix product's last bits depend on the threads."""
-    return None if math.isnan(value) else round(value * scale, 10)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict
 
+from citeforge.schemas.authorship import Design
+
 SCORES_VERSION = 1
 
 
@@ -24,6 +26,8 @@ class MeasureScore(BaseModel):
         n_undefined: queries for which the measure is not defined.
         lower_bound: value if every pair on which the judge failed had been against; None without.
         upper_bound: value if every such pair had been in favour.
+        p_t: two-sided paired t-test of the difference that the measure is; None for others.
+        p_holm: ``p_t`` adjusted by Holm over the cells of its table; None without.
         per_query: raw values in the order of ``query_ids``, averaged over runs; None if undefined.
     """
 
@@ -42,6 +46,8 @@ class MeasureScore(BaseModel):
     n_undefined: int
     lower_bound: float | None = None
     upper_bound: float | None = None
+    p_t: float | None = None
+    p_holm: float | None = None
     per_query: list[float | None]
 
 
@@ -162,6 +168,7 @@ class ScoreFile(BaseModel):
         query_ids: queries, in the order of all ``per_query`` lists.
         measures: the scores.
         not_computed: measures asked for and not computed, with reasons.
+        design: cells of an authorship benchmark; names of its measures end in ``[cell]``.
         answers: answers in statements, for reports; only when ``--details`` was given.
     """
 
@@ -180,4 +187,5 @@ class ScoreFile(BaseModel):
     query_ids: list[str]
     measures: list[MeasureScore]
     not_computed: list[NotComputed] = []
+    design: Design | None = None
     answers: list[AnswerDetail] = []

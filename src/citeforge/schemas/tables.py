@@ -74,6 +74,30 @@ GOLD = pa.schema(
     ]
 )
 
+TWINS = pa.schema(
+    [
+        pa.field("_id", pa.string(), nullable=False),  # the human passage
+        pa.field("twin_id", pa.string(), nullable=False),
+        pa.field("author", pa.string(), nullable=False),  # model that wrote the twin
+        pa.field("prompt_sha256", pa.string(), nullable=False),
+        pa.field("attempts", pa.int32(), nullable=False),
+        pa.field("temperature", pa.float64(), nullable=False),  # of the attempt that was kept
+        pa.field("accepted", pa.bool_(), nullable=False),
+        pa.field("failed", pa.list_(pa.string()), nullable=False),  # names of failed checks
+        pa.field("notes", pa.list_(pa.string()), nullable=False),  # one a failed check
+        pa.field("length_ratio", pa.float64(), nullable=False),  # words of twin / of human text
+        pa.field("edit_similarity", pa.float64(), nullable=False),  # 0 to 1, 1 for a copy
+        pa.field("ngram_overlap", pa.float64(), nullable=False),  # share of twin trigrams
+    ]
+)
+
+AUTHORS = pa.schema(
+    [
+        pa.field("query_id", pa.string(), nullable=False),
+        pa.field("labels", pa.list_(pa.string()), nullable=False),  # one a passage, in order
+    ]
+)
+
 RELEVANT = "relevant"
 IRRELEVANT = "irrelevant"
 SEEMINGLY_RELEVANT = "seemingly_relevant"
@@ -88,4 +112,6 @@ BY_CONFIG = {
     "mapping": MAPPING,
     "contexts": CONTEXTS,
     "gold": GOLD,
+    "twins": TWINS,
+    "authors": AUTHORS,
 }

@@ -43,3 +43,11 @@ def contains_answer(normalised_text: str, answers: list[str]) -> bool:
         if needle and needle in normalised_text:
             return True
     return False
+
+
+def normalise_em(text: str) -> str:
+    """Form in which exact match is looked for (METRICS section 5).
+
+    Lower case, ASCII punctuation dropped, white space squeezed; articles stay.
+    """
+    return " ".join(text.lower().translate(_PUNCTUATION).split())

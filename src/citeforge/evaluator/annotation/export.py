@@ -56,11 +56,19 @@ def rows_of(
                         "query_id": answer.query_id,
                         **place,
                     }
-                    name = digest([task.name, seed, where])[:12]
+                    name, placed = place_row(task, seed, where, row)
                     key[name] = where
-                    rows.append(Row({ITEM: name, **row}))
+                    rows.append(placed)
     generator(seed, "annotate order", task.name).shuffle(rows)
     return rows, key
+
+
+def place_row(
+    task: Task, seed: int, where: dict[str, object], row: dict[str, str]
+) -> tuple[str, Row]:
+    """(item, row) with an item name that tells nothing."""
+    name = digest([task.name, seed, where])[:12]
+    return name, Row({ITEM: name, **row})
 
 
 def _units(task: Task, answer: AnswerDetail) -> Iterator[tuple[dict[str, int], dict[str, str]]]:

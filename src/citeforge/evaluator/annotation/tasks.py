@@ -12,12 +12,14 @@ class Task(BaseModel):
 
     Attributes:
         name: as in ``annotate export --task``.
-        unit: what one row is: ``answer``, ``statement`` or ``citation``.
+        unit: what one row is: ``answer``, ``statement``, ``citation`` (of score files) or ``twin``
+            (of a benchmark with twins).
         instruction: what the annotator is asked.
         columns: columns shown, in order.
         labels: allowed labels.
         ordinal: whether the labels are numbers in order (agreement counts distances).
         source: where the task comes from.
+        share: part of the queries that is sampled when nobody says how many.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -29,9 +31,11 @@ class Task(BaseModel):
     labels: tuple[str, ...]
     ordinal: bool = False
     source: str
+    share: float = 1.0
 
 
 _ALCE = "Gao et al. 2023 (ALCE), appendix F"
+_AUTHORSHIP = "Abolghasemi et al. 2025, appendix A"
 
 TASKS = {
     t.name: t
@@ -65,6 +69,29 @@ TASKS = {
             columns=("question", "statement", "passage"),
             labels=("full", "partial", "not"),
             source=_ALCE,
+        ),
+        Task(
+            name="twin-relevant",
+            unit="twin",
+            instruction=(
+                "Is the rewritten passage still relevant to the question, and does it contain "
+                "the answer that the original contains?"
+            ),
+            columns=("question", "answer", "original", "rewritten"),
+            labels=("yes", "no"),
+            source=_AUTHORSHIP,
+        ),
+        Task(
+            name="twin-nonrelevant",
+            unit="twin",
+            instruction=(
+                "Is the rewritten passage still not relevant to the question, and does it not "
+                "contain the answer?"
+            ),
+            columns=("question", "answer", "original", "rewritten"),
+            labels=("yes", "no"),
+            source=_AUTHORSHIP,
+            share=0.1,
         ),
     )
 }

@@ -3,36 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from citeforge.evaluator.measures.authorship_measures import AUTHORSHIP_MEASURES
+from citeforge.evaluator.measures.declared import Measure
 from citeforge.schemas.errors import UnknownValueError
 
-
-@dataclass(frozen=True)
-class Measure:
-    """A named score.
-
-    Attributes:
-        name: as in ``--measures`` and signatures.
-        family: group it belongs to; naming the family selects them all.
-        definition: one line.
-        low: smallest raw value.
-        high: largest raw value; None when there is no bound.
-        scale: factor for display.
-        needs: what a benchmark or submission must have, in words; empty for nothing.
-        source: paper and section.
-        uses: parts of the signature that it adds: ``judge``, ``segmenter``.
-    """
-
-    name: str
-    family: str
-    definition: str
-    low: float
-    high: float | None
-    scale: int
-    needs: str
-    source: str
-    uses: tuple[str, ...] = ()
+__all__ = ["FAMILIES", "MEASURES", "Measure", "select"]
 
 
 def _percent(
@@ -358,6 +334,7 @@ MEASURES = {
         *_AIR_MEASURES,
         *_BERT_MEASURES,
         *_RETRIEVAL_MEASURES,
+        *AUTHORSHIP_MEASURES,
     )
 }
 FAMILIES = tuple(dict.fromkeys(m.family for m in MEASURES.values()))

@@ -1,0 +1,46 @@
+"""Writes replay.jsonl: the hand-written twins of texts.jsonl as answers of a model.
+
+Run it again when the prompt of `build twins` changes: python examples/twins/make_store.py
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import cast
+
+from citeforge.builders.twins.checks import Checker, Passage, Thresholds
+from citeforge.builders.twins.facts import Entities
+from citeforge.builders.twins.write import Attempts, TwinWriter
+from citeforge.engines.llm.records import Answer, Llm
+from citeforge.engines.llm.store import encode_answer
+
+HERE = Path(__file__).parent
+MODEL = "hand-written"
+
+
+def replay_text() -> str:
+    """The exported store, one answer a line."""
+    with (HERE.parent / "facts" / "corpus.jsonl").open() as file:
+        passages = {row["_id"]: row for row in map(json.loads, file)}
+    writer = TwinWriter(cast(Llm, None), Checker(Thresholds(), Entities()), Attempts())
+    lines = []
+    with (HERE / "texts.jsonl").open() as file:
+        for row in map(json.loads, file):
+            found = passages[row["_id"]]
+            passage = Passage(found["_id"], found["title"], found["text"])
+            for attempt, text in enumerate(row["attempts"]):
+                request = writer.request(passage, attempt)
+                content = {
+                    "key": request.key(MODEL),
+                    "payload": request.payload(MODEL),
+                    "sample": request.sample,
+                    "answer": json.loads(encode_answer(Answer(text, model=MODEL))),
+                    "created": 0.0,
+                }
+                lines.append(json.dumps(content, ensure_ascii=False, sort_keys=True) + "\n")
+    return "".join(lines)
+
+
+if __name__ == "__main__":
+    (HERE / "replay.jsonl").write_text(replay_text())

@@ -1,0 +1,94 @@
+"""Control systems for authorship benchmarks: one with a known bias, one without.
+
+A measure of bias is worth something only if it finds the one and not the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from citeforge.engines.draws import generator
+from citeforge.engines.files import atomic_file
+from citeforge.evaluator.benchmark import Benchmark
+from citeforge.schemas.authorship import Cell, design_of
+from citeforge.schemas.errors import UsageError
+
+_PLAIN = {True: 0.7, False: 0.15}
+_FIRST = {True: 0.9, False: 0.35}
+_SECOND = {True: 0.4, False: 0.05}
+
+_FRESH = 0.15
+"""Share of decisions that are drawn anew in every cell, as an LLM's answers vary; the others are
+the same draw wherever the same text is shown."""
+
+CONTROLS = {
+    "label-blind": "cites relevant passages with probability .7, others with .15, whatever labels",
+    "label-follower": "the same without labels; .9 and .35 under the first label, .4 and .05 under "
+    "the second (biased on purpose)",
+}
+
+
+def run_control(
+    name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int, out: Path
+) -> int:
+    """Write the submission of a control system.
+
+    Returns:
+        Number of answers.
+
+    Raises:
+        UsageError: not an authorship benchmark.
+    """
+    manifest = benchmark.manifest
+    if manifest.kind != "authorship":
+        raise UsageError(f"{name} answers authorship benchmarks; this one is {manifest.kind}")
+    header = {
+        "submission": {
+            "system": name,
+            "benchmark": manifest.name,
+            "benchmark_hash": manifest.benchmark_hash,
+        }
+    }
+    written = 0
+    with atomic_file(out) as file:
+        file.write(msgspec.json.encode(header) + b"\n")
+        for line in _lines(name, benchmark, contexts, runs, seed):
+            file.write(msgspec.json.encode(line) + b"\n")
+            written += 1
+    return written
+
+
+def _lines(
+    name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int
+) -> Iterator[dict[str, Any]]:
+    design = design_of(benchmark.manifest)
+    base = benchmark.manifest.grammar.base
+    for context in contexts:
+        cell, table = design.find(context), benchmark.context(context)
+        for run in range(runs):
+            for row, query in enumerate(benchmark.query_ids):
+                cited = [
+                    base + position
+                    for position, passage in enumerate(table.ids_of(row))
+                    if _draw(seed, context, query, run, passage)
+                    < _chance(name, cell, position in table.relevant[row])
+                ]
+                text = "".join(f"[{n}]" for n in cited)
+                yield {"query_id": query, "output": text, "context": context, "run": run}
+
+
+def _draw(seed: int, context: str, query: str, run: int, passage: str) -> float:
+    fresh = generator(seed, "control, this cell", context, query, run, passage)
+    shared = generator(seed, "control, this text", query, run, passage).random()
+    return fresh.random() if fresh.random() < _FRESH else shared
+
+
+def _chance(name: str, cell: Cell, relevant: bool) -> float:
+    side = cell.side(relevant)
+    if name == "label-blind" or side is None or cell.labels == "placebo":
+        return _PLAIN[relevant]
+    return (_FIRST if side == "first" else _SECOND)[relevant]

@@ -1,0 +1,77 @@
+"""What must hold between the cells of an authorship benchmark, and between twins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from citeforge.engines.tables import iter_batches, read_table, shard_paths
+from citeforge.schemas.authorship import design_of
+from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.tables import AUTHORS, CONTEXTS, RELEVANT, TWINS
+
+Found = Iterator[tuple[str, str]]
+"""(table, what is wrong)."""
+
+
+def wrong_twins(folder: Path) -> Found:
+    """Twins that the corpus lacks, and passages with two of them."""
+    table = read_table(shard_paths(folder / "twins", "twins"), TWINS)
+    named = [t for t in table["twin_id"].to_pylist() if t]
+    if len(set(named)) != len(named) or len(set(table["_id"].to_pylist())) != table.num_rows:
+        yield "twins", "a passage or a twin comes twice"
+    missing = set(named)
+    for batch in iter_batches(shard_paths(folder / "corpus", "corpus"), ["_id"]):
+        missing.difference_update(batch["_id"].to_pylist())
+    for name in sorted(missing)[:10]:
+        yield "twins", f"names the twin {name!r}, which is not in corpus"
+
+
+def wrong_cells(folder: Path, manifest: Manifest) -> Found:
+    """Cells that do not show the same passages in the same order, or are labelled wrongly."""
+    try:
+        design = design_of(manifest)
+    except (KeyError, ValidationError) as error:
+        yield "manifest.json", f"config.design cannot be read ({str(error).splitlines()[0]})"
+        return
+    if [c.context for c in design.cells] != list(manifest.contexts):
+        yield "manifest.json", "the cells of config.design are not the context sets"
+        return
+    twins = read_table(shard_paths(folder / "twins", "twins"), TWINS)
+    human_of = dict(zip(twins["twin_id"].to_pylist(), twins["_id"].to_pylist(), strict=True))
+    expected: list[list[str]] | None = None
+    for cell in design.cells:
+        table = read_table(shard_paths(folder / "contexts", cell.context), CONTEXTS)
+        rows = table["docs"].to_pylist()
+        humans = [[human_of.get(d["corpus-id"], d["corpus-id"]) for d in row] for row in rows]
+        expected = expected or humans
+        if humans != expected:
+            yield f"contexts/{cell.context}", "shows other passages than the first cell"
+        for row in rows:
+            for doc in row:
+                origin = (
+                    cell.relevant_origin if doc["label"] == RELEVANT else cell.other_origin
+                )  # fmt: skip
+                if (doc["corpus-id"] in human_of) != (origin == "llm"):
+                    yield (
+                        f"contexts/{cell.context}",
+                        f"passage {doc['corpus-id']!r} is not of origin {origin}",
+                    )
+        if cell.labels is None:
+            continue
+        authors = read_table(shard_paths(folder / "authors", cell.context), AUTHORS)
+        place = f"authors/{cell.context}"
+        if authors["query_id"].to_pylist() != table["query_id"].to_pylist():
+            yield place, "its queries are not those of the contexts"
+            continue
+        labels = design.label_set(cell.labels)
+        for row, found in zip(rows, authors["labels"].to_pylist(), strict=True):
+            sides = [cell.side(d["label"] == RELEVANT) for d in row]
+            pools = [labels.first if side == "first" else labels.second for side in sides]
+            if len(found) != len(row) or any(
+                word not in pool for word, pool in zip(found, pools, strict=True)
+            ):
+                yield place, "a passage carries a label of the wrong side"
+                break

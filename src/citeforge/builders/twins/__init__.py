@@ -1,0 +1,1 @@
+"""LLM-written twins of passages (Abolghasemi et al. 2025, section 4 and appendix A)."""

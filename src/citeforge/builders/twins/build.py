@@ -1,0 +1,334 @@
+"""``build twins``: a benchmark whose passages have LLM-written twins."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+
+import pyarrow as pa
+
+from citeforge import __version__
+from citeforge.builders.derive import Base, Docs
+from citeforge.builders.package import PackageWriter, safe_name
+from citeforge.builders.stats import context_stats, corpus_stats, mapping_stats
+from citeforge.builders.twins.checks import Checker, Passage, Thresholds
+from citeforge.builders.twins.facts import Entities
+from citeforge.builders.twins.write import Attempts, Twin, TwinWriter
+from citeforge.builders.workspace import IfExists, Workspace
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.llm.records import Llm, Request
+from citeforge.engines.tables import shard_paths
+from citeforge.schemas.errors import InputError, UnknownValueError
+from citeforge.schemas.manifest import ContextSet, Manifest
+from citeforge.schemas.tables import CONTEXTS, CORPUS, GOLD, MAPPING, QUERIES, RELEVANT, TWINS
+
+
+@dataclass(frozen=True)
+class TwinOptions:
+    """How twins are made.
+
+    Attributes:
+        benchmark: package to start from.
+        out: folder of the new package.
+        contexts: context sets whose passages get twins; empty for all.
+        attempts: how the writer is asked.
+        thresholds: what a twin must keep to.
+        ner: installed spaCy model for named entities; None for rules.
+        keep_failed: keep queries whose passages have no accepted twin.
+        if_exists: what to do when something is there.
+        name: name of the benchmark; None for the folder's.
+    """
+
+    benchmark: Path
+    out: Path
+    contexts: tuple[str, ...] = ()
+    attempts: Attempts = field(default_factory=Attempts)
+    thresholds: Thresholds = field(default_factory=lambda: Thresholds())
+    ner: str | None = None
+    keep_failed: bool = False
+    if_exists: IfExists = "refuse"
+    name: str | None = None
+
+
+def build_twins(options: TwinOptions, llm: Llm, judge: JudgeSession | None = None) -> Manifest:
+    """Rewrite every passage that the contexts name, and keep the pairs.
+
+    A passage whose twin fails every attempt is replaced, when it is not relevant, by the next
+    negative of its query; otherwise the query is dropped and counted, or kept (``keep_failed``).
+
+    Raises:
+        InputError: the package, the writer's store or the output folder is at fault.
+        UnknownValueError: no such context set.
+    """
+    base = Base.open(options.benchmark)
+    names = list(options.contexts) or list(base.manifest.contexts)
+    for name in names:
+        if name not in base.manifest.contexts:
+            raise UnknownValueError("context", name, base.manifest.contexts)
+    workspace = Workspace(options.out, options.if_exists)
+    try:
+        builder = _Builder(base, options, llm, judge, {n: base.context(n) for n in names})
+        builder.rewrite()
+        manifest = builder.write(workspace)
+    except Exception:
+        workspace.discard_if_new()
+        raise
+    workspace.publish()
+    return manifest
+
+
+def first_requests(options: TwinOptions, llm: Llm) -> list[Request]:
+    """What the first attempt would ask; further attempts come on top.
+
+    Raises:
+        InputError: not a package.
+        UnknownValueError: no such context set.
+    """
+    base = Base.open(options.benchmark)
+    names = list(options.contexts) or list(base.manifest.contexts)
+    docs = [d for n in names for row in base.context(n).values() for d in row]
+    texts = base.texts(d["corpus-id"] for d in docs)
+    writer = TwinWriter(llm, Checker(options.thresholds, Entities(options.ner)), options.attempts)
+    return [writer.request(Passage(i, *texts[i]), 0) for i in texts]
+
+
+class _Builder:
+    def __init__(
+        self,
+        base: Base,
+        options: TwinOptions,
+        llm: Llm,
+        judge: JudgeSession | None,
+        contexts: dict[str, dict[str, Docs]],
+    ) -> None:
+        self.base, self.options, self.llm, self.judge = base, options, llm, judge
+        self.contexts = contexts
+        self.entities = Entities(options.ner)
+        checker = Checker(options.thresholds, self.entities, judge)
+        self.writer = TwinWriter(llm, checker, options.attempts)
+        self.twins: dict[str, Twin] = {}
+        self.replaced = 0
+        self.dropped: dict[str, str] = {}
+        self.relevant = {q: set(ids) for q, ids in base.relevant.items()}
+
+    def rewrite(self) -> None:
+        """Write twins until every context is settled."""
+        asked = self._named()
+        while asked:
+            self._write(asked)
+            asked = self._replace()
+        failing = {
+            (query, doc["corpus-id"])
+            for docs in self.contexts.values()
+            for query, row in docs.items()
+            for doc in row
+            if not self.twins[doc["corpus-id"]].accepted
+        }
+        for query, passage in sorted(failing):
+            reasons = ", ".join(self.twins[passage].failed)
+            self.dropped.setdefault(query, f"passage {passage!r} has no accepted twin ({reasons})")
+
+    def _named(self) -> list[str]:
+        docs = [d for c in self.contexts.values() for row in c.values() for d in row]
+        named = dict.fromkeys(d["corpus-id"] for d in docs)
+        return [n for n in named if n not in self.twins]
+
+    def _write(self, ids: Sequence[str]) -> None:
+        texts = self.base.texts(ids)
+        present: dict[str, list[tuple[str, ...]]] = {}
+        absent: dict[str, list[tuple[str, ...]]] = {}
+        for query, answers in self.base.answers.items():
+            if not answers:
+                continue
+            for passage in self._around(query):
+                side = present if passage in self.relevant[query] else absent
+                side.setdefault(passage, []).append(tuple(answers))
+        passages = [
+            Passage(i, *texts[i], tuple(present.get(i, ())), tuple(absent.get(i, ()))) for i in ids
+        ]
+        for twin in self.writer.write(passages):
+            self.twins[twin.passage.id] = twin
+
+    def _around(self, query: str) -> Iterable[str]:
+        """Every passage that may be shown with a query."""
+        shown = (d["corpus-id"] for c in self.contexts.values() for d in c.get(query, ()))
+        listed = (d["corpus-id"] for d in self.base.negatives[query])
+        return dict.fromkeys([*self.relevant[query], *shown, *listed])
+
+    def _replace(self) -> list[str]:
+        """Put the query's next negative in the place of every failing non-relevant passage.
+
+        Returns:
+            Passages that have to be rewritten now.
+        """
+        for docs in self.contexts.values():
+            for query, row in docs.items():
+                used = {d["corpus-id"] for d in row}
+                for at, doc in enumerate(row):
+                    failed = not self.twins[doc["corpus-id"]].accepted
+                    if not failed or doc["corpus-id"] in self.relevant[query]:
+                        continue
+                    following = self._next(query, used, doc["label"])
+                    if following is not None:
+                        row[at] = following
+                        used.add(following["corpus-id"])
+                        self.replaced += 1
+        return self._named()
+
+    def _next(self, query: str, used: set[str], label: str) -> dict[str, str] | None:
+        def usable(doc: dict[str, str]) -> bool:
+            twin = self.twins.get(doc["corpus-id"])
+            return doc["corpus-id"] not in used and (twin is None or twin.accepted)
+
+        candidates = [d for d in self.base.negatives[query] if usable(d)]
+        same = [d for d in candidates if d["label"] == label]
+        return next(iter([*same, *candidates]), None)
+
+    def write(self, workspace: Workspace) -> Manifest:
+        """Write the package into the workspace."""
+        options, base = self.options, self.base
+        kept = [q for q in base.query_ids if options.keep_failed or q not in self.dropped]
+        if not kept:
+            reason = next(iter(self.dropped.values()))
+            raise InputError(
+                f"no query has an accepted twin of all its passages (first: {reason})",
+                path=options.benchmark,
+                allowed="another writer, looser thresholds, or --keep-failed",
+            )
+        folder = workspace.start("package")
+        writer = PackageWriter(folder)
+        contexts = {n: {q: docs[q] for q in kept} for n, docs in self.contexts.items()}
+        mappings = {n: base.only(t, "query-id", kept) for n, t in base.mappings.items()}
+        named = {i for t in mappings.values() for i in t["corpus-id"].to_pylist()}
+        named |= {d["corpus-id"] for c in contexts.values() for row in c.values() for d in row}
+        rows, passages = self._rows(named)
+        files, _ = base.write_corpus(folder / "corpus", named, passages)
+        writer.note("corpus", "corpus", files)
+        queries = base.only(base.queries, "_id", kept)
+        writer.add("queries", "queries", queries.cast(QUERIES))
+        stats: dict[str, object] = {
+            "queries": len(kept),
+            **corpus_stats(shard_paths(folder / "corpus", "corpus")),
+        }
+        for label, table in mappings.items():
+            writer.add("mapping", label, table.cast(MAPPING))
+        stats |= mapping_stats(RELEVANT, mappings[RELEVANT], len(kept))
+        infos: dict[str, ContextSet] = {}
+        for name, docs in contexts.items():
+            table = pa.Table.from_pylist(
+                [{"query_id": q, "docs": row} for q, row in docs.items()], schema=CONTEXTS
+            )
+            writer.add("contexts", name, table)
+            stats |= context_stats(name, table)
+            infos[name] = base.manifest.contexts[name]
+        writer.add("gold", "gold", base.only(base.gold, "query_id", kept).cast(GOLD))
+        table = pa.Table.from_pylist(rows, schema=TWINS)
+        writer.add("twins", "twins", table)
+        stats |= twin_stats(table)
+        manifest = Manifest(
+            kind="twins",
+            name=options.name or safe_name(options.out.name),
+            citeforge=__version__,
+            licence=base.manifest.licence,
+            sources=base.manifest.sources,
+            config=self._config(),
+            models=self._models(),
+            grammar=base.manifest.grammar,
+            contexts=infos,
+            counts=self._counts(kept),
+            libraries={n: version(n) for n in ("spacy", "rapidfuzz", "py3langid")},
+        )
+        return writer.finish(manifest, stats)
+
+    def _rows(self, named: set[str]) -> tuple[list[dict[str, object]], pa.Table]:
+        """Rows of the twins table, and the twins as passages."""
+        author = str(self.llm.identity()["name"])
+        rows, passages = [], []
+        taken = set(self.base.texts(f"{i}~twin" for i in self.twins))
+        for name in sorted(self.twins):
+            twin = self.twins[name]
+            stays = name in named and bool(twin.text)
+            stays = stays and (twin.accepted or self.options.keep_failed)
+            new = f"{name}~twin"
+            while new in taken:
+                new += "~"
+            m = twin.report.measured if twin.report else None
+            rows.append(
+                {
+                    "_id": name,
+                    "twin_id": new if stays else "",
+                    "author": author,
+                    "prompt_sha256": self.writer.prompt_sha256,
+                    "attempts": twin.attempts,
+                    "temperature": twin.temperature,
+                    "accepted": twin.accepted,
+                    "failed": list(twin.failed) if not twin.accepted else [],
+                    "notes": [f"{k}: {v}" for k, v in twin.failed.items()]
+                    if not twin.accepted
+                    else [],
+                    "length_ratio": m.length_ratio if m else math.nan,
+                    "edit_similarity": m.edit_similarity if m else math.nan,
+                    "ngram_overlap": m.ngram_overlap if m else math.nan,
+                }
+            )
+            if stays:
+                passages.append({"_id": new, "title": twin.passage.title, "text": twin.text})
+        return rows, pa.Table.from_pylist(passages, schema=CORPUS)
+
+    def _config(self) -> dict[str, object]:
+        options = self.options
+        return {
+            "benchmark": self.base.manifest.name,
+            "benchmark_hash": self.base.manifest.benchmark_hash,
+            "base": {"kind": self.base.manifest.kind, "config": self.base.manifest.config},
+            "contexts": list(self.contexts),
+            "attempts": options.attempts.__dict__,
+            "thresholds": options.thresholds.model_dump(),
+            "entities": self.entities.name,
+            "keep_failed": options.keep_failed,
+            "prompts": {"twin": self.writer.prompt_sha256},
+        }
+
+    def _models(self) -> dict[str, dict[str, object]]:
+        models = dict(self.base.manifest.models) | {"twin author": self.llm.identity()}
+        if self.judge is not None:
+            models["entailment judge"] = self.judge.judge.identity()
+        return models
+
+    def _counts(self, kept: Sequence[str]) -> dict[str, int]:
+        counts = {
+            "queries in the benchmark": len(self.base.query_ids),
+            "passages rewritten": sum(t.accepted for t in self.twins.values()),
+            "passages without an accepted twin": sum(not t.accepted for t in self.twins.values()),
+            "failing passages replaced by the next negative": self.replaced,
+        }
+        without = "queries with a passage that has no accepted twin"
+        counts[f"{without}, {'kept' if self.options.keep_failed else 'dropped'}"] = len(
+            self.dropped
+        )
+        if not any(self.base.answers.values()):
+            counts["answer checks made (the benchmark has no gold short answers)"] = 0
+        failed = Counter(name for t in self.twins.values() if not t.accepted for name in t.failed)
+        return counts | {f"failed check: {n}": c for n, c in sorted(failed.items())}
+
+
+def twin_stats(table: pa.Table) -> dict[str, object]:
+    """Statistics of the twins table: acceptance, attempts, likeness."""
+    rows = table.to_pylist()
+    good = [r for r in rows if r["accepted"]]
+
+    def mean(column: str) -> float:
+        return round(math.fsum(r[column] for r in good) / len(good), 4) if good else 0.0
+
+    return {
+        "twins": len(good),
+        "twins accepted, share": round(len(good) / len(rows), 4),
+        "twins: attempts, mean": mean("attempts"),
+        "twins: length ratio, mean": mean("length_ratio"),
+        "twins: edit similarity, mean": mean("edit_similarity"),
+        "twins: n-gram overlap, mean": mean("ngram_overlap"),
+    }

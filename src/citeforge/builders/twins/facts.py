@@ -1,0 +1,190 @@
+"""What a rewrite has to keep: numbers, dates, quotations, named entities, and the language."""
+
+from __future__ import annotations
+
+import re
+from functools import cache, cached_property
+from typing import Any, NamedTuple
+
+from citeforge.schemas.errors import InputError
+
+_WORD = re.compile(r"\w+(?:['’]\w+)*", re.UNICODE)
+_NUMBER = re.compile(
+    r"(?<![\w.])\d+(?:[.,\u202f\u00a0]\d+)*(?!\w)|(?<![\w.])\d{2,4}s\b|"
+    r"(?<![\w.])\d+(?:st|nd|rd|th)\b"
+)
+_GROUPED = re.compile(r"\d{1,3}(?:[,\u202f\u00a0]\d{3})+(?:\.\d+)?")
+_SMALL = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
+    "sixteen seventeen eighteen nineteen twenty"
+).split()
+_ORDINALS = (
+    "zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth "
+    "thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth"
+).split()
+_WORD_NUMBERS = {w: str(i) for words in (_SMALL, _ORDINALS) for i, w in enumerate(words)} | {
+    w: str(10 * i)
+    for i, w in enumerate("thirty forty fifty sixty seventy eighty ninety hundred".split(), 3)
+}
+_MONTHS = (
+    "january february march april may june july august september october november december".split()
+)
+# "May" and "March" are words too: they count as months beside a number only.
+_MONTH = re.compile(
+    r"\b(?:(?P<plain>jan(?:uary)?|feb(?:ruary)?|april|apr|june|jun|july|jul|aug(?:ust)?|"
+    r"sep(?:t(?:ember)?)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b|"
+    r"(?P<before>may|march|mar)\b(?=\.?,? (?:the )?\d)|"
+    r"(?<=\d )(?P<after>may|march|mar)\b|(?<=th )(?P<th>may|march)\b|(?<=of )(?P<of>may|march)\b)",
+    re.IGNORECASE,
+)
+_QUOTED = re.compile(r"“([^”\n]{2,300})”|\"([^\"\n]{2,300})\"|«([^»\n]{2,300})»")
+_ENGLISH_PARTICLES = ("van", "von", "de", "del", "della", "di", "da", "du", "la", "le", "of", "el")
+_LONG_ENOUGH = 40
+_SURE = 0.95
+
+
+class Numbers(NamedTuple):
+    """Numbers of a text.
+
+    Attributes:
+        required: written in digits; the other text must have them.
+        allowed: those, and small ones written as words.
+    """
+
+    required: frozenset[str]
+    allowed: frozenset[str]
+
+
+def words_of(text: str) -> list[str]:
+    """Lower-case words without punctuation."""
+    return [w.lower() for w in _WORD.findall(text)]
+
+
+def numbers_of(text: str) -> Numbers:
+    """Numbers with thousands separators and ordinal endings taken away (``1,200`` is ``1200``)."""
+    digits = frozenset(_plain(n) for n in _NUMBER.findall(text))
+    words = frozenset(_WORD_NUMBERS[w] for w in words_of(text) if w in _WORD_NUMBERS)
+    return Numbers(digits, digits | words)
+
+
+def _plain(number: str) -> str:
+    bare = re.sub(r"(?:st|nd|rd|th)$", "", number)
+    if _GROUPED.fullmatch(bare):
+        return re.sub(r"[,\u202f\u00a0]", "", bare)
+    return bare.lstrip("0") or "0" if bare.isdigit() else bare
+
+
+def dates_of(text: str) -> frozenset[str]:
+    """Months that a text names; days and years are numbers."""
+    found = set()
+    for match in _MONTH.finditer(text):
+        start = match.group().lower()[:3]
+        if match["plain"] and len(match.group()) == 3 and not match.group()[0].isupper():
+            continue  # "jan", "dec" in lower case are no months
+        found.add(next(m for m in _MONTHS if m.startswith(start)))
+    return frozenset(found)
+
+
+def missing_quotations(human: str, twin: str) -> list[str]:
+    """Quoted strings of the passage that the twin does not hold word for word."""
+    there = " ".join(words_of(twin))
+    found = []
+    for groups in _QUOTED.findall(human):
+        quotation = next(g for g in groups if g)
+        words = " ".join(words_of(quotation))
+        if words and f" {words} " not in f" {there} ":
+            found.append(quotation)
+    return found
+
+
+@cache
+def _identifier() -> Any:
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+
+
+def language_of(text: str) -> str | None:
+    """ISO 639-1 code; None for texts too short or too mixed to tell."""
+    if len(text) < _LONG_ENOUGH:
+        return None
+    name, probability = _identifier().classify(text[:5000])
+    return str(name) if probability >= _SURE else None
+
+
+class Entities:
+    """Named entities of a text, through spaCy.
+
+    With an installed spaCy model, its named entities. Without one, a blank pipeline with rules:
+    runs of capitalised words, except single ones that begin a sentence and are capitalised
+    nowhere else.
+    """
+
+    def __init__(self, model: str | None = None) -> None:
+        self.model = model
+
+    @property
+    def name(self) -> str:
+        """As it stands in manifests."""
+        if self.model is None:
+            return "spacy:blank+rules-1"
+        return f"spacy:{self._pipeline.meta['name']}-{self._pipeline.meta['version']}"
+
+    @cached_property
+    def _pipeline(self) -> Any:
+        import spacy
+
+        if self.model is not None:
+            try:
+                return spacy.load(self.model)
+            except OSError as error:
+                raise InputError(
+                    "is not an installed spaCy model",
+                    path=self.model,
+                    allowed=f"python -m spacy download {self.model}, or leave --ner out",
+                ) from error
+        pipeline = spacy.blank("en")
+        pipeline.add_pipe("sentencizer")
+        ruler: Any = pipeline.add_pipe("entity_ruler")
+        name = {"TEXT": {"REGEX": r"^[^\W\d_a-z][\w'’.-]*$"}, "IS_PUNCT": False}
+        particle = {"LOWER": {"IN": list(_ENGLISH_PARTICLES)}, "OP": "?"}
+        patterns = [[name], [name, name], [name, particle, name]]
+        patterns += [[name, name, particle, name], [name, particle, particle, name]]
+        ruler.add_patterns([{"label": "NAME", "pattern": p} for p in patterns])
+        pipeline.max_length = 2_000_000
+        return pipeline
+
+    def of(self, text: str) -> list[str]:
+        """Distinct entities, in order."""
+        document = self._pipeline(text)
+        if self.model is not None:
+            numeric = {"CARDINAL", "ORDINAL", "QUANTITY", "PERCENT", "DATE", "TIME", "MONEY"}
+            found = [e.text for e in document.ents if e.label_ not in numeric]
+            return list(dict.fromkeys(found))
+        inside = {
+            t.text for s in document.sents for t in s if t.i > s.start and t.text[:1].isupper()
+        }
+        names = []
+        for entity in document.ents:
+            first = entity.start == entity.sent.start
+            alone = len(entity) == 1
+            if first and alone and (entity.text not in inside or entity[0].is_stop):
+                continue
+            begins = first and entity[0].is_stop and len(entity) > 1
+            names.append(entity[1:].text if begins else entity.text)
+        return list(dict.fromkeys(n for n in names if len(n) > 1))
+
+    def missing(self, human: str, twin: str) -> list[str]:
+        """Entities of the passage of which some capitalised word is not in the twin."""
+        there = set(words_of(twin)) | {_stem(w) for w in words_of(twin)}
+        lost = []
+        for entity in self.of(human):
+            capitalised = [w for w in _WORD.findall(entity) if w[:1].isupper()]
+            if any(_stem(w.lower()) not in there for w in capitalised):
+                lost.append(entity)
+        return lost
+
+
+def _stem(word: str) -> str:
+    """Without a possessive or plural ending."""
+    return re.sub(r"(?:['’]s|s['’]?)$", "", word)

@@ -1,0 +1,120 @@
+"""Asking a writer for twins, and asking again for those that fail a check."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from jinja2 import StrictUndefined
+from jinja2.sandbox import SandboxedEnvironment
+
+from citeforge.builders.twins.checks import Checker, Passage, Report
+from citeforge.engines.files import digest
+from citeforge.engines.llm.records import Failure, Llm, Request
+from citeforge.engines.progress import progress
+
+PROMPT = Path(__file__).parent.parent / "templates" / "twin.j2"
+TASK = "twin"
+
+
+@dataclass(frozen=True)
+class Attempts:
+    """How often and how a twin is asked for.
+
+    Attributes:
+        limit: attempts a passage, at least 1.
+        temperature: of the first attempt ("low, close to 0" in the paper).
+        step: added for every further attempt.
+    """
+
+    limit: int = 3
+    temperature: float = 0.1
+    step: float = 0.3
+
+    def at(self, attempt: int) -> float:
+        """Temperature of an attempt, counted from 0."""
+        return round(self.temperature + attempt * self.step, 6)
+
+
+@dataclass
+class Twin:
+    """The best rewrite of a passage so far.
+
+    Attributes:
+        passage: what was rewritten.
+        text: the rewrite; empty when the writer never gave one.
+        report: what the checks found; None without a text.
+        attempts: how often the writer was asked.
+        temperature: of the attempt that stands here.
+        failures: why the writer gave nothing, by attempt.
+    """
+
+    passage: Passage
+    text: str = ""
+    report: Report | None = None
+    attempts: int = 0
+    temperature: float = 0.0
+    failures: list[str] = field(default_factory=list)
+
+    @property
+    def accepted(self) -> bool:
+        """Whether every check passed."""
+        return self.report is not None and self.report.accepted
+
+    @property
+    def failed(self) -> dict[str, str]:
+        """Failed checks with their reasons."""
+        if self.report is not None:
+            return self.report.failed
+        return {"answer from the writer": self.failures[-1] if self.failures else "not asked"}
+
+
+class TwinWriter:
+    """Rewrites passages, in rounds: all of them, then those that failed, with more freedom."""
+
+    def __init__(self, llm: Llm, checker: Checker, attempts: Attempts) -> None:
+        self.llm = llm
+        self.checker = checker
+        self.attempts = attempts
+        source = PROMPT.read_text(encoding="utf-8")
+        self.prompt_sha256 = digest(source)
+        self._template = SandboxedEnvironment(undefined=StrictUndefined).from_string(source)
+
+    def write(self, passages: Iterable[Passage]) -> list[Twin]:
+        """Twins of passages, in order; those that never passed keep their best attempt."""
+        twins = [Twin(p) for p in passages]
+        for attempt in range(self.attempts.limit):
+            rest = [t for t in twins if not t.accepted]
+            if not rest:
+                break
+            with progress(f"rewriting, attempt {attempt + 1}", len(rest), "passages") as advance:
+                self._attempt(rest, attempt)
+                advance(len(rest))
+        return twins
+
+    def request(self, passage: Passage, attempt: int) -> Request:
+        """The request for one attempt."""
+        prompt = self._template.render(title=passage.title, text=passage.text)
+        params = {
+            "temperature": self.attempts.at(attempt),
+            "max_tokens": 64 + len(passage.text.encode("utf-8", "surrogatepass")) // 2,
+        }
+        values = {"title": passage.title, "text": passage.text}
+        return Request((("user", prompt),), params, sample=attempt, task=TASK, values=values)
+
+    def _attempt(self, twins: Sequence[Twin], attempt: int) -> None:
+        results = self.llm.complete([self.request(t.passage, attempt) for t in twins])
+        written: list[tuple[Twin, str]] = []
+        for twin, result in zip(twins, results, strict=True):
+            twin.attempts += 1
+            if isinstance(result, Failure):
+                twin.failures.append(f"{result.kind}: {result.message}")
+            else:
+                written.append((twin, result.text.strip()))
+        reports = self.checker.check([(t.passage, text) for t, text in written])
+        for (twin, text), report in zip(written, reports, strict=True):
+            # Of several failing attempts the one with the fewest faults stands.
+            if twin.report is None or len(report.failed) < len(twin.report.failed):
+                twin.text, twin.report = text, report
+                twin.temperature = self.attempts.at(attempt)

@@ -1,0 +1,1 @@
+"""Scoring of authorship benchmarks (METRICS section 5)."""

@@ -1,0 +1,56 @@
+"""Entries of score files."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from citeforge.evaluator.measures.declared import Measure
+from citeforge.evaluator.statistics import Estimate, Sample
+from citeforge.schemas.scores import MeasureScore
+from citeforge.schemas.signature import Signature
+
+
+def make_entry(
+    measure: Measure,
+    sample: Sample,
+    estimate: Estimate,
+    signature: Signature,
+    name: str | None = None,
+) -> MeasureScore:
+    """The entry of one measure in a score file.
+
+    Args:
+        measure: its declaration.
+        sample: its values.
+        estimate: its mean with uncertainty.
+        signature: its recipe.
+        name: name of the entry; None for the measure's.
+    """
+    defined = ~np.isnan(sample.per_query)
+    n_defined = defined.any(axis=0)
+    totals = np.where(defined, sample.per_query, 0.0).sum(axis=0)
+    means = np.divide(
+        totals, defined.sum(axis=0), out=np.full(totals.shape, np.nan), where=n_defined
+    )
+    scale = measure.scale
+    return MeasureScore(
+        name=name or measure.name,
+        signature=str(signature),
+        scale=scale,
+        value=shown(estimate.value, scale),
+        low=shown(estimate.low, scale),
+        high=shown(estimate.high, scale),
+        stderr=shown(estimate.stderr, scale),
+        sd_runs=shown(estimate.sd_runs, scale),
+        interval=estimate.interval,
+        n=int(n_defined.sum()),
+        n_undefined=int((~n_defined).sum()),
+        per_query=[None if math.isnan(v) else v for v in means.tolist()],
+    )
+
+
+def shown(value: float, scale: int) -> float | None:
+    """Displayed value; rounded where a matrix product's last bits depend on the threads."""
+    return None if math.isnan(value) else round(value * scale, 10)

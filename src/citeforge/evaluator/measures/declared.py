@@ -1,0 +1,32 @@
+"""What a declared measure is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A named score.
+
+    Attributes:
+        name: as in ``--measures`` and signatures.
+        family: group it belongs to; naming the family selects them all.
+        definition: one line.
+        low: smallest raw value.
+        high: largest raw value; None when there is no bound.
+        scale: factor for display.
+        needs: what a benchmark or submission must have, in words; empty for nothing.
+        source: paper and section.
+        uses: parts of the signature that it adds: ``judge``, ``segmenter``.
+    """
+
+    name: str
+    family: str
+    definition: str
+    low: float
+    high: float | None
+    scale: int
+    needs: str
+    source: str
+    uses: tuple[str, ...] = ()
