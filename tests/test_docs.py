@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from conftest import ROOT, Cli
 
 
@@ -29,10 +31,11 @@ def commands(page: Path) -> list[list[str]]:
     return found
 
 
-def test_every_command_of_the_readme_runs(cli: Cli, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("page", "least"), [("README.md", 6), ("docs/authorship.md", 10)])
+def test_every_command_of_the_pages_runs(cli: Cli, tmp_path: Path, page: str, least: int) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
-    lines = commands(ROOT / "README.md")
-    assert len(lines) >= 6
+    lines = commands(ROOT / page)
+    assert len(lines) >= least
     for args in lines:
         result = cli(*args)
         assert result.returncode == 0, f"{args}: {result.stderr}"

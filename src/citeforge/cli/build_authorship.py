@@ -13,7 +13,10 @@ _LABEL_SETS = "human_llm, person_machine, names, placebo"
 
 
 def _if_exists(given: dict[str, Any]) -> Any:
-    return "overwrite" if given.pop("overwrite") else "refuse"
+    overwrite, resume = given.pop("overwrite"), given.pop("resume", False)
+    if overwrite and resume:
+        raise click.UsageError("--overwrite and --resume exclude each other")
+    return "overwrite" if overwrite else "resume" if resume else "refuse"
 
 
 @click.command("twins")
@@ -56,6 +59,7 @@ def _if_exists(given: dict[str, Any]) -> Any:
 @click.option("--keep-failed", is_flag=True, help="Keep queries without an accepted twin.")
 @click.option("--dry-run", is_flag=True, help="Say what would be asked and what it would cost.")
 @click.option("--overwrite", is_flag=True, help="Replace what is at --out.")
+@click.option("--resume", is_flag=True, help="Continue a build that was cut off.")
 @endpoint_options
 def twins(**given: Any) -> None:
     """LLM-written twins of every passage that the contexts name.
