@@ -44,7 +44,9 @@ def _body(manifest: Manifest, stats: dict[str, object]) -> str:
         for s in manifest.sources
     )
     contexts = "\n".join(f"| `{n}` | {c.description} |" for n, c in manifest.contexts.items())
-    table = "\n".join(f"| {k} | {v} |" for k, v in stats.items() if isinstance(v, int | float))
+    table = "\n".join(
+        f"| {k} | {v} |" for k, v in stats.items() if isinstance(v, int | float | str)
+    )
     models = "\n".join(
         f"- {role}: `{m.get('name')}` "
         + ", ".join(f"{k} {v}" for k, v in m.items() if k != "name" and v != "")

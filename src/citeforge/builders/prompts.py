@@ -15,11 +15,12 @@ from citeforge.engines.tables import read_table, shard_paths
 from citeforge.schemas.authorship import design_of
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.grammar import Grammar
+from citeforge.schemas.kg import KG_CONTEXTS, from_row, graphs_of
 from citeforge.schemas.manifest import Manifest
-from citeforge.schemas.tables import AUTHORS
+from citeforge.schemas.tables import AUTHORS, QUERIES
 
 _FOLDER = Path(__file__).parent / "templates"
-TEMPLATES = {name: _FOLDER / f"{name}.j2" for name in ("rage", "authorship")}
+TEMPLATES = {name: _FOLDER / f"{name}.j2" for name in ("rage", "authorship", "kalma")}
 
 
 def default_template(manifest: Manifest) -> str:
@@ -84,6 +85,9 @@ def render_prompts(
     Raises:
         InputError: the template uses something that is not there.
     """
+    if manifest.kind == "kalma":
+        yield from _render_graphs(folder, context, template)
+        return
     labelling = _Labelling(folder, manifest, context)
     for shown in iter_shown(folder, context):
         docs = _docs(shown, manifest.grammar.base, labelling)
@@ -102,6 +106,28 @@ def render_prompts(
                 allowed="query, base, note, docs with number, title, text, label",
             ) from error
         yield shown.query_id, text
+
+
+def _render_graphs(folder: Path, context: str, template: Template) -> Iterator[tuple[str, str]]:
+    """Prompts with sub-graphs instead of passages."""
+    form = "general" if context.endswith("_general") else "specific"
+    queries = read_table(shard_paths(folder / "queries", form), QUERIES)
+    table = read_table(shard_paths(folder / "contexts", context), KG_CONTEXTS)
+    for query, text, rows in zip(
+        queries["_id"].to_pylist(),
+        queries["text"].to_pylist(),
+        table["triples"].to_pylist(),
+        strict=True,
+    ):
+        graphs = list(graphs_of([from_row(r) for r in rows]))
+        try:
+            yield query, template.render(query=text, graphs=graphs)
+        except TemplateError as error:
+            raise InputError(
+                f"cannot be rendered ({error})",
+                path="template",
+                allowed="query, and graphs with qid, name, triples (relation, value)",
+            ) from error
 
 
 class _Labelling:

@@ -17,7 +17,6 @@ from citeforge.engines.tables import iter_batches, read_table, shard_paths
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.tables import (
-    BY_CONFIG,
     CONTEXTS,
     GOLD,
     LABELS,
@@ -25,6 +24,7 @@ from citeforge.schemas.tables import (
     QUERIES,
     SCHEMA_VERSION,
     UNJUDGED,
+    schemas_of,
 )
 
 
@@ -127,6 +127,10 @@ def verify(folder: Path) -> list[Problem]:
     if problems:
         return problems
     problems = list(_wrong_schemas(folder, manifest))
+    if manifest.kind == "kalma":
+        from citeforge.builders.kalma.verify import wrong_kalma
+
+        return problems or [Problem(*found) for found in wrong_kalma(folder, manifest)]
     return problems or [
         *_wrong_ids(folder),
         *_wrong_contexts(folder, manifest),
@@ -151,9 +155,10 @@ def _wrong_schemas(folder: Path, manifest: Manifest) -> Iterator[Problem]:
         if not name.endswith(".parquet"):
             continue
         config = name.split("/")[0]
-        schema = BY_CONFIG.get(config)
+        known = schemas_of(manifest.kind)
+        schema = known.get(config)
         if schema is None:
-            yield Problem(name, f"belongs to no known config ({', '.join(BY_CONFIG)})")
+            yield Problem(name, f"belongs to no known config ({', '.join(known)})")
         elif not pq.read_schema(folder / name).equals(schema):
             yield Problem(name, f"has not the schema of config {config}")
 

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from citeforge.cli.build_authorship import authorship, twins
+from citeforge.cli.build_kalma import kalma
 from citeforge.engines.embed import DEFAULT_EMBEDDER, Prefixes, make_embedder
 from citeforge.engines.vectors import SHARD_ROWS
 from citeforge.schemas.config import Mining, RageConfig, parse_mixture
@@ -209,3 +210,4 @@ def _build_frozen(build_one: Any, given: dict[str, Any]) -> None:
 
 build.add_command(twins)
 build.add_command(authorship)
+build.add_command(kalma)

@@ -30,6 +30,8 @@ COMMANDS = {
         "citeforge.cli.measures:measures",
         "List the measures, one line each, with what they need.",
     ),
+    "kg": ("citeforge.cli.kg:kg", "Ask a knowledge graph: snapshot, link."),
+    "kalma": ("citeforge.cli.kalma:kalma", "Look into KaLMA benchmarks: trace."),
     "judge": ("citeforge.cli.judge:judge", "Judge whether premises entail hypotheses."),
     "llm": (
         "citeforge.cli.llm:llm",

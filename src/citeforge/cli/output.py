@@ -23,7 +23,12 @@ def summarise(folder: Path, manifest: Manifest) -> None:
     stats = read_json(folder / "stats.json")
     width = max(map(len, stats))
     for what, value in stats.items():
-        click.echo(f"  {what:<{width}}  {value:,}")
+        if isinstance(value, dict):
+            shown = ", ".join(f"{k} {v:,}" for k, v in list(value.items())[:8])
+            click.echo(f"  {what:<{width}}  {shown}{', …' if len(value) > 8 else ''}")
+        else:
+            text = value if isinstance(value, str) else f"{value:,}"
+            click.echo(f"  {what:<{width}}  {text}")
     for what, count in manifest.counts.items():
         click.echo(f"  {what:<{width}}  {count:,}")
     if manifest.short_mappings:

@@ -11,7 +11,8 @@ import click
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--context", help="Context set, or `all` (default: the only one; authorship: all).")
 @click.option(
-    "--template", help="`rage`, `authorship`, or a Jinja file (default: by kind of benchmark)."
+    "--template",
+    help="`rage`, `authorship`, `kalma`, or a Jinja file (default: by kind of benchmark).",
 )
 @click.option("--out", type=click.Path(path_type=Path), help="JSON Lines file (default: stdout).")
 def prompts(folder: Path, context: str | None, template: str | None, out: Path | None) -> None:

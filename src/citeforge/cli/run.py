@@ -28,7 +28,7 @@ def run(
 ) -> None:
     """Run a baseline system and write its submission.
 
-    SYSTEM is `random` (1 to 3 distinct uniform citations), `echo-relevant` (upper bound), `gold`
+    SYSTEM is `random` (uniform citations), `echo-relevant` (upper bound), `gold`
     (HAGRID's own answers), `top-1` or `top-1-two-sentences` (the first passage, cited); for
     authorship benchmarks `label-blind` and `label-follower`, one without bias and one with.
     """
@@ -51,5 +51,9 @@ def run(
         click.echo(f"{out}: {count:,} answers of {system}")
         return
     execute = run_control if system in CONTROLS else run_system
+    if loaded.manifest.kind == "kalma":
+        from citeforge.baselines.kalma import run_kalma
+
+        execute = run_kalma
     count = execute(system, loaded, list(contexts) or known, runs, seed, out)
     click.echo(f"{out}: {count:,} answers of {system}")

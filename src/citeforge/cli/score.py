@@ -33,9 +33,11 @@ from citeforge.cli.options import endpoint_options, model_options
     "file_format",
     default="auto",
     show_default=True,
-    help="alce, attributed-ir, attrieval, rage-toolkit, trec-rag24, trec-rag25 or citeforge.",
+    help="alce, attributed-ir, attrieval, kalma, rage-toolkit, trec-rag24, trec-rag25 or "
+    "citeforge.",
 )
 @click.option("--judge", "judge_name", help="hf:MODEL, openai:MODEL, table:FILE or lexical.")
+@click.option("--llm", "llm_name", help="Gives marks (G-Eval): openai:MODEL or replay:FILE.")
 @click.option("--verdicts", type=click.Path(path_type=Path), help="Verdict store (SQLite).")
 @click.option(
     "--segmenter",

@@ -18,6 +18,7 @@ def default_families(kind: str) -> list[str]:
         "hagrid": ["alce", "attributed_ir"],
         "alce": ["alce"],
         "authorship": ["authorship"],
+        "kalma": ["kalma"],
     }.get(kind, ["rage"])
 
 
@@ -42,14 +43,23 @@ def make_tools(
     models = AnswerModels(
         (folder, int(layer) if layer.isdigit() else 17), given["mauve_model"], given["qa_model"]
     )
-    if not any("segmenter" in m.uses for m in measures):
-        return Tools(judge, models=models, cot=given["cot"])
+    llm = None
+    if given.get("llm_name") is not None:
+        from citeforge.cli.options import client_options, open_replay
+        from citeforge.engines.llm.writers import make_llm
+
+        llm = make_llm(given["llm_name"], store=open_replay(given), options=client_options(given))
+    needs_sentences = any("segmenter" in m.uses for m in measures)
+    if all(m.family == "kalma" for m in measures) and judge is None:
+        needs_sentences = False  # without a judge nothing looks at sentences
+    if not needs_sentences:
+        return Tools(judge, models=models, cot=given["cot"], llm=llm)
     from citeforge.engines.segment import make_segmenter
 
     name = segmenter or ("spacy" if protocol == "strict" else "punkt")
     try:
-        return Tools(judge, make_segmenter(name), models=models, cot=given["cot"])
+        return Tools(judge, make_segmenter(name), models=models, cot=given["cot"], llm=llm)
     except InputError as error:
         if segmenter is not None:
             raise
-        return Tools(judge, None, str(error), models, given["cot"])
+        return Tools(judge, None, str(error), models, given["cot"], llm)

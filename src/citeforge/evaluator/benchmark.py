@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from citeforge.builders.verify import load_intact
 from citeforge.engines.tables import iter_batches, read_table, shard_paths
-from citeforge.schemas.errors import InputError, UnknownValueError
+from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.grammar import Grammar
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.tables import CONTEXTS, CORPUS, MAPPING, QUERIES, RELEVANT
@@ -77,7 +77,8 @@ class Benchmark:
         """
         self.folder = folder
         self.manifest: Manifest = load_intact(folder)
-        self.queries = read_table(shard_paths(folder / "queries", "queries"), QUERIES)
+        split = "specific" if self.manifest.kind == "kalma" else "queries"
+        self.queries = read_table(shard_paths(folder / "queries", split), QUERIES)
         self.query_ids: list[str] = self.queries["_id"].to_pylist()
 
     @cached_property
@@ -104,6 +105,8 @@ class Benchmark:
         """
         if name not in self.manifest.contexts:
             raise UnknownValueError("context", name, self.manifest.contexts)
+        if self.manifest.kind == "kalma":
+            raise UsageError("the contexts of a kalma benchmark hold triples; use kalma measures")
         table = read_table(shard_paths(self.folder / "contexts", name), CONTEXTS).combine_chunks()
         if not pc.all(pc.equal(table["query_id"], self.queries["_id"])).as_py():
             raise InputError("does not have the queries of the benchmark", path=name)

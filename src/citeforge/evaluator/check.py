@@ -7,6 +7,7 @@ from pathlib import Path
 
 from citeforge.evaluator.benchmark import Benchmark, ContextTable
 from citeforge.evaluator.formats import answers_of, detect
+from citeforge.evaluator.kalma.inputs import Shown, read_answer, read_shown
 from citeforge.evaluator.submission import require_same_benchmark
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.submission import SubmissionLine
@@ -50,6 +51,7 @@ class _Checker:
         self.sets = [context] if context else list(benchmark.manifest.contexts)
         self.only = self.sets[0] if len(self.sets) == 1 else None
         self.tables: dict[str, ContextTable] = {}
+        self.graphs: dict[str, tuple[list[Shown], frozenset[str]]] = {}
         self.found = Findings()
         self.seen: dict[tuple[str, str, int], int] = {}
 
@@ -105,8 +107,34 @@ class _Checker:
             )
             return
         self.seen[key] = line
+        if self.benchmark.manifest.kind == "kalma":
+            self._check_triples(line, answer.output, name, row)
+            return
         shown = len(answer.passages) if answer.passages is not None else self._size(name, row)
         self._check_marks(line, answer.output, shown)
+
+    def _check_triples(self, line: int, output: str, name: str, row: int) -> None:
+        if name not in self.graphs:
+            self.graphs[name] = read_shown(self.benchmark, name)
+        shown, relations = self.graphs[name]
+        reading = read_answer(row, shown[row], output, relations)
+        if reading.n_unparsed:
+            self.found.warnings.append((line, f"output: {reading.n_unparsed} brackets never close"))
+        incomplete = sum(not c.complete for c in reading.citations)
+        if incomplete:
+            self.found.warnings.append(
+                (line, f"output: {incomplete} citations lack a relation or a value")
+            )
+        strange = [c for c in reading.citations if c.complete and c.key not in shown[row].keys]
+        if strange:
+            c = strange[0]
+            self.found.warnings.append(
+                (
+                    line,
+                    f"output: cites {len(strange)} triples that were not shown "
+                    f"(first: {c.qid}, {c.relation}: {c.value})",
+                )
+            )
 
     def _size(self, name: str, row: int) -> int:
         if name not in self.tables:

@@ -34,6 +34,8 @@ def detect(path: Path) -> str:
     if path.suffix == ".csv":
         with path.open(encoding="utf-8", newline="") as file:
             header = next(csv.reader(file), [])
+        if "Answer" in header:
+            return "kalma"
         return "rage-toolkit" if "answer_citations" in header else "attributed-ir"
     start = read_all(path)[: 1 << 16] if path.suffix == ".gz" else _start(path)
     first = start.lstrip()[:1]
@@ -140,6 +142,18 @@ def read_rage_toolkit(path: Path, benchmark: Benchmark) -> Lines:
         yield line, SubmissionLine(row["query_id"], row["answer"], passages=passages)
 
 
+def read_kalma_csv(path: Path, benchmark: Benchmark) -> Lines:
+    """KaLMA's CSV: column ``Answer``, one row a query in the order of the benchmark."""
+    for number, (line, row) in enumerate(_csv_rows(path, ("Answer",))):
+        if number >= len(benchmark.query_ids):
+            raise InputError(
+                f"has more rows than the benchmark has queries ({len(benchmark.query_ids)})",
+                path=path,
+                line=line,
+            )
+        yield line, SubmissionLine(benchmark.query_ids[number], row["Answer"] or "")
+
+
 def read_attrieval(path: Path, benchmark: Benchmark) -> Lines:
     """AttriEval's saved ``datasets.Dataset``; markers count from 0, as its prompts do."""
     import datasets
@@ -217,6 +231,7 @@ FORMATS: dict[str, Callable[[Path, Benchmark], Lines]] = {
     "alce": read_alce,
     "attributed-ir": read_attributed_ir,
     "attrieval": read_attrieval,
+    "kalma": read_kalma_csv,
     "rage-toolkit": read_rage_toolkit,
     "trec-rag24": read_trec24,
     "trec-rag25": read_trec25,

@@ -11,6 +11,7 @@ import numpy as np
 
 from citeforge.engines.files import digest_folder, sha256_file
 from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.llm.records import Llm
 from citeforge.engines.segment import Segmenter
 from citeforge.evaluator.benchmark import Benchmark, ContextTable
 from citeforge.evaluator.details import describe, labels_of
@@ -60,6 +61,7 @@ class Tools:
         why_no_segmenter: reason, when there is none.
         models: models of correctness measures.
         cot: QAMPARI answers are what follows the first colon of the output.
+        llm: gives marks (G-Eval).
     """
 
     judge: JudgeSession | None = None
@@ -67,6 +69,7 @@ class Tools:
     why_no_segmenter: str = ""
     models: AnswerModels = field(default_factory=AnswerModels)
     cot: bool = False
+    llm: Llm | None = None
 
 
 def score(
@@ -103,6 +106,20 @@ def score(
         from citeforge.evaluator.authorship.score import score_design
 
         return score_design(path, benchmark, measures, protocol, context)
+    if any(m.family == "kalma" for m in measures):
+        from citeforge.evaluator.kalma.score import KalmaTools, score_kalma
+
+        given = tools or Tools()
+        return score_kalma(
+            path,
+            benchmark,
+            measures,
+            context=context,
+            protocol=protocol,
+            tools=KalmaTools(given.judge, given.segmenter, given.llm),
+            file_format=file_format,
+            details=details,
+        )
     chosen = detect(path) if file_format == "auto" else file_format
     index_base = None
     if chosen in ("citeforge", "attributed-ir") and path.is_file():

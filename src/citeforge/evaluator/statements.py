@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
+from typing import Protocol
 
 from citeforge.engines.segment import Segmenter, Span
-from citeforge.schemas.grammar import Grammar, Marker
+from citeforge.schemas.grammar import Marker, Parsed
+
+
+class MarkerReader(Protocol):
+    """Finds citation marks: of passages (Grammar) or of triples (TripleGrammar)."""
+
+    def parse(self, output: str, n_docs: int) -> Parsed:
+        """Marks of an output."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -45,7 +54,7 @@ class Statements:
 
 
 def split_statements(
-    output: str, grammar: Grammar, segmenter: Segmenter, n_docs: int
+    output: str, grammar: MarkerReader, segmenter: Segmenter, n_docs: int
 ) -> Statements:
     """Strict reading (METRICS section 0).
 

@@ -79,7 +79,8 @@ def choose_context(
 ) -> str:
     """Context set to score (METRICS, "Submission key").
 
-    ``own`` if the lines bring passages, the only set if there is one, else it must be named.
+    ``own`` if the lines bring passages, the only set if there is one, ``full`` where a benchmark
+    has a set of that name and the lines name none or several, else it must be named.
 
     Raises:
         InputError: several sets and none named, in the option or in the lines.
@@ -90,12 +91,15 @@ def choose_context(
     for _, answer in answers:
         if answer.passages is not None:
             return "own"
-        if answer.context is not None:
-            named.add(answer.context)
-        else:
+        if answer.context is None:
+            break
+        named.add(answer.context)
+        if len(named) > 1:
             break
     if len(known) == 1:
         return known[0]
     if len(named) == 1:
         return named.pop()
+    if "full" in known:
+        return "full"
     raise UsageError(f"the benchmark has several context sets; give --context {'|'.join(known)}")

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from citeforge.schemas.kg import KG_ABSENT, KG_CONTEXTS, KG_EVOLUTION, KG_GOLD
+
 SCHEMA_VERSION = 1
 
 CORPUS = pa.schema(
@@ -115,3 +117,15 @@ BY_CONFIG = {
     "twins": TWINS,
     "authors": AUTHORS,
 }
+KG_BY_CONFIG = {
+    "queries": QUERIES,
+    "contexts": KG_CONTEXTS,
+    "gold": KG_GOLD,
+    "absent": KG_ABSENT,
+    "evolution": KG_EVOLUTION,
+}
+
+
+def schemas_of(kind: str) -> dict[str, pa.Schema]:
+    """Config to schema, of a kind of benchmark."""
+    return KG_BY_CONFIG if kind == "kalma" else BY_CONFIG

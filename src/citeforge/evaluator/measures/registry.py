@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from citeforge.evaluator.measures.authorship_measures import AUTHORSHIP_MEASURES
 from citeforge.evaluator.measures.declared import Measure
+from citeforge.evaluator.measures.kalma_measures import KALMA_MEASURES
 from citeforge.schemas.errors import UnknownValueError
 
 __all__ = ["FAMILIES", "MEASURES", "Measure", "select"]
@@ -335,6 +336,7 @@ MEASURES = {
         *_BERT_MEASURES,
         *_RETRIEVAL_MEASURES,
         *AUTHORSHIP_MEASURES,
+        *KALMA_MEASURES,
     )
 }
 FAMILIES = tuple(dict.fromkeys(m.family for m in MEASURES.values()))

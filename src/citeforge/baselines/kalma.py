@@ -1,0 +1,88 @@
+"""Baselines for KaLMA benchmarks: sentences made of triples, with their citations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from citeforge.engines.draws import generator
+from citeforge.engines.files import atomic_file
+from citeforge.evaluator.benchmark import Benchmark
+from citeforge.evaluator.kalma.inputs import Shown, read_shown
+from citeforge.kg.domain import Domain
+from citeforge.kg.verbalise import verbalise
+from citeforge.schemas.errors import UsageError
+from citeforge.schemas.kg import Triple
+from citeforge.schemas.triples import render
+
+SYSTEMS = {
+    "random": "1 to 8 distinct shown triples, drawn uniformly (lower bound)",
+    "echo-relevant": "every shown triple of the minimum knowledge set, [NA] for absent ones "
+    "(upper bound)",
+}
+_PLAIN = Domain(name="any", entity_class="Q0")
+
+
+def run_kalma(
+    name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int, out: Path
+) -> int:
+    """Write the submission of a baseline.
+
+    Returns:
+        Number of answers.
+
+    Raises:
+        UsageError: no such baseline for this kind of benchmark.
+    """
+    if name not in SYSTEMS:
+        raise UsageError(f"{name} does not answer kalma benchmarks; {', '.join(SYSTEMS)} do")
+    manifest = benchmark.manifest
+    header = {
+        "submission": {
+            "system": name,
+            "benchmark": manifest.name,
+            "benchmark_hash": manifest.benchmark_hash,
+        }
+    }
+    written = 0
+    with atomic_file(out) as file:
+        file.write(msgspec.json.encode(header) + b"\n")
+        for line in _lines(name, benchmark, contexts, runs, seed):
+            file.write(msgspec.json.encode(line) + b"\n")
+            written += 1
+    return written
+
+
+def _lines(
+    name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int
+) -> Iterator[dict[str, Any]]:
+    domain = _PLAIN
+    if "domain" in benchmark.manifest.config:
+        domain = Domain.model_validate(benchmark.manifest.config["domain"])
+    for context in contexts:
+        shown, _ = read_shown(benchmark, context)
+        for run in range(runs):
+            for query, mine in zip(benchmark.query_ids, shown, strict=True):
+                rng = generator(seed, "random baseline", context, query, run)
+                drawn = rng.sample(mine.triples, min(rng.randint(1, 8), len(mine.triples)))
+                text = _random(drawn, domain) if name == "random" else _echo(mine, domain)
+                yield {"query_id": query, "output": text, "context": context, "run": run}
+
+
+def _cited(triple: Triple, domain: Domain) -> str:
+    sentence = verbalise(triple, domain).removesuffix(".")
+    return f"{sentence} {render(triple.qid, [(triple.relation, triple.value)])}."
+
+
+def _random(triples: list[Triple], domain: Domain) -> str:
+    return " ".join(_cited(t, domain) for t in triples)
+
+
+def _echo(shown: Shown, domain: Domain) -> str:
+    gold = {key for key, _ in shown.gold}
+    parts = [_cited(t, domain) for t in shown.triples if t.key in gold]
+    parts += [f"{verbalise(t, domain).removesuffix('.')} [NA]." for t in shown.absent]
+    return " ".join(parts)

@@ -1,0 +1,1 @@
+"""Questions that evolve round by round from knowledge-graph triples (Li et al. 2024, KaLMA)."""

@@ -1,0 +1,198 @@
+"""Is what the writer wrote what it was asked for? Every reason is one line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from citeforge.engines.judge.records import JudgeFailure, Pair
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.segment import Segmenter
+from citeforge.kg.domain import Domain
+from citeforge.kg.verbalise import verbalise
+from citeforge.schemas.grammar import without_markers
+from citeforge.schemas.kg import Key, Triple
+from citeforge.schemas.text import normalise_em
+from citeforge.schemas.triples import TripleGrammar, render
+
+_MONTHS = (
+    "January February March April May June July August September October November December".split()
+)
+_YEAR = re.compile(r"(?<!\d)\d{3,4}(?!\d)")
+
+
+def marker(triple: Triple) -> str:
+    """The citation of one triple."""
+    return render(triple.qid, [(triple.relation, triple.value)])
+
+
+def plain(paragraph: str, pool: Sequence[Triple]) -> str:
+    """A paragraph without its citations."""
+    return without_markers(paragraph, TripleGrammar(pool).parse(paragraph).markers)
+
+
+def cited(paragraph: str, pool: Sequence[Triple]) -> list[Key]:
+    """Triples cited in a paragraph, in order."""
+    grammar = TripleGrammar(pool)
+    grammar.parse(paragraph)
+    return [c.key for bracket in grammar.brackets for c in bracket if c.complete]
+
+
+def renderings(triple: Triple) -> list[str]:
+    """Ways in which a text may give a value: dates as people write them, all else as it is."""
+    if not triple.precision:
+        return [triple.value]
+    bare = triple.value.removesuffix(" BCE")
+    parts = bare.split("-")
+    found = [triple.value, bare]
+    if triple.precision in ("day", "unknown") and len(parts) == 3:
+        year, month, day = str(int(parts[0])), _MONTHS[int(parts[1]) - 1], str(int(parts[2]))
+        found += [f"{day} {month} {year}", f"{month} {day} {year}", f"{day} {month[:3]} {year}"]
+    elif triple.precision == "month" and len(parts) == 2:
+        found.append(f"{_MONTHS[int(parts[1]) - 1]} {int(parts[0])}")
+    elif triple.precision == "year":
+        found.append(str(int(bare)))
+    return found
+
+
+def annotate(text: str, pool: Sequence[Triple], domain: Domain, link: Triple) -> str:
+    """The seed with citations of every fact whose value it names, as the template writer does it.
+
+    The link between the two entities comes first; what only says it the other way round, and
+    uninformative relations, are left out.
+    """
+    others = [t for t in pool if t.key != link.key and t.relation not in domain.uninformative]
+    inverse = set(domain.inverses(link.relation))
+    others = [t for t in others if not (t.qid == link.value_id and t.relation in inverse)]
+    names = {t.name for t in pool}
+    facts = [link, *(t for t in others if t.value not in names and len(t.value) > 2)]
+    places: dict[int, list[Triple]] = {}
+    for triple in facts:
+        for shape in renderings(triple):
+            found = re.search(rf"(?<!\w){re.escape(shape)}(?!\w)", text)
+            if found is not None:
+                places.setdefault(found.end(), []).append(triple)
+                break
+    for end in sorted(places, reverse=True):
+        marks = "".join(f" {marker(t)}" for t in places[end])
+        text = text[:end] + marks + text[end:]
+    return text
+
+
+def wrong_annotation(reply: str, seed: str, pool: Sequence[Triple]) -> str | None:
+    """Why an annotated seed cannot be taken."""
+    known = {t.key for t in pool}
+    found = cited(reply, pool)
+    if not found:
+        return "cites no fact"
+    stray = [k for k in found if k not in known]
+    if stray:
+        return f"cites {stray[0].relation}: {stray[0].value} of {stray[0].qid}, which is not given"
+    if normalise_em(plain(reply, pool)) != normalise_em(seed):
+        return "changed the text"
+    return None
+
+
+class ExtensionCheck:
+    """Checks a paragraph that was made one sentence longer."""
+
+    def __init__(
+        self, domain: Domain, segmenter: Segmenter, judge: JudgeSession | None = None
+    ) -> None:
+        self.domain, self.segmenter, self.judge = domain, segmenter, judge
+
+    @property
+    def contradiction_by(self) -> str:
+        """What finds contradictions, for the manifest."""
+        if self.judge is None:
+            return "value clash on single-valued relations"
+        return f"judge {self.judge.judge.signature}, and value clash on single-valued relations"
+
+    def wrong(
+        self,
+        before: str,
+        after: str,
+        triple: Triple,
+        pool: Sequence[Triple],
+        aliases: Sequence[str],
+    ) -> str | None:
+        """Why an extension cannot be taken; None when it can."""
+        old, new = cited(before, pool), cited(after, pool)
+        if any(new.count(k) < old.count(k) for k in old):
+            return "lost a citation"
+        if sorted(new) != sorted([*old, triple.key]):
+            return "does not add just the citation of the new fact"
+        text, previous = plain(after, pool), plain(before, pool)
+        grown = len(self.segmenter.split(text)) - len(self.segmenter.split(previous))
+        if not 0 <= grown <= 1:
+            return f"is {grown} sentences longer"
+        words = f" {normalise_em(text)} "
+        shapes = [normalise_em(s) for s in (*renderings(triple), *aliases)]
+        if not any(f" {s} " in words for s in shapes if s):
+            return f"does not name {triple.value!r}"
+        sentence = self._new_sentence(previous, text)
+        return self._contradiction(sentence, triple, pool)
+
+    def _new_sentence(self, before: str, after: str) -> str:
+        """The sentences that the paragraph did not have."""
+        known = {normalise_em(before[s:e]) for s, e in self.segmenter.split(before)}
+        found = [after[s:e] for s, e in self.segmenter.split(after)]
+        return " ".join(s for s in found if normalise_em(s) not in known)
+
+    def _contradiction(self, sentence: str, triple: Triple, pool: Sequence[Triple]) -> str | None:
+        for known in pool:
+            cues = self.domain.single_valued.get(known.relation)
+            if cues is None or known.name.split()[-1] not in sentence:
+                continue
+            if any(re.search(rf"(?<!\w){re.escape(c)}(?!\w)", sentence) for c in cues):
+                reason = _clash(sentence, known, pool)
+                if reason is not None:
+                    return reason
+        if self.judge is not None:
+            pair = Pair(sentence, verbalise(triple, self.domain))
+            decision = self.judge.ask([pair])[pair]
+            if isinstance(decision, JudgeFailure):
+                return f"the judge failed ({decision.message})"
+            if not decision.entailed:
+                return "does not say the new fact (judge)"
+        return None
+
+
+def _clash(sentence: str, known: Triple, pool: Sequence[Triple]) -> str | None:
+    """A sentence with a cue of a single-valued relation that names another value for it.
+
+    Dates: another year, and not the right one. Entities: a value that the same relation has for
+    the pool's other entity, and not the right one.
+    """
+    words = f" {normalise_em(sentence)} "
+    if known.precision:
+        years = {str(int(y)) for y in _YEAR.findall(sentence)}
+        right = re.sub(r"\D", "", known.value.split("-")[0])
+        others = {t.value.split("-")[0].lstrip("0") for t in pool if t.precision and t is not known}
+        wrong = years - others - {right.lstrip("0")}
+        if wrong and right.lstrip("0") not in years:
+            return f"says {sorted(wrong)[0]}; {known.relation} of {known.name} is {known.value}"
+        return None
+    rivals = {
+        t.value for t in pool if t.relation == known.relation and t.value != known.value
+        and t.qid != known.qid
+    }  # fmt: skip
+    own = {t.value for t in pool if t.qid == known.qid}
+    for rival in sorted(rivals - own):
+        if f" {normalise_em(rival)} " in words and f" {normalise_em(known.value)} " not in words:
+            other = next(t.name for t in pool if t.value == rival and t.relation == known.relation)
+            if other.split()[-1] in sentence and other != known.name:
+                continue  # it speaks of the other one, too
+            return f"says {rival}; {known.relation} of {known.name} is {known.value}"
+    return None
+
+
+def wrong_question(question: str, names: Sequence[str]) -> str | None:
+    """Why a question cannot be taken."""
+    if not question.endswith("?"):
+        return "is no question"
+    if not any(part in question for name in names for part in (name, name.split()[-1])):
+        return "names none of its subjects"
+    if len(question) > 800:
+        return "is longer than 800 characters"
+    return None

@@ -1,0 +1,331 @@
+"""Five rounds: annotate the seed, then add the best triple four times (KaLMA, appendix A.3)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from citeforge.builders.kalma import check
+from citeforge.builders.kalma.score import Scored, Specificity, rank
+from citeforge.builders.kalma.selection import Pair
+from citeforge.builders.kalma.tasks import cleaned, request
+from citeforge.engines.llm.records import Failure, Llm
+from citeforge.engines.perplexity.records import Perplexity
+from citeforge.engines.progress import progress
+from citeforge.kg.graph import KnowledgeGraph
+from citeforge.kg.verbalise import verbalise
+from citeforge.schemas.kg import Key, Triple
+
+
+@dataclass(frozen=True)
+class Choices:
+    """How questions evolve.
+
+    Attributes:
+        rounds: rounds in all, the first being the annotation.
+        alpha: weight of specificity; 0.5 is ours, the paper gives none.
+        attempts: how often the writer is asked for one thing.
+        triples: how many triples a round tries before it gives up.
+        temperature: of first attempts.
+        step: added for every further attempt.
+        kept_candidates: candidates that the package keeps of every round.
+    """
+
+    rounds: int = 5
+    alpha: float = 0.5
+    attempts: int = 3
+    triples: int = 5
+    temperature: float = 0.1
+    step: float = 0.3
+    kept_candidates: int = 10
+
+
+@dataclass(frozen=True)
+class Round:
+    """What a round did.
+
+    Attributes:
+        number: from 1.
+        paragraph: text with citations, after the round.
+        triples: what it added.
+        candidates: best first; none in round 1.
+        refused: replies that failed a check, each with the reason.
+    """
+
+    number: int
+    paragraph: str
+    triples: tuple[Triple, ...]
+    candidates: tuple[Scored, ...] = ()
+    refused: tuple[str, ...] = ()
+
+
+@dataclass
+class Evolution:
+    """A pair on its way to two questions.
+
+    Attributes:
+        pair: what it is about.
+        rounds: finished rounds.
+        general: the general question.
+        specific: the specific one.
+        dropped: why it was given up; empty while it goes on.
+    """
+
+    pair: Pair
+    rounds: list[Round] = field(default_factory=list)
+    general: str = ""
+    specific: str = ""
+    dropped: str = ""
+
+    @property
+    def paragraph(self) -> str:
+        """Text so far, with citations."""
+        return self.rounds[-1].paragraph if self.rounds else ""
+
+    @property
+    def gold(self) -> list[tuple[Triple, int]]:
+        """The minimum knowledge set: what the rounds used, with the round."""
+        return [(t, r.number) for r in self.rounds for t in r.triples]
+
+
+Values = Callable[[Evolution], dict[str, Any]]
+Accept = Callable[[Evolution, str], str | None]
+"""Takes a reply, or says why not."""
+
+
+class Evolver:
+    """Evolves all pairs together, so that a writer is asked in batches."""
+
+    def __init__(
+        self,
+        kg: KnowledgeGraph,
+        llm: Llm,
+        make_perplexity: Callable[[list[str]], Perplexity],
+        extension: check.ExtensionCheck,
+        choices: Choices,
+    ) -> None:
+        self.kg, self.llm, self.choices = kg, llm, choices
+        self.make_perplexity = make_perplexity
+        self.perplexity: Perplexity | None = None
+        self.extension = extension
+        self.refused = Counter[str]()
+        self._aliases: dict[str, list[str]] = {}
+
+    def evolve(self, pairs: Sequence[Pair]) -> list[Evolution]:
+        """All pairs, in order; those given up say why."""
+        evolutions = [Evolution(p) for p in pairs]
+        seeds = self._seeds(evolutions)
+        self._annotate(evolutions, seeds)
+        self.perplexity = self.make_perplexity(
+            [seeds[e.pair.id] for e in evolutions if not e.dropped]
+        )
+        graphs = [g for p in pairs for g in (p.first, p.second)]
+        specificity = Specificity(graphs)
+        for number in range(2, self.choices.rounds + 1):
+            self._extend(evolutions, number, specificity)
+        self._questions(evolutions)
+        return evolutions
+
+    def _ask(
+        self, task: str, evolutions: Sequence[Evolution], values: Values, accept: Accept
+    ) -> dict[str, list[str]]:
+        """Ask until every reply is taken or no attempt is left.
+
+        Returns:
+            Pair id to refused replies, of pairs whose reply was never taken; and of the others
+            what was refused before, under the same id.
+        """
+        refused: dict[str, list[str]] = {e.pair.id: [] for e in evolutions}
+        waiting = list(evolutions)
+        for attempt in range(self.choices.attempts):
+            if not waiting:
+                break
+            requests = [
+                request(task, values(e), attempt, self.choices.temperature, self.choices.step)
+                for e in waiting
+            ]
+            with progress(f"writing: {task}", len(requests), "texts") as advance:
+                results = self.llm.complete(requests)
+                advance(len(requests))
+            rest = []
+            for evolution, result in zip(waiting, results, strict=True):
+                if isinstance(result, Failure):
+                    reason: str | None = f"{result.kind}: {result.message}"
+                    reply = ""
+                else:
+                    reply = cleaned(result.text)
+                    reason = accept(evolution, reply)
+                if reason is not None:
+                    refused[evolution.pair.id].append(f"{reason}: {reply}" if reply else reason)
+                    self.refused[f"{task}: {reason.split(':')[0].split(' (')[0][:60]}"] += 1
+                    rest.append(evolution)
+            waiting = rest
+            if self.llm.identity().get("name") == "template":
+                break  # it would only say the same again
+        for evolution in waiting:
+            refused[evolution.pair.id].append("")  # marks that nothing was taken
+        return refused
+
+    def _seeds(self, evolutions: list[Evolution]) -> dict[str, str]:
+        seeds = {e.pair.id: e.pair.paragraph for e in evolutions}
+
+        def accept(evolution: Evolution, reply: str) -> str | None:
+            link = evolution.pair.link
+            if link.name not in reply or link.value not in reply:
+                return "does not name both"
+            seeds[evolution.pair.id] = reply
+            return None
+
+        wanting = [e for e in evolutions if not e.pair.paragraph]
+        self._ask(
+            "seed", wanting, lambda e: {"fact": verbalise(e.pair.link, self.kg.domain)}, accept
+        )
+        for evolution in evolutions:
+            if not seeds[evolution.pair.id]:
+                evolution.dropped = "the writer wrote no seed sentence"
+        return seeds
+
+    def _annotate(self, evolutions: list[Evolution], seeds: dict[str, str]) -> None:
+        def values(e: Evolution) -> dict[str, Any]:
+            text = seeds[e.pair.id]
+            annotated = check.annotate(text, e.pair.pool, self.kg.domain, e.pair.link)
+            graphs = (e.pair.first, e.pair.second)
+            return {"paragraph": text, "graphs": graphs, "annotated": annotated}
+
+        taken: dict[str, str] = {}
+
+        def accept(e: Evolution, reply: str) -> str | None:
+            reason = check.wrong_annotation(reply, seeds[e.pair.id], e.pair.pool)
+            if reason is None:
+                taken[e.pair.id] = reply
+            return reason
+
+        active = [e for e in evolutions if not e.dropped]
+        refused = self._ask("annotate", active, values, accept)
+        for e in active:
+            notes = tuple(r for r in refused[e.pair.id] if r)
+            if e.pair.id not in taken:
+                e.dropped = "the seed could not be annotated"
+                continue
+            by_key = {t.key: t for t in reversed(e.pair.pool)}
+            keys = dict.fromkeys(check.cited(taken[e.pair.id], e.pair.pool))
+            e.rounds.append(Round(1, taken[e.pair.id], tuple(by_key[k] for k in keys), (), notes))
+
+    def _candidates(self, e: Evolution) -> list[Triple]:
+        domain = self.kg.domain
+        used = {t.key for t, _ in e.gold}
+        # What only says a used fact the other way round adds nothing.
+        inverted = {(t.value_id, r, t.qid) for t, _ in e.gold for r in domain.inverses(t.relation)}
+        names: set[str] = {e.pair.first.name, e.pair.second.name}
+        found: dict[Key, Triple] = {}
+        for triple in e.pair.pool:
+            said = (triple.qid, triple.relation, triple.value_id) in inverted
+            if triple.key in used or triple.relation in domain.uninformative or said:
+                continue
+            if triple.value == triple.name or (triple.value in names and not triple.value_id):
+                continue
+            found.setdefault(triple.key, triple)
+        return list(found.values())
+
+    def _extend(self, evolutions: list[Evolution], number: int, specificity: Specificity) -> None:
+        assert self.perplexity is not None
+        ranked: dict[str, list[Scored]] = {}
+        active = [e for e in evolutions if not e.dropped]
+        with progress(f"scoring, round {number}", len(active), "paragraphs") as advance:
+            for e in active:
+                triples = self._candidates(e)
+                before = check.plain(e.paragraph, e.pair.pool)
+                texts = [f"{before} {verbalise(t, self.kg.domain)}" for t in triples]
+                found = self.perplexity.of(texts)
+                ranked[e.pair.id] = rank(triples, found, specificity, self.choices.alpha)
+                advance(1)
+        turn = {e.pair.id: 0 for e in active}
+        notes: dict[str, list[str]] = {e.pair.id: [] for e in active}
+        taken: dict[str, str] = {}
+        waiting = active
+        for _ in range(self.choices.triples):
+            waiting = [e for e in waiting if turn[e.pair.id] < len(ranked[e.pair.id])]
+            if not waiting:
+                break
+            refused = self._try(waiting, ranked, turn, taken)
+            for e in waiting:
+                notes[e.pair.id] += [r for r in refused[e.pair.id] if r]
+                turn[e.pair.id] += e.pair.id not in taken
+            waiting = [e for e in waiting if e.pair.id not in taken]
+        for e in active:
+            if e.pair.id not in taken:
+                e.dropped = f"no triple could be written in round {number}"
+                continue
+            scored = ranked[e.pair.id]
+            chosen = scored[turn[e.pair.id]].triple
+            kept = tuple(scored[: max(self.choices.kept_candidates, turn[e.pair.id] + 1)])
+            text = taken[e.pair.id]
+            e.rounds.append(Round(number, text, (chosen,), kept, tuple(notes[e.pair.id])))
+
+    def _try(
+        self,
+        waiting: list[Evolution],
+        ranked: dict[str, list[Scored]],
+        turn: dict[str, int],
+        taken: dict[str, str],
+    ) -> dict[str, list[str]]:
+        """Ask for the next triple of every waiting pair."""
+        current = {e.pair.id: ranked[e.pair.id][turn[e.pair.id]].triple for e in waiting}
+        unknown = {
+            t.value_id for t in current.values() if t.value_id and t.value_id not in self._aliases
+        }
+        self._aliases |= self.kg.aliases(sorted(unknown))
+
+        def values(e: Evolution) -> dict[str, Any]:
+            triple = current[e.pair.id]
+            fact = verbalise(triple, self.kg.domain)
+            mark = check.marker(triple)
+            return {
+                "paragraph": e.paragraph,
+                "fact": fact,
+                "marker": mark,
+                "sentence": f"{fact.removesuffix('.')} {mark}.",
+            }
+
+        def accept(e: Evolution, reply: str) -> str | None:
+            triple = current[e.pair.id]
+            aliases = self._aliases.get(triple.value_id, [])
+            reason = self.extension.wrong(e.paragraph, reply, triple, e.pair.pool, aliases)
+            if reason is None:
+                taken[e.pair.id] = reply
+            return reason
+
+        return self._ask("extend", waiting, values, accept)
+
+    def _questions(self, evolutions: list[Evolution]) -> None:
+        for task in ("general", "specific"):
+            active = [e for e in evolutions if not e.dropped]
+
+            def accept(e: Evolution, reply: str, task: str = task) -> str | None:
+                names = [e.pair.first.name, e.pair.second.name]
+                reason = check.wrong_question(reply, names)
+                if reason is None:
+                    setattr(e, task, reply)
+                return reason
+
+            self._ask(task, active, _question_values, accept)
+            for e in active:
+                if not getattr(e, task):
+                    e.dropped = f"the writer asked no {task} question"
+
+
+def _question_values(e: Evolution) -> dict[str, Any]:
+    relations: dict[str, list[str]] = {}
+    for triple, number in e.gold:
+        # The specific question asks for what the later rounds brought in.
+        if number > 1:
+            mine = relations.setdefault(triple.name, [])
+            if triple.relation not in mine:
+                mine.append(triple.relation)
+    return {
+        "plain": check.plain(e.paragraph, e.pair.pool),
+        "names": [e.pair.first.name, e.pair.second.name],
+        "facts": list(relations.items()),
+    }

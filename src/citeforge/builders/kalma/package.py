@@ -1,0 +1,241 @@
+"""A KaLMA benchmark as tables."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from citeforge import __version__
+from citeforge.builders.kalma.contexts import Contexts, Entry, make_contexts
+from citeforge.builders.kalma.evolve import Evolution
+from citeforge.builders.package import PackageWriter, safe_name
+from citeforge.builders.workspace import Workspace
+from citeforge.kg.domain import Domain
+from citeforge.schemas.kg import (
+    KG_ABSENT,
+    KG_CONTEXTS,
+    KG_EVOLUTION,
+    KG_GOLD,
+    Triple,
+    as_row,
+)
+from citeforge.schemas.manifest import ContextSet, GrammarInfo, Manifest
+from citeforge.schemas.sources import SourceInfo
+from citeforge.schemas.tables import QUERIES
+
+GENERAL = "full_general"
+"""Context set of the general questions; all others go with the specific ones."""
+
+_WORDS = {
+    "full": "the sub-graphs of both entities, with the specific question",
+    GENERAL: "the same sub-graphs, with the general question",
+}
+
+
+class Question:
+    """A query in both forms; the general one may be missing."""
+
+    def __init__(self, specific: str, general: str, metadata: dict[str, Any]) -> None:
+        self.specific, self.general, self.metadata = specific, general, metadata
+
+
+def write_package(
+    workspace: Workspace,
+    questions: Sequence[Question],
+    entries: Sequence[Entry],
+    gold: Sequence[Sequence[tuple[Triple, int]]],
+    evolutions: Sequence[Evolution],
+    domain: Domain,
+    *,
+    name: str,
+    seed: int,
+    config: dict[str, Any],
+    models: dict[str, dict[str, Any]],
+    sources: list[SourceInfo],
+    licence: str | None,
+    counts: dict[str, int],
+) -> Manifest:
+    """Write tables, stats, card and manifest into the workspace."""
+    folder = workspace.start("package")
+    writer = PackageWriter(folder)
+    ids = [e.query_id for e in entries]
+    for form in ("specific", "general"):
+        rows = [
+            {"_id": i, "text": getattr(q, form), "metadata": _json(q.metadata)}
+            for i, q in zip(ids, questions, strict=True)
+        ]
+        if all(r["text"] for r in rows):
+            writer.add("queries", form, pa.Table.from_pylist(rows, schema=QUERIES))
+    contexts = make_contexts(entries, domain, seed)
+    if "general" in writer.splits["queries"]:
+        contexts.triples = {
+            "full": contexts.triples["full"],
+            GENERAL: contexts.triples["full"],
+            **contexts.triples,
+        }
+    infos = {n: _write_context(writer, n, contexts, ids) for n in contexts.triples}
+    for set_name, by_query in contexts.removed.items():
+        rows = [
+            {"query_id": q, **as_row(t), "why": why} for q in ids for t, why in by_query[q]
+        ]  # fmt: skip
+        writer.add("absent", set_name, pa.Table.from_pylist(rows, schema=KG_ABSENT))
+    rows = [
+        {"query_id": i, **as_row(t), "round": number}
+        for i, mine in zip(ids, gold, strict=True)
+        for t, number in mine
+    ]
+    writer.add("gold", "gold", pa.Table.from_pylist(rows, schema=KG_GOLD))
+    writer.add("evolution", "evolution", _evolution_table(evolutions))
+    stats = kalma_stats(questions, entries, gold)
+    manifest = Manifest(
+        kind="kalma",
+        name=safe_name(name),
+        citeforge=__version__,
+        licence=licence,
+        sources=sources,
+        config=config,
+        models=models,
+        grammar=GrammarInfo(name="triples-1", form="[QID, relation: value]"),
+        contexts=infos,
+        counts=counts,
+    )
+    return writer.finish(manifest, stats)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+def _write_context(
+    writer: PackageWriter, name: str, contexts: Contexts, ids: Sequence[str]
+) -> ContextSet:
+    rows = [
+        {"query_id": i, "triples": [as_row(t) for t in contexts.triples[name][i]]} for i in ids
+    ]  # fmt: skip
+    writer.add("contexts", name, pa.Table.from_pylist(rows, schema=KG_CONTEXTS))
+    if name in _WORDS:
+        description = _WORDS[name]
+    elif name in contexts.shares:
+        right, total = contexts.shares[name]
+        description = f"{right} of {total} sub-graphs are the right ones, the others irrelevant"
+    else:
+        size = name.rpartition("_")[2]
+        description = f"{size} facts of each minimum knowledge set removed, with what would leak it"
+    return ContextSet(description=description, short=contexts.short.get(name, {}))
+
+
+def _evolution_table(evolutions: Sequence[Evolution]) -> pa.Table:
+    rows = [
+        {
+            "query_id": e.pair.id,
+            "round": r.number,
+            "paragraph": r.paragraph,
+            "triples": [as_row(t) for t in r.triples],
+            "candidates": [
+                {
+                    "triple": as_row(s.triple),
+                    "score": s.score,
+                    "specificity": s.specificity,
+                    "coherence": s.coherence,
+                    "perplexity": s.perplexity,
+                }
+                for s in r.candidates
+            ],
+            "refused": list(r.refused),
+        }
+        for e in evolutions
+        for r in e.rounds
+    ]
+    return pa.Table.from_pylist(rows, schema=KG_EVOLUTION)
+
+
+def kalma_stats(
+    questions: Sequence[Question],
+    entries: Sequence[Entry],
+    gold: Sequence[Sequence[tuple[Triple, int]]],
+) -> dict[str, object]:
+    """Statistics as the paper gives them (section 2.3), and spreads."""
+    graphs = {g.qid: g for e in entries for g in e.graphs}
+    triples = [t for g in graphs.values() for t in g.triples]
+
+    def distinct(*relations: str) -> int:
+        return len({t.value for t in triples if t.relation in relations})
+
+    years = [
+        -int(y) if t.value.endswith("BCE") else int(y)
+        for t in triples
+        if t.relation in ("date of birth", "inception") and t.precision
+        if (y := t.value.split("-")[0].rstrip("s")).isdigit()
+    ]
+    relations = Counter(t.relation for mine in gold for t, _ in mine)
+    texts = Counter(q.specific for q in questions)
+    stats: dict[str, object] = {
+        "queries": len(entries),
+        "sub-graphs": len(graphs),
+        "triples per sub-graph, mean": round(len(triples) / max(len(graphs), 1), 2),
+        "knowledge per question, mean": round(
+            math.fsum(len(m) for m in gold) / max(len(gold), 1), 4
+        ),
+        "relations in minimum knowledge sets": len(relations),
+        "occupations": distinct("occupation"),
+        "countries": distinct("country of citizenship", "country"),
+        "places of birth": distinct("place of birth"),
+        "repeated questions": sum(n - 1 for n in texts.values()),
+    }
+    if years:
+        stats["years of birth"] = f"{_year(min(years))} to {_year(max(years))}"
+    stats["relations of minimum knowledge sets"] = dict(relations.most_common())
+    return stats
+
+
+def _year(number: int) -> str:
+    return f"{-number} BCE" if number < 0 else str(number)
+
+
+def trace_text(folder: Path, query_id: str) -> str:
+    """How a question grew, round by round, as the paper's Table 18 shows it.
+
+    Raises:
+        UnknownValueError: no such query.
+    """
+    from citeforge.builders.kalma.check import marker
+    from citeforge.engines.tables import read_table, shard_paths
+    from citeforge.schemas.errors import UnknownValueError
+    from citeforge.schemas.kg import from_row
+
+    queries = {
+        form: {
+            r["_id"]: r["text"]
+            for r in read_table(shard_paths(folder / "queries", form), QUERIES).to_pylist()
+        }
+        for form in ("general", "specific")
+    }
+    if query_id not in queries["specific"]:
+        raise UnknownValueError("query", query_id, list(queries["specific"])[:20])
+    table = read_table(shard_paths(folder / "evolution", "evolution"), KG_EVOLUTION)
+    lines = []
+    for row in table.to_pylist():
+        if row["query_id"] != query_id:
+            continue
+        lines += [f"Round {row['round']}"]
+        lines += [f"  knowledge  {marker(from_row(t))} ({t['name']})" for t in row["triples"]]
+        lines.append(f"  paragraph  {row['paragraph']}")
+        for found in row["candidates"][:5]:
+            t = from_row(found["triple"])
+            lines.append(
+                f"  candidate  {found['score']:.4f} = specificity {found['specificity']:.4f}, "
+                f"coherence {found['coherence']:.4f}  {t.name}, {t.relation}: {t.value}"
+            )
+        lines += [f"  refused    {text}" for text in row["refused"]]
+    if not lines:
+        lines.append("This benchmark was not evolved here: it keeps no rounds.")
+    for form, texts in queries.items():
+        if query_id in texts:
+            lines.append(f"{form.capitalize()} question: {texts[query_id]}")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,251 @@
+"""Which pairs of entities questions are about (KaLMA, appendices A.1 and A.2)."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from citeforge.engines.draws import sample_ids
+from citeforge.engines.jsonlines import read_blocks
+from citeforge.kg.graph import KnowledgeGraph
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.kg import Graph, Triple
+
+_FIELDS = {
+    "paragraph": ("paragraph", "sentence", "text"),
+    "first": ("first", "subject", "e1", "name1", "person"),
+    "relation": ("relation", "predicate", "label"),
+    "second": ("second", "object", "e2", "name2", "value"),
+}
+
+
+@dataclass(frozen=True)
+class Stated:
+    """A paragraph with the relation that it states between two names.
+
+    Attributes:
+        line: line of the input file.
+        paragraph: text.
+        first: a name.
+        relation: words of the relation.
+        second: the other name.
+    """
+
+    line: int
+    paragraph: str
+    first: str
+    relation: str
+    second: str
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two connected entities.
+
+    Attributes:
+        first: sub-graph of the first.
+        second: sub-graph of the second.
+        link: the triple that connects them, seen from the first.
+        paragraph: what the questions start from; empty when the writer is to write it.
+    """
+
+    first: Graph
+    second: Graph
+    link: Triple
+    paragraph: str = ""
+
+    @property
+    def id(self) -> str:
+        """Id of the query: both QIDs."""
+        return f"{self.first.qid}-{self.second.qid}"
+
+    @property
+    def pool(self) -> tuple[Triple, ...]:
+        """The knowledge pool: all triples of both sub-graphs."""
+        return self.first.triples + self.second.triples
+
+
+@dataclass
+class Selected:
+    """Pairs, and why others were dropped."""
+
+    pairs: list[Pair] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+
+
+class _Row(msgspec.Struct):
+    """A line of a pairs file; fields by any of their known names."""
+
+    paragraph: str | None = None
+    sentence: str | None = None
+    text: str | None = None
+    first: str | None = None
+    subject: str | None = None
+    e1: str | None = None
+    name1: str | None = None
+    person: str | None = None
+    relation: str | None = None
+    predicate: str | None = None
+    label: str | None = None
+    second: str | None = None
+    object: str | None = None
+    e2: str | None = None
+    name2: str | None = None
+    value: str | None = None
+
+
+def read_stated(path: Path) -> list[Stated]:
+    """Paragraphs with relation triples, from JSON Lines or CSV.
+
+    Raises:
+        InputError: unreadable, or a field is missing or empty.
+    """
+    rows: list[tuple[int, dict[str, Any]]] = []
+    if path.suffix == ".csv":
+        try:
+            with path.open(encoding="utf-8-sig", newline="") as file:
+                reader = csv.DictReader(file)
+                rows = [(reader.line_num, row) for row in reader]
+        except (OSError, UnicodeDecodeError, csv.Error) as error:
+            raise InputError(f"cannot be read ({error})", path=path) from error
+    else:
+        for block in read_blocks(path, _Row):
+            pairs = zip(block.lines, block.rows, strict=True)
+            rows += [(line, msgspec.structs.asdict(row)) for line, row in pairs]
+    found = []
+    for line, row in rows:
+        values = {}
+        for name, others in _FIELDS.items():
+            value = next((row[o] for o in others if row.get(o)), None)
+            if value is None or not str(value).strip():
+                raise InputError(
+                    "is missing or empty", path=path, line=line, field=name,
+                    allowed=f"one of {', '.join(others)}",
+                )  # fmt: skip
+            values[name] = " ".join(str(value).split())
+        found.append(Stated(line, **values))
+    if not found:
+        raise InputError("holds no paragraphs", path=path)
+    return found
+
+
+def disambiguate(kg: KnowledgeGraph, stated: Sequence[Stated]) -> Selected:
+    """Entities of the two names of each paragraph that the graph connects as stated.
+
+    All entities of each name are candidates; a pair is kept when exactly one combination of them is
+    connected by an edge that agrees with the stated relation, in either direction.
+    """
+    selected = Selected()
+    least = kg.domain.min_name_parts
+    usable = []
+    for row in stated:
+        if min(len(row.first.split()), len(row.second.split())) < least:
+            selected.counts[f"pairs dropped: a name has fewer than {least} parts"] += 1
+        else:
+            usable.append(row)
+    entities = kg.find({n for r in usable for n in (r.first, r.second)})
+    graphs = kg.subgraphs(sorted({q for ids in entities.values() for q in ids}))
+    for row in usable:
+        first = [graphs[q] for q in entities[row.first] if q in graphs]
+        second = [graphs[q] for q in entities[row.second] if q in graphs]
+        if not first or not second:
+            selected.counts["pairs dropped: no entity has the name"] += 1
+            continue
+        connected, agreeing = _connections(kg, row.relation, first, second)
+        if not connected:
+            selected.counts["pairs dropped: not connected in the graph"] += 1
+        elif not agreeing:
+            selected.counts["pairs dropped: connected otherwise than stated"] += 1
+        elif len({(a.qid, b.qid) for a, b, _ in agreeing}) > 1:
+            selected.counts["pairs dropped: several entities fit"] += 1
+        else:
+            a, b, link = agreeing[0]
+            selected.pairs.append(Pair(a, b, link, row.paragraph))
+    selected.pairs = _without_repeats(selected)
+    return selected
+
+
+def _connections(
+    kg: KnowledgeGraph, relation: str, first: list[Graph], second: list[Graph]
+) -> tuple[bool, list[tuple[Graph, Graph, Triple]]]:
+    """Whether any two are connected, and those whose edge agrees with the stated relation."""
+    stated = kg.domain.relation_words.get(relation, relation).casefold()
+    inverse = {
+        r.casefold() for r in kg.domain.inverses(kg.domain.relation_words.get(relation, relation))
+    }
+    connected = False
+    agreeing = []
+    for a in first:
+        for b in second:
+            if a.qid == b.qid:
+                continue
+            forth = [t for t in a.triples if t.value_id == b.qid]
+            back = [t for t in b.triples if t.value_id == a.qid]
+            connected = connected or bool(forth or back)
+            fitting = [t for t in forth if t.relation.casefold() == stated]
+            fitting += [t for t in back if t.relation.casefold() in inverse]
+            if fitting:
+                agreeing.append((a, b, fitting[0]))
+    return connected, agreeing
+
+
+def _without_repeats(selected: Selected) -> list[Pair]:
+    seen: set[frozenset[str]] = set()
+    kept = []
+    for pair in selected.pairs:
+        both = frozenset((pair.first.qid, pair.second.qid))
+        if both in seen:
+            selected.counts["pairs dropped: the same two entities again"] += 1
+        else:
+            seen.add(both)
+            kept.append(pair)
+    return kept
+
+
+def from_graph(
+    kg: KnowledgeGraph, relations: Sequence[str], limit: int | None, seed: int
+) -> Selected:
+    """Connected pairs of the graph itself.
+
+    Raises:
+        InputError: the graph has no such relation, or no pair.
+    """
+    selected = Selected()
+    ids = kg.properties(relations)
+    missing = [r for r in relations if not ids[r]]
+    if missing:
+        raise InputError(
+            f"has no relation called {missing[0]!r}", path="--pairs-from-kg",
+            allowed="labels as the graph has them",
+        )  # fmt: skip
+    rows = kg.pairs([i for r in relations for i in ids[r]])
+    unique: dict[frozenset[str], tuple[str, str, str]] = {}
+    for first, prop, second in rows:
+        if first != second:
+            unique.setdefault(frozenset((first, second)), (first, prop, second))
+    pairs = list(unique.values())
+    graphs = kg.subgraphs(sorted({q for a, _, b in pairs for q in (a, b)}))
+    least = kg.domain.min_name_parts
+    usable = []
+    for a, prop, b in pairs:
+        if a not in graphs or b not in graphs:
+            selected.counts["pairs dropped: no label or no statements"] += 1
+        elif min(len(graphs[q].name.split()) for q in (a, b)) < least:
+            selected.counts[f"pairs dropped: a name has fewer than {least} parts"] += 1
+        else:
+            usable.append((a, prop, b))
+    if limit is not None:
+        selected.counts["pairs found, before sampling"] = len(usable)
+        usable = sample_ids(usable, limit, seed, "kalma pairs")
+    for a, prop, b in usable:
+        link = next(t for t in graphs[a].triples if t.pid == prop and t.value_id == b)
+        selected.pairs.append(Pair(graphs[a], graphs[b], link))
+    if not selected.pairs:
+        raise InputError("finds no pair", path="--pairs-from-kg", allowed="other relations")
+    return selected

@@ -1,0 +1,74 @@
+"""What must hold between the tables of a KaLMA benchmark."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from citeforge.engines.tables import read_table, shard_paths
+from citeforge.schemas.kg import KG_ABSENT, KG_CONTEXTS, KG_GOLD, Triple, from_row
+from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.tables import QUERIES
+
+Found = Iterator[tuple[str, str]]
+"""(table, what is wrong)."""
+
+
+def wrong_kalma(folder: Path, manifest: Manifest) -> Found:
+    """Queries, contexts, gold and removed facts that do not fit together."""
+    ids = read_table(shard_paths(folder / "queries", "specific"), QUERIES)["_id"].to_pylist()
+    if len(set(ids)) != len(ids):
+        yield "queries/specific", "an _id comes twice"
+    general = shard_paths(folder / "queries", "general")
+    if general and read_table(general, QUERIES)["_id"].to_pylist() != ids:
+        yield "queries/general", "its queries are not those of specific, in their order"
+    shown: dict[str, dict[str, list[Triple]]] = {}
+    for name in manifest.contexts:
+        table = read_table(shard_paths(folder / "contexts", name), KG_CONTEXTS)
+        if table["query_id"].to_pylist() != ids:
+            yield f"contexts/{name}", "its queries are not those of queries, in their order"
+            return
+        rows = ([from_row(t) for t in row] for row in table["triples"].to_pylist())
+        shown[name] = dict(zip(ids, rows, strict=True))
+    gold = read_table(shard_paths(folder / "gold", "gold"), KG_GOLD).to_pylist()
+    full = {q: {t.key for t in triples} for q, triples in shown["full"].items()}
+    for row in gold:
+        if row["query_id"] not in full:
+            yield "gold", f"names the query {row['query_id']!r}, which is not in queries"
+        elif from_row(row).key not in full[row["query_id"]]:
+            key = from_row(row).key
+            yield "gold", f"query {row['query_id']!r}: {key} is not in its sub-graphs"
+    yield from _wrong_absent(folder, manifest, shown)
+    yield from _wrong_shares(shown)
+
+
+def _wrong_absent(
+    folder: Path, manifest: Manifest, shown: dict[str, dict[str, list[Triple]]]
+) -> Found:
+    before: Counter[tuple[str, Triple]] = Counter()
+    for name in (n for n in manifest.contexts if n.startswith("absent_")):
+        table = read_table(shard_paths(folder / "absent", name), KG_ABSENT)
+        removed = Counter((r["query_id"], from_row(r)) for r in table.to_pylist())
+        for query, triples in shown[name].items():
+            gone = {t for q, t in removed if q == query}
+            expected = [t for t in shown["full"][query] if t not in gone]
+            if triples != expected:
+                yield f"contexts/{name}", f"query {query!r} is not full without what was removed"
+        if before - removed:
+            yield f"absent/{name}", "does not hold what the smaller set removed"
+        before = removed
+
+
+def _wrong_shares(shown: dict[str, dict[str, list[Triple]]]) -> Found:
+    """A set of lower accuracy has no right graph that one of higher accuracy lacks."""
+    right = {q: {t.qid for t in triples} for q, triples in shown["full"].items()}
+    before: set[tuple[str, str]] | None = None
+    names = [n for n in shown if n.startswith("retrieval_")]
+    for name in sorted(names, key=lambda n: -int(n.rpartition("_")[2])):
+        kept = {
+            (q, t.qid) for q, triples in shown[name].items() for t in triples if t.qid in right[q]
+        }
+        if before is not None and not kept <= before:
+            yield f"contexts/{name}", "is not nested in the set with the higher accuracy"
+        before = kept

@@ -1,0 +1,77 @@
+"""Any causal language model through transformers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from citeforge.engines.models import Located, hub_model, local_model
+from citeforge.schemas.errors import InputError
+
+_BATCH = 8
+
+
+class CausalModel:
+    """A model folder, or a Hub repository."""
+
+    def __init__(self, name: str, device: str = "auto", revision: str | None = None) -> None:
+        self.name, self._device, self.revision = name, device, revision
+
+    @cached_property
+    def _located(self) -> Located:
+        folder = Path(self.name)
+        if folder.is_dir():
+            return local_model(folder)
+        return hub_model(self.name, self.revision, "--perplexity ngram")
+
+    def identity(self) -> dict[str, Any]:
+        return {"name": f"hf:{Path(self.name).name}", **self._located.identity}
+
+    @cached_property
+    def _loaded(self) -> tuple[Any, Any, Any]:
+        import torch
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+
+        device = self._device
+        if device == "auto":
+            device = "cuda" if torch.cuda.is_available() else "cpu"
+        try:
+            tokenizer: Any = AutoTokenizer.from_pretrained(self._located.folder)
+            model: Any = AutoModelForCausalLM.from_pretrained(self._located.folder)
+        except (OSError, ValueError, KeyError) as error:
+            reason = str(error).splitlines()[0][:160]
+            raise InputError(f"is no causal language model ({reason})", path=self.name) from error
+        if tokenizer.pad_token is None:
+            tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token
+        tokenizer.padding_side = "right"
+        return tokenizer, model.to(device).eval(), torch.device(device)
+
+    def of(self, texts: Sequence[str]) -> list[float]:
+        """Perplexities; the first token of each text conditions and is not counted."""
+        found: list[float] = []
+        for start in range(0, len(texts), _BATCH):
+            found += self._batch(list(texts[start : start + _BATCH]))
+        return found
+
+    def _batch(self, texts: list[str]) -> list[float]:
+        import torch
+
+        tokenizer, model, device = self._loaded
+        limit = getattr(model.config, "max_position_embeddings", None) or 1024
+        encoded = tokenizer(
+            texts, return_tensors="pt", padding=True, truncation=True, max_length=limit
+        ).to(device)
+        ids, mask = encoded["input_ids"], encoded["attention_mask"]
+        with torch.inference_mode():
+            logits = model(input_ids=ids, attention_mask=mask).logits[:, :-1].float()
+        logs = torch.log_softmax(logits, dim=-1).gather(2, ids[:, 1:, None]).squeeze(2)
+        counted = mask[:, 1:].to(torch.float64)
+        totals = (logs.to(torch.float64) * counted).sum(1)
+        sizes = counted.sum(1)
+        return [
+            math.exp(-t / n) if n else math.inf
+            for t, n in zip(totals.tolist(), sizes.tolist(), strict=True)
+        ]

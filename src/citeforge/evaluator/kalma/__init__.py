@@ -1,0 +1,1 @@
+"""Scoring of citations of triples (METRICS section 4)."""

@@ -1,0 +1,143 @@
+"""An LLM's marks for text (G-Eval in KaLMA, section 4.1), and whether a sentence answers at all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from citeforge.engines.files import digest
+from citeforge.engines.llm.records import Failure, Llm, Request
+from citeforge.evaluator.kalma.inputs import KalmaInputs, Reading
+from citeforge.evaluator.measures.families import Measured
+from citeforge.evaluator.statistics import mean_sample
+from citeforge.schemas.kg import Triple
+
+REFERENCE_ANSWERS = 100
+_UNPARSABLE = 3.0  # what the reference gives where no number can be read
+_BRACKETS = re.compile(r"\s*\[[^\]]*\]")
+_MARK = re.compile(r"(?<![\d.])([1-5])(?![\d.]*\d)")
+
+ASPECTS = {
+    "coherence": (
+        "whether the answer hangs together: each sentence leads on from the one before, and all of "
+        "them build one account of the topic instead of a heap of facts",
+        False,
+    ),
+    "consistency": (
+        "whether the answer agrees with the given facts and nowhere contradicts itself",
+        True,
+    ),
+    "fluency": (
+        "whether the answer is written in good, grammatical English that reads without effort",
+        False,
+    ),
+    "relevance": (
+        "whether the answer says what the question asks for, all of it, and nothing beside it",
+        False,
+    ),
+}
+"""Aspect to (what is judged, whether the facts are shown)."""
+
+_PROMPT = (
+    "You see a question and an answer. Give the answer one mark from 1 (worst) to 5 (best) for one "
+    "thing only: {what}. First read the question, then hold the answer against it, then decide. "
+    "Reply with the number alone.\n\n{facts}Question: {question}\n\nAnswer: {answer}\n\nMark:"
+)
+_ANSWERS = (
+    "Does the sentence answer the question, or any part of it? Reply yes or no.\n\n"
+    "Question: {question}\n\nSentence: {sentence}\n\nReply:"
+)
+
+
+def prompt_digest() -> str:
+    """First digits of the sha256 of all prompts; part of the signature."""
+    return digest([_PROMPT, _ANSWERS, ASPECTS])[:8]
+
+
+def mark_of(reply: str) -> float | None:
+    """The integer mark of a reply; None when there is none, or several."""
+    found = set(_MARK.findall(reply))
+    return float(found.pop()) if len(found) == 1 else None
+
+
+@dataclass
+class Marker:
+    """Asks the LLM, at temperature 0.
+
+    Attributes:
+        llm: who is asked.
+        failed: replies without a mark, and failures.
+    """
+
+    llm: Llm
+    failed: int = 0
+
+    def marks(
+        self, aspect: str, rows: Sequence[tuple[str, str, Sequence[Triple]]]
+    ) -> list[float | None]:
+        """Marks of (question, answer, facts) rows; None where there is none."""
+        what, with_facts = ASPECTS[aspect]
+        requests = []
+        for question, answer, facts in rows:
+            lines = "".join(f"- {t.name}, {t.relation}: {t.value}\n" for t in facts)
+            shown = f"Facts:\n{lines}\n" if with_facts else ""
+            text = _PROMPT.format(what=what, facts=shown, question=question, answer=answer)
+            requests.append(_request(text))
+        found = []
+        for result in self.llm.complete(requests):
+            mark = None if isinstance(result, Failure) else mark_of(result.text)
+            self.failed += mark is None
+            found.append(mark)
+        return found
+
+    def answers(self, question: str, sentence: str) -> bool | None:
+        """Whether a sentence answers any part of a question; None when the reply says neither."""
+        request = _request(_ANSWERS.format(question=question, sentence=sentence))
+        result = self.llm.complete([request])[0]
+        text = "" if isinstance(result, Failure) else result.text.strip().lower()
+        if text.startswith(("yes", "no")):
+            return text.startswith("yes")
+        self.failed += 1
+        return None
+
+
+def _request(text: str) -> Request:
+    params: dict[str, Any] = {"temperature": 0.0, "max_tokens": 8}
+    return Request((("user", text),), params, task="geval", values={})
+
+
+def geval_samples(
+    inputs: KalmaInputs, marker: Marker, aspects: Sequence[str]
+) -> Iterator[tuple[str, Measured]]:
+    """Mean marks from 1 to 5.
+
+    Strict: a missing answer gets 1; a reply without a mark is a judge failure, and bounds are
+    given. Reference: the first 100 answers, brackets stripped, 3 where there is no mark.
+    """
+    strict = inputs.protocol == "strict"
+    rows: list[tuple[int, Reading]] = []
+    for run, readings in enumerate(inputs.runs):
+        kept = readings if strict else readings[:REFERENCE_ANSWERS]
+        rows += [(run, r) for r in kept]
+    asked = [(run, r) for run, r in rows if r.output.strip()]
+    texts = [
+        (r.shown.question, r.output if strict else _BRACKETS.sub("", r.output), r.shown.triples)
+        for _, r in asked
+    ]
+    shape = (len(inputs.runs), len(inputs.benchmark.query_ids))
+    for aspect in aspects:
+        low, high = np.full(shape, np.nan), np.full(shape, np.nan)
+        for run, r in rows:
+            low[run, r.row] = high[run, r.row] = 1.0
+        for (run, r), mark in zip(asked, marker.marks(aspect, texts), strict=True):
+            least, most = (mark, mark) if mark is not None else (1.0, 5.0)
+            if mark is None and not strict:
+                least = most = _UNPARSABLE
+            low[run, r.row], high[run, r.row] = least, most
+        name = f"GEval.{aspect}"
+        same = np.array_equal(low, high, equal_nan=True)
+        yield name, Measured(mean_sample(name, low), None if same else mean_sample(name, high))

@@ -1,0 +1,178 @@
+"""Alignment and [NA] (KaLMA, sections 4.3 and 4.4): what statements entail."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from citeforge.engines.judge.records import JudgeFailure, Pair
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.evaluator.kalma.citations import micro_sample
+from citeforge.evaluator.kalma.inputs import Claim, KalmaInputs, Reading
+from citeforge.evaluator.measures.families import Measured
+from citeforge.evaluator.statistics import Floats, mean_sample
+from citeforge.schemas.kg import Triple
+from citeforge.schemas.text import normalise_em
+from citeforge.schemas.triples import TripleCitation
+
+REFERENCE_ANSWERS = 400
+_SENTENCE = re.compile(r"(?<=[.!?])\s+")
+_BRACKETS = re.compile(r"\[[^\]]*\]")
+
+Answers = Callable[[str, str], bool | None]
+"""(question, statement) to whether the statement answers it at all; None when nobody can say."""
+
+
+def _hypothesis(relation: str, value: str) -> str:
+    return f"{relation}: {value}"
+
+
+def align_samples(inputs: KalmaInputs, judge: JudgeSession) -> Iterator[tuple[str, Measured]]:
+    """Share of (statement, citation) pairs whose statement entails ``relation: value``."""
+    strict = inputs.protocol == "strict"
+    rows: list[tuple[int, Reading, list[tuple[str, TripleCitation]]]] = []
+    for run, readings in enumerate(inputs.runs):
+        kept = readings if strict else readings[:REFERENCE_ANSWERS]
+        for reading in kept:
+            pairs = _strict_pairs(inputs, reading) if strict else _reference_pairs(reading)
+            rows.append((run, reading, pairs))
+    wanted = [
+        Pair(text, _hypothesis(c.relation, c.value))
+        for _, _, pairs in rows
+        for text, c in pairs
+        if _is_asked(text, c, strict)
+    ]
+    decisions = judge.ask(wanted)
+    shape = (len(inputs.runs), len(inputs.benchmark.query_ids))
+    low, high = np.zeros((*shape, 2)), np.zeros((*shape, 2))
+    macro_low, macro_high = np.full(shape, np.nan), np.full(shape, np.nan)
+    for run, reading, pairs in rows:
+        sure = possible = 0
+        for text, c in pairs:
+            if _is_asked(text, c, strict):
+                decision = decisions[Pair(text, _hypothesis(c.relation, c.value))]
+                failed = isinstance(decision, JudgeFailure)
+                entailed = not isinstance(decision, JudgeFailure) and decision.entailed
+            else:
+                failed, entailed = False, c.complete  # reference: the value stands in the text
+            sure += entailed
+            possible += entailed or failed
+        place = (run, reading.row)
+        low[place], high[place] = (sure, len(pairs)), (possible, len(pairs))
+        if pairs:
+            macro_low[place], macro_high[place] = sure / len(pairs), possible / len(pairs)
+        elif strict:
+            macro_low[place] = macro_high[place] = 0.0
+    name = "KaLMA.Align@micro"
+    upper = None if (low == high).all() else micro_sample(name, high)
+    yield name, Measured(micro_sample(name, low), upper)
+    name = "KaLMA.Align@macro"
+    yield name, _means(name, macro_low, macro_high)
+
+
+def _means(name: str, low: Floats, high: Floats) -> Measured:
+    same = np.array_equal(low, high, equal_nan=True)
+    return Measured(mean_sample(name, low), None if same else mean_sample(name, high))
+
+
+def _strict_pairs(inputs: KalmaInputs, reading: Reading) -> list[tuple[str, TripleCitation]]:
+    return [(claim.text, c) for claim in inputs.claims(reading) for c in claim.citations]
+
+
+def _is_asked(text: str, citation: TripleCitation, strict: bool) -> bool:
+    """Incomplete citations are not aligned. The reference takes a value that stands in the text for
+    granted."""
+    if not citation.complete:
+        return False
+    return strict or citation.value.lower() not in text.lower()
+
+
+def _reference_pairs(reading: Reading) -> list[tuple[str, TripleCitation]]:
+    """Sentences cut by a regular expression, each with the complete citations that stand in it."""
+    found: list[tuple[str, TripleCitation]] = []
+    queue = [c for b in reading.brackets for c in b]
+    at = 0
+    for sentence in _SENTENCE.split(reading.output):
+        n_brackets = len(re.findall(r"\[\s*(?:qid\s*:\s*)?[QqLl]\d+", sentence))
+        mine = reading.brackets[at : at + n_brackets]
+        at += n_brackets
+        text = " ".join(_BRACKETS.sub("", sentence).split())
+        found += [(text, c) for b in mine for c in b if c.complete and c in queue]
+    return found
+
+
+def na_samples(
+    inputs: KalmaInputs, judge: JudgeSession, answers: Answers | None
+) -> Iterator[tuple[str, Measured | str]]:
+    """Precision over [NA] statements and recall over absent triples, both micro."""
+    strict = inputs.protocol == "strict"
+    rows: list[tuple[int, Reading, list[Claim], list[Triple]]] = []
+    for run, readings in enumerate(inputs.runs):
+        for reading in readings:
+            claims = [c for c in inputs.claims(reading) if c.is_na]
+            if not strict and not claims:
+                continue
+            absent = list(reading.shown.absent) if strict else _uncited_gold(reading)
+            rows.append((run, reading, claims, absent))
+    wanted = [
+        Pair(c.text, _hypothesis(t.relation, t.value))
+        for _, _, claims, absent in rows
+        for c in claims
+        for t in absent
+    ]
+    decisions = judge.ask(wanted)
+    shape = (len(inputs.runs), len(inputs.benchmark.query_ids))
+    sums = {n: np.zeros((*shape, 2)) for n in ("P", "P+", "R", "R+")}
+    for run, reading, claims, absent in rows:
+        place = (run, reading.row)
+        for suffix, lenient in (("", False), ("+", True)):
+            hits = [
+                [
+                    _holds(decisions[Pair(c.text, _hypothesis(t.relation, t.value))], lenient)
+                    for t in absent
+                ]
+                for c in claims
+            ]
+            if strict:
+                precise = sum(
+                    any(row) or _answers_nothing(answers, reading, c)
+                    for row, c in zip(hits, claims, strict=True)
+                )
+                found = sum(any(row[i] for row in hits) for i in range(len(absent)))
+            else:
+                precise = found = sum(sum(row) for row in hits)  # pairs, so both can pass 1
+            sums[f"P{suffix}"][place] = precise, len(claims)
+            sums[f"R{suffix}"][place] = found, len(absent)
+    for letter, nothing in (("P", "no answer has an [NA]"), ("R", "nothing is absent")):
+        name = f"KaLMA.NA.{letter}"
+        if not sums[letter][..., 1].any():
+            yield name, nothing
+            continue
+        low, high = sums[letter], sums[f"{letter}+"]
+        upper = None if (low == high).all() else micro_sample(name, high)
+        yield name, Measured(micro_sample(name, low), upper)
+
+
+def _uncited_gold(reading: Reading) -> list[Triple]:
+    """The reference's "absent": gold of rounds ≥ 2 that the answer did not cite."""
+    said = {c.key for c in reading.citations if c.complete}
+    return [
+        Triple(k.qid, "", "", k.relation, k.value)
+        for k, number in reading.shown.gold
+        if number >= 2 and k not in said
+    ]
+
+
+def _holds(decision: object, lenient: bool) -> bool:
+    if isinstance(decision, JudgeFailure):
+        return lenient
+    return bool(getattr(decision, "entailed", False))
+
+
+def _answers_nothing(answers: Answers | None, reading: Reading, claim: Claim) -> bool:
+    """Section 4.5: a sentence that does not answer the question is rightly marked [NA]."""
+    if answers is None or not normalise_em(claim.text):
+        return False
+    return answers(reading.shown.question, claim.text) is False

@@ -1,0 +1,76 @@
+"""What a domain is: nothing in the code is specific to people but ``data/people.yaml``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from citeforge.schemas.errors import InputError
+
+_DATA = Path(__file__).parent / "data"
+
+
+class Domain(BaseModel):
+    """Configuration of a domain.
+
+    Attributes:
+        name: its name.
+        entity_class: id of the class whose entities questions are about (``Q5``).
+        entity_iri: what ids of entities begin with.
+        direct_iri: what direct relations begin with.
+        instance_of: id of the relation to an entity's class.
+        min_name_parts: fewest words of a name that is looked up.
+        uninformative: labels of relations that no round picks.
+        single_valued: relations that have one true value, with words that announce them.
+        inverse: relation label to the label of its inverse.
+        relation_words: words of input files to relation labels.
+        forms: relation label to its form, where the rule of :mod:`verbalise` is wrong.
+        templates: sentences by task; see :mod:`citeforge.builders.kalma.tasks`.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    entity_class: str
+    entity_iri: str = "http://www.wikidata.org/entity/"
+    instance_of: str = "P31"
+    direct_iri: str = "http://www.wikidata.org/prop/direct/"
+    min_name_parts: int = Field(2, ge=1)
+    uninformative: tuple[str, ...] = ()
+    single_valued: dict[str, tuple[str, ...]] = {}
+    inverse: dict[str, tuple[str, ...]] = {}
+    relation_words: dict[str, str] = {}
+    forms: dict[str, str] = {}
+    templates: dict[str, str] = {}
+
+    def inverses(self, relation: str) -> tuple[str, ...]:
+        """Labels of relations that say the same the other way round."""
+        found = list(self.inverse.get(relation, ()))
+        found += [r for r, others in self.inverse.items() if relation in others]
+        return tuple(dict.fromkeys(found))
+
+
+def load_domain(name: str) -> Domain:
+    """A built-in domain (``people``), or a YAML file.
+
+    Raises:
+        InputError: no such file, not YAML, or a field is missing or unknown.
+    """
+    path = _DATA / f"{name}.yaml" if not name.endswith((".yaml", ".yml")) else Path(name)
+    if not path.is_file():
+        known = ", ".join(sorted(p.stem for p in _DATA.glob("*.yaml")))
+        raise InputError("is no domain", path=name, allowed=f"{known}, or a .yaml file")
+    try:
+        content: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
+        return Domain.model_validate(content)
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        mark = getattr(error, "problem_mark", None)
+        line = mark.line + 1 if mark is not None else None
+        raise InputError(f"is not YAML ({error})".split("\n")[0], path=path, line=line) from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise InputError(first["msg"], path=path, field=place) from error

@@ -1,0 +1,285 @@
+"""One interface to any knowledge graph in Wikidata's RDF model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from citeforge.engines.progress import progress
+from citeforge.kg.dates import render_date
+from citeforge.kg.domain import Domain
+from citeforge.kg.endpoint import TooLongError
+from citeforge.kg.engines import SparqlEngine
+from citeforge.kg.terms import Row, Term, iri, languages_list, literal, query
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.kg import Graph, Triple
+
+T = TypeVar("T")
+BATCH = 50
+_ONTOLOGY = "http://wikiba.se/ontology#"
+_LEFT_OUT = frozenset(
+    _ONTOLOGY + name
+    for name in (
+        "ExternalId",
+        "Url",
+        "CommonsMedia",
+        "GeoShape",
+        "TabularData",
+        "Math",
+        "MusicalNotation",
+    )
+)
+_XSD_DATE = "http://www.w3.org/2001/XMLSchema#dateTime"
+_NUMBER = re.compile(r"\d+")
+
+
+class KnowledgeGraph:
+    """Batched questions to a graph.
+
+    Attributes:
+        engine: where they are answered.
+        domain: entity class and relations.
+        languages: labels are taken in the first of these that has one.
+        counts: what was left out, and why.
+    """
+
+    def __init__(
+        self,
+        engine: SparqlEngine,
+        domain: Domain,
+        languages: Sequence[str] = ("en",),
+        batch: int = BATCH,
+    ) -> None:
+        self.engine, self.domain = engine, domain
+        self.languages = tuple(languages)
+        self.batch = batch
+        self.counts: dict[str, int] = {}
+        self._languages = languages_list(self.languages)
+
+    def identity(self) -> dict[str, Any]:
+        """What manifests say of it."""
+        return {**self.engine.identity(), "languages": list(self.languages)}
+
+    def subgraphs(self, qids: Iterable[str]) -> dict[str, Graph]:
+        """One-hop sub-graphs with labels; entities that the graph does not know are absent.
+
+        Multi-valued relations keep every value. Values without a label in any of the languages,
+        and external ids, addresses and media, are left out and counted.
+
+        Raises:
+            InputError: an id that is none, or an endpoint that does not answer.
+        """
+        found: dict[str, Graph] = {}
+        wanted = list(dict.fromkeys(qids))
+        with progress("fetching sub-graphs", len(wanted), "entities") as advance:
+            for part, rows in self._batched(wanted, self._subgraph_rows):
+                for graph in self._graphs(part, rows):
+                    found[graph.qid] = graph
+                advance(len(part))
+        return {q: found[q] for q in wanted if q in found}
+
+    def _subgraph_rows(self, part: Sequence[str]) -> list[Row]:
+        entities = " ".join(self._entity(q) for q in part)
+        rows = self.engine.select(query("subgraphs", entities=entities, languages=self._languages))
+        expected = {
+            self._id(r["entity"]): int(r["count"].value)
+            for r in rows
+            if "count" in r and "entity" in r
+        }
+        seen: dict[str, set[tuple[str, Term]]] = {q: set() for q in expected}
+        for row in rows:
+            if "value" in row:
+                seen.setdefault(self._id(row["entity"]), set()).add(
+                    (row["prop"].value, row["value"])
+                )
+        missing = [q for q in seen if expected.get(q) != len(seen[q])]
+        if missing:
+            raise TooLongError(f"the reply lacks statements of {missing[0]}")
+        return rows
+
+    def _graphs(self, part: Sequence[str], rows: list[Row]) -> Iterator[Graph]:
+        names: dict[str, dict[str, str]] = {}
+        facts: dict[str, dict[tuple[str, Term], list[Row]]] = {}
+        for row in rows:
+            entity = self._id(row["entity"])
+            if "value" in row:
+                facts.setdefault(entity, {}).setdefault(
+                    (row["prop"].value, row["value"]), []
+                ).append(row)
+            elif "label" in row:
+                names.setdefault(entity, {})[row["label"].language] = row["label"].value
+        for entity in part:
+            if entity not in facts:
+                self._count("entities without statements")
+                continue
+            name = self._label(names.get(entity, {}))
+            if name is None:
+                self._count("entities without a label in the languages asked for")
+                continue
+            triples = [
+                t
+                for (_, value), same in facts[entity].items()
+                if (t := self._triple(entity, name, value, same)) is not None
+            ]
+            triples.sort(key=_order)
+            yield Graph(entity, name, tuple(dict.fromkeys(triples)))
+
+    def _triple(self, entity: str, name: str, value: Term, rows: list[Row]) -> Triple | None:
+        prop = self._id(rows[0]["prop"])
+        kinds = {r["type"].value for r in rows if "type" in r}
+        is_entity = value.kind == "uri" and value.value.startswith(self.domain.entity_iri)
+        if kinds & _LEFT_OUT or value.kind == "bnode" or (value.kind == "uri" and not is_entity):
+            self._count("values left out: external ids, addresses, media, unknown values")
+            return None
+        relation = self._label(_by_language(rows, "propLabel")) or prop
+        if is_entity:
+            label = self._label(_by_language(rows, "label"))
+            if label is None:
+                self._count("values left out: no label in the languages asked for")
+                return None
+            return Triple(entity, name, prop, relation, label, self._id(value))
+        if value.datatype == _XSD_DATE:
+            known = sorted({int(r["precision"].value) for r in rows if "precision" in r})
+            rendered = render_date(value.value, known[-1] if known else None)
+            if rendered is None:
+                # Unknown values are exported as dates whose text is a digest.
+                self._count("values left out: dates that are none")
+                return None
+            return Triple(entity, name, prop, relation, rendered[0], "", rendered[1])
+        if value.language and value.language not in self.languages:
+            self._count("values left out: text in another language")
+            return None
+        text = " ".join(value.value.split())
+        return Triple(entity, name, prop, relation, text) if text else None
+
+    def find(self, names: Iterable[str], of_class: bool = True) -> dict[str, list[str]]:
+        """Entities of each name, by label or alias; in the domain's class unless told otherwise."""
+        wanted = list(dict.fromkeys(names))
+        found: dict[str, set[str]] = {n: set() for n in wanted}
+        condition = ""
+        if of_class:
+            link = iri(self.domain.direct_iri + self.domain.instance_of)
+            condition = f"?entity {link} {self._entity(self.domain.entity_class)} ."
+
+        def ask(part: Sequence[str]) -> list[Row]:
+            values = " ".join(literal(n, lang) for n in part for lang in self.languages)
+            return self.engine.select(
+                query("entities_by_name", names=values, **{"class": condition})
+            )
+
+        for _, rows in self._batched(wanted, ask):
+            for row in rows:
+                if row["entity"].value.startswith(self.domain.entity_iri):
+                    found[row["name"].value].add(self._id(row["entity"]))
+        return {n: sorted(ids, key=_by_number) for n, ids in found.items()}
+
+    def properties(self, labels: Iterable[str]) -> dict[str, list[str]]:
+        """Ids of the relations of each label or alias; empty lists where there is none."""
+        wanted = list(dict.fromkeys(labels))
+        found: dict[str, set[str]] = {n: set() for n in wanted}
+
+        def ask(part: Sequence[str]) -> list[Row]:
+            values = " ".join(literal(n, lang) for n in part for lang in self.languages)
+            return self.engine.select(query("properties_by_label", names=values))
+
+        for _, rows in self._batched(wanted, ask):
+            for row in rows:
+                found[row["name"].value].add(self._id(row["prop"]))
+        return {n: sorted(ids, key=_by_number) for n, ids in found.items()}
+
+    def pairs(self, properties: Iterable[str]) -> list[tuple[str, str, str]]:
+        """(entity, relation id, entity) of every connected pair of the domain's class, sorted."""
+        text = query(
+            "pairs",
+            properties=" ".join(self._entity(p) for p in properties),
+            instance_of=self.domain.direct_iri + self.domain.instance_of,
+            **{"class": self.domain.entity_iri + self.domain.entity_class},
+        )
+        rows = self._ask_once(text)
+        found = {(self._id(r["first"]), self._id(r["prop"]), self._id(r["second"])) for r in rows}
+        return sorted(found, key=lambda t: tuple(map(_by_number, t)))
+
+    def aliases(self, qids: Iterable[str]) -> dict[str, list[str]]:
+        """Other names of entities."""
+        wanted = list(dict.fromkeys(qids))
+        found: dict[str, set[str]] = {q: set() for q in wanted}
+
+        def ask(part: Sequence[str]) -> list[Row]:
+            entities = " ".join(self._entity(q) for q in part)
+            return self.engine.select(
+                query("aliases", entities=entities, languages=self._languages)
+            )
+
+        for _, rows in self._batched(wanted, ask):
+            for row in rows:
+                found[self._id(row["entity"])].add(row["alias"].value)
+        return {q: sorted(names) for q, names in found.items()}
+
+    def labels_of_class(self) -> dict[str, list[str]]:
+        """Label or alias to the entities of the domain's class that have it."""
+        text = query(
+            "labels_of_class",
+            instance_of=self.domain.direct_iri + self.domain.instance_of,
+            languages=self._languages,
+            **{"class": self.domain.entity_iri + self.domain.entity_class},
+        )
+        found: dict[str, set[str]] = {}
+        for row in self._ask_once(text):
+            found.setdefault(row["label"].value, set()).add(self._id(row["entity"]))
+        return {n: sorted(ids, key=_by_number) for n, ids in sorted(found.items())}
+
+    def _ask_once(self, text: str) -> list[Row]:
+        try:
+            return self.engine.select(text)
+        except TooLongError as error:
+            raise InputError(
+                f"cannot answer a query that cannot be split ({error})",
+                path=self.engine.identity().get("endpoint"),
+                allowed="give the pairs in a file (--pairs), or a snapshot (--kg file:…)",
+            ) from error
+
+    def _batched(
+        self, items: Sequence[T], ask: Callable[[Sequence[T]], list[Row]]
+    ) -> Iterator[tuple[Sequence[T], list[Row]]]:
+        """Ask in batches; one that takes too long is split in two."""
+        waiting = [items[i : i + self.batch] for i in range(0, len(items), self.batch)]
+        while waiting:
+            part = waiting.pop(0)
+            try:
+                yield part, ask(part)
+            except TooLongError as error:
+                if len(part) == 1:
+                    raise InputError(
+                        f"does not answer even for {part[0]} alone ({error})",
+                        path=self.engine.identity().get("endpoint"),
+                        allowed="another endpoint, or a snapshot (--kg file:…)",
+                    ) from error
+                self._count("batches split in two")
+                waiting[:0] = [part[: len(part) // 2], part[len(part) // 2 :]]
+
+    def _entity(self, qid: str) -> str:
+        return iri(self.domain.entity_iri + qid)
+
+    def _id(self, term: Term) -> str:
+        return term.value.removeprefix(self.domain.entity_iri)
+
+    def _label(self, by_language: dict[str, str]) -> str | None:
+        return next((by_language[lang] for lang in self.languages if lang in by_language), None)
+
+    def _count(self, what: str) -> None:
+        self.counts[what] = self.counts.get(what, 0) + 1
+
+
+def _by_language(rows: list[Row], variable: str) -> dict[str, str]:
+    return {r[variable].language: r[variable].value for r in rows if variable in r}
+
+
+def _by_number(name: str) -> tuple[int, str]:
+    """Ids in the order of their numbers."""
+    match = _NUMBER.search(name)
+    return (int(match[0]) if match else 0, name)
+
+
+def _order(triple: Triple) -> tuple[tuple[int, str], str, str]:
+    return (_by_number(triple.pid), triple.value, triple.value_id)

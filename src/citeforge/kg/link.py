@@ -1,0 +1,147 @@
+"""The baseline's retrieval: names in a question to sub-graphs (KaLMA, sections 3.1 and 3.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from citeforge.kg.graph import KnowledgeGraph
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.kg import Graph
+from citeforge.schemas.text import normalise_em
+
+# Entity types of spaCy's models that fit a class; others are looked up without a filter.
+_TYPES = {"Q5": ("PERSON", "PER")}
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An entity that a name may mean.
+
+    Attributes:
+        qid: its id.
+        matches: how many of its neighbour values appear in the question.
+    """
+
+    qid: str
+    matches: int
+
+
+@dataclass(frozen=True)
+class Link:
+    """A name of a question.
+
+    Attributes:
+        name: as it stands there.
+        candidates: best first; ties by id.
+    """
+
+    name: str
+    candidates: tuple[Candidate, ...]
+
+
+class Linker:
+    """Finds names, looks them up, and ranks namesakes.
+
+    Names come from an installed spaCy model, or from an EntityRuler over the graph's own labels,
+    which finds no name that the graph lacks.
+    """
+
+    def __init__(self, kg: KnowledgeGraph, model: str | None = None) -> None:
+        self.kg, self.model = kg, model
+
+    @cached_property
+    def _pipeline(self) -> Any:
+        import spacy
+
+        if self.model is not None:
+            try:
+                return spacy.load(self.model)
+            except OSError as error:
+                raise InputError(
+                    "is not an installed spaCy model",
+                    path=self.model,
+                    allowed=f"python -m spacy download {self.model}, or leave --ner out",
+                ) from error
+        pipeline = spacy.blank("en")
+        ruler: Any = pipeline.add_pipe("entity_ruler")
+        least = self.kg.domain.min_name_parts
+        names = [n for n in self.kg.labels_of_class() if len(n.split()) >= least]
+        with pipeline.select_pipes(enable=[]):
+            ruler.add_patterns([{"label": "ENTITY", "pattern": n} for n in names])
+        return pipeline
+
+    def names(self, question: str) -> list[str]:
+        """Names in a question, in order, of enough words."""
+        wanted = _TYPES.get(self.kg.domain.entity_class)
+        found = [
+            e.text.removesuffix("'s").removesuffix("’s")
+            for e in self._pipeline(question).ents
+            if self.model is None or wanted is None or e.label_ in wanted
+        ]
+        least = self.kg.domain.min_name_parts
+        return list(dict.fromkeys(n for n in found if len(n.split()) >= least))
+
+    def link(self, questions: Sequence[str]) -> tuple[list[list[Link]], dict[str, Graph]]:
+        """Names of every question with their ranked candidates, and the sub-graphs of those.
+
+        All names are looked up together, and all sub-graphs are fetched together.
+        """
+        named = [self.names(q) for q in questions]
+        entities = self.kg.find({n for names in named for n in names})
+        graphs = self.kg.subgraphs(sorted({q for ids in entities.values() for q in ids}))
+        links = [
+            [Link(n, self._ranked(question, entities[n], graphs)) for n in names]
+            for question, names in zip(questions, named, strict=True)
+        ]
+        return links, graphs
+
+    def _ranked(
+        self, question: str, ids: Iterable[str], graphs: dict[str, Graph]
+    ) -> tuple[Candidate, ...]:
+        text = f" {normalise_em(question)} "
+        found = [Candidate(q, _matches(text, graphs[q])) for q in ids if q in graphs]
+        order = {c.qid: i for i, c in enumerate(found)}
+        return tuple(sorted(found, key=lambda c: (-c.matches, order[c.qid])))
+
+
+def _matches(text: str, graph: Graph) -> int:
+    """How many distinct neighbour values of a graph stand in a normalised question."""
+    own = normalise_em(graph.name)
+    values = {normalise_em(t.value) for t in graph.triples} - {own, ""}
+    return sum(f" {value} " in text for value in values)
+
+
+@dataclass(frozen=True)
+class LinkQuality:
+    """Against the entities that a data set names.
+
+    Attributes:
+        recall: share of named entities that are linked.
+        precision: share of linked entities that are named.
+        expected: number of named entities.
+        linked: number of linked ones.
+    """
+
+    recall: float
+    precision: float
+    expected: int
+    linked: int
+
+
+def quality(links: Sequence[Sequence[Link]], expected: Sequence[set[str]]) -> LinkQuality:
+    """Recall and precision of the best candidates, over all questions together."""
+    hits = n_expected = n_linked = 0
+    for found, wanted in zip(links, expected, strict=True):
+        chosen = {link.candidates[0].qid for link in found if link.candidates}
+        hits += len(chosen & wanted)
+        n_expected += len(wanted)
+        n_linked += len(chosen)
+    return LinkQuality(
+        hits / n_expected if n_expected else 0.0,
+        hits / n_linked if n_linked else 0.0,
+        n_expected,
+        n_linked,
+    )

@@ -1,0 +1,134 @@
+"""Replies of an endpoint, kept with the time at which they came."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from citeforge.engines.sqlite import open_store, store_errors
+from citeforge.kg.terms import Row, Term
+from citeforge.schemas.errors import InputError
+
+_APPLICATION = 0x63666B67  # "cfkg"
+_VERSION = 1
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS replies (
+    key TEXT PRIMARY KEY, endpoint TEXT NOT NULL, query TEXT NOT NULL,
+    body BLOB NOT NULL, fetched REAL NOT NULL
+) WITHOUT ROWID
+"""
+
+
+def reply_key(endpoint: str, query: str) -> str:
+    """sha256 of endpoint and query."""
+    return hashlib.sha256(f"{endpoint}\n{query}".encode()).hexdigest()
+
+
+class ReplyStore:
+    """SQLite file of replies; a killed run loses none that it had."""
+
+    def __init__(self, path: Path, readonly: bool = False) -> None:
+        """Open or create a store.
+
+        Raises:
+            InputError: see :func:`citeforge.engines.sqlite.open_store`.
+        """
+        self.path = path
+        self._db = open_store(path, _APPLICATION, _VERSION, _SCHEMA, readonly)
+
+    def get(self, endpoint: str, query: str) -> bytes | None:
+        """The kept reply, if there is one."""
+        with store_errors(self.path):
+            row = self._db.execute(
+                "SELECT body FROM replies WHERE key = ?", (reply_key(endpoint, query),)
+            ).fetchone()
+        return None if row is None else bytes(row[0])
+
+    def put(self, endpoint: str, query: str, body: bytes) -> None:
+        """Keep a reply."""
+        with store_errors(self.path):
+            self._db.execute(
+                "INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?)",
+                (reply_key(endpoint, query), endpoint, query, body, time.time()),
+            )
+
+    def endpoints(self) -> list[str]:
+        """Endpoints whose replies are kept."""
+        with store_errors(self.path):
+            rows = self._db.execute("SELECT DISTINCT endpoint FROM replies ORDER BY 1").fetchall()
+        return [r[0] for r in rows]
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+
+class ReplayEngine:
+    """Answers from kept replies alone; never opens a connection."""
+
+    def __init__(self, path: Path) -> None:
+        """Open a store for reading.
+
+        Raises:
+            InputError: missing, damaged, or of several endpoints.
+        """
+        self.path = path
+        self.store = ReplyStore(path, readonly=True)
+        found = self.store.endpoints()
+        if len(found) != 1:
+            raise InputError(f"holds replies of {len(found)} endpoints", path=path)
+        self.endpoint = found[0]
+
+    def identity(self) -> dict[str, Any]:
+        # The same as of the endpoint: a rebuild from the store equals the build that wrote it.
+        return {"name": "sparql", "endpoint": self.endpoint}
+
+    def select(self, query: str) -> list[Row]:
+        """Kept rows.
+
+        Raises:
+            InputError: the store has no reply to this query.
+        """
+        body = self.store.get(self.endpoint, query)
+        if body is None:
+            raise InputError(
+                "has no reply to one of the queries",
+                path=self.path,
+                allowed="the store of a complete run with the same choices",
+            )
+        return parse_rows(body)
+
+
+class TruncatedError(ValueError):
+    """A reply of status 200 that is not whole."""
+
+
+def parse_rows(body: bytes) -> list[Row]:
+    """Rows of a reply in SPARQL 1.1 Query Results JSON Format.
+
+    Raises:
+        TruncatedError: not whole, or not that format (Wikidata cuts long queries off in the middle
+            of a reply whose status is 200).
+    """
+    try:
+        content = json.loads(body)
+        return [
+            {n: _term(t) for n, t in binding.items()} for binding in content["results"]["bindings"]
+        ]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise TruncatedError(f"the reply is not whole ({len(body):,} bytes)") from error
+
+
+_KINDS = {"uri": "uri", "literal": "literal", "typed-literal": "literal", "bnode": "bnode"}
+
+
+def _term(found: dict[str, str]) -> Term:
+    return Term(
+        _KINDS[found["type"]],  # type: ignore[arg-type]
+        found["value"],
+        found.get("xml:lang", ""),
+        found.get("datatype", ""),
+    )

@@ -1,0 +1,121 @@
+"""Freezing sub-graphs as N-Triples in Wikidata's RDF model."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from citeforge.engines.files import atomic_file
+from citeforge.kg.graph import KnowledgeGraph
+from citeforge.kg.terms import iri, literal
+from citeforge.schemas.kg import Graph
+
+_RDFS_LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
+_ALIAS = "<http://www.w3.org/2004/02/skos/core#altLabel>"
+_WIKIBASE = "http://wikiba.se/ontology#"
+_PROP = "http://www.wikidata.org/prop/"
+_PRECISION = {"day": 11, "month": 10, "year": 9, "decade": 8, "century": 7, "millennium": 6}
+
+
+def write_snapshot(kg: KnowledgeGraph, qids: Iterable[str], out: Path) -> tuple[int, int]:
+    """Write the one-hop sub-graphs of entities, with the names by which they are found.
+
+    A benchmark built from the file equals one built from the graph it was taken from. The file
+    holds what :meth:`KnowledgeGraph.subgraphs` gives, in the first language that has a label;
+    equal contents give equal bytes.
+
+    Returns:
+        (entities, lines).
+    """
+    wanted = list(qids)
+    graphs = kg.subgraphs(wanted)
+    aliases = kg.aliases(
+        {*graphs, *(t.value_id for g in graphs.values() for t in g.triples if t.value_id)}
+    )
+    lines = sorted({*_lines(kg, graphs.values()), *_aliases(kg, aliases)})
+    with atomic_file(out) as raw:
+        if out.suffix == ".gz":
+            with gzip.GzipFile(fileobj=raw, mode="wb", filename="", mtime=0) as file:
+                file.writelines(line.encode() for line in lines)
+        else:
+            raw.writelines(line.encode() for line in lines)
+    return len(graphs), len(lines)
+
+
+def _lines(kg: KnowledgeGraph, graphs: Iterable[Graph]) -> Iterator[str]:
+    language = kg.languages[0]
+    entity, direct = kg.domain.entity_iri, kg.domain.direct_iri
+    for graph in graphs:
+        centre = iri(entity + graph.qid)
+        yield f"{centre} {_RDFS_LABEL} {literal(graph.name, language)} .\n"
+        for triple in graph.triples:
+            prop = iri(entity + triple.pid)
+            yield f"{prop} {_RDFS_LABEL} {literal(triple.relation, language)} .\n"
+            yield f"{prop} <{_WIKIBASE}directClaim> {iri(direct + triple.pid)} .\n"
+            value = _value(kg, triple.value, triple.value_id, triple.precision)
+            yield f"{centre} {iri(direct + triple.pid)} {value} .\n"
+            if triple.value_id:
+                yield (
+                    f"{iri(entity + triple.value_id)} {_RDFS_LABEL} "
+                    f"{literal(triple.value, language)} .\n"
+                )
+            if triple.precision in _PRECISION:
+                yield from _time(kg, graph.qid, triple.pid, value, _PRECISION[triple.precision])
+
+
+def _value(kg: KnowledgeGraph, text: str, value_id: str, precision: str) -> str:
+    if value_id:
+        return iri(kg.domain.entity_iri + value_id)
+    if precision:
+        return (
+            f"{literal(lexical_date(text, precision))}^^<http://www.w3.org/2001/XMLSchema#dateTime>"
+        )
+    return literal(text)
+
+
+def lexical_date(text: str, precision: str) -> str:
+    """An xsd:dateTime that :func:`citeforge.kg.dates.render_date` renders as ``text`` again."""
+    bare = text.removesuffix(" BCE")
+    is_bce = bare != text
+    digits = "".join(c for c in bare.split("-")[0] if c.isdigit())
+    number = int(digits) if digits else 0
+    if precision == "century":
+        number = (number - 1) * 100 + 1
+    elif precision == "millennium":
+        number = (number - 1) * 1000 + 1
+    year = 1 - number if is_bce else number
+    parts = bare.split("-") if precision in ("day", "month", "unknown") else []
+    month = parts[1] if len(parts) > 1 else "01"
+    day = parts[2] if len(parts) > 2 else "01"
+    sign = "-" if year < 0 else ""
+    return f"{sign}{abs(year):04d}-{month}-{day}T00:00:00Z"
+
+
+def _time(kg: KnowledgeGraph, qid: str, pid: str, value: str, precision: int) -> Iterator[str]:
+    entity = kg.domain.entity_iri
+    claim, psv = f"<{_PROP}{pid}>", f"<{_PROP}statement/value/{pid}>"
+    stem = f"{entity}statement/{qid}-{pid}-{abs(hash_of(value))}"
+    yield f"{iri(entity + pid)} <{_WIKIBASE}claim> {claim} .\n"
+    yield f"{iri(entity + pid)} <{_WIKIBASE}statementValue> {psv} .\n"
+    yield f"{iri(entity + qid)} {claim} {iri(stem)} .\n"
+    yield f"{iri(stem)} {psv} {iri(stem + '-value')} .\n"
+    yield f"{iri(stem + '-value')} <{_WIKIBASE}timeValue> {value} .\n"
+    yield (
+        f"{iri(stem + '-value')} <{_WIKIBASE}timePrecision> "
+        f'"{precision}"^^<http://www.w3.org/2001/XMLSchema#integer> .\n'
+    )
+
+
+def hash_of(text: str) -> int:
+    """A number that names a statement; the same for the same text everywhere."""
+    import hashlib
+
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6])
+
+
+def _aliases(kg: KnowledgeGraph, aliases: dict[str, list[str]]) -> Iterator[str]:
+    language = kg.languages[0]
+    for qid, names in aliases.items():
+        for name in names:
+            yield f"{iri(kg.domain.entity_iri + qid)} {_ALIAS} {literal(name, language)} .\n"

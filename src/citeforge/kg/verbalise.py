@@ -1,0 +1,46 @@
+"""Triples as sentences: three templates by the relation's form (KaLMA, appendix A.3), and one more
+for verbs that take an object."""
+
+from __future__ import annotations
+
+from jinja2 import StrictUndefined
+from jinja2.sandbox import SandboxedEnvironment
+
+from citeforge.kg.domain import Domain
+from citeforge.schemas.kg import Triple
+
+FORMS = ("noun", "role", "participle", "active")
+_PREPOSITIONS = ("at", "by", "for", "in", "from", "to", "on", "with")
+_ENVIRONMENT = SandboxedEnvironment(undefined=StrictUndefined)
+_DEFAULTS = {
+    "noun": "{{ name }}'s {{ relation }} is {{ value }}.",
+    "role": "{{ name }} is a {{ relation }} {{ value }}.",
+    "participle": "{{ name }} was {{ relation }} {{ value }}.",
+    "active": "{{ name }} {{ relation }} {{ value }}.",
+}
+
+
+def form_of(relation: str, domain: Domain) -> str:
+    """Form of a relation's label.
+
+    The domain's own word, else: ``role`` when it ends in "of" (member of), ``participle`` when it
+    begins with a participle and ends in a preposition (educated at), else ``noun`` (occupation).
+    """
+    if relation in domain.forms:
+        return domain.forms[relation]
+    words = relation.split()
+    if len(words) == 2 and words[-1] == "of":
+        return "role"
+    if len(words) > 1 and words[0].endswith(("ed", "en")) and words[-1] in _PREPOSITIONS:
+        return "participle"
+    return "noun"
+
+
+def verbalise(triple: Triple, domain: Domain) -> str:
+    """One sentence that says the triple."""
+    form = form_of(triple.relation, domain)
+    template = domain.templates.get(form, _DEFAULTS[form])
+    text = _ENVIRONMENT.from_string(template).render(
+        name=triple.name, relation=triple.relation, value=triple.value
+    )
+    return " ".join(text.split())

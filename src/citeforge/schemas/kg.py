@@ -1,0 +1,139 @@
+"""Knowledge graphs: triples with labels, one-hop sub-graphs, and the tables that hold them.
+
+Terms of Li et al. 2024 (KaLMA, section 2): a citation is a triple of a centre entity's QID, a
+relation and a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import pyarrow as pa
+
+
+class Key(NamedTuple):
+    """What a citation says: a triple in words, without markup.
+
+    Attributes:
+        qid: id of the centre entity.
+        relation: label of the relation.
+        value: label of the value.
+    """
+
+    qid: str
+    relation: str
+    value: str
+
+
+@dataclass(frozen=True)
+class Triple:
+    """One fact of a sub-graph.
+
+    Attributes:
+        qid: id of the centre entity.
+        name: its label.
+        pid: id of the relation (``P19``); empty where only its label is known.
+        relation: label of the relation.
+        value: label of the value; dates as far as they are known (``1871-11``, ``44-03-15 BCE``).
+        value_id: id of a value that is an entity; empty for literals.
+        precision: of dates: ``day``, ``month``, ``year``, ``decade``, ``century``, ``millennium``
+            or ``unknown``; empty for all else.
+    """
+
+    qid: str
+    name: str
+    pid: str
+    relation: str
+    value: str
+    value_id: str = ""
+    precision: str = ""
+
+    @property
+    def key(self) -> Key:
+        """What a citation of it says."""
+        return Key(self.qid, self.relation, self.value)
+
+
+@dataclass(frozen=True)
+class Graph:
+    """The one-hop sub-graph of an entity.
+
+    Attributes:
+        qid: the centre.
+        name: its label.
+        triples: in a fixed order: by property, value, value id.
+    """
+
+    qid: str
+    name: str
+    triples: tuple[Triple, ...]
+
+
+TRIPLE = pa.struct(
+    [
+        ("qid", pa.string()),
+        ("name", pa.string()),
+        ("pid", pa.string()),
+        ("relation", pa.string()),
+        ("value", pa.string()),
+        ("value_id", pa.string()),
+        ("precision", pa.string()),
+    ]
+)
+
+KG_CONTEXTS = pa.schema(
+    [
+        pa.field("query_id", pa.string(), nullable=False),
+        pa.field("triples", pa.list_(TRIPLE), nullable=False),
+    ]
+)
+
+_ROW = [pa.field("query_id", pa.string(), nullable=False), *TRIPLE]
+
+KG_GOLD = pa.schema([*_ROW, pa.field("round", pa.int32(), nullable=False)])
+
+KG_ABSENT = pa.schema(
+    [*_ROW, pa.field("why", pa.string(), nullable=False)]  # ``gold`` or ``inverse``
+)
+
+_CANDIDATE = pa.struct(
+    [
+        ("triple", TRIPLE),
+        ("score", pa.float64()),
+        ("specificity", pa.float64()),
+        ("coherence", pa.float64()),
+        ("perplexity", pa.float64()),
+    ]
+)
+
+KG_EVOLUTION = pa.schema(
+    [
+        pa.field("query_id", pa.string(), nullable=False),
+        pa.field("round", pa.int32(), nullable=False),
+        pa.field("paragraph", pa.string(), nullable=False),  # with markers
+        pa.field("triples", pa.list_(TRIPLE), nullable=False),  # what the round added
+        pa.field("candidates", pa.list_(_CANDIDATE), nullable=False),  # best first
+        pa.field("refused", pa.list_(pa.string()), nullable=False),  # sentences that failed a check
+    ]
+)
+
+
+def as_row(triple: Triple) -> dict[str, str]:
+    """Columns of a triple."""
+    return {f.name: getattr(triple, f.name) for f in TRIPLE}
+
+
+def from_row(row: dict[str, str]) -> Triple:
+    """The inverse of :func:`as_row`; other columns are passed over."""
+    return Triple(**{f.name: row[f.name] or "" for f in TRIPLE})
+
+
+def graphs_of(triples: list[Triple]) -> Iterator[Graph]:
+    """Sub-graphs of a context, in the order in which their centres come."""
+    found: dict[str, list[Triple]] = {}
+    for triple in triples:
+        found.setdefault(triple.qid, []).append(triple)
+    for qid, mine in found.items():
+        yield Graph(qid, mine[0].name, tuple(mine))
