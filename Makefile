@@ -33,6 +33,10 @@ quickstart: $(STAMP)  ## build, check and score benchmarks from examples/
 	$(BIN)/citeforge run label-blind --benchmark out/authorship --out out/label-blind.jsonl
 	$(BIN)/citeforge run label-follower --benchmark out/authorship --out out/label-follower.jsonl
 	$(BIN)/citeforge score out/label-blind.jsonl out/label-follower.jsonl --benchmark out/authorship
+	$(BIN)/citeforge build kalma --kg file:examples/people/graph.ttl --pairs-from-kg spouse,father,child --licence cc0-1.0 --out out/kalma --overwrite
+	$(BIN)/citeforge verify out/kalma
+	$(BIN)/citeforge run random --benchmark out/kalma --out out/kalma-random.jsonl
+	$(BIN)/citeforge score out/kalma-random.jsonl --benchmark out/kalma --judge lexical
 
 test: $(STAMP)  ## run all tests
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile

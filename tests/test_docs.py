@@ -31,7 +31,9 @@ def commands(page: Path) -> list[list[str]]:
     return found
 
 
-@pytest.mark.parametrize(("page", "least"), [("README.md", 6), ("docs/authorship.md", 10)])
+@pytest.mark.parametrize(
+    ("page", "least"), [("README.md", 6), ("docs/authorship.md", 10), ("docs/kalma.md", 10)]
+)
 def test_every_command_of_the_pages_runs(cli: Cli, tmp_path: Path, page: str, least: int) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     lines = commands(ROOT / page)

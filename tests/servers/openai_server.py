@@ -76,6 +76,8 @@ class Server:
         payload = json.loads(body)
         if path.endswith("/embeddings"):
             return await self.send(writer, 200, self.embed(payload))
+        if not path.endswith("/chat/completions") and path.endswith("/completions"):
+            return await self.send(writer, 200, self.echo(payload))
         return await self.send(writer, 200, self.complete(payload))
 
     def fault(self, name: str, attempt: int) -> str | None:
@@ -130,6 +132,26 @@ class Server:
         writer.write("\r\n".join([*lines, "", ""]).encode() + body)
         await writer.drain()
         return True
+
+    def echo(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Legacy completions with `echo`: the prompt's words as tokens, then a generated one.
+
+        A word's log probability is minus its number of letters; the first has none.
+        """
+        prompt = payload["prompt"]
+        words = prompt.split(" ")
+        offsets = [len(" ".join(words[:i])) + (i > 0) for i in range(len(words))]
+        logs: list[float | None] = [None, *(-float(len(w)) for w in words[1:])]
+        found: dict[str, Any] | None = {
+            "tokens": [*words, "!"],
+            "token_logprobs": [*logs, -99.0],
+            "text_offset": [*offsets, len(prompt)],
+        }
+        if not payload.get("echo") or self.config.get("no_logprobs"):
+            found = None
+        choice = {"index": 0, "text": f"{prompt}!", "logprobs": found, "finish_reason": "length"}
+        return {"id": "c", "object": "text_completion", "created": 0, "model": payload["model"],
+                "choices": [choice]}  # fmt: skip
 
     def complete(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Says back the last message; words in it ask for special endings."""

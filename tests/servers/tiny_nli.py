@@ -125,3 +125,25 @@ def train_classifier(folder: Path) -> Path:
             break
     model.eval().save_pretrained(folder)
     return folder
+
+
+def train_causal(folder: Path, sentences: list[str]) -> Path:
+    """A tiny GPT-2 that has learnt some sentences by heart."""
+    import torch
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    torch.manual_seed(0)
+    words = sorted({w for s in sentences for w in s.split()})
+    tokenizer = make_tokenizer(folder, pair=False, words=words)
+    config = GPT2Config(vocab_size=len(tokenizer), n_positions=64, n_embd=32, n_layer=1, n_head=2)
+    model = GPT2LMHeadModel(config)
+    batch = tokenizer(sentences, padding=True, return_tensors="pt")
+    labels = batch["input_ids"].masked_fill(batch["attention_mask"] == 0, -100)
+    optimiser = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for _ in range(120):
+        loss = model(**batch, labels=labels).loss
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    model.save_pretrained(folder)
+    return folder

@@ -24,10 +24,12 @@ def annotate() -> None:
     "--task",
     "name",
     required=True,
-    help="utility, statement-support, citation-support, twin-relevant or twin-nonrelevant.",
+    help="utility, statement-support, citation-support, knowledge-support (of score files); "
+    "twin-relevant, twin-nonrelevant, kalma-authenticity, kalma-relevance, kalma-naturalness, "
+    "kalma-significance (of a benchmark).",
 )
 @click.option(
-    "--benchmark", type=click.Path(path_type=Path), help="Benchmark with twins, for twin-… tasks."
+    "--benchmark", type=click.Path(path_type=Path), help="Benchmark, for twin-… and kalma-… tasks."
 )
 @click.option(
     "--out",
@@ -58,17 +60,20 @@ def export(
         to_csv,
         to_label_studio,
     )
+    from citeforge.evaluator.annotation.kalma import kalma_rows
     from citeforge.evaluator.annotation.tasks import find_task
     from citeforge.evaluator.annotation.twins import twin_rows
     from citeforge.evaluator.compare import load_scores
     from citeforge.schemas.errors import UsageError
 
     task = find_task(name)
-    if (task.unit == "twin") != (benchmark is not None) or bool(scores) == (task.unit == "twin"):
-        what = "--benchmark DIR and no score files" if task.unit == "twin" else "score files"
+    of_benchmark = task.unit in ("twin", "question", "knowledge")
+    if of_benchmark != (benchmark is not None) or bool(scores) == of_benchmark:
+        what = "--benchmark DIR and no score files" if of_benchmark else "score files"
         raise UsageError(f"--task {task.name} takes {what}")
     if benchmark is not None:
-        rows, key = twin_rows(task, benchmark, sample, seed)
+        make = twin_rows if task.unit == "twin" else kalma_rows
+        rows, key = make(task, benchmark, sample, seed)
     else:
         rows, key = rows_of(task, [load_scores(p) for p in scores], sample, seed)
     is_json = out.suffix == ".json"
@@ -112,7 +117,7 @@ def import_(
         assert benchmark is not None
         out = benchmark.with_name(f"{benchmark.name}.labels") / f"{task.name}.jsonl"
     write_text(out, to_jsonl(rows))
-    if benchmark is not None and task.unit == "twin":
+    if benchmark is not None and task.unit in ("twin", "question", "knowledge"):
         _into_stats(benchmark, task.name, rows, found)
     click.echo(f"{out}: {len(rows):,} items of {task.name}, {found.annotators} annotators")
     click.echo(
@@ -127,10 +132,10 @@ def _into_stats(benchmark: Path, task: str, rows: list[dict[str, Any]], found: A
     from citeforge.builders.verify import load_intact
 
     decided = [r["label"] for r in rows if r["label"] is not None]
-    figures: dict[str, object] = {
-        f"annotation {task}: items": len(rows),
-        f"annotation {task}: share of yes": round(decided.count("yes") / max(len(decided), 1), 4),
-    }
+    figures: dict[str, object] = {f"annotation {task}: items": len(rows)}
+    for label in sorted(set(decided)):
+        share = round(decided.count(label) / len(decided), 4)
+        figures[f"annotation {task}: share of {label}"] = share
     for name, value in (("raw", found.raw), ("kappa", found.kappa), ("alpha", found.alpha)):
         if not math.isnan(value):
             figures[f"annotation {task}: agreement, {name}"] = round(value, 4)

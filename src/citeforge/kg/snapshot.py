@@ -84,7 +84,8 @@ def lexical_date(text: str, precision: str) -> str:
         number = (number - 1) * 100 + 1
     elif precision == "millennium":
         number = (number - 1) * 1000 + 1
-    year = 1 - number if is_bce else number
+    # The first decades of and before our era are both written 0s.
+    year = 1 - max(number, 1) if is_bce else max(number, 1)
     parts = bare.split("-") if precision in ("day", "month", "unknown") else []
     month = parts[1] if len(parts) > 1 else "01"
     day = parts[2] if len(parts) > 2 else "01"

@@ -66,17 +66,24 @@ def annotate(text: str, pool: Sequence[Triple], domain: Domain, link: Triple) ->
     others = [t for t in others if not (t.qid == link.value_id and t.relation in inverse)]
     names = {t.name for t in pool}
     facts = [link, *(t for t in others if t.value not in names and len(t.value) > 2)]
-    places: dict[int, list[Triple]] = {}
-    for triple in facts:
+    places: dict[int, Triple] = {}
+    for triple in sorted(facts, key=lambda t: (t.key != link.key, t.qid != link.qid)):
+        cues = domain.single_valued.get(triple.relation, ())
+        if cues and triple.key != link.key and not any(_holds_word(text, c) for c in cues):
+            continue  # London may be somewhere in the text, but nobody says who died there
         for shape in renderings(triple):
             found = re.search(rf"(?<!\w){re.escape(shape)}(?!\w)", text)
             if found is not None:
-                places.setdefault(found.end(), []).append(triple)
+                # One mention rests on one fact: the first entity's comes first.
+                places.setdefault(found.end(), triple)
                 break
     for end in sorted(places, reverse=True):
-        marks = "".join(f" {marker(t)}" for t in places[end])
-        text = text[:end] + marks + text[end:]
+        text = f"{text[:end]} {marker(places[end])}{text[end:]}"
     return text
+
+
+def _holds_word(text: str, word: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) is not None
 
 
 def wrong_annotation(reply: str, seed: str, pool: Sequence[Triple]) -> str | None:
@@ -144,7 +151,7 @@ class ExtensionCheck:
             cues = self.domain.single_valued.get(known.relation)
             if cues is None or known.name.split()[-1] not in sentence:
                 continue
-            if any(re.search(rf"(?<!\w){re.escape(c)}(?!\w)", sentence) for c in cues):
+            if any(_holds_word(sentence, c) for c in cues):
                 reason = _clash(sentence, known, pool)
                 if reason is not None:
                     return reason

@@ -12,8 +12,8 @@ class Task(BaseModel):
 
     Attributes:
         name: as in ``annotate export --task``.
-        unit: what one row is: ``answer``, ``statement``, ``citation`` (of score files) or ``twin``
-            (of a benchmark with twins).
+        unit: what one row is: ``answer``, ``statement``, ``citation`` (of score files), ``twin``
+            (of a benchmark with twins), ``question`` or ``knowledge`` (of a kalma benchmark).
         instruction: what the annotator is asked.
         columns: columns shown, in order.
         labels: allowed labels.
@@ -36,6 +36,8 @@ class Task(BaseModel):
 
 _ALCE = "Gao et al. 2023 (ALCE), appendix F"
 _AUTHORSHIP = "Abolghasemi et al. 2025, appendix A"
+_KALMA = "Li et al. 2024 (KaLMA), appendix C"
+_RATING = ("1", "2", "3", "4", "5")
 
 TASKS = {
     t.name: t
@@ -92,6 +94,48 @@ TASKS = {
             labels=("yes", "no"),
             source=_AUTHORSHIP,
             share=0.1,
+        ),
+        Task(
+            name="kalma-authenticity",
+            unit="question",
+            instruction="Does the question agree with what is known of the people or things in it?",
+            columns=("question",),
+            labels=("yes", "no"),
+            source=_KALMA,
+        ),
+        Task(
+            name="kalma-naturalness",
+            unit="question",
+            instruction="How natural, short and easy to understand is the question? 5 is best.",
+            columns=("question",),
+            labels=_RATING,
+            ordinal=True,
+            source=_KALMA,
+        ),
+        Task(
+            name="kalma-significance",
+            unit="question",
+            instruction="Would somebody want to know the answer? 5: surely; 1: nobody would ask.",
+            columns=("question",),
+            labels=_RATING,
+            ordinal=True,
+            source=_KALMA,
+        ),
+        Task(
+            name="kalma-relevance",
+            unit="knowledge",
+            instruction="Is this fact needed to answer the question, or could it be left out?",
+            columns=("question", "fact"),
+            labels=("needed", "redundant"),
+            source=_KALMA,
+        ),
+        Task(
+            name="knowledge-support",
+            unit="citation",
+            instruction="Does the statement say what the cited fact says?",
+            columns=("question", "statement", "passage"),
+            labels=("yes", "no"),
+            source=_KALMA,
         ),
     )
 }

@@ -1,0 +1,513 @@
+"""`build kalma`: selection, scores by hand, checks of the writer, contexts, a second domain."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from citeforge.builders.kalma import check
+from citeforge.builders.kalma.build import KalmaOptions, build_kalma
+from citeforge.builders.kalma.contexts import Entry, make_contexts
+from citeforge.builders.kalma.evolve import Choices
+from citeforge.builders.kalma.score import Specificity, rank
+from citeforge.builders.kalma.selection import Stated, disambiguate, read_stated
+from citeforge.builders.kalma.tasks import template_writer_templates
+from citeforge.builders.verify import load_intact, verify
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.llm.records import Answer, Failure, Request, Result
+from citeforge.engines.llm.writers import TemplateWriter
+from citeforge.engines.perplexity.records import make_perplexity
+from citeforge.engines.segment import SpacySegmenter
+from citeforge.engines.tables import read_table, shard_paths
+from citeforge.kg.domain import Domain, load_domain
+from citeforge.kg.engines import StoreEngine
+from citeforge.kg.graph import KnowledgeGraph
+from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.kg import KG_ABSENT, KG_EVOLUTION, KG_GOLD, Graph, Triple, from_row
+from conftest import EXAMPLES, Cli, write_jsonl
+from conftest_evaluator import Facts
+from servers.sparql import sparql_server
+
+GRAPH = EXAMPLES / "people" / "graph.ttl"
+PEOPLE = load_domain("people")
+
+
+def open_graph() -> KnowledgeGraph:
+    return KnowledgeGraph(StoreEngine(GRAPH), load_domain("people"))
+
+
+def template() -> TemplateWriter:
+    return TemplateWriter(template_writer_templates(PEOPLE))
+
+
+def ngram(texts: list[str]) -> Any:
+    return make_perplexity("ngram", texts)
+
+
+def fact(qid: str, relation: str, value: str, **more: str) -> Triple:
+    return Triple(qid, {"Q1": "Ada Byron", "Q2": "Lord Byron"}.get(qid, qid), "P1", relation,
+                  value, **more)  # fmt: skip
+
+
+# --- the score ---------------------------------------------------------------------------------
+
+
+def test_the_score_by_hand() -> None:
+    """Three graphs; "occupation" in all of them, "hobby" in one (twice, which counts once)."""
+    graphs = [
+        Graph("Q1", "a", (fact("Q1", "occupation", "x"), fact("Q1", "hobby", "y"),
+                          fact("Q1", "hobby", "z"))),
+        Graph("Q2", "b", (fact("Q2", "occupation", "x"),)),
+        Graph("Q3", "c", (fact("Q3", "occupation", "x"),)),
+        Graph("Q3", "c", (fact("Q3", "occupation", "x"),)),  # the same graph again
+    ]  # fmt: skip
+    specificity = Specificity(graphs)
+    assert specificity.of("occupation") == math.log(2 * 3 / 3)
+    assert specificity.of("hobby") == math.log(2 * 3 / 1)
+    triples = [fact("Q1", "occupation", "x"), fact("Q1", "hobby", "y")]
+    found = rank(triples, [2.0, 4.0], specificity, alpha=0.25)
+    soft = {
+        "occupation": math.exp(1 / 2) / (math.exp(1 / 2) + math.exp(1 / 4)),
+        "hobby": math.exp(1 / 4) / (math.exp(1 / 2) + math.exp(1 / 4)),
+    }
+    assert [s.triple.relation for s in found] == ["hobby", "occupation"]
+    assert found[0].score == pytest.approx(0.25 * math.log(6) + 0.75 * soft["hobby"])
+    assert found[1].score == pytest.approx(0.25 * math.log(2) + 0.75 * soft["occupation"])
+    assert found[1].coherence == pytest.approx(soft["occupation"])
+    # With α = 0 the likelier sentence wins.
+    coherent = rank(triples, [2.0, 4.0], specificity, alpha=0.0)
+    assert coherent[0].triple.relation == "occupation"
+
+
+# --- selection ---------------------------------------------------------------------------------
+
+
+def stated(*rows: tuple[str, str, str]) -> list[Stated]:
+    return [Stated(i, "text", *row) for i, row in enumerate(rows, 1)]
+
+
+def test_disambiguation_keeps_what_the_graph_connects_as_stated() -> None:
+    found = disambiguate(
+        open_graph(),
+        stated(
+            ("Marie Curie", "spouse", "Pierre Curie"),
+            ("Irène Curie", "child of", "Pierre Curie"),  # an alias; "child of" means father
+            ("Ada Lovelace", "father", "Lord Byron"),
+            ("Marie Curie", "daughter", "Irène Joliot-Curie"),  # mapped to child
+            ("Pierre Curie", "student", "Paul Langevin"),  # the physicist, not the namesake
+            ("Marie Curie", "sibling", "Pierre Curie"),  # connected, but otherwise
+            ("Marie Curie", "spouse", "Lord Byron"),
+            ("Marie Curie", "spouse", "No Body"),
+            ("Marie", "spouse", "Pierre Curie"),
+            ("Pierre Curie", "wife", "Marie Curie"),  # the first pair the other way round
+        ),
+    )
+    assert [p.id for p in found.pairs] == [
+        "Q901-Q902", "Q903-Q902", "Q906-Q907", "Q901-Q903", "Q902-Q909",
+    ]  # fmt: skip
+    assert found.counts == {
+        "pairs dropped: connected otherwise than stated": 1,
+        "pairs dropped: not connected in the graph": 1,
+        "pairs dropped: no entity has the name": 1,
+        "pairs dropped: a name has fewer than 2 parts": 1,
+        "pairs dropped: the same two entities again": 1,
+    }
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "csv"])
+def test_pairs_files(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"pairs.{suffix}"
+    if suffix == "jsonl":
+        rows: list[dict[str, object]] = [
+            {"paragraph": "P.", "first": "A B", "relation": "spouse", "second": "C D"},
+            {"sentence": "S.", "subject": "E F", "predicate": "child", "object": "G H"},
+        ]
+        write_jsonl(path, rows)
+    else:
+        path.write_text("paragraph,first,relation,second\nP.,A B,spouse,C D\nS.,E F,child,G H\n")
+    found = read_stated(path)
+    assert [(s.paragraph, s.first, s.relation, s.second) for s in found] == [
+        ("P.", "A B", "spouse", "C D"),
+        ("S.", "E F", "child", "G H"),
+    ]
+    bad = tmp_path / "bad.jsonl"
+    write_jsonl(bad, [{"paragraph": "P.", "first": "A", "relation": "x"}])
+    with pytest.raises(InputError, match=r"bad.jsonl:1 second: is missing"):
+        read_stated(bad)
+
+
+# --- checks of what the writer wrote ----------------------------------------------------------
+
+POOL = [
+    fact("Q1", "father", "Lord Byron", value_id="Q2"),
+    fact("Q1", "date of birth", "1815-12-10", precision="day"),
+    fact("Q1", "place of birth", "London"),
+    fact("Q1", "field of work", "mathematics"),
+    fact("Q1", "field of work", "poetical science"),
+    fact("Q2", "place of birth", "Dover"),
+    fact("Q2", "date of birth", "1788-01-22", precision="day"),
+]
+BEFORE = "Ada Byron's father is Lord Byron [Q1, father: Lord Byron]."
+MATHS, BORN = POOL[3], POOL[1]
+MARK = "[Q1, field of work: mathematics]"
+EXTENSIONS = [
+    (f"{BEFORE} She worked in mathematics {MARK}.", MATHS, None),
+    (f"{BEFORE} She loved maths {MARK}.", MATHS, None),  # an alias
+    (f"{BEFORE} Ada was born on 10 December 1815 [Q1, date of birth: 1815-12-10].", BORN, None),
+    (f"{BEFORE} Ada was born on December 10, 1815 [Q1, date of birth: 1815-12-10].", BORN, None),
+    (f"She worked in mathematics {MARK}.", MATHS, "lost a citation"),
+    (f"{BEFORE} She worked in mathematics.", MATHS, "does not add just the citation"),
+    (
+        f"{BEFORE} She worked in mathematics {MARK} [Q1, place of birth: London].",
+        MATHS,
+        "does not add just the citation",
+    ),
+    (f"{BEFORE} She worked hard {MARK}.", MATHS, "does not name 'mathematics'"),
+    (
+        f"{BEFORE} She worked in mathematics {MARK}. It was fun. It was hard.",
+        MATHS,
+        "is 3 sentences longer",
+    ),
+    # The pool says 1815, and London; a sentence of Ada Byron's birth that says otherwise clashes.
+    (
+        f"{BEFORE} Ada Byron, born in 1820, worked in mathematics {MARK}.",
+        MATHS,
+        "says 1820; date of birth of Ada Byron is 1815-12-10",
+    ),
+    (f"{BEFORE} Ada Byron, born in 1815, worked in mathematics {MARK}.", MATHS, None),
+]
+
+
+@pytest.mark.parametrize(("after", "triple", "reason"), EXTENSIONS)
+def test_extensions(after: str, triple: Triple, reason: str | None) -> None:
+    checker = check.ExtensionCheck(PEOPLE, SpacySegmenter())
+    found = checker.wrong(BEFORE, after, triple, POOL, ["maths"])
+    assert (found or "").startswith(reason or "")
+    assert (found is None) == (reason is None)
+
+
+def test_a_judge_asks_whether_the_sentence_says_its_fact() -> None:
+    judge = JudgeSession(Facts(), None)  # entails when it has all capitals of A to F
+    checker = check.ExtensionCheck(PEOPLE, SpacySegmenter(), judge)
+    told = f"{BEFORE} For Ada and Byron it was mathematics {MARK}."
+    assert checker.wrong(BEFORE, told, MATHS, POOL, []) is None
+    bare = f"{BEFORE} It was mathematics {MARK}."
+    assert checker.wrong(BEFORE, bare, MATHS, POOL, []) == "does not say the new fact (judge)"
+    assert "judge facts@1" in checker.contradiction_by
+
+
+def test_annotations() -> None:
+    seed = "Ada Byron was born in London, the child of Lord Byron, and loved mathematics."
+    text = check.annotate(seed, POOL, PEOPLE, POOL[0])
+    assert text == (
+        "Ada Byron was born in London [Q1, place of birth: London], the child of Lord Byron "
+        f"[Q1, father: Lord Byron], and loved mathematics {MARK}."
+    )
+    assert check.wrong_annotation(text, seed, POOL) is None
+    assert check.wrong_annotation(seed, seed, POOL) == "cites no fact"
+    changed = text.replace("loved", "hated")
+    assert check.wrong_annotation(changed, seed, POOL) == "changed the text"
+    stray = text.replace("place of birth: London", "place of birth: Rome")
+    assert "which is not given" in str(check.wrong_annotation(stray, seed, POOL))
+
+
+# --- contexts ----------------------------------------------------------------------------------
+
+
+def entries(n: int) -> list[Entry]:
+    found = []
+    for i in range(n):
+        a, b = f"Q{10 + 2 * i}", f"Q{11 + 2 * i}"
+        father = fact(a, "father", b, value_id=b)
+        first = (*(fact(a, f"r{k}", f"v{k}") for k in range(4)), father)
+        second = (fact(b, "child", a, value_id=a), fact(b, "r9", "v9"))
+        gold = (first[-1], *first[:3])
+        found.append(Entry(f"q{i}", (Graph(a, a, first), Graph(b, b, second)), gold))
+    return found
+
+
+def test_absent_sets_are_nested_and_leak_nothing() -> None:
+    made = make_contexts(entries(12), PEOPLE, seed=3)
+    before: set[tuple[str, Triple]] = set()
+    inverses = 0
+    for size in (1, 2, 3):
+        name = f"absent_{size}"
+        gone = {(q, t) for q, rows in made.removed[name].items() for t, _ in rows}
+        assert before <= gone
+        for query, rows in made.removed[name].items():
+            assert sum(why == "gold" for _, why in rows) == size
+            removed = {t for t, _ in rows}
+            full = made.triples["full"][query]
+            assert made.triples[name][query] == [t for t in full if t not in removed]
+            for triple, why in rows:
+                if why == "inverse":
+                    inverses += 1
+                    assert triple.relation == "child"
+            # The removed father does not come back as somebody's child.
+            if any(t.relation == "father" for t in removed):
+                assert any(t.relation == "child" for t in removed)
+        before = gone
+    assert inverses > 0
+
+
+def test_retrieval_sets_are_nested_and_exact() -> None:
+    everything = entries(10)
+    made = make_contexts(everything, PEOPLE, seed=3)
+    own = {e.query_id: {g.qid for g in e.graphs} for e in everything}
+    before: set[tuple[str, str]] | None = None
+    for share in (80, 60, 40, 20):
+        triples = made.triples[f"retrieval_{share}"]
+        right = {(q, t.qid) for q, rows in triples.items() for t in rows if t.qid in own[q]}
+        assert len(right) == 20 * share // 100  # 20 sub-graphs in all
+        assert made.shares[f"retrieval_{share}"] == (20 * share // 100, 20)
+        assert all(len({t.qid for t in rows}) == 2 for rows in triples.values())
+        assert before is None or right < before
+        before = right
+
+
+def test_a_short_minimum_set_is_recorded() -> None:
+    first, *_ = entries(3)
+    short = Entry(first.query_id, first.graphs, first.gold[:2])
+    made = make_contexts([short, *entries(3)[1:]], PEOPLE, seed=0)
+    assert made.short == {"absent_3": {"q0": {"absent": 2}}}
+
+
+# --- whole builds ------------------------------------------------------------------------------
+
+
+def options(out: Path, **more: Any) -> KalmaOptions:
+    given: dict[str, Any] = {"relations": ("spouse", "father", "child")}
+    return KalmaOptions(out, **(given | more))
+
+
+def test_five_rounds_with_the_template_writer(tmp_path: Path) -> None:
+    build_kalma(options(tmp_path / "k"), open_graph(), template(), ngram)
+    assert verify(tmp_path / "k") == []
+    gold = read_table(shard_paths(tmp_path / "k" / "gold", "gold"), KG_GOLD).to_pylist()
+    rounds: dict[str, list[int]] = {}
+    for row in gold:
+        rounds.setdefault(row["query_id"], []).append(row["round"])
+        assert row["relation"] not in PEOPLE.uninformative
+    assert all(r == [1, 2, 3, 4, 5] for r in rounds.values())
+    evolution = read_table(
+        shard_paths(tmp_path / "k" / "evolution", "evolution"), KG_EVOLUTION
+    ).to_pylist()
+    for row in evolution:
+        triple = from_row(row["triples"][0])
+        assert check.marker(triple) in row["paragraph"]
+        if row["round"] > 1:
+            scores = [c["score"] for c in row["candidates"]]
+            assert scores == sorted(scores, reverse=True)
+            # The template writer's sentence always passes: the best candidate is taken.
+            assert from_row(row["candidates"][0]["triple"]) == triple
+
+
+def test_both_engines_give_byte_identical_tables(tmp_path: Path, cli: Cli) -> None:
+    common = ("build", "kalma", "--pairs-from-kg", "spouse,father,child", "--limit", "5")
+    result = cli(*common, "--kg", f"file:{GRAPH}", "--out", "one")
+    assert result.returncode == 0, result.stderr
+    with sparql_server(GRAPH, tmp_path) as url:
+        where = ("--kg", f"sparql:{url}", "--kg-store", "kg.db")
+        result = cli(*common, *where, "--kg-batch", "2", "--out", "two")
+        assert result.returncode == 0, result.stderr
+    # The server is gone; the kept replies answer in its place.
+    result = cli(*common, "--kg", "replay:kg.db", "--kg-batch", "2", "--out", "three")
+    assert result.returncode == 0, result.stderr
+    (tmp_path / "ids.txt").write_text("\n".join(f"Q9{n:02d}" for n in range(1, 12)))
+    result = cli(
+        *("kg", "snapshot", "--kg", f"file:{GRAPH}", "--entities", "ids.txt", "--out", "s.nt.gz")
+    )
+    assert result.returncode == 0, result.stderr
+    result = cli(*common, "--kg", "file:s.nt.gz", "--out", "four")
+    assert result.returncode == 0, result.stderr
+    hashes = {load_intact(tmp_path / n).benchmark_hash for n in ("one", "two", "three", "four")}
+    assert len(hashes) == 1
+    two, three = load_intact(tmp_path / "two"), load_intact(tmp_path / "three")
+    assert two.sources == three.sources
+
+
+class Scripted:
+    """A writer that answers like the template writer, but for what the test says."""
+
+    def __init__(self, script: dict[tuple[str, int], str | Failure]) -> None:
+        self.script = script
+        self.base = template()
+        self.asked: list[tuple[str, int]] = []
+
+    def identity(self) -> dict[str, Any]:
+        return {"name": "scripted"}
+
+    def complete(self, requests: Sequence[Request]) -> list[Result]:
+        results: list[Result] = []
+        for request in requests:
+            marker = request.values.get("marker", "")
+            self.asked.append((request.task, request.sample))
+            key = (f"{request.task} {marker}".strip(), request.sample)
+            answer = self.script.get(key)
+            if answer is None:
+                results += self.base.complete([request])
+            else:
+                results.append(Answer(answer) if isinstance(answer, str) else answer)
+        return results
+
+
+def test_a_refused_sentence_is_asked_again_then_the_next_triple_is_tried(tmp_path: Path) -> None:
+    plain = options(tmp_path / "plain", relations=("father",), limit=1)
+    build_kalma(plain, open_graph(), template(), ngram)
+    table = read_table(
+        shard_paths(tmp_path / "plain" / "evolution", "evolution"), KG_EVOLUTION
+    ).to_pylist()
+    first, second = (from_row(c["triple"]) for c in table[1]["candidates"][:2])
+    bad = {("extend " + check.marker(first), attempt): "No." for attempt in range(3)}
+    bad |= {("extend " + check.marker(second), 0): Failure("truncated", "cut")}
+    llm = Scripted(bad)  # type: ignore[arg-type]
+    out = tmp_path / "k"
+    manifest = build_kalma(options(out, relations=("father",), limit=1), open_graph(), llm, ngram)
+    rows = read_table(shard_paths(out / "evolution", "evolution"), KG_EVOLUTION).to_pylist()
+    assert from_row(rows[1]["triples"][0]) == second
+    refused = rows[1]["refused"]
+    assert [r.split(":")[0] for r in refused] == ["lost a citation"] * 3 + ["truncated"]
+    assert manifest.counts["replies refused: extend: lost a citation"] >= 3
+    # Three attempts at the first triple, two at the second.
+    assert [a for a in llm.asked if a[0] == "extend"][:5] == [
+        ("extend", 0), ("extend", 1), ("extend", 2), ("extend", 0), ("extend", 1),
+    ]  # fmt: skip
+
+
+def test_a_pair_for_which_nothing_can_be_written_is_dropped_and_counted(tmp_path: Path) -> None:
+    class Mute(Scripted):
+        def complete(self, requests: Sequence[Request]) -> list[Result]:
+            if requests and requests[0].task == "extend":
+                return [Answer("No.") for _ in requests]
+            return super().complete(requests)
+
+    with pytest.raises(InputError, match="no triple could be written in round 2"):
+        build_kalma(options(tmp_path / "k"), open_graph(), Mute({}), ngram)
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(UsageError, match="--pairs-from-kg"):
+        build_kalma(KalmaOptions(tmp_path / "k"), open_graph(), template(), ngram)
+    with pytest.raises(InputError, match="no relation called 'wizard of'"):
+        build_kalma(options(tmp_path / "k", relations=("wizard of",)), open_graph(), template(),
+                    ngram)  # fmt: skip
+
+
+def test_paragraphs_of_a_file(tmp_path: Path, cli: Cli) -> None:
+    write_jsonl(
+        tmp_path / "pairs.jsonl",
+        [
+            {
+                "paragraph": "Ada Lovelace, born in London on 10 December 1815, was the only child "
+                "of the poet Lord Byron.",
+                "first": "Ada Lovelace",
+                "relation": "father",
+                "second": "Lord Byron",
+            },
+            {
+                "paragraph": "Marie Curie knew Lord Byron.",
+                "first": "Marie Curie",
+                "relation": "friend",
+                "second": "Lord Byron",
+            },
+        ],
+    )
+    result = cli("build", "kalma", "--kg", f"file:{GRAPH}", "--pairs", "pairs.jsonl", "--out", "k")
+    assert result.returncode == 0, result.stderr
+    assert "pairs dropped: not connected in the graph" in result.stdout
+    result = cli("kalma", "trace", "k", "--query", "Q906-Q907")
+    assert "born in London [Q906, place of birth: London] on 10 December 1815 [Q906, date of" in (
+        result.stdout
+    )
+    assert "Specific question:" in result.stdout
+    assert cli("kalma", "trace", "k", "--query", "Q1-Q2").returncode == 2
+
+
+BRIDGES_DOMAIN = """
+name: bridges
+entity_class: Q2001
+min_name_parts: 1
+uninformative: [instance of]
+inverse:
+  replaces: [replaced by]
+templates:
+  noun: "The {{ relation }} of {{ name }} is {{ value }}."
+  general: "What are {{ names|join(' and ') }}?"
+"""
+BRIDGES_GRAPH = """
+@prefix wd: <http://www.wikidata.org/entity/> .
+@prefix wdt: <http://www.wikidata.org/prop/direct/> .
+@prefix wikibase: <http://wikiba.se/ontology#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+wd:P31 rdfs:label "instance of"@en ; wikibase:directClaim wdt:P31 .
+wd:P1365 rdfs:label "replaces"@en ; wikibase:directClaim wdt:P1365 .
+wd:P1366 rdfs:label "replaced by"@en ; wikibase:directClaim wdt:P1366 .
+wd:P177 rdfs:label "crosses"@en ; wikibase:directClaim wdt:P177 .
+wd:P186 rdfs:label "made from material"@en ; wikibase:directClaim wdt:P186 .
+wd:P84 rdfs:label "architect"@en ; wikibase:directClaim wdt:P84 .
+wd:P571 rdfs:label "inception"@en ; wikibase:directClaim wdt:P571 .
+wd:P2048 rdfs:label "height"@en ; wikibase:directClaim wdt:P2048 .
+wd:Q1 rdfs:label "Old Bridge"@en ; wdt:P31 wd:Q2001 ; wdt:P1366 wd:Q2 ; wdt:P177 wd:Q7 ;
+  wdt:P186 wd:Q8 ; wdt:P571 "1209-01-01T00:00:00Z"^^<http://www.w3.org/2001/XMLSchema#dateTime> .
+wd:Q2 rdfs:label "New Bridge"@en ; wdt:P31 wd:Q2001 ; wdt:P1365 wd:Q1 ; wdt:P177 wd:Q7 ;
+  wdt:P186 wd:Q9 ; wdt:P84 wd:Q10 ; wdt:P2048 "21.5" .
+wd:Q7 rdfs:label "Thames"@en . wd:Q8 rdfs:label "stone"@en . wd:Q9 rdfs:label "granite"@en .
+wd:Q10 rdfs:label "John Rennie"@en . wd:Q2001 rdfs:label "bridge"@en .
+"""
+
+
+def test_a_second_domain_needs_a_configuration_alone(tmp_path: Path, cli: Cli) -> None:
+    (tmp_path / "bridges.yaml").write_text(BRIDGES_DOMAIN)
+    (tmp_path / "bridges.ttl").write_text(BRIDGES_GRAPH)
+    result = cli(
+        *("build", "kalma", "--kg", "file:bridges.ttl", "--domain", "bridges.yaml"),
+        *("--pairs-from-kg", "replaces", "--out", "k", "--rounds", "4"),
+    )
+    assert result.returncode == 0, result.stderr
+    assert verify(tmp_path / "k") == []
+    trace = cli("kalma", "trace", "k", "--query", "Q2-Q1").stdout
+    assert "General question: What are New Bridge and Old Bridge?" in trace
+    assert "The replaces of New Bridge is Old Bridge [Q2, replaces: Old Bridge]." in trace
+    # "replaced by" says the same the other way round: no round may pick it.
+    assert "Q1, replaced by: New Bridge" not in trace
+    absent = read_table(shard_paths(tmp_path / "k" / "absent", "absent_3"), KG_ABSENT).to_pylist()
+    relations = {r["relation"] for r in absent if r["why"] == "inverse"}
+    assert relations <= {"replaced by"}
+    for args in (
+        ("run", "random", "--benchmark", "k", "--out", "r.jsonl"),
+        ("score", "r.jsonl", "--benchmark", "k"),
+    ):
+        assert cli(*args).returncode == 0
+
+
+def test_bad_domains_are_refused(tmp_path: Path) -> None:
+    for text, message in (
+        ("name: x\n", "Field required"),
+        ("name: x\nentity_class: Q1\nspouse: y\n", "Extra inputs"),
+        ("name: [", "is not YAML"),
+    ):
+        path = tmp_path / "d.yaml"
+        path.write_text(text)
+        with pytest.raises(InputError, match=message):
+            load_domain(str(path))
+    with pytest.raises(InputError, match="is no domain"):
+        load_domain("wizards")
+    assert Domain(name="x", entity_class="Q1").inverses("spouse") == ()
+
+
+def test_choices_stand_in_the_manifest(tmp_path: Path) -> None:
+    made = build_kalma(
+        options(tmp_path / "k", choices=Choices(alpha=0.9, rounds=3)),
+        open_graph(),
+        template(),
+        ngram,
+    )
+    assert made.config["choices"]["alpha"] == 0.9
+    assert made.models["writer"]["name"] == "template"
+    assert made.models["perplexity"]["name"] == "ngram"
+    assert made.config["contradictions_found_by"] == "value clash on single-valued relations"
+    stats = json.loads((tmp_path / "k" / "stats.json").read_text())
+    assert stats["knowledge per question, mean"] == 3.0

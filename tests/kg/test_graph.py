@@ -1,0 +1,229 @@
+"""Sub-graphs, names, dates, snapshots and linking on a hand-written graph."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from citeforge.kg.dates import render_date
+from citeforge.kg.domain import Domain, load_domain
+from citeforge.kg.engines import StoreEngine, make_engine
+from citeforge.kg.graph import KnowledgeGraph
+from citeforge.kg.link import Linker, quality
+from citeforge.kg.snapshot import lexical_date, write_snapshot
+from citeforge.kg.terms import iri, literal
+from citeforge.kg.verbalise import form_of, verbalise
+from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.kg import Triple
+from conftest import EXAMPLES, Cli
+
+GRAPH = EXAMPLES / "people" / "graph.ttl"
+PEOPLE = [f"Q9{n:02d}" for n in range(1, 12)]
+
+
+@pytest.fixture(scope="module")
+def kg() -> KnowledgeGraph:
+    return KnowledgeGraph(StoreEngine(GRAPH), load_domain("people"))
+
+
+def facts(kg: KnowledgeGraph, qid: str) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for triple in kg.subgraphs([qid])[qid].triples:
+        found.setdefault(triple.relation, []).append(triple.value)
+    return found
+
+
+def test_every_value_is_kept_and_ids_addresses_media_are_not(kg: KnowledgeGraph) -> None:
+    marie = facts(kg, "Q901")
+    assert marie["award received"] == ["Nobel Prize in Chemistry", "Nobel Prize in Physics"]
+    assert sorted(marie["child"]) == ["Irène Joliot-Curie", "Ève Curie"]
+    assert marie["languages spoken, written or signed"] == ["French", "Polish"]
+    assert not {"VIAF ID", "official website", "image"} & set(marie)
+    assert "birth name" not in marie  # Polish text, and English was asked for
+    polish = KnowledgeGraph(StoreEngine(GRAPH), load_domain("people"), ("en", "pl"))
+    assert facts(polish, "Q901")["birth name"] == ["Maria Salomea Skłodowska"]
+
+
+def test_dates_keep_their_precision(kg: KnowledgeGraph) -> None:
+    graphs = kg.subgraphs(PEOPLE)
+    dates = {
+        (q, t.relation): (t.value, t.precision)
+        for q, g in graphs.items()
+        for t in g.triples
+        if t.precision
+    }
+    assert dates["Q901", "date of birth"] == ("1867-11-07", "day")
+    assert dates["Q909", "date of birth"] == ("1872-01", "month")
+    assert dates["Q909", "date of death"] == ("1946", "year")
+    assert dates["Q910", "date of birth"] == ("1950s", "decade")
+    assert dates["Q908", "date of death"] == ("44-03-15 BCE", "day")
+    assert dates["Q911", "date of birth"] == ("76 BCE", "year")
+
+
+@pytest.mark.parametrize(
+    ("lexical", "precision", "expected"),
+    [
+        ("1871-11-01T00:00:00Z", 11, ("1871-11-01", "day")),
+        ("1871-11-01T00:00:00Z", None, ("1871-11-01", "unknown")),
+        ("0476-01-01T00:00:00Z", 9, ("0476", "year")),
+        ("0000-01-01T00:00:00Z", 9, ("1 BCE", "year")),
+        ("-0001-01-01T00:00:00Z", 9, ("2 BCE", "year")),
+        ("1801-01-01T00:00:00Z", 7, ("19th century", "century")),
+        ("1800-01-01T00:00:00Z", 7, ("18th century", "century")),
+        ("-0299-01-01T00:00:00Z", 7, ("3rd century BCE", "century")),
+        ("2001-01-01T00:00:00Z", 6, ("3rd millennium", "millennium")),
+        ("d41d8cd9T00:00:00Z", 9, None),
+    ],
+)
+def test_dates_by_hand(
+    lexical: str, precision: int | None, expected: tuple[str, str] | None
+) -> None:
+    assert render_date(lexical, precision) == expected
+
+
+@given(
+    st.integers(-3000, 2100),
+    st.integers(1, 12),
+    st.integers(1, 28),
+    st.sampled_from([11, 10, 9, 8, 7, 6, None]),
+)
+def test_a_rendered_date_can_be_written_again(
+    year: int, month: int, day: int, precision: int | None
+) -> None:
+    sign = "-" if year < 0 else ""
+    lexical = f"{sign}{abs(year):04d}-{month:02d}-{day:02d}T00:00:00Z"
+    rendered = render_date(lexical, precision)
+    assert rendered is not None
+    again = render_date(lexical_date(*rendered), precision)
+    assert again == rendered
+
+
+HOSTILE = [
+    "O'Connor",
+    'a "quoted" name',
+    "back\\slash",
+    "new\nline",
+    "Ünïcödé 名前",
+    '"} ?s ?p ?o . FILTER("',
+    'x"@en } UNION { ?entity ?p ?o } #',
+    "{{names}} {{class}}",
+]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_names_find_nothing_and_break_nothing(kg: KnowledgeGraph, name: str) -> None:
+    assert kg.find([name, "Marie Curie"]) == {name: [], "Marie Curie": ["Q901"]}
+
+
+@given(st.text())
+@example("\x00\x07\u2028")
+def test_any_text_is_one_literal(text: str) -> None:
+    import pyoxigraph
+
+    rows = list(pyoxigraph.Store().query(f"SELECT ({literal(text)} AS ?x) WHERE {{}}"))
+    expected = text.encode("utf-8", "replace").decode()
+    assert [r["x"].value for r in rows] == [expected]
+
+
+def test_an_id_that_is_none_is_refused(kg: KnowledgeGraph) -> None:
+    with pytest.raises(InputError, match="no IRI"):
+        kg.subgraphs(["Q1> ?p ?o . } #"])
+    with pytest.raises(InputError):
+        iri("")
+    with pytest.raises(InputError):
+        KnowledgeGraph(StoreEngine(GRAPH), load_domain("people"), ('en") } #',))
+
+
+def test_languages_fall_back_in_the_order_asked_for() -> None:
+    french = KnowledgeGraph(StoreEngine(GRAPH), load_domain("people"), ("fr", "en"))
+    graphs = french.subgraphs(["Q908", "Q901"])
+    assert graphs["Q908"].name == "Jules César"
+    assert graphs["Q901"].name == "Marie Curie"
+    german = KnowledgeGraph(StoreEngine(GRAPH), load_domain("people"), ("de", "en"))
+    assert "Ehepartner" in facts(german, "Q901")
+    only = KnowledgeGraph(StoreEngine(GRAPH), load_domain("people"), ("fr",))
+    assert list(only.subgraphs(PEOPLE)) == ["Q908"]
+    assert only.counts["entities without a label in the languages asked for"] == 10
+
+
+def test_a_snapshot_gives_the_same_graph(kg: KnowledgeGraph, tmp_path: Path) -> None:
+    out = tmp_path / "snap.nt.gz"
+    n_entities, n_lines = write_snapshot(kg, PEOPLE, out)
+    assert n_entities == 11
+    assert len(gzip.decompress(out.read_bytes()).splitlines()) == n_lines
+    frozen = KnowledgeGraph(StoreEngine(out), load_domain("people"))
+    assert frozen.subgraphs(PEOPLE) == kg.subgraphs(PEOPLE)
+    assert frozen.find(["Madame Curie", "Paul Langevin"]) == kg.find(
+        ["Madame Curie", "Paul Langevin"]
+    )
+    assert frozen.pairs(["P26", "P22"]) == kg.pairs(["P26", "P22"])
+    write_snapshot(kg, PEOPLE, tmp_path / "again.nt.gz")
+    assert (tmp_path / "again.nt.gz").read_bytes() == out.read_bytes()
+
+
+def test_namesakes_are_ranked_by_what_the_question_names(kg: KnowledgeGraph) -> None:
+    questions = [
+        "Where did Paul Langevin, the physicist, study under Pierre Curie?",
+        "Which sport did Paul Langevin play for Canada, was it ice hockey?",
+        "Who was Nobody Known?",
+    ]
+    links, _ = Linker(kg).link(questions)
+    assert [x.name for x in links[0]] == ["Paul Langevin", "Pierre Curie"]
+    assert [c.qid for c in links[0][0].candidates] == ["Q909", "Q910"]
+    assert [c.qid for c in links[1][0].candidates] == ["Q910", "Q909"]
+    assert links[1][0].candidates[0].matches == 2  # Canada, ice hockey
+    assert links[2] == []
+    # One of three linked entities is not expected, one expected entity is not linked.
+    found = quality(links, [{"Q909"}, {"Q910"}, {"Q901"}])
+    assert (found.recall, found.precision) == (2 / 3, 2 / 3)
+
+
+def test_forms_of_relations() -> None:
+    domain = Domain(name="x", entity_class="Q1")
+    assert form_of("place of birth", domain) == "noun"
+    assert form_of("member of", domain) == "role"
+    assert form_of("educated at", domain) == "participle"
+    triple = Triple("Q1", "Ada", "P69", "educated at", "home")
+    assert verbalise(triple, domain) == "Ada was educated at home."
+    ours = Domain(name="x", entity_class="Q1", forms={"educated at": "active"})
+    assert verbalise(triple, ours) == "Ada educated at home."
+
+
+BAD_GRAPHS = [
+    ("x.nt", "<a> <b> .\n", "is not well-formed"),
+    ("x.ttl", "", "holds no triples"),
+    ("x.rdf", "<a/>", "is of no known format"),
+    ("x.nt.gz", "not gzip", "cannot be read"),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "message"), BAD_GRAPHS)
+def test_bad_graph_files_are_refused(tmp_path: Path, name: str, text: str, message: str) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(InputError, match=message):
+        StoreEngine(path)
+    with pytest.raises(UsageError, match="expected file:PATH"):
+        make_engine("wikidata")
+
+
+def test_commands(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "ids.txt").write_text("Q901\nQ902  # Pierre\n\nQ4242\n")
+    result = cli(
+        *("kg", "snapshot", "--kg", f"file:{GRAPH}", "--entities", "ids.txt", "--out", "s.nt.gz")
+    )
+    assert result.returncode == 0, result.stderr
+    assert "2 of 3 entities" in result.stdout
+    (tmp_path / "q.jsonl").write_text('{"_id": "1", "text": "Who was Marie Curie?"}\n')
+    result = cli(
+        *("kg", "link", "--kg", "file:s.nt.gz", "--questions", "q.jsonl", "--out", "links.jsonl")
+    )
+    assert result.returncode == 0, result.stderr
+    assert "1 names, 1 linked" in result.stdout
+    result = cli("kg", "link", "--kg", "file:no.nt", "--questions", "q.jsonl")
+    assert result.returncode == 1
+    assert "Traceback" not in result.stderr
