@@ -1,92 +1,284 @@
-"""The README of a package: YAML that ``datasets`` reads, and what a reader needs to know."""
+"""The README of a package: YAML for ``datasets`` and the Hub, and what a reader needs to know.
+
+Rendered from the manifest, the statistics, and what lies beside them: ``audit.json``,
+``reference_scores.json`` and the hand-written ``card.md``. Nothing in it is kept by hand but that.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
 import yaml
 
+from citeforge.builders.command import command_of
+from citeforge.builders.licences import describe, licences_of, most_restrictive
+from citeforge.engines.files import read_json
 from citeforge.schemas.manifest import Manifest
 
+AUDIT, SCORES, BY_HAND = "audit.json", "reference_scores.json", "card.md"
+_BARS = "▁▂▃▄▅▆▇█"
+_SIZES = ((1000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"),
+          (10_000_000, "1M<n<10M"), (100_000_000, "10M<n<100M"))  # fmt: skip
+_TASKS = {"kalma": ["question-answering", "text-generation"]}
+_KINDS = {
+    "rage": "passages that are relevant, irrelevant, or only seem relevant (RAGE)",
+    "hagrid": "questions with the quotes that their gold answers cite (HAGRID)",
+    "alce": "questions with retrieved documents (ALCE)",
+    "twins": "passages with twins that a language model wrote",
+    "authorship": "the same passages under every label of authorship",
+    "kalma": "questions whose answers must cite triples of a knowledge graph (KaLMA)",
+}
+_PAPERS = {
+    "rage": ("penzkofer2024rage", "Evaluating and Fine-Tuning Retrieval-Augmented Language Models "
+             "to Generate Text With Accurate Citations", "Penzkofer, Vinzent and Baumann, Timo",
+             "2024"),
+    "hagrid": ("kamalloo2023hagrid", "HAGRID: A Human-LLM Collaborative Dataset for Generative "
+               "Information-Seeking with Attribution", "Kamalloo, Ehsan and others", "2023"),
+    "alce": ("gao2023alce", "Enabling Large Language Models to Generate Text with Citations",
+             "Gao, Tianyu and Yen, Howard and Yu, Jiatong and Chen, Danqi", "2023"),
+    "authorship": ("abolghasemi2025evaluation", "Evaluation of Attribution Bias in "
+                   "Generator-Aware Retrieval-Augmented Large Language Models",
+                   "Abolghasemi, Amin and others", "2025"),
+    "kalma": ("li2024towards", "Towards Verifiable Generation: A Benchmark for Knowledge-aware "
+              "Language Model Attribution", "Li, Xinze and others", "2024"),
+}  # fmt: skip
+_PAPERS["twins"] = _PAPERS["authorship"]
+_PAPERS["hagrid-hub"] = _PAPERS["hagrid"]
 
-def render_card(manifest: Manifest, splits: dict[str, list[str]], stats: dict[str, object]) -> str:
+
+@dataclass(frozen=True)
+class Beside:
+    """What lies beside the tables.
+
+    Attributes:
+        audit: content of ``audit.json``.
+        scores: content of ``reference_scores.json``.
+        by_hand: text of ``card.md``.
+    """
+
+    audit: dict[str, Any] | None = None
+    scores: list[dict[str, Any]] = field(default_factory=list)
+    by_hand: str = ""
+
+    @staticmethod
+    def read(folder: Path) -> Beside:
+        """Read it from a package."""
+        audit = read_json(folder / AUDIT) if (folder / AUDIT).is_file() else None
+        scores = read_json(folder / SCORES) if (folder / SCORES).is_file() else []
+        path = folder / BY_HAND
+        by_hand = path.read_text(encoding="utf-8").strip() if path.is_file() else ""
+        return Beside(audit, scores, by_hand)
+
+
+def render_card(
+    manifest: Manifest,
+    splits: dict[str, list[str]],
+    stats: dict[str, object],
+    beside: Beside | None = None,
+) -> str:
     """Text of ``README.md``.
 
     Args:
         manifest: provenance, without the hashes of stats and card.
         splits: config to splits that were written.
         stats: what ``stats.json`` holds.
+        beside: what lies beside the tables.
     """
-    header: dict[str, object] = {
-        "pretty_name": manifest.name,
-        "tags": ["citation", "attribution", "retrieval-augmented-generation", "citeforge"],
-        "task_categories": ["question-answering", "text-retrieval"],
-        "configs": [
-            {
-                "config_name": config,
-                "data_files": [
-                    {"split": split, "path": f"{config}/{split}-*.parquet"} for split in names
-                ],
-            }
-            for config, names in splits.items()
-        ],
-    }
+    beside = beside or Beside()
+    front = yaml.safe_dump(
+        _header(manifest, splits, stats, beside), sort_keys=False, allow_unicode=True
+    )
+    return f"---\n{front}---\n\n{_body(manifest, stats, beside)}"
+
+
+def _header(
+    manifest: Manifest, splits: dict[str, list[str]], stats: dict[str, object], beside: Beside
+) -> dict[str, object]:
+    header: dict[str, object] = {"pretty_name": manifest.name}
     if manifest.licence:
         header["license"] = manifest.licence.lower()
-    front = yaml.safe_dump(header, sort_keys=False, allow_unicode=True)
-    return f"---\n{front}---\n\n{_body(manifest, stats)}"
+    found = (beside.audit or {}).get("languages", {})
+    total = sum(found.values())
+    languages = [n for n, c in found.items() if n != "not clear" and c >= 0.05 * total]
+    if languages:
+        header["language"] = languages
+    n = stats.get("queries")
+    if isinstance(n, int):
+        header["size_categories"] = [next((w for top, w in _SIZES if n < top), "n>100M")]
+    header["task_categories"] = _TASKS.get(
+        manifest.kind, ["question-answering", "text-retrieval"]
+    )  # fmt: skip
+    header["tags"] = [
+        *("citation", "attribution", "retrieval-augmented-generation", "citeforge"), manifest.kind
+    ]  # fmt: skip
+    header["configs"] = [
+        {
+            "config_name": config,
+            "data_files": [
+                {"split": split, "path": f"{config}/{split}-*.parquet"} for split in names
+            ],
+        }
+        for config, names in splits.items()
+    ]
+    return header
 
 
-def _body(manifest: Manifest, stats: dict[str, object]) -> str:
-    sources = "\n".join(
-        f"- `{s.spec}`"
-        + (f", split `{s.split}`" if s.split else "")
-        + (f", revision `{s.revision}`" if s.revision else "")
-        + f"; licence: {s.licence or 'not stated'}"
-        for s in manifest.sources
-    )
-    contexts = "\n".join(f"| `{n}` | {c.description} |" for n, c in manifest.contexts.items())
-    table = "\n".join(
-        f"| {k} | {v} |" for k, v in stats.items() if isinstance(v, int | float | str)
-    )
-    models = "\n".join(
+def bars(counts: Iterable[float]) -> str:
+    """A chart of one line: one block a value."""
+    values = list(counts)
+    top = max(values, default=0)
+    if not top:
+        return "–"
+    return "".join(_BARS[min(7, int(8 * v / top))] if v else "·" for v in values)
+
+
+def _table(head: tuple[str, ...], rows: Iterable[Iterable[object]]) -> str:
+    def line(cells: Iterable[object]) -> str:
+        texts = (str(c).replace("|", "\\|").replace("\n", " ") for c in cells)
+        return "| " + " | ".join(texts) + " |"
+
+    return "\n".join([line(head), line(["---"] * len(head)), *map(line, rows)])
+
+
+def _body(manifest: Manifest, stats: dict[str, object], beside: Beside) -> str:
+    shown = "triples of the sub-graphs" if manifest.kind == "kalma" else "passages"
+    counted = "" if manifest.kind == "kalma" else f", counted from {manifest.grammar.base}"
+    parts = [
+        f"# {manifest.name}",
+        f"A benchmark for cited generation: {_KINDS.get(manifest.kind, manifest.kind)}. A system "
+        f"is shown the {shown} of one context set for each query and cites them as "
+        f"`{manifest.grammar.form}`{counted}. The contexts are frozen, so that two systems are "
+        "always scored on the same ones.",
+        f"Version {manifest.version}. Benchmark hash: `{manifest.benchmark_hash}`",
+    ]
+    if beside.by_hand:
+        parts.append(beside.by_hand)
+    parts += [
+        "## How it was built",
+        f"```\n{command_of(manifest)}\n```",
+        f"With citeforge {manifest.citeforge}. {_seed(manifest)}Every choice stands in "
+        "`manifest.json`, with the sha256 of every file.",
+        _models(manifest),
+        "## Contexts",
+        _table(
+            ("context set", "what it holds", "queries that fall short"),
+            ((f"`{n}`", c.description, len(c.short)) for n, c in manifest.contexts.items()),
+        ),
+        "## Statistics",
+        _table(
+            ("what", "value"),
+            ((k, _value(v)) for k, v in stats.items() if isinstance(v, int | float | str | dict)),
+        ),
+    ]
+    if manifest.counts:
+        parts += ["### What was kept, merged, skipped or dropped",
+                  _table(("what", "count"), manifest.counts.items())]  # fmt: skip
+    parts += [*_audit(beside.audit), *_licences(manifest), *_scores(beside.scores)]
+    parts += [
+        "## Scoring",
+        "```\nciteforge check SUBMISSION.jsonl --benchmark .\n"
+        "citeforge score SUBMISSION.jsonl --benchmark .\n```",
+        'A submission has one JSON line a query: `{"query_id": …, "output": …}`, and `context` '
+        "where there are several context sets.",
+        "## Citation",
+        f"```bibtex\n{_citations(manifest)}\n```",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _seed(manifest: Manifest) -> str:
+    seed = manifest.config.get("seed", manifest.config.get("selection", {}).get("seed"))
+    return "" if seed is None else f"Seed {seed}. "
+
+
+def _models(manifest: Manifest) -> str:
+    lines = [
         f"- {role}: `{m.get('name')}` "
         + ", ".join(f"{k} {v}" for k, v in m.items() if k != "name" and v != "")
         for role, m in manifest.models.items()
+    ]
+    prompts = manifest.config.get("prompts", {})
+    lines += [f"- prompt {name}: sha256 `{sha}`" for name, sha in prompts.items()]
+    return "\n".join(lines) or "No model decided anything in this benchmark."
+
+
+def _value(value: object) -> str:
+    if not isinstance(value, dict):
+        return f"{value:,}" if isinstance(value, int) else str(value)
+    numbers = [v for v in value.values() if isinstance(v, int | float)]
+    shown = ", ".join(f"{k} {v}" for k, v in list(value.items())[:8])
+    return f"`{bars(numbers)}` {shown}{', …' if len(value) > 8 else ''}"
+
+
+def _audit(audit: dict[str, Any] | None) -> list[str]:
+    if audit is None:
+        return ["## Audit", "This benchmark was not audited (`citeforge audit DIR`)."]
+    rows = [(kind, len(found)) for kind, found in audit["flaws"].items()]
+    rows += [(f"personal data: {k} (passages)", n) for k, n in audit["personal_data"].items()]
+    languages = ", ".join(f"{k} {n}" for k, n in list(audit["languages"].items())[:6])
+    share = audit.get("false_negatives")
+    text = "Share of negatives that are relevant: not estimated; nobody labelled a sample."
+    if share:
+        text = (
+            f"Estimated share of negatives that are relevant: **{100 * share['share']:.1f} %** "
+            f"[{100 * share['low']:.1f}, {100 * share['high']:.1f}] (95 %, exact), from "
+            f"{share['n']} labelled of {audit['negatives']:,} negatives."
+        )
+    return [
+        "## Audit and known flaws",
+        _table(("check", "how"), audit["checks"].items()),
+        _table(("found", "rows"), rows or [("nothing", 0)]),
+        f"Languages of a sample: {languages or 'not looked at'}.",
+        text,
+    ]
+
+
+def _licences(manifest: Manifest) -> list[str]:
+    rows = [(what, lic or "not stated", describe(lic)) for what, lic in licences_of(manifest)]
+    binding = most_restrictive(manifest)
+    return [
+        "## Licences",
+        _table(("source", "licence", "kind"), rows),
+        f"The most restrictive one: **{binding or 'not stated'}**. The benchmark is under "
+        f"**{manifest.licence or 'no stated licence'}**.",
+    ]
+
+
+def _scores(scores: list[dict[str, Any]]) -> list[str]:
+    if not scores:
+        return []
+    names = list(dict.fromkeys(m["name"] for s in scores for m in s["measures"]))[:12]
+    rows = []
+    for found in scores:
+        known = {m["name"]: m for m in found["measures"]}
+        cells = [found["system"], found["context"]]
+        for name in names:
+            m = known.get(name)
+            if m is None or m["value"] is None:
+                cells.append("–")
+            elif m["low"] is None:
+                cells.append(f"{m['value']:.2f}")
+            else:
+                cells.append(f"{m['value']:.2f} [{m['low']:.2f}, {m['high']:.2f}]")
+        rows.append(cells)
+    signatures = dict.fromkeys(
+        m["signature"] for s in scores for m in s["measures"] if m["name"] in names
     )
-    return f"""# {manifest.name}
+    return [
+        "## Reference scores",
+        _table(("system", "context", *names), rows),
+        "\n".join(f"- `{s}`" for s in signatures),
+    ]
 
-A benchmark for cited generation, built with citeforge {manifest.citeforge}. A system is shown the
-passages of one context set for each query and cites them as `{manifest.grammar.form}`, counted from
-{manifest.grammar.base}. The contexts are frozen, so that two systems are always scored on the same
-ones.
 
-Benchmark hash: `{manifest.benchmark_hash}`
-
-## Sources
-
-{sources}
-
-## Contexts
-
-| context set | what it holds |
-| --- | --- |
-{contexts}
-
-## Statistics
-
-| what | value |
-| --- | --- |
-{table}
-
-## Models
-
-{models or "No model decided anything in this benchmark."}
-
-## Scoring
-
-```
-citeforge check SUBMISSION.jsonl --benchmark .
-citeforge score SUBMISSION.jsonl --benchmark .
-```
-
-Every choice of the build stands in `manifest.json`, with the sha256 of every file.
-"""
+def _citations(manifest: Manifest) -> str:
+    kinds = [manifest.kind, *(s.kind for s in manifest.sources)]
+    entries = dict.fromkeys(_PAPERS[k] for k in kinds if k in _PAPERS)
+    return "\n".join(
+        f"@article{{{key},\n  title = {{{title}}},\n  author = {{{authors}}},\n"
+        f"  year = {{{year}}}\n}}"
+        for key, title, authors, year in entries
+    )

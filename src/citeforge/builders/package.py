@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from citeforge.builders.card import render_card
+from citeforge.builders.card import AUDIT, BY_HAND, SCORES, Beside, render_card
 from citeforge.engines.files import digest, read_json, sha256_file, write_text
 from citeforge.engines.tables import write_table
 from citeforge.schemas.manifest import Manifest
@@ -17,6 +17,8 @@ from citeforge.schemas.manifest import Manifest
 MANIFEST = "manifest.json"
 STATS = "stats.json"
 CARD = "README.md"
+BESIDE = (AUDIT, SCORES, BY_HAND, "croissant.json")
+"""Files that may join a package after its build; the manifest then knows them."""
 
 
 class PackageWriter:
@@ -101,10 +103,12 @@ def refresh_card(folder: Path, manifest: Manifest, stats: dict[str, object]) -> 
             splits.setdefault(config, [])
             if split not in splits[config]:
                 splits[config].append(split)
-    write_text(folder / CARD, render_card(manifest, splits, stats))
+    write_text(folder / CARD, render_card(manifest, splits, stats, Beside.read(folder)))
     manifest = manifest.model_copy(update={"files": dict(manifest.files)})
-    for name in (STATS, CARD):
-        manifest.files[name] = sha256_file(folder / name)
+    for name in (STATS, CARD, *BESIDE):
+        manifest.files.pop(name, None)
+        if (folder / name).is_file():
+            manifest.files[name] = sha256_file(folder / name)
     manifest.files = dict(sorted(manifest.files.items()))
     manifest.manifest_sha256 = manifest_digest(manifest)
     write_text(folder / MANIFEST, render_manifest(manifest))

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from citeforge import __version__
+from citeforge.builders.audit.run import drop_suspects
 from citeforge.builders.corpus import embedding_texts, find_rows, write_corpus
 from citeforge.builders.exclusions import find_exclusions, short_answers
 from citeforge.builders.mapping import irrelevant_table, seemingly_table
@@ -370,6 +371,9 @@ class _Build:
         records: _Records,
         tables: dict[str, pa.Table],
     ) -> Manifest:
+        if self.config.drop_suspects:
+            rows, gold = records.queries, records.gold
+            tables = drop_suspects(rows, tables, gold, corpus, records.counts)
         folder = self.workspace.start("package")
         writer = PackageWriter(folder)
         writer.note("corpus", "corpus", self._write_corpus(folder, corpus, tables))

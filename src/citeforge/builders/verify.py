@@ -92,14 +92,23 @@ def damaged_files(folder: Path, manifest: Manifest) -> Iterator[Problem]:
             yield Problem(name, "has another sha256 than the manifest says")
 
 
-def load_intact(folder: Path) -> Manifest:
+def load_intact(folder: Path, beside: bool = False) -> Manifest:
     """The manifest of a package whose files all have their recorded sha256.
+
+    Args:
+        folder: package.
+        beside: files that people edit beside the tables (card.md and the like) may have changed;
+            the card is about to be rendered again.
 
     Raises:
         InputError: names the first file that has not.
     """
+    from citeforge.builders.package import BESIDE
+
     manifest = load_manifest(folder)
     for problem in damaged_files(folder, manifest):
+        if beside and problem.file in BESIDE:
+            continue
         raise InputError(
             problem.message,
             path=folder / problem.file,

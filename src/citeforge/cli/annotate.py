@@ -25,11 +25,12 @@ def annotate() -> None:
     "name",
     required=True,
     help="utility, statement-support, citation-support, knowledge-support (of score files); "
-    "twin-relevant, twin-nonrelevant, kalma-authenticity, kalma-relevance, kalma-naturalness, "
+    "audit-negative, twin-relevant, twin-nonrelevant, kalma-authenticity, kalma-relevance, "
+    "kalma-naturalness, "
     "kalma-significance (of a benchmark).",
 )
 @click.option(
-    "--benchmark", type=click.Path(path_type=Path), help="Benchmark, for twin-… and kalma-… tasks."
+    "--benchmark", type=click.Path(path_type=Path), help="Benchmark, for tasks that look at it."
 )
 @click.option(
     "--out",
@@ -61,18 +62,19 @@ def export(
         to_label_studio,
     )
     from citeforge.evaluator.annotation.kalma import kalma_rows
+    from citeforge.evaluator.annotation.negatives import negative_rows
     from citeforge.evaluator.annotation.tasks import find_task
     from citeforge.evaluator.annotation.twins import twin_rows
     from citeforge.evaluator.compare import load_scores
     from citeforge.schemas.errors import UsageError
 
     task = find_task(name)
-    of_benchmark = task.unit in ("twin", "question", "knowledge")
+    of_benchmark = task.unit in ("twin", "question", "knowledge", "negative")
     if of_benchmark != (benchmark is not None) or bool(scores) == of_benchmark:
         what = "--benchmark DIR and no score files" if of_benchmark else "score files"
         raise UsageError(f"--task {task.name} takes {what}")
     if benchmark is not None:
-        make = twin_rows if task.unit == "twin" else kalma_rows
+        make = {"twin": twin_rows, "negative": negative_rows}.get(task.unit, kalma_rows)
         rows, key = make(task, benchmark, sample, seed)
     else:
         rows, key = rows_of(task, [load_scores(p) for p in scores], sample, seed)
@@ -117,7 +119,7 @@ def import_(
         assert benchmark is not None
         out = benchmark.with_name(f"{benchmark.name}.labels") / f"{task.name}.jsonl"
     write_text(out, to_jsonl(rows))
-    if benchmark is not None and task.unit in ("twin", "question", "knowledge"):
+    if benchmark is not None and task.unit in ("twin", "question", "knowledge", "negative"):
         _into_stats(benchmark, task.name, rows, found)
     click.echo(f"{out}: {len(rows):,} items of {task.name}, {found.annotators} annotators")
     click.echo(

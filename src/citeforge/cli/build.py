@@ -102,6 +102,11 @@ def build() -> None:
 @click.option("--allow-no-relevant", is_flag=True, help="Keep queries without relevant passages.")
 @click.option("--skip-empty", is_flag=True, help="Skip, and count, rows without text.")
 @click.option("--skip-dangling", is_flag=True, help="Skip, and count, judgements of missing rows.")
+@click.option(
+    "--drop-suspects",
+    is_flag=True,
+    help="Drop negatives that nearly repeat a relevant passage or hold a gold answer.",
+)
 @click.option("--overwrite", is_flag=True, help="Replace what is at --out.")
 @click.option("--resume", is_flag=True, help="Continue a build that was cut off.")
 def rage(**given: Any) -> None:
@@ -136,6 +141,7 @@ def rage(**given: Any) -> None:
         "allow_no_relevant",
         "skip_empty",
         "skip_dangling",
+        "drop_suspects",
     )
     config = RageConfig(
         mining=mining, mixtures=mixtures, base=int(given["base"]), **{k: given[k] for k in same}

@@ -9,7 +9,12 @@ import click
 
 @click.command()
 @click.argument("submission", type=click.Path(path_type=Path))
-@click.option("--benchmark", type=click.Path(path_type=Path), required=True, help="Package.")
+@click.option(
+    "--benchmark",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Package, or hub:ORG/NAME[@REVISION].",
+)
 @click.option("--context", help="Context set that lines without `context` answer.")
 @click.option(
     "--format",
@@ -33,11 +38,11 @@ def check(
     Exit code 1 on errors (unreadable lines, wrong types, unknown or duplicate keys), 0 when there
     are only warnings (missing keys, marks that are not read or out of range).
     """
-    from citeforge.evaluator.benchmark import Benchmark
+    from citeforge.cli.fetch import open_benchmark
     from citeforge.evaluator.check import check as find
     from citeforge.schemas.errors import InputError, UnknownValueError
 
-    loaded = Benchmark(benchmark)
+    loaded = open_benchmark(benchmark)
     if context is not None and context not in loaded.manifest.contexts:
         raise UnknownValueError("context", context, loaded.manifest.contexts)
     found = find(submission, loaded, context, file_format)

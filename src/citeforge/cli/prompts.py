@@ -21,6 +21,9 @@ def prompts(folder: Path, context: str | None, template: str | None, out: Path |
     Each line is {"query_id", "context", "prompt"}. Citation marks inside passages are put into
     round brackets, so that a passage's own [3] is not mistaken for passage 3.
     """
+    from citeforge.cli.fetch import package_folder
+
+    folder = package_folder(folder)
     import json
 
     from citeforge.builders.prompts import default_template, load_template, render_prompts

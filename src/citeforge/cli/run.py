@@ -11,7 +11,12 @@ COPYING = ("gold", "top-1", "top-1-two-sentences")
 
 @click.command()
 @click.argument("system")
-@click.option("--benchmark", type=click.Path(path_type=Path), required=True, help="Package.")
+@click.option(
+    "--benchmark",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Package, or hub:ORG/NAME[@REVISION].",
+)
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Submission to write.")
 @click.option("--context", "contexts", multiple=True, help="Context sets (default: all).")
 @click.option("--runs", type=click.IntRange(1), default=1, show_default=True)
@@ -34,12 +39,12 @@ def run(
     """
     from citeforge.baselines.controls import CONTROLS, run_control
     from citeforge.baselines.rage import SYSTEMS, run_system
-    from citeforge.evaluator.benchmark import Benchmark
+    from citeforge.cli.fetch import open_benchmark
     from citeforge.schemas.errors import UnknownValueError
 
     if system not in (*SYSTEMS, *COPYING, *CONTROLS):
         raise UnknownValueError("system", system, [*SYSTEMS, *COPYING, *CONTROLS])
-    loaded = Benchmark(benchmark)
+    loaded = open_benchmark(benchmark)
     known = list(loaded.manifest.contexts)
     for name in contexts:
         if name not in known:

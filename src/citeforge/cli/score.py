@@ -12,7 +12,15 @@ from citeforge.cli.options import endpoint_options, model_options
 
 @click.command()
 @click.argument("submissions", type=click.Path(path_type=Path), nargs=-1, required=True)
-@click.option("--benchmark", type=click.Path(path_type=Path), required=True, help="Package.")
+@click.option(
+    "--benchmark",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Package, or hub:ORG/NAME[@REVISION].",
+)
+@click.option(
+    "--gold", type=click.Path(path_type=Path), help="Gold half of publish --hide-gold, also hub:."
+)
 @click.option(
     "--context",
     help="Context set to score; `own` for passages in the lines, `none` for closed-book systems.",
@@ -85,10 +93,10 @@ def score(
     Prints one table with 95 % intervals, what is missing or could not be read, and the signature
     of the scores. Absent answers score the worst value.
     """
+    from citeforge.cli.fetch import open_benchmark
     from citeforge.cli.table import render_scores
     from citeforge.cli.tools import default_families, make_tools
     from citeforge.engines.files import write_text
-    from citeforge.evaluator.benchmark import Benchmark
     from citeforge.evaluator.measures.registry import select
     from citeforge.evaluator.score import Protocol
     from citeforge.evaluator.score import score as score_one
@@ -99,7 +107,7 @@ def score(
     if out is not None and len(submissions) > 1 and out.suffix == ".json":
         raise UsageError("--out: with several submissions, name a folder for the score files")
     chosen: Protocol = "reference" if protocol == "reference" else "strict"
-    loaded = Benchmark(benchmark)
+    loaded = open_benchmark(benchmark, given.pop("gold"))
     wanted = wanted or select(default_families(loaded.manifest.kind))
     tools = make_tools(wanted, chosen, judge_name, verdicts, segmenter, given)
     results = []

@@ -14,6 +14,9 @@ import click
 @click.option("--full", is_flag=True, help="Whole passages, not their first 300 characters.")
 def show(folder: Path, query: str | None, context: str | None, full: bool) -> None:
     """Summarise a package, or show one query in context."""
+    from citeforge.cli.fetch import package_folder
+
+    folder = package_folder(folder)
     from citeforge.builders.read import iter_shown
     from citeforge.builders.verify import load_manifest
     from citeforge.cli.output import summarise

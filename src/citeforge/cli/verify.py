@@ -14,6 +14,9 @@ def verify(folder: Path) -> None:
 
     Exit code 0 when it is sound, 1 with one line for each problem.
     """
+    from citeforge.cli.fetch import package_folder
+
+    folder = package_folder(folder)
     from citeforge.builders.verify import load_manifest
     from citeforge.builders.verify import verify as find_problems
     from citeforge.schemas.errors import InputError

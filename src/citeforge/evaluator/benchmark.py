@@ -67,7 +67,10 @@ class Benchmark:
         folder: where it is.
         manifest: its manifest.
         query_ids: queries in order.
+        also_known: hashes that submissions may name besides its own: that of the half without gold.
     """
+
+    also_known: frozenset[str] = frozenset()
 
     def __init__(self, folder: Path) -> None:
         """Open a package.

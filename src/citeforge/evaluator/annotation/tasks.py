@@ -13,7 +13,8 @@ class Task(BaseModel):
     Attributes:
         name: as in ``annotate export --task``.
         unit: what one row is: ``answer``, ``statement``, ``citation`` (of score files), ``twin``
-            (of a benchmark with twins), ``question`` or ``knowledge`` (of a kalma benchmark).
+            (of a benchmark with twins), ``question`` or ``knowledge`` (of a kalma benchmark), or
+            ``negative`` (of any benchmark with mapped negatives).
         instruction: what the annotator is asked.
         columns: columns shown, in order.
         labels: allowed labels.
@@ -94,6 +95,14 @@ TASKS = {
             labels=("yes", "no"),
             source=_AUTHORSHIP,
             share=0.1,
+        ),
+        Task(
+            name="audit-negative",
+            unit="negative",
+            instruction="Does the passage help to answer the question?",
+            columns=("question", "passage"),
+            labels=("relevant", "not relevant"),
+            source="citeforge audit",
         ),
         Task(
             name="kalma-authenticity",

@@ -1,0 +1,1 @@
+"""Looking for what is wrong with a benchmark that verifies."""

@@ -1,0 +1,237 @@
+"""Flaws of a benchmark, each with the rows that have it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from citeforge.builders.audit.records import Flaw
+from citeforge.builders.derive import Base, Docs
+from citeforge.builders.twins.facts import language_of
+from citeforge.engines.judge.records import JudgeFailure, Pair
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.tables import iter_batches, read_table, shard_paths
+from citeforge.schemas.tables import QUERIES
+from citeforge.schemas.text import contains_answer, normalise_answer, normalise_passages
+
+LONG = 1000
+"""Words from which a passage counts as very long."""
+
+NEAR = 0.8
+"""Estimated Jaccard similarity of word trigrams from which two passages are near-duplicates."""
+
+_PERMUTATIONS = 128
+_SHINGLE = 3
+_WORD = re.compile(r"\w+")
+_PERSONAL = {
+    "e-mail addresses": r"[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}",
+    "phone numbers": r"(\+\d{1,3}[ .-]?)?(\(\d{2,4}\)[ .-]?|\d{2,4}[ .-])\d{3,4}[ .-]\d{3,4}\b",
+}
+
+
+class Mapped(Protocol):
+    """Judgements and negatives of a benchmark, finished or not."""
+
+    @property
+    def relevant(self) -> dict[str, list[str]]:
+        """Query to its relevant passages."""
+        ...
+
+    @property
+    def negatives(self) -> dict[str, Docs]:
+        """Query to its negatives."""
+        ...
+
+    @property
+    def answers(self) -> dict[str, list[str]]:
+        """Query to its gold short answers."""
+        ...
+
+
+def negatives(base: Mapped) -> Iterator[tuple[str, str]]:
+    """(query, passage) of every mapped negative."""
+    for query, docs in base.negatives.items():
+        for doc in docs:
+            yield query, doc["corpus-id"]
+
+
+def near_duplicates(base: Mapped, texts: dict[str, str]) -> list[Flaw]:
+    """Negatives that nearly repeat a relevant passage of their query (MinHash)."""
+    sketches: dict[str, Any] = {}
+    found = []
+    for query, passage in negatives(base):
+        for relevant in base.relevant[query]:
+            if passage not in texts or relevant not in texts:
+                continue
+            likeness = _sketch(sketches, passage, texts).jaccard(_sketch(sketches, relevant, texts))
+            if likeness >= NEAR:
+                found.append(
+                    Flaw("near-duplicate", query, passage, f"{likeness:.2f} like {relevant}")
+                )
+                break
+    return found
+
+
+def _sketch(known: dict[str, Any], name: str, texts: dict[str, str]) -> Any:
+    if name not in known:
+        from datasketch import MinHash
+
+        words = _WORD.findall(texts[name].lower())
+        shingles = {
+            " ".join(words[i : i + _SHINGLE]) for i in range(max(1, len(words) - _SHINGLE + 1))
+        }
+        sketch = MinHash(num_perm=_PERMUTATIONS, seed=1)
+        sketch.update_batch([s.encode() for s in sorted(shingles)])
+        known[name] = sketch
+    return known[name]
+
+
+def answer_carriers(base: Mapped, texts: dict[str, str]) -> list[Flaw]:
+    """Negatives that contain a gold short answer."""
+    forms: dict[str, str] = {}
+    found = []
+    for query, passage in negatives(base):
+        answers = base.answers[query]
+        if not answers or passage not in texts:
+            continue
+        if passage not in forms:
+            forms[passage] = normalise_answer(texts[passage])
+        if contains_answer(forms[passage], answers):
+            hit = next(a for a in answers if contains_answer(forms[passage], [a]))
+            found.append(Flaw("answer-in-negative", query, passage, f"holds {hit!r}"))
+    return found
+
+
+def judged_relevant(base: Base, texts: dict[str, str], judge: JudgeSession) -> list[Flaw]:
+    """Negatives that entail a gold answer of their query, by a judge."""
+    answers = _gold_texts(base)
+    pairs = {
+        (query, passage): [Pair(texts[passage], a) for a in answers[query]]
+        for query, passage in negatives(base)
+        if passage in texts and answers[query]
+    }
+    decisions = judge.ask(p for group in pairs.values() for p in group)
+    found = []
+    for (query, passage), group in pairs.items():
+        for pair in group:
+            decision = decisions[pair]
+            if not isinstance(decision, JudgeFailure) and decision.entailed:
+                text = pair.hypothesis[:60]
+                found.append(Flaw("judged-relevant", query, passage, f"entails {text!r}"))
+                break
+    return found
+
+
+def _gold_texts(base: Base) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {q: [] for q in base.query_ids}
+    for query, text in zip(
+        base.gold["query_id"].to_pylist(), base.gold["text"].to_pylist(), strict=True
+    ):
+        if text:
+            found[query].append(text)
+    asked = dict(zip(base.query_ids, base.queries["text"].to_pylist(), strict=True))
+    for query, answers in base.answers.items():
+        found[query] += [f"{asked[query]} {a}" for a in answers if a not in found[query]]
+    return found
+
+
+def cross_encoded(
+    base: Base, texts: dict[str, str], model: str, threshold: float, device: str
+) -> list[Flaw]:
+    """Negatives that a cross-encoder finds relevant to their query."""
+    from sentence_transformers import CrossEncoder
+
+    from citeforge.engines.models import hub_model, local_model
+
+    located = (
+        local_model(Path(model))
+        if Path(model).is_dir()
+        else hub_model(model, None, "audit without --cross-encoder")
+    )
+    encoder = CrossEncoder(str(located.folder), device=None if device == "auto" else device)
+    asked = dict(zip(base.query_ids, base.queries["text"].to_pylist(), strict=True))
+    rows = [(q, p) for q, p in negatives(base) if p in texts]
+    if not rows:
+        return []
+    scores = encoder.predict([(asked[q], texts[p]) for q, p in rows], show_progress_bar=False)
+    return [
+        Flaw("cross-encoder-relevant", q, p, f"score {float(s):.3f}")
+        for (q, p), s in zip(rows, scores.tolist(), strict=True)
+        if float(s) >= threshold
+    ]
+
+
+def leaks(base: Base, other: Base) -> list[Flaw]:
+    """Queries and relevant passages whose text also stands in another split."""
+    found = []
+    theirs = set(_forms(other.queries["text"].to_pylist()))
+    for query, form in zip(base.query_ids, _forms(base.queries["text"].to_pylist()), strict=True):
+        if form in theirs:
+            found.append(Flaw("leaked-query", query, "", f"also in {other.manifest.name}"))
+    mine, of_other = _relevant_texts(base), _relevant_texts(other)
+    known = set(_forms(of_other.values()))
+    for passage, form in zip(mine, _forms(mine.values()), strict=True):
+        if form in known:
+            found.append(Flaw("leaked-passage", "", passage, f"also in {other.manifest.name}"))
+    return found
+
+
+def _relevant_texts(base: Base) -> dict[str, str]:
+    wanted = {i for ids in base.relevant.values() for i in ids}
+    return {i: text for i, (_, text) in base.texts(wanted).items()}
+
+
+def _forms(texts: Iterable[str]) -> list[str]:
+    found: list[str] = normalise_passages(pa.array(list(texts), pa.string())).to_pylist()
+    return found
+
+
+def odd_texts(folder: Path) -> list[Flaw]:
+    """Empty and very long passages, empty and repeated queries; streamed."""
+    found = []
+    for batch in iter_batches(shard_paths(folder / "corpus", "corpus"), ["_id", "text"]):
+        words = pc.count_substring_regex(batch["text"], r"\S+")
+        for name, n in zip(batch["_id"].to_pylist(), words.to_pylist(), strict=True):
+            if n == 0:
+                found.append(Flaw("empty-passage", "", name, "has no text"))
+            elif n > LONG:
+                found.append(Flaw("long-passage", "", name, f"{n:,} words"))
+    splits = ("queries", "specific", "general")
+    for split in splits:
+        table = read_table(shard_paths(folder / "queries", split), QUERIES)
+        forms = _forms(table["text"].to_pylist())
+        repeated = {f for f, n in Counter(forms).items() if n > 1}
+        for name, form in zip(table["_id"].to_pylist(), forms, strict=True):
+            if not form:
+                found.append(Flaw("empty-query", name, "", "has no text"))
+            elif form in repeated:
+                found.append(Flaw("repeated-query", name, "", f"another {split} query is the same"))
+    return found
+
+
+def personal_data(corpus: Sequence[Path]) -> dict[str, int]:
+    """Passages that hold something shaped like an address or a number of a person."""
+    counts = dict.fromkeys(_PERSONAL, 0)
+    for batch in iter_batches(corpus, ["text"]):
+        for what, pattern in _PERSONAL.items():
+            counts[what] += pc.sum(pc.match_substring_regex(batch["text"], pattern)).as_py() or 0
+    return counts
+
+
+def languages(corpus: Sequence[Path], sample: int = 2000) -> dict[str, int]:
+    """Languages of the first passages that are long enough to tell."""
+    found: Counter[str] = Counter()
+    seen = 0
+    for batch in iter_batches(corpus, ["text"]):
+        for text in batch["text"].to_pylist():
+            if seen == sample:
+                return dict(found.most_common())
+            seen += 1
+            found[language_of(text) or "not clear"] += 1
+    return dict(found.most_common())

@@ -1,0 +1,241 @@
+"""``audit``: all checks over one package, the estimate from labels, and the ratchet."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from citeforge.builders.audit import flaws
+from citeforge.builders.audit.records import Audit, Flaw, Share
+from citeforge.builders.derive import Base, Docs
+from citeforge.builders.exclusions import short_answers
+from citeforge.builders.verify import load_intact
+from citeforge.engines.draws import generator, sample_ids
+from citeforge.engines.files import write_text
+from citeforge.engines.jsonlines import read_blocks
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.tables import iter_batches, shard_paths
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.tables import RELEVANT
+
+FILE = "audit.json"
+TASK = "audit-negative"
+
+
+@dataclass(frozen=True)
+class AuditOptions:
+    """What is looked at besides the package.
+
+    Attributes:
+        against: other splits, for leaks.
+        judge: decides whether negatives entail gold answers.
+        cross_encoder: model that scores negatives.
+        threshold: its least score of a relevant passage.
+        device: of that model.
+        labels: labels of annotators (``annotate import`` of the task audit-negative).
+    """
+
+    against: tuple[Path, ...] = ()
+    judge: JudgeSession | None = None
+    cross_encoder: str | None = None
+    threshold: float = 0.5
+    device: str = "auto"
+    labels: Path | None = None
+
+
+def audit(folder: Path, options: AuditOptions) -> Audit:
+    """Look for flaws.
+
+    Raises:
+        InputError: not a package, or a file named in the options is at fault.
+    """
+    manifest = load_intact(folder)
+    corpus = shard_paths(folder / "corpus", "corpus")
+    found: list[Flaw] = flaws.odd_texts(folder)
+    checks = {"texts": f"empty, over {flaws.LONG} words, repeated queries"}
+    n_negatives = 0
+    if corpus:
+        base = Base.open(folder)
+        pairs = list(flaws.negatives(base))
+        n_negatives = len(pairs)
+        wanted = {p for _, p in pairs} | {i for ids in base.relevant.values() for i in ids}
+        texts = {i: text for i, (_, text) in base.texts(wanted).items()}
+        found += flaws.near_duplicates(base, texts)
+        checks["near-duplicates"] = (
+            f"MinHash of word trigrams, {flaws.NEAR} and more, relevant against negative passages"
+        )
+        found += flaws.answer_carriers(base, texts)
+        has_answers = any(base.answers.values())
+        checks["answers in negatives"] = (
+            "gold short answers, normalised" if has_answers else "not made: no gold short answers"
+        )
+        if options.judge is not None:
+            found += flaws.judged_relevant(base, texts, options.judge)
+            checks["judge"] = options.judge.judge.signature
+        if options.cross_encoder is not None:
+            found += flaws.cross_encoded(
+                base, texts, options.cross_encoder, options.threshold, options.device
+            )
+            name = Path(options.cross_encoder).name
+            checks["cross-encoder"] = f"{name}, score of {options.threshold} and more"
+        for other in options.against:
+            found += flaws.leaks(base, Base.open(other))
+        checks["leaks"] = (
+            ", ".join(p.name for p in options.against) or "not made: no other split given"
+        )
+    by_kind: dict[str, list[Flaw]] = {}
+    for flaw in sorted(found):
+        by_kind.setdefault(flaw.kind, []).append(flaw)
+    return Audit(
+        benchmark_hash=manifest.benchmark_hash,
+        checks=checks,
+        flaws=by_kind,
+        negatives=n_negatives,
+        personal_data=flaws.personal_data(corpus) if corpus else {},
+        languages=flaws.languages(corpus) if corpus else {},
+        false_negatives=None if options.labels is None else estimate(options.labels),
+    )
+
+
+@dataclass(frozen=True)
+class _Mapped:
+    """Mappings of a benchmark that is being built."""
+
+    relevant: dict[str, list[str]]
+    negatives: dict[str, Docs]
+    answers: dict[str, list[str]]
+
+
+def suspects(
+    queries: pa.Table, tables: dict[str, pa.Table], gold: pa.Table, corpus: list[Path]
+) -> list[Flaw]:
+    """Negatives that are probably relevant, by the checks that need no model.
+
+    Args:
+        queries: schema QUERIES.
+        tables: label to mapping (schema MAPPING).
+        gold: schema GOLD.
+        corpus: shards of the corpus.
+    """
+    ids: list[str] = queries["_id"].to_pylist()
+    relevant: dict[str, list[str]] = {q: [] for q in ids}
+    negative: dict[str, Docs] = {q: [] for q in ids}
+    for label, table in tables.items():
+        pairs = zip(table["query-id"].to_pylist(), table["corpus-id"].to_pylist(), strict=True)
+        for query, passage in pairs:
+            if label == RELEVANT:
+                relevant[query].append(passage)
+            else:
+                negative[query].append({"corpus-id": passage, "label": label})
+    answers = dict(zip(ids, short_answers(queries, tables[RELEVANT], gold), strict=True))
+    wanted = pa.array(sorted({i for t in tables.values() for i in t["corpus-id"].to_pylist()}))
+    texts: dict[str, str] = {}
+    for batch in iter_batches(corpus, ["_id", "text"]):
+        here = batch.filter(pc.is_in(batch["_id"], value_set=wanted.cast(pa.string())))
+        texts.update(zip(here["_id"].to_pylist(), here["text"].to_pylist(), strict=True))
+    mapped = _Mapped(relevant, negative, answers)
+    return [*flaws.near_duplicates(mapped, texts), *flaws.answer_carriers(mapped, texts)]
+
+
+class _Label(msgspec.Struct):
+    label: str | None = None
+
+
+def estimate(labels: Path) -> Share:
+    """Share of sampled negatives that annotators call relevant.
+
+    Raises:
+        InputError: no usable labels.
+    """
+    from scipy.stats import binomtest
+
+    rows = [r.label for block in read_blocks(labels, _Label) for r in block.rows]
+    decided = Counter(r for r in rows if r in ("relevant", "not relevant"))
+    n = decided.total()
+    if n == 0:
+        wrote = f"what `citeforge annotate import` of {TASK} wrote"
+        raise InputError("holds no labels", path=labels, allowed=wrote)
+    hits = decided["relevant"]
+    interval = binomtest(hits, n).proportion_ci(0.95, method="exact")
+    return Share(
+        share=hits / n, low=float(interval.low), high=float(interval.high), n=n, by=labels.name
+    )
+
+
+def sample_negatives(base: Base, size: int, seed: int) -> list[tuple[str, str]]:
+    """A uniform sample of (query, negative) pairs, shuffled."""
+    pairs = sample_ids(list(flaws.negatives(base)), size, seed, "audit sample")
+    generator(seed, "audit order").shuffle(pairs)
+    return pairs
+
+
+class _Known(msgspec.Struct, forbid_unknown_fields=True):
+    kind: str
+    query: str = ""
+    passage: str = ""
+    why: str = ""
+
+
+def read_known(path: Path) -> set[tuple[str, str, str]]:
+    """Accepted flaws, JSON Lines of kind, query, passage, and why.
+
+    Raises:
+        InputError: a line is wrong.
+    """
+    return {(r.kind, r.query, r.passage) for block in read_blocks(path, _Known) for r in block.rows}
+
+
+def write_known(path: Path, found: Audit) -> int:
+    """Accept every flaw of an audit; those who read the file add why."""
+    rows = all_flaws(found)
+    write_text(
+        path,
+        "".join(
+            json.dumps({"kind": f.kind, "query": f.query, "passage": f.passage, "why": ""},
+                       ensure_ascii=False) + "\n"
+            for f in rows
+        ),
+    )  # fmt: skip
+    return len(rows)
+
+
+def all_flaws(found: Audit) -> list[Flaw]:
+    """Flaws of all kinds."""
+    return [f for rows in found.flaws.values() for f in rows]
+
+
+def ratchet(
+    found: Audit, known: Iterable[tuple[str, str, str]]
+) -> tuple[list[Flaw], list[tuple[str, str, str]]]:
+    """(new flaws, accepted ones that are gone): either makes ``--strict`` fail."""
+    accepted = set(known)
+    rows = all_flaws(found)
+    there = {f.key for f in rows}
+    return [f for f in rows if f.key not in accepted], sorted(accepted - there)
+
+
+def drop_suspects(
+    queries: pa.Table,
+    tables: dict[str, pa.Table],
+    gold: pa.Table,
+    corpus: list[Path],
+    counts: dict[str, int],
+) -> dict[str, pa.Table]:
+    """Mappings without suspect negatives; what went is counted."""
+    gone = suspects(queries, tables, gold, corpus)
+    for kind, n in Counter(f.kind for f in gone).items():
+        counts[f"suspect negatives dropped: {kind}"] = n
+    pairs = {(f.query, f.passage) for f in gone}
+    kept: dict[str, pa.Table] = {}
+    for label, table in tables.items():
+        ids = zip(table["query-id"].to_pylist(), table["corpus-id"].to_pylist(), strict=True)
+        stays = [label == RELEVANT or pair not in pairs for pair in ids]
+        kept[label] = table.filter(pa.array(stays, pa.bool_()))
+    return kept

@@ -1,0 +1,45 @@
+"""Mapped negatives for annotators: are they really not relevant?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from citeforge.builders.audit.run import sample_negatives
+from citeforge.builders.derive import Base
+from citeforge.evaluator.annotation.export import Row, place_row
+from citeforge.evaluator.annotation.tasks import Task
+from citeforge.schemas.errors import InputError
+
+DEFAULT = 200
+
+
+def negative_rows(
+    task: Task, folder: Path, sample: int | None, seed: int
+) -> tuple[list[Row], dict[str, dict[str, object]]]:
+    """Rows of a uniform sample of (query, negative) pairs.
+
+    Args:
+        task: ``audit-negative``.
+        folder: benchmark.
+        sample: pairs; None for 200.
+        seed: seed of sample and order.
+
+    Raises:
+        InputError: the benchmark has no mapped negatives.
+    """
+    base = Base.open(folder)
+    pairs = sample_negatives(base, sample or DEFAULT, seed)
+    if not pairs:
+        raise InputError("has no mapped negatives", path=folder)
+    texts = base.texts({p for _, p in pairs})
+    asked = dict(zip(base.query_ids, base.queries["text"].to_pylist(), strict=True))
+    rows: list[Row] = []
+    key: dict[str, dict[str, object]] = {}
+    for query, passage in pairs:
+        title, text = texts[passage]
+        shown = {"question": asked[query], "passage": f"{title}: {text}" if title else text}
+        where: dict[str, object] = {"query_id": query, "passage": passage}
+        name, placed = place_row(task, seed, where, shown)
+        key[name] = where
+        rows.append(placed)
+    return rows, key

@@ -1,0 +1,1 @@
+"""Publishing benchmarks: card, Croissant, Hub, leaderboard. Renders, decides nothing."""

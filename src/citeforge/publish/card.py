@@ -1,0 +1,72 @@
+"""``card``: everything that is said about a package, rendered again from what is known."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+
+from citeforge.builders.card import AUDIT, SCORES
+from citeforge.builders.package import STATS, pretty_json, refresh_card
+from citeforge.builders.verify import load_intact
+from citeforge.engines.files import read_json, write_text
+from citeforge.engines.tables import iter_batches, shard_paths
+from citeforge.publish.croissant import FILE as CROISSANT
+from citeforge.publish.croissant import render_croissant
+from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.scores import ScoreFile
+
+_EDGES = (10, 20, 40, 80, 160, 320, 640)
+
+
+def write_card(
+    folder: Path, scores: Sequence[ScoreFile] = (), version: str | None = None
+) -> Manifest:
+    """Render ``README.md`` and ``croissant.json`` of a package; its tables stay.
+
+    Args:
+        folder: package.
+        scores: reference scores to show; those given before stay when none are given.
+        version: version of the benchmark; None to leave it.
+
+    Raises:
+        InputError: not a package, or a file of it is damaged.
+    """
+    manifest = load_intact(folder, beside=True)
+    if version is not None:
+        manifest = manifest.model_copy(update={"version": version})
+    stats: dict[str, Any] = read_json(folder / STATS)
+    corpus = shard_paths(folder / "corpus", "corpus")
+    if corpus:
+        stats["words per passage"] = _lengths(corpus)
+        write_text(folder / STATS, pretty_json(stats))
+    if scores:
+        rows = [_short(s) for s in scores]
+        write_text(folder / SCORES, json.dumps(rows, ensure_ascii=False, indent=1) + "\n")
+    audit = read_json(folder / AUDIT) if (folder / AUDIT).is_file() else None
+    write_text(folder / CROISSANT, render_croissant(folder, manifest, audit))
+    return refresh_card(folder, manifest, stats)
+
+
+def _short(file: ScoreFile) -> dict[str, Any]:
+    """Of a score file only what a table shows."""
+    keys = {"name", "signature", "value", "low", "high"}
+    return {
+        "system": file.system,
+        "context": file.context,
+        "measures": [m.model_dump(include=keys) for m in file.measures],
+    }
+
+
+def _lengths(corpus: Sequence[Path]) -> dict[str, int]:
+    """Passages by number of words; the chart in the card."""
+    counts = np.zeros(len(_EDGES) + 1, np.int64)
+    for batch in iter_batches(corpus, ["text"]):
+        words = pc.count_substring_regex(batch["text"], r"\S+").to_numpy()
+        counts += np.bincount(np.searchsorted(_EDGES, words), minlength=len(counts))
+    names = [f"up to {_EDGES[0]}", *(f"to {e}" for e in _EDGES[1:]), "more"]
+    return dict(zip(names, counts.tolist(), strict=True))

@@ -1,0 +1,323 @@
+"""Publishing against a stand-in for the Hub: cuts, kills, refusals, reading back."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from citeforge.builders.package import manifest_digest, render_manifest
+from citeforge.builders.verify import load_intact, verify
+from citeforge.publish.card import write_card
+from citeforge.publish.hidden import join_package, split_package
+from citeforge.publish.hub import Publisher, parse_hub
+from citeforge.schemas.errors import InputError, UsageError
+from conftest import Cli, write_beir
+from servers.hub import Hub, hub_server
+
+REPO = "org/small"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def environment() -> Iterator[None]:
+    """The Hub's client online, without Xet, and without pauses between its own tries."""
+    import huggingface_hub.constants as constants
+    import huggingface_hub.utils._http as http
+
+    patch = pytest.MonkeyPatch()
+    patch.setenv("HF_HUB_DISABLE_XET", "1")
+    patch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+    patch.setattr(constants, "HF_HUB_OFFLINE", False)
+    patch.setattr(http, "time", SimpleNamespace(sleep=lambda s: None, time=time.time))
+    yield
+    patch.undo()
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A package of five tables."""
+    from click.testing import CliRunner
+
+    from citeforge.cli.main import cli
+
+    root = tmp_path_factory.mktemp("small")
+    texts = {f"p{i}": f"Passage {i} says this and that." for i in range(6)}
+    beir = write_beir(root / "beir", texts, {"q1": "What?", "q2": "Who?"}, [("q1", "p1", 1),
+                      ("q2", "p2", 1)])  # fmt: skip
+    args = ["build", "rage", "--source", f"beir:{beir}", "--embedder", "offline", "--out"]
+    args += [str(root / "small"), "--licence", "cc0-1.0", "--n-seemingly", "0"]
+    result = CliRunner().invoke(cli, [*args, "--mixture", "mix=1,2,0"])
+    assert result.exit_code == 0, result.output
+    write_card(root / "small")
+    return root / "small"
+
+
+def publisher(hub: Hub) -> Publisher:
+    return Publisher(hub.url, hub.token)
+
+
+def test_publish_and_publish_again(small: Path) -> None:
+    with hub_server() as hub:
+        plan = publisher(hub).plan(small, REPO)
+        assert not plan.exists
+        assert {c.state for c in plan.changes} == {"new"}
+        assert hub.repos == {}  # a dry run changes nothing
+        first = publisher(hub).publish(small, REPO, private=True)
+        repo = hub.repos[REPO]
+        assert repo.private
+        assert repo.history() == ["small 1.0.0", "initial commit"]
+        assert repo.tags == {"v1.0.0": first.commit}
+        uploads = list(hub.uploads)
+        assert len(uploads) == sum(n.endswith(".parquet") for n in load_intact(small).files)
+        again = publisher(hub).publish(small, REPO)
+        assert again == first
+        assert repo.history() == ["small 1.0.0", "initial commit"]
+        assert hub.uploads == uploads
+        assert {c.state for c in publisher(hub).plan(small, REPO).changes} == {"same"}
+
+
+def exchanges_of(small: Path) -> list[str]:
+    with hub_server() as hub:
+        publisher(hub).publish(small, REPO)
+        return hub.exchanges
+
+
+def test_a_cut_at_every_exchange_in_turn(small: Path) -> None:
+    """The connection is closed at the n-th exchange, once before the Hub acts on it, and for writes
+    once after (the reply is lost). Run again, all is as if nothing had happened."""
+    exchanges = exchanges_of(small)
+    assert len(exchanges) > 25
+    expected = load_intact(small)
+    cases = [(n, "before") for n in range(1, len(exchanges) + 1)]
+    cases += [(n, "after") for n, x in enumerate(exchanges, 1) if x.startswith(("POST", "PUT"))]
+    interrupted = 0
+    for cut in cases:
+        with hub_server(cut=cut) as hub:
+            try:
+                publisher(hub).publish(small, REPO)
+            except InputError as error:
+                interrupted += 1
+                assert "run the same command again" in str(error)
+                hub.cut = None
+                publisher(hub).publish(small, REPO)
+            repo = hub.repos[REPO]
+            assert repo.history() == ["small 1.0.0", "initial commit"], cut
+            assert list(repo.tags) == ["v1.0.0"]
+            # The client itself sends a file again whose receipt was lost; nothing else goes twice.
+            lost = cut[1] == "after" and "lfs-upload" in hub.exchanges[cut[0] - 1]
+            assert len(hub.uploads) - len(set(hub.uploads)) <= lost, cut
+            files = repo.commits[repo.tags["v1.0.0"]]["files"]
+            stored = {n: f["sha256"] for n, f in files.items() if "sha256" in f}
+            assert stored == {n: s for n, s in expected.files.items() if n.endswith(".parquet")}
+    assert interrupted >= 5  # some cuts the client rides out by itself, some it cannot
+
+
+def command(folder: Path, hub: Hub, *more: str) -> tuple[list[str], dict[str, str]]:
+    env = {
+        **os.environ, "HF_ENDPOINT": hub.url, "HF_TOKEN": hub.token, "HF_HUB_OFFLINE": "0",
+        "HF_HUB_DISABLE_XET": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+    }  # fmt: skip
+    words = [sys.executable, "-m", "citeforge", "publish", str(folder), "--repo-id", REPO, *more]
+    return words, env
+
+
+def test_killed_between_uploads_and_run_again(small: Path) -> None:
+    """SIGKILL of the real command while files go up: what is there is not sent again."""
+    with hub_server(slow_uploads=0.3) as hub:
+        words, env = command(small, hub)
+        process = subprocess.Popen(words, env=env)
+        while not hub.uploads:
+            assert process.poll() is None, "it ended before it could be killed"
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+        assert process.wait() == -signal.SIGKILL
+        assert hub.repos[REPO].history() == ["initial commit"]
+        hub.slow_uploads = 0.0
+        time.sleep(0.5)  # uploads that were under way at the kill end on the server
+        before = set(hub.uploads)
+        result = subprocess.run(words, env=env, capture_output=True, text=True)
+        assert result.returncode == 0, result.stderr
+        assert "read back and compared" in result.stdout
+        assert before
+        assert len(hub.uploads) == len(set(hub.uploads))
+        assert hub.repos[REPO].history() == ["small 1.0.0", "initial commit"]
+
+
+def test_dry_run_and_score_from_the_hub(small: Path, cli: Cli, tmp_path: Path) -> None:
+    with hub_server() as hub:
+        _, env = command(small, hub)
+        env = {k: v for k, v in env.items() if k.startswith("HF_") and k != "HF_HOME"}
+        result = cli("publish", small, "--repo-id", REPO, "--dry-run", **env)
+        assert result.returncode == 0, result.stderr
+        assert "would be created" in result.stdout
+        assert hub.repos == {}
+        assert cli("publish", small, "--repo-id", REPO, **env).returncode == 0
+        there = ("--benchmark", f"hub:{REPO}@v1.0.0")
+        result = cli("run", "random", *there, "--out", "s.jsonl", **env)
+        assert result.returncode == 0, result.stderr
+        fetched = sum(x.startswith("GET /cdn/") for x in hub.exchanges)
+        result = cli("score", "s.jsonl", *there, **env)
+        assert result.returncode == 0, result.stderr
+        assert "CiteF1" in result.stdout
+        # Downloaded once: the second command takes the tables from the cache.
+        assert sum(x.startswith("GET /cdn/") for x in hub.exchanges) == fetched
+        local = cli("score", "s.jsonl", "--benchmark", small)
+        assert local.stdout == result.stdout
+        assert cli("verify", f"hub:{REPO}", **env).returncode == 0
+        result = cli("score", "s.jsonl", "--benchmark", "hub:org/none", **env)
+        assert result.returncode == 1
+        assert "an existing repository" in result.stderr
+        script = (
+            "import datasets, sys\n"
+            f"c = datasets.load_dataset({REPO!r}, 'corpus', revision='v1.0.0')\n"
+            f"m = datasets.load_dataset({REPO!r}, 'contexts')\n"
+            "print(c['corpus'].num_rows, m['mix'][0]['docs'][0]['label'])\n"
+        )
+        result = subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True,
+            env={**os.environ, **env, "HF_HOME": str(tmp_path / "fresh"),
+                 "HF_DATASETS_OFFLINE": "0", "HF_UPDATE_DOWNLOAD_COUNTS": "0"},
+        )  # fmt: skip
+        assert result.returncode == 0, result.stderr
+        assert result.stdout.split()[0] == "6"
+
+
+def test_hidden_gold(package: Path, cli: Cli, tmp_path: Path) -> None:
+    folder = tmp_path / "facts"
+    shutil.copytree(package, folder)
+    relicence(folder, "apache-2.0")
+    public, gold = split_package(folder, tmp_path / "public", tmp_path / "gold")
+    assert verify(tmp_path / "public") == []
+    names = {p.parent.name for p in (tmp_path / "public").rglob("*.parquet")}
+    assert names == {"corpus", "queries", "contexts"}
+    text = "".join(p.read_text() for p in (tmp_path / "public").glob("*.json"))
+    assert '"relevant' not in text
+    assert public.benchmark_hash != gold.benchmark_hash
+    assert join_package(tmp_path / "public", tmp_path / "gold", tmp_path / "joined") == (
+        public.benchmark_hash
+    )
+    before = {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+    after = {
+        p.relative_to(tmp_path / "joined"): p.read_bytes()
+        for p in (tmp_path / "joined").rglob("*")
+        if p.is_file()
+    }
+    assert before == after
+    with hub_server() as hub:
+        _, env = command(folder, hub)
+        env = {k: v for k, v in env.items() if k.startswith("HF_") and k != "HF_HOME"}
+        result = cli("publish", folder, "--repo-id", REPO, "--hide-gold", **env)
+        assert result.returncode == 0, result.stderr
+        assert not hub.repos[REPO].private
+        assert hub.repos[f"{REPO}-gold"].private
+        there = ("--benchmark", f"hub:{REPO}")
+        assert cli("run", "random", *there, "--out", "s.jsonl", **env).returncode == 0
+        result = cli("score", "s.jsonl", *there, "--gold", f"hub:{REPO}-gold", **env)
+        assert result.returncode == 0, result.stderr
+        # The submission names the public half; the scores are those of the whole benchmark.
+        lines = (
+            (tmp_path / "s.jsonl").read_text().replace(public.benchmark_hash, gold.benchmark_hash)
+        )
+        (tmp_path / "t.jsonl").write_text(lines)
+        whole = cli("score", "t.jsonl", "--benchmark", folder)
+        assert whole.stdout.replace("(t)", "") == result.stdout
+        # Again: nothing new is committed, in either repository.
+        assert cli("publish", folder, "--repo-id", REPO, "--hide-gold", **env).returncode == 0
+        assert len(hub.repos[REPO].history()) == len(hub.repos[f"{REPO}-gold"].history()) == 2
+
+
+def relicence(folder: Path, licence: str | None, source: str | None = "apache-2.0") -> None:
+    """Set licences in a manifest, hashes included, as a build with --licence would."""
+    manifest = load_intact(folder)
+    sources = [s.model_copy(update={"licence": source}) for s in manifest.sources]
+    manifest = manifest.model_copy(
+        update={"licence": licence, "sources": sources, "manifest_sha256": ""}
+    )
+    manifest.manifest_sha256 = manifest_digest(manifest)
+    (folder / "manifest.json").write_text(render_manifest(manifest))
+
+
+@pytest.mark.parametrize(
+    ("state", "message"),
+    [
+        ({"role": "read"}, "no write access"),
+        ({"user": "bob", "orgs": ("other",)}, "not a member of org"),
+        ({"role": "fineGrained"}, "no write access"),
+        ({"token": "hf_other"}, "401"),
+    ],
+)
+def test_tokens_that_may_not_write(small: Path, state: dict[str, object], message: str) -> None:
+    with hub_server(**state) as hub:
+        with pytest.raises(InputError, match=message):
+            Publisher(hub.url, "hf_test").publish(small, REPO)
+        assert hub.repos == {}
+
+
+def test_a_fine_grained_token_for_the_repository(small: Path) -> None:
+    scoped = [{"entity": {"name": REPO}, "permissions": ["repo.write"]}]
+    with hub_server(role="fineGrained", scoped=scoped) as hub:
+        assert publisher(hub).publish(small, REPO).tag == "v1.0.0"
+
+
+LICENCES = [
+    (None, "apache-2.0", "has no licence"),
+    ("mit", None, "no stated licence"),
+    ("mit", "cc-by-sa-4.0", "build with --licence cc-by-sa-4.0"),
+    ("cc-by-nd-4.0", "cc-by-nd-4.0", "no derived works"),
+]
+
+
+@pytest.mark.parametrize(("licence", "source", "message"), LICENCES)
+def test_licences_that_do_not_hold(
+    small: Path, tmp_path: Path, licence: str | None, source: str | None, message: str
+) -> None:
+    shutil.copytree(small, tmp_path / "x")
+    relicence(tmp_path / "x", licence, source)
+    with hub_server() as hub:
+        with pytest.raises(InputError, match=message):
+            publisher(hub).publish(tmp_path / "x", REPO)
+        assert hub.exchanges == []
+
+
+def test_an_unsound_package_is_refused(small: Path, tmp_path: Path) -> None:
+    shutil.copytree(small, tmp_path / "x")
+    next((tmp_path / "x" / "corpus").glob("*.parquet")).write_bytes(b"x")
+    with hub_server() as hub, pytest.raises(InputError, match="does not verify"):
+        publisher(hub).publish(tmp_path / "x", REPO)
+
+
+def test_a_version_is_never_changed_and_a_new_one_is_one_commit_more(
+    small: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(small, tmp_path / "x")
+    with hub_server() as hub:
+        publisher(hub).publish(small, REPO)
+        (tmp_path / "x" / "card.md").write_text("Another text.\n")
+        write_card(tmp_path / "x")
+        with pytest.raises(InputError, match=r"v1\.0\.0 is published already"):
+            publisher(hub).publish(tmp_path / "x", REPO)
+        write_card(tmp_path / "x", version="1.1.0")
+        plan = publisher(hub).plan(tmp_path / "x", REPO)
+        assert {c.path for c in plan.moving()} == {
+            "README.md", "card.md", "croissant.json", "manifest.json",
+        }  # fmt: skip
+        publisher(hub).publish(tmp_path / "x", REPO)
+        assert hub.repos[REPO].history() == ["small 1.1.0", "small 1.0.0", "initial commit"]
+        assert sorted(hub.repos[REPO].tags) == ["v1.0.0", "v1.1.0"]
+        publisher(hub).publish(tmp_path / "x", REPO, branch="next")
+
+
+def test_names() -> None:
+    assert parse_hub("hub:a/b") == ("a/b", None)
+    assert parse_hub("hub:a/b@v1") == ("a/b", "v1")
+    assert parse_hub("out/facts") is None
+    with pytest.raises(UsageError):
+        parse_hub("hub:alone")
