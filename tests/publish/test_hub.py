@@ -14,6 +14,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from citeforge.builders.derive import Base
 from citeforge.builders.package import manifest_digest, render_manifest
 from citeforge.builders.verify import load_intact, verify
 from citeforge.publish.card import write_card
@@ -198,8 +199,9 @@ def test_hidden_gold(package: Path, cli: Cli, tmp_path: Path) -> None:
     assert verify(tmp_path / "public") == []
     names = {p.parent.name for p in (tmp_path / "public").rglob("*.parquet")}
     assert names == {"corpus", "queries", "contexts"}
-    text = "".join(p.read_text() for p in (tmp_path / "public").glob("*.json"))
-    assert '"relevant' not in text
+    shown = Base.open(tmp_path / "public").context("mix")
+    assert {d["label"] for docs in shown.values() for d in docs} == {"unjudged"}
+    assert Base.open(tmp_path / "public").relevant == {q: [] for q in shown}
     assert public.benchmark_hash != gold.benchmark_hash
     assert join_package(tmp_path / "public", tmp_path / "gold", tmp_path / "joined") == (
         public.benchmark_hash

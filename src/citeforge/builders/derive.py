@@ -141,6 +141,11 @@ class Base:
                 found[name] = (title, text)
         return found
 
+    def texts_table(self) -> pa.Table:
+        """The whole corpus in memory (schema CORPUS); for small benchmarks."""
+        batches = list(iter_batches(shard_paths(self.folder / "corpus", "corpus")))
+        return pa.Table.from_batches(batches, schema=CORPUS)
+
     def only(self, table: pa.Table, column: str, kept: Iterable[str]) -> pa.Table:
         """Rows of the kept queries."""
         return table.filter(pc.is_in(table[column], value_set=pa.array(list(kept), pa.string())))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 from citeforge.engines.files import digest, sha256_file
@@ -34,6 +35,18 @@ def local_model(folder: Path) -> Located:
     return Located(folder, {"folder_sha256": digest(content)})
 
 
+def http_errors() -> tuple[type[Exception], ...]:
+    """Errors of the HTTP libraries that huggingface_hub's versions use."""
+    found: list[type[Exception]] = []
+    for name in ("httpx", "httpx2", "requests"):
+        try:
+            module = import_module(name)
+        except ImportError:
+            continue
+        found.append(getattr(module, "HTTPError", None) or module.RequestException)
+    return tuple(found)
+
+
 def hub_model(name: str, revision: str | None, instead: str) -> Located:
     """A Hub model, fetched or found in the Hub cache, identified by its commit.
 
@@ -45,14 +58,13 @@ def hub_model(name: str, revision: str | None, instead: str) -> Located:
     Raises:
         InputError: unknown, or no network.
     """
-    import httpx
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
     patterns = ["*.json", "*.txt", "*.model", "*.safetensors", "*.bin", "*/config.json"]
     try:
         folder = Path(snapshot_download(name, revision=revision, allow_patterns=patterns))
-    except (HfHubHTTPError, LocalEntryNotFoundError, httpx.HTTPError, OSError, ValueError) as error:
+    except (HfHubHTTPError, LocalEntryNotFoundError, OSError, ValueError, *http_errors()) as error:  # type: ignore[misc]
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise InputError(
             f"cannot be had from the Hub ({reason[:160]})",

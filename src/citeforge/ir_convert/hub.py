@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from citeforge.engines.models import http_errors
 from citeforge.schemas.errors import InputError
 
 
@@ -23,13 +24,12 @@ def download(repo: str, filename: str, revision: str | None) -> tuple[Path, str]
     Raises:
         InputError: unknown repository or file, or no network.
     """
-    import httpx
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
     try:
         path = Path(hf_hub_download(repo, filename, repo_type="dataset", revision=revision))
-    except (HfHubHTTPError, LocalEntryNotFoundError, httpx.HTTPError, OSError, ValueError) as error:
+    except (HfHubHTTPError, LocalEntryNotFoundError, OSError, ValueError, *http_errors()) as error:  # type: ignore[misc]
         raise unreachable(repo, error) from error
     # The cache lays files out as snapshots/<commit>/<filename>.
     return path, path.parents[len(Path(filename).parts) - 1].name
@@ -45,7 +45,6 @@ def load_config(repo: str, config: str, revision: str | None) -> Any:
         InputError: the repository cannot be read.
     """
     import datasets
-    import httpx
 
     try:
         return datasets.load_dataset(repo, config, revision=revision)
@@ -53,7 +52,7 @@ def load_config(repo: str, config: str, revision: str | None) -> Any:
         if "BuilderConfig" in str(error) or "corresponds to no data" in str(error):
             return None
         raise unreachable(repo, error) from error
-    except (OSError, httpx.HTTPError, datasets.exceptions.DatasetsError, RuntimeError) as error:
+    except (OSError, datasets.exceptions.DatasetsError, RuntimeError, *http_errors()) as error:
         raise unreachable(repo, error) from error
 
 
@@ -65,13 +64,12 @@ def commit_of(repo: str, revision: str | None) -> str | None:
     """
     if Path(repo).is_dir():
         return None
-    import httpx
     from huggingface_hub import HfApi
     from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
 
     try:
         return HfApi().dataset_info(repo, revision=revision).sha
-    except (HfHubHTTPError, OfflineModeIsEnabled, httpx.HTTPError, OSError) as error:
+    except (HfHubHTTPError, OfflineModeIsEnabled, OSError, *http_errors()) as error:  # type: ignore[misc]
         raise unreachable(repo, error) from error
 
 

@@ -40,6 +40,20 @@ def open_beir_hub(argument: str, split: str | None, options: ReadOptions) -> Hub
     return HubSource(repo, revision, _judged(splits[split]), {}, info, options)
 
 
+def open_mteb(argument: str, split: str | None, options: ReadOptions) -> HubSource:
+    """Open ``mteb:REPO[@revision]`` or a folder; judgements in ``default`` or ``qrels``."""
+    repo, revision = split_revision(argument)
+    split = split or "test"
+    for config in ("default", "qrels"):
+        splits = load_config(repo, config, revision)
+        if splits is not None:
+            break
+    if splits is None or split not in splits:
+        raise UnknownValueError(f"split of the judgements of {repo}", split, list(splits or []))
+    info = _info("mteb", argument, split, repo, revision)
+    return HubSource(repo, revision, _judged(splits[split]), {}, info, options)
+
+
 def open_rage(argument: str, split: str | None, options: ReadOptions) -> HubSource:
     """Open ``rage:PATH``, a local package in RAGE's layout."""
     return _open_rage("rage", argument, argument, None, options)

@@ -34,6 +34,37 @@ _RAGE = """@inproceedings{penzkofer2024rage,
   year = {2024}
 }"""
 
+_TREC = """@book{voorhees2005trec,
+  title = {{TREC}: Experiment and Evaluation in Information Retrieval},
+  author = {Voorhees, Ellen M. and Harman, Donna K.},
+  publisher = {MIT Press},
+  year = {2005}
+}"""
+_MIRACL = """@article{zhang2023miracl,
+  title = {{MIRACL}: A Multilingual Retrieval Dataset Covering 18 Diverse Languages},
+  author = {Zhang, Xinyu and Thakur, Nandan and Ogundepo, Odunayo and Kamalloo, Ehsan and Alfonso-Hermelo, David and Li, Xiaoguang and Liu, Qun and Rezagholizadeh, Mehdi and Lin, Jimmy},
+  journal = {TACL},
+  year = {2023}
+}"""
+_MTEB = """@inproceedings{muennighoff2023mteb,
+  title = {{MTEB}: Massive Text Embedding Benchmark},
+  author = {Muennighoff, Niklas and Tazi, Nouamane and Magne, Lo{\\"i}c and Reimers, Nils},
+  booktitle = {EACL},
+  year = {2023}
+}"""
+_IRDS = """@inproceedings{macavaney2021simplified,
+  title = {Simplified Data Wrangling with ir\\_datasets},
+  author = {MacAvaney, Sean and Yates, Andrew and Feldman, Sergey and Downey, Doug and Cohan, Arman and Goharian, Nazli},
+  booktitle = {SIGIR},
+  year = {2021}
+}"""
+_ATTRIEVAL = """@inproceedings{abolghasemi2025evaluation,
+  title = {Evaluation of Attribution Bias in Generator-Aware Retrieval-Augmented Large Language Models},
+  author = {Abolghasemi, Amin and Azzopardi, Leif and Hashemi, Seyyed Hadi and de Rijke, Maarten and Verberne, Suzan},
+  year = {2025}
+}"""
+_EACH = "that of each data set; give it with --licence"
+
 _BEIR_BECOMES = "corpus, queries; judgements above zero become `mapping/relevant`"
 _RAGE_BECOMES = "corpus, queries and the three mappings as they are; `--remine` mines anew"
 _HAGRID_BECOMES = (
@@ -72,7 +103,7 @@ SOURCES = {
             splits="one file is one split: train (1,922 questions), dev (716)",
             becomes=_HAGRID_BECOMES,
             licence="Apache-2.0; passages from Wikipedia, CC BY-SA",
-            licence_id="apache-2.0",
+            licence_id="cc-by-sa-3.0",
             citation=_HAGRID,
         ),
         Declaration(
@@ -83,7 +114,7 @@ SOURCES = {
             splits="train (1,922 questions), dev (716)",
             becomes=_HAGRID_BECOMES,
             licence="Apache-2.0; passages from Wikipedia, CC BY-SA",
-            licence_id="apache-2.0",
+            licence_id="cc-by-sa-3.0",
             citation=_HAGRID,
         ),
         Declaration(
@@ -119,6 +150,57 @@ SOURCES = {
             becomes=_RAGE_BECOMES,
             licence="that of the package",
             citation=_RAGE,
+        ),
+        Declaration(
+            name="trec",
+            title="TREC topics, qrels and a corpus",
+            factory="citeforge.ir_convert.trec:open_trec",
+            argument="folder with topics.tsv, qrels.txt and corpus.jsonl (docid, title, text)",
+            splits="topics.SPLIT.tsv and qrels.SPLIT.txt, where there are several",
+            becomes=_BEIR_BECOMES,
+            licence=_EACH,
+            citation=_TREC,
+        ),
+        Declaration(
+            name="miracl",
+            title="MIRACL, any language",
+            factory="citeforge.ir_convert.trec:open_miracl",
+            argument="folder of one language: topics, qrels, docs-*.jsonl.gz",
+            splits="those of its topics and qrels (default dev)",
+            becomes=_BEIR_BECOMES,
+            licence="Apache-2.0; passages from Wikipedia, CC BY-SA",
+            licence_id="cc-by-sa-3.0",
+            citation=_MIRACL,
+        ),
+        Declaration(
+            name="mteb",
+            title="MTEB retrieval",
+            factory="citeforge.ir_convert.hub_layout:open_mteb",
+            argument="REPO[@revision] or a folder with the configs corpus, queries, default or qrels",
+            splits="those of its judgements (default test)",
+            becomes=_BEIR_BECOMES,
+            licence=_EACH,
+            citation=_MTEB,
+        ),
+        Declaration(
+            name="ir-datasets",
+            title="ir_datasets",
+            factory="citeforge.ir_convert.ir_datasets:open_ir_datasets",
+            argument="an id of the library's catalogue, with documents, queries and judgements",
+            splits="part of the id",
+            becomes=_BEIR_BECOMES,
+            licence=_EACH,
+            citation=_IRDS,
+        ),
+        Declaration(
+            name="attrieval",
+            title="AttriEval, and MS MARCO QA rows",
+            factory="citeforge.ir_convert.attrieval:open_attrieval",
+            argument="folder saved by `datasets`, or JSON Lines; passages{passage_text, is_selected}",
+            splits="one",
+            becomes="passages become corpus, selected ones `mapping/relevant`; answers `gold`",
+            licence=_EACH,
+            citation=_ATTRIEVAL,
         ),
     )
 }

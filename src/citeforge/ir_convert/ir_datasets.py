@@ -1,0 +1,65 @@
+"""Any data set of the library ir_datasets: ``ir-datasets:ID``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from citeforge.ir_convert.judged import JudgedSource, Judgements
+from citeforge.ir_convert.source import ReadOptions
+from citeforge.schemas.errors import InputError, MissingExtraError
+from citeforge.schemas.sources import SourceInfo
+
+_TEXTS = ("text", "body", "abstract", "paragraph", "content")
+_QUERIES = ("text", "query", "title", "description")
+
+
+def open_ir_datasets(argument: str, split: str | None, options: ReadOptions) -> JudgedSource:
+    """Open ``ir-datasets:ID``; the library downloads what is not there.
+
+    Raises:
+        MissingExtraError: ir_datasets is not installed.
+        InputError: no such data set, or it lacks documents, queries or judgements.
+    """
+    try:
+        import ir_datasets
+    except ImportError as error:
+        raise MissingExtraError("ir_datasets", "ir", "ir-datasets:") from error
+    try:
+        data: Any = ir_datasets.load(argument)
+    except KeyError as error:
+        raise InputError(
+            "is no data set of ir_datasets", path=argument, allowed="an id of its catalogue"
+        ) from error
+    for part in ("docs", "queries", "qrels"):
+        if not getattr(data, f"has_{part}")():
+            raise InputError(f"has no {part}", path=argument, allowed="a data set with all three")
+    texts = {
+        str(q.query_id): (n, _field(q, _QUERIES, argument))
+        for n, q in enumerate(data.queries_iter(), 1)
+    }
+    judged = Judgements(f"ir-datasets:{argument} qrels")
+    for number, row in enumerate(data.qrels_iter(), 1):
+        judged.add(number, str(row.query_id), str(row.doc_id), int(row.relevance))
+
+    def stream() -> Iterator[tuple[int, str, str, str]]:
+        for number, doc in enumerate(data.docs_iter(), 1):
+            title = getattr(doc, "title", "") or ""
+            yield number, str(doc.doc_id), str(title), _field(doc, _TEXTS, argument)
+
+    info = SourceInfo(spec=f"ir-datasets:{argument}", kind="ir-datasets", split=split)
+    return JudgedSource(info, texts, judged, stream, f"ir-datasets:{argument} docs", options)
+
+
+def _field(row: Any, names: tuple[str, ...], where: str) -> str:
+    """The first field that holds the text; else what the library itself calls the text."""
+    for name in names:
+        value = getattr(row, name, None)
+        if isinstance(value, str):
+            return value
+    text = getattr(row, "default_text", None)
+    if callable(text):
+        return str(text())
+    raise InputError(
+        f"has no field for the text ({', '.join(type(row)._fields)})", path=where
+    )  # fmt: skip

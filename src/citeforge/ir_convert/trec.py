@@ -1,0 +1,159 @@
+"""TREC folders and MIRACL: topics TSV, TREC qrels, corpus JSON Lines with docid, title, text."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from citeforge.engines.jsonlines import read_blocks
+from citeforge.ir_convert.judged import JudgedSource, Judgements
+from citeforge.ir_convert.source import ReadOptions
+from citeforge.schemas.errors import InputError, UnknownValueError
+from citeforge.schemas.sources import SourceInfo
+
+_MIRACL = re.compile(r"(?:topics|qrels)\.miracl-v[\d.]+-(?P<lang>\w+)-(?P<split>[\w-]+)\.tsv")
+
+
+class CorpusRow(msgspec.Struct, gc=False):
+    """A line of a corpus; further fields are not needed here."""
+
+    text: str
+    docid: str | None = None
+    id: str | None = msgspec.field(default=None, name="_id")
+    title: str | None = ""
+
+
+def open_trec(argument: str, split: str | None, options: ReadOptions) -> JudgedSource:
+    """Open ``trec:PATH``: a folder with ``topics.tsv``, ``qrels`` and ``corpus.jsonl``.
+
+    With several splits: ``topics.SPLIT.tsv`` and ``qrels.SPLIT`` (``.txt``, ``.tsv``).
+
+    Raises:
+        InputError: a file is missing or wrong.
+        UnknownValueError: no such split.
+    """
+    folder = Path(argument)
+    middle = f".{split}" if split else ""
+    topics = _one(folder, [f"topics{middle}.tsv", f"topics{middle}.txt", f"queries{middle}.tsv"])
+    qrels = _one(folder, [f"qrels{middle}.{e}" for e in ("txt", "tsv", "qrels")] +
+                 [f"qrels{middle}"])  # fmt: skip
+    corpora = [_one(folder, ["corpus.jsonl"])]
+    info = SourceInfo(spec=f"trec:{argument}", kind="trec", split=split)
+    return _source(info, topics, qrels, corpora, options)
+
+
+def open_miracl(argument: str, split: str | None, options: ReadOptions) -> JudgedSource:
+    """Open ``miracl:PATH``: a folder in MIRACL's layout, of one language.
+
+    ``topics/topics.miracl-v1.0-LANG-SPLIT.tsv``, ``qrels/qrels.miracl-…``, and the corpus shards
+    ``docs-*.jsonl(.gz)`` (docid, title, text).
+
+    Raises:
+        InputError: a file is missing or wrong.
+        UnknownValueError: no such split.
+    """
+    folder = Path(argument)
+    split = split or "dev"
+    files = [p for p in sorted(folder.rglob("*.tsv")) if _MIRACL.fullmatch(p.name)]
+    by_split: dict[str, dict[str, Path]] = {}
+    for path in files:
+        match = _MIRACL.fullmatch(path.name)
+        assert match is not None
+        by_split.setdefault(match["split"], {})[path.name.split(".")[0]] = path
+    if split not in by_split:
+        raise UnknownValueError(f"split of {folder}", split, by_split)
+    found = by_split[split]
+    for name in ("topics", "qrels"):
+        if name not in found:
+            raise InputError(f"has no {name} of {split}", path=folder)
+    corpora = sorted({*folder.rglob("docs-*.jsonl"), *folder.rglob("docs-*.jsonl.gz")})
+    if not corpora:
+        raise InputError("has no corpus", path=folder, allowed="docs-*.jsonl or docs-*.jsonl.gz")
+    info = SourceInfo(spec=f"miracl:{argument}", kind="miracl", split=split)
+    return _source(info, found["topics"], found["qrels"], corpora, options)
+
+
+def _one(folder: Path, names: list[str]) -> Path:
+    for name in names:
+        for path in (folder / name, folder / f"{name}.gz"):
+            if path.is_file():
+                return path
+    raise InputError("is missing", path=folder / names[0], allowed=", ".join(names))
+
+
+def _source(
+    info: SourceInfo, topics: Path, qrels: Path, corpora: list[Path], options: ReadOptions
+) -> JudgedSource:
+    def stream() -> Iterator[tuple[int, str, str, str]]:
+        for path in corpora:
+            for block in read_blocks(path, CorpusRow):
+                for line, row in zip(block.lines, block.rows, strict=True):
+                    yield line, row.docid or row.id or "", row.title or "", row.text
+
+    return JudgedSource(
+        info, read_topics(topics), read_trec_qrels(qrels), stream, str(corpora[0]), options,
+        (topics, qrels, *corpora),
+    )  # fmt: skip
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    opener: Any = gzip.open if path.suffix == ".gz" else open
+    try:
+        with opener(path, "rt", encoding="utf-8", newline="\n") as file:
+            for number, line in enumerate(file, 1):
+                if line.strip():
+                    yield number, line.rstrip("\r\n")
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot be read ({error})", path=path) from error
+
+
+def read_topics(path: Path) -> dict[str, tuple[int, str]]:
+    """Query to (line, text) of a ``qid<tab>text`` file.
+
+    Raises:
+        InputError: a line without a tab, an empty field, or an id that comes twice.
+    """
+    found: dict[str, tuple[int, str]] = {}
+    for number, line in _lines(path):
+        name, tab, text = line.partition("\t")
+        name, text = name.strip(), text.strip()
+        if not tab or not name or not text:
+            raise InputError("is not qid<tab>text", path=path, line=number)
+        if name in found:
+            raise InputError(
+                f"{name!r} stands already in line {found[name][0]}", path=path, line=number
+            )
+        found[name] = (number, text)
+    if not found:
+        raise InputError("holds no topics", path=path)
+    return found
+
+
+def read_trec_qrels(path: Path) -> Judgements:
+    """``qid iter docid rel``, separated by white space.
+
+    Raises:
+        InputError: another number of fields, or a judgement that is no integer.
+    """
+    judged = Judgements(str(path))
+    for number, line in _lines(path):
+        fields = line.split()
+        if len(fields) != 4:
+            raise InputError(
+                f"has {len(fields)} fields", path=path, line=number, allowed="qid iter docid rel"
+            )
+        try:
+            score = int(fields[3])
+        except ValueError as error:
+            raise InputError(
+                f"{fields[3]!r} is no integer", path=path, line=number, field="rel"
+            ) from error
+        judged.add(number, fields[0], fields[2], score)
+    if not judged.scores:
+        raise InputError("holds no judgements", path=path)
+    return judged

@@ -1,0 +1,1 @@
+"""One build, many views: packages in the layouts of other tools."""

@@ -1,0 +1,195 @@
+"""Layouts of one row a question: ALCE, AttriEval, Attributed-IR, and KaLMA's JSON."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from citeforge.builders.derive import Base, Docs
+from citeforge.builders.verify import load_intact
+from citeforge.engines.files import write_text
+from citeforge.engines.tables import read_table, shard_paths
+from citeforge.ir_convert.kalma import write_gold, write_items
+from citeforge.publish.export.tables import Lost
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.kg import KG_CONTEXTS, KG_GOLD, Triple, from_row, graphs_of
+from citeforge.schemas.tables import QUERIES, RELEVANT
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A question with the passages of one context.
+
+    Attributes:
+        query_id: its id.
+        text: its text.
+        docs: passages with labels, in order.
+        gold: gold rows.
+    """
+
+    query_id: str
+    text: str
+    docs: list[dict[str, Any]]
+    gold: list[dict[str, Any]]
+
+
+def shown_rows(base: Base, context: str) -> Iterator[Shown]:
+    """Every question with its context and gold."""
+    contexts: dict[str, Docs] = base.context(context)
+    texts = base.texts(d["corpus-id"] for docs in contexts.values() for d in docs)
+    gold: dict[str, list[dict[str, Any]]] = {}
+    for row in base.gold.to_pylist():
+        gold.setdefault(row["query_id"], []).append(row)
+    for query in base.queries.to_pylist():
+        docs = [
+            {
+                "id": d["corpus-id"], "title": texts[d["corpus-id"]][0],
+                "text": texts[d["corpus-id"]][1], "label": d["label"],
+            }
+            for d in contexts[query["_id"]]
+        ]  # fmt: skip
+        yield Shown(query["_id"], query["text"], docs, gold.get(query["_id"], []))
+
+
+def only_context(base: Base, context: str | None) -> tuple[str, Lost]:
+    """The context set that a layout with one context a question takes, and what it leaves."""
+    name = context or next(iter(base.manifest.contexts))
+    others = [n for n in base.manifest.contexts if n != name]
+    lost = [f"context sets but {name}: {', '.join(others)}"] if others else []
+    if any(base.negatives.values()):
+        lost.append("mapped negatives that the context does not show")
+    return name, lost
+
+
+def export_alce(base: Base, out: Path, context: str | None = None) -> Lost:
+    """``data.json``: a list of items with question, docs, and what gold there is."""
+    name, lost = only_context(base, context)
+    items = []
+    for row in shown_rows(base, name):
+        item: dict[str, Any] = {
+            "sample_id": row.query_id,
+            "question": row.text,
+            "docs": [{k: d[k] for k in ("id", "title", "text")} for d in row.docs],
+        }
+        pairs = [g for g in row.gold if g["kind"] == "qa_pair"]
+        if pairs:
+            item["qa_pairs"] = [
+                {"question": g["text"] or "", "short_answers": g["aliases"] or []} for g in pairs
+            ]
+        longs = [g["text"] for g in row.gold if g["kind"] == "long_answer"]
+        if longs:
+            item["annotations"] = [{"long_answer": t} for t in longs]
+        lists = [g["aliases"] or [] for g in row.gold if g["kind"] == "answer_list"]
+        if lists:
+            item["answers"] = lists
+        claims = [g["text"] for g in row.gold if g["kind"] == "claim"]
+        if claims:
+            item["claims"] = claims
+        answers = [g["text"] for g in row.gold if g["kind"] == "answer" and g["text"]]
+        if answers:
+            item["answer"] = answers[0]
+        short = base.answers[row.query_id]
+        if short and not pairs and not lists:
+            item["qa_pairs"] = [{"question": row.text, "short_answers": short}]
+        items.append(item)
+    write_text(out / "data.json", json.dumps(items, ensure_ascii=False, indent=1) + "\n")
+    lost.append("relevance labels: ALCE calls documents relevant that hold a short answer")
+    if any(g["citations"] for g in base.gold.to_pylist()):
+        lost.append("citations and labels of gold answers, and all answers but the first")
+    return lost
+
+
+def export_attrieval(base: Base, out: Path, context: str | None = None) -> Lost:
+    """A saved ``datasets.Dataset``: query, passages{passage_text, is_selected}, org_answers."""
+    import datasets
+
+    datasets.disable_progress_bars()
+    name, lost = only_context(base, context)
+    rows = [
+        {
+            "query_id": row.query_id,
+            "query": row.text,
+            "passages": {
+                "passage_text": [d["text"] for d in row.docs],
+                "is_selected": [int(d["label"] == RELEVANT) for d in row.docs],
+            },
+            "org_answers": base.answers[row.query_id],
+        }
+        for row in shown_rows(base, name)
+    ]
+    features = datasets.Features(
+        {
+            "query_id": datasets.Value("string"),
+            "query": datasets.Value("string"),
+            "passages": {
+                "passage_text": datasets.Sequence(datasets.Value("string")),
+                "is_selected": datasets.Sequence(datasets.Value("int32")),
+            },
+            "org_answers": datasets.Sequence(datasets.Value("string")),
+        }
+    )
+    out.mkdir(parents=True, exist_ok=True)
+    datasets.Dataset.from_list(rows, features=features).save_to_disk(str(out / "data"))
+    lost.append("passage ids and titles: passages are known by their text")
+    if any(base.gold["text"].to_pylist()):
+        lost.append("long gold answers")
+    return lost
+
+
+def export_attributed_ir(base: Base, out: Path, context: str | None = None) -> Lost:
+    """``data.csv``: Python literals in cells; ``output`` is left empty for the system."""
+    name, lost = only_context(base, context)
+    out.mkdir(parents=True, exist_ok=True)
+    with (out / "data.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["query_id", "query", "quotes", "answers", "output"])
+        for row in shown_rows(base, name):
+            quotes = [
+                {"idx": i, "docid": d["id"], "title": d["title"], "text": d["text"]}
+                for i, d in enumerate(row.docs, 1)
+            ]
+            answers = [
+                {"answer": g["text"], "answer_type": g["answer_type"],
+                 "informative": g["informative"], "attributable": g["attributable"]}
+                for g in row.gold if g["text"]
+            ]  # fmt: skip
+            writer.writerow([row.query_id, row.text, repr(quotes), repr(answers), ""])
+    return [*lost, "relevance labels of passages", "sentence labels of gold answers"]
+
+
+def export_kalma(folder: Path, out: Path, context: str | None = None) -> Lost:
+    """``specific.json``, ``general.json`` and, where there is gold, ``gold.json``.
+
+    Raises:
+        InputError: not a kalma benchmark.
+    """
+    manifest = load_intact(folder)
+    if manifest.kind != "kalma":
+        raise InputError(
+            f"is a {manifest.kind} benchmark", path=folder, allowed="one of build kalma"
+        )
+    name = context or "full"
+    rows = read_table(shard_paths(folder / "contexts", name), KG_CONTEXTS).to_pylist()
+    graphs = [list(graphs_of([from_row(t) for t in r["triples"]])) for r in rows]
+    n_lost = 0
+    specific: list[str] = []
+    for form in ("specific", "general"):
+        table = read_table(shard_paths(folder / "queries", form), QUERIES)
+        texts: list[str] = table["text"].to_pylist()
+        if texts:
+            n_lost = write_items(texts, graphs, out / f"{form}.json")
+        specific = texts if form == "specific" else specific
+    gold: dict[str, list[Triple]] = {r["query_id"]: [] for r in rows}
+    for row in read_table(shard_paths(folder / "gold", "gold"), KG_GOLD).to_pylist():
+        gold[row["query_id"]].append(from_row(row))
+    if any(gold.values()):
+        write_gold(specific, list(gold.values()), out / "gold.json")
+    lost = ["query ids, ids of relations and values, precision of dates, rounds of gold"]
+    if n_lost:
+        lost.append(f"{n_lost} further values of relations that have several")
+    others = [n for n in manifest.contexts if n not in (name, f"{name}_general")]
+    return lost + ([f"context sets but {name}: {', '.join(others)}"] if others else [])

@@ -1,0 +1,201 @@
+"""Layouts of whole data sets: BEIR, MTEB, TREC, RAGE, CSV."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import yaml
+
+from citeforge.builders.derive import Base
+from citeforge.engines.files import atomic_file, write_text
+from citeforge.engines.tables import iter_batches, shard_paths, write_table
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.tables import LABELS, RELEVANT
+
+Lost = list[str]
+"""What a layout cannot carry, one line each."""
+
+
+def corpus_rows(base: Base) -> Iterator[dict[str, Any]]:
+    """Passages, streamed."""
+    for batch in iter_batches(shard_paths(base.folder / "corpus", "corpus")):
+        yield from batch.to_pylist()
+
+
+def judgements(base: Base) -> Iterator[tuple[str, str, int]]:
+    """(query, passage, judgement): relevant ones above 0, mapped negatives 0."""
+    for label in LABELS:
+        for row in base.mappings[label].to_pylist():
+            score = round(row["score"] or 1) if label == RELEVANT else 0
+            yield row["query-id"], row["corpus-id"], max(score, 1) if label == RELEVANT else 0
+
+
+def lost_of(base: Base, *kept: str) -> Lost:
+    """What none of these layouts carries."""
+    lost = []
+    if "contexts" not in kept:
+        lost.append(f"the frozen contexts ({', '.join(base.manifest.contexts)})")
+    if "labels" not in kept and any(base.negatives.values()):
+        lost.append("whether a negative is irrelevant or seemingly relevant, and mining scores")
+    if base.gold.num_rows and "gold" not in kept:
+        lost.append(f"gold answers ({base.gold.num_rows} rows)")
+    if "short" not in kept and any(base.answers.values()):
+        lost.append("short answers")
+    fractions = [s for s in base.mappings[RELEVANT]["score"].to_pylist() if s and s != round(s)]
+    if fractions and "scores" not in kept:
+        lost.append(f"{len(fractions)} judgements that are no integers are rounded")
+    return lost
+
+
+def export_beir(base: Base, out: Path) -> Lost:
+    """``corpus.jsonl``, ``queries.jsonl``, ``qrels/test.tsv``."""
+    with atomic_file(out / "corpus.jsonl") as file:
+        for row in corpus_rows(base):
+            file.write(_line(_with_metadata(row)))
+    with atomic_file(out / "queries.jsonl") as file:
+        for row in base.queries.to_pylist():
+            file.write(_line(_with_metadata(row)))
+    with atomic_file(out / "qrels" / "test.tsv") as file:
+        file.write(b"query-id\tcorpus-id\tscore\n")
+        for query, passage, score in judgements(base):
+            file.write(f"{query}\t{passage}\t{score}\n".encode())
+    return lost_of(base)
+
+
+def _with_metadata(row: dict[str, Any]) -> dict[str, Any]:
+    found = {k: v for k, v in row.items() if k != "metadata"}
+    if row.get("metadata"):
+        found["metadata"] = json.loads(row["metadata"])
+    return found
+
+
+def _line(row: dict[str, Any]) -> bytes:
+    return json.dumps(row, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
+
+
+def export_mteb(base: Base, out: Path) -> Lost:
+    """Configs ``corpus``, ``queries``, ``default`` and ``top_ranked``, as MTEB's retrieval tasks.
+
+    Judgements stand in the split ``test``; the first context set becomes ``top_ranked``.
+    """
+    corpus = [{k: r[k] for k in ("_id", "title", "text")} for r in corpus_rows(base)]
+    queries = [{"_id": r["_id"], "text": r["text"]} for r in base.queries.to_pylist()]
+    qrels = [
+        {"query-id": q, "corpus-id": p, "score": s} for q, p, s in judgements(base)
+    ]  # fmt: skip
+    name, docs = next(iter((n, base.context(n)) for n in base.manifest.contexts))
+    top = [
+        {"query-id": q, "corpus-ids": [d["corpus-id"] for d in rows]} for q, rows in docs.items()
+    ]
+    tables = {
+        "corpus": ("corpus", corpus), "queries": ("queries", queries),
+        "default": ("test", qrels), "top_ranked": ("test", top),
+    }  # fmt: skip
+    splits = {}
+    for config, (split, rows) in tables.items():
+        write_table(out / config, split, pa.Table.from_pylist(rows))
+        splits[config] = [split]
+    _readme(out, splits, base)
+    others = [n for n in base.manifest.contexts if n != name]
+    lost = lost_of(base, "contexts")
+    return lost + ([f"context sets but {name}: {', '.join(others)}"] if others else [])
+
+
+def export_trec(base: Base, out: Path) -> Lost:
+    """``topics.tsv``, ``qrels.txt``, ``corpus.jsonl``, and a run file for every context set."""
+    for row in base.queries.to_pylist():
+        if any(c in row["text"] + row["_id"] for c in "\t\n\r"):
+            raise InputError(
+                f"the query {row['_id']!r} holds a tab or a line break", path=base.folder,
+                allowed="another format: TREC's topics are one line each",
+            )  # fmt: skip
+    topics = "".join(f"{r['_id']}\t{r['text']}\n" for r in base.queries.to_pylist())
+    write_text(out / "topics.tsv", topics)
+    rows = list(judgements(base))
+    for query, passage, _ in rows:
+        if any(c.isspace() for c in query + passage):
+            raise InputError(
+                f"the id {query!r} or {passage!r} holds white space", path=base.folder,
+                allowed="another format: TREC's files are separated by white space",
+            )  # fmt: skip
+    write_text(out / "qrels.txt", "".join(f"{q} 0 {p} {s}\n" for q, p, s in rows))
+    with atomic_file(out / "corpus.jsonl") as file:
+        for row in corpus_rows(base):
+            file.write(_line({"docid": row["_id"], "title": row["title"], "text": row["text"]}))
+    for name in base.manifest.contexts:
+        lines = [
+            f"{q} Q0 {d['corpus-id']} {rank} {len(docs) - rank + 1} {name}\n"
+            for q, docs in base.context(name).items()
+            for rank, d in enumerate(docs, 1)
+        ]
+        write_text(out / f"{name}.run", "".join(lines))
+    return lost_of(base, "contexts")
+
+
+def export_rage(base: Base, out: Path) -> Lost:
+    """RAGE's Hub layout: configs ``corpus``, ``queries``, ``mapping``; rage_toolkit reads it."""
+    splits = {"corpus": ["corpus"], "queries": ["queries"], "mapping": []}
+    corpus = pa.Table.from_batches(
+        list(iter_batches(shard_paths(base.folder / "corpus", "corpus")))
+    )  # fmt: skip
+    write_table(out / "corpus", "corpus", corpus.select(["_id", "title", "text"]))
+    write_table(out / "queries", "queries", base.queries.select(["_id", "text"]))
+    for label in LABELS:
+        if base.mappings[label].num_rows:
+            write_table(out / "mapping", label, base.mappings[label])
+            splits["mapping"].append(label)
+    _readme(out, splits, base)
+    return lost_of(base, "labels", "short", "scores")
+
+
+def export_csv(base: Base, out: Path) -> Lost:
+    """One CSV a table, as the Hub's viewer reads them; lists and structures as JSON."""
+    for path in sorted(base.folder.rglob("*-00000-of-*.parquet")):
+        config, name = path.parent.name, path.name.rsplit("-", 3)[0]
+        target = out / config / f"{name}.csv"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with target.open("w", encoding="utf-8", newline="") as file:
+            writer: Any = None
+            for batch in iter_batches(shard_paths(path.parent, name)):
+                if writer is None:
+                    writer = csv.writer(file, lineterminator="\n")
+                    writer.writerow(batch.schema.names)
+                for row in batch.to_pylist():
+                    writer.writerow([_cell(v) for v in row.values()])
+    splits: dict[str, list[str]] = {}
+    for path in sorted(out.glob("*/*.csv")):
+        splits.setdefault(path.parent.name, []).append(path.stem)
+    _readme(out, splits, base, "csv")
+    return ["types: numbers and texts are told apart by their looks", "null and '' are alike"]
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, list | dict):
+        return json.dumps(value, ensure_ascii=False)
+    return "" if value is None else value
+
+
+def _readme(out: Path, splits: dict[str, list[str]], base: Base, kind: str = "parquet") -> None:
+    configs = [
+        {
+            "config_name": config,
+            "data_files": [
+                {
+                    "split": s,
+                    "path": f"{config}/{s}-*.parquet" if kind == "parquet" else f"{config}/{s}.csv",
+                }
+                for s in names
+            ],
+        }
+        for config, names in splits.items()
+    ]
+    front: dict[str, Any] = {"configs": configs}
+    if base.manifest.licence:
+        front["license"] = base.manifest.licence.lower()
+    text = f"{base.manifest.name}@{base.manifest.benchmark_hash[:8]}, exported by citeforge."
+    write_text(out / "README.md", f"---\n{yaml.safe_dump(front, sort_keys=False)}---\n\n{text}\n")

@@ -1,0 +1,119 @@
+"""Cards from what is known, kept sections, licences; Croissant read by its own library."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+
+from citeforge.builders.card import bars
+from citeforge.builders.command import command_of
+from citeforge.builders.licences import conflicts, describe, most_restrictive, rank
+from citeforge.builders.verify import load_intact, verify
+from citeforge.publish.card import write_card
+from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.sources import SourceInfo
+from conftest import EXAMPLES, Cli
+
+
+@pytest.fixture
+def folder(package: Path, tmp_path: Path) -> Path:
+    shutil.copytree(package, tmp_path / "facts")
+    return tmp_path / "facts"
+
+
+def test_the_card_says_what_is_known(folder: Path, cli: Cli) -> None:
+    (folder / "card.md").write_text("## Who made it\n\nWe did.\n")
+    assert cli("run", "random", "--benchmark", "facts", "--out", "r.jsonl").returncode == 0
+    assert cli("score", "r.jsonl", "--benchmark", "facts", "--out", "r.json").returncode == 0
+    result = cli("card", folder, "--scores", "r.json", "--version", "1.2.0")
+    assert result.returncode == 0, result.stderr
+    assert verify(folder) == []
+    text = (folder / "README.md").read_text()
+    front = yaml.safe_load(text.split("---")[1])
+    assert front["size_categories"] == ["n<1K"]
+    assert {c["config_name"] for c in front["configs"]} == {
+        "contexts", "corpus", "mapping", "queries",
+    }  # fmt: skip
+    for part in ("We did.", "Version 1.2.0", "## Reference scores", "| random | mix |",
+                 "not audited", "@article{penzkofer2024rage", "words per passage | `"):  # fmt: skip
+        assert part in text
+    # Rendered again, the hand-written part and the scores stay.
+    again = write_card(folder)
+    assert (folder / "README.md").read_text() == text
+    assert again.version == "1.2.0"
+    assert cli("card", folder, "--version", "two").returncode == 2
+
+
+def test_the_command_in_the_card_makes_the_same_benchmark(
+    folder: Path, cli: Cli, tmp_path: Path
+) -> None:
+    (tmp_path / "examples").symlink_to(EXAMPLES)
+    first = cli(
+        *("build", "rage", "--source", "beir:examples/facts", "--embedder", "offline"),
+        *("--limit", "12", "--seed", "5", "--n-seemingly", "4", "--mixture", "a=1,2,2"),
+        *("--mixture", "b=2,0,1", "--corpus", "pool", "--base", "0", "--out", "one"),
+    )
+    assert first.returncode == 0, first.stderr
+    words = shlex.split(command_of(load_intact(tmp_path / "one")))
+    assert words[:3] == ["citeforge", "build", "rage"]
+    assert cli(*words[1:-1], "two").returncode == 0
+    one, two = load_intact(tmp_path / "one"), load_intact(tmp_path / "two")
+    assert one.benchmark_hash == two.benchmark_hash
+    graph = EXAMPLES / "people" / "graph.ttl"
+    args = ("build", "kalma", "--kg", f"file:{graph}", "--pairs-from-kg", "father", "--out", "k")
+    assert cli(*args).returncode == 0
+    assert "--pairs-from-kg father" in command_of(load_intact(tmp_path / "k"))
+    args = ("build", "authorship", "--benchmark", "one", "--k", "3", "--out", "a")
+    assert cli(*args).returncode == 0
+    words = shlex.split(command_of(load_intact(tmp_path / "a")))
+    assert cli(*words[1:-1], "b").returncode == 0
+    assert load_intact(tmp_path / "a").benchmark_hash == load_intact(tmp_path / "b").benchmark_hash
+
+
+def test_mlcroissant_reads_every_table(folder: Path) -> None:
+    import mlcroissant
+
+    manifest = write_card(folder)
+    found = mlcroissant.Dataset(jsonld=str(folder / "croissant.json"))
+    assert not found.metadata.ctx.issues.errors
+    sets = {r.id for r in found.metadata.record_sets}
+    tables = {n.split("-0000")[0] for n in manifest.files if n.endswith(".parquet")}
+    assert sets == tables
+    rows = list(found.records("queries/queries"))
+    assert len(rows) == 30
+    assert rows[0]["queries/queries/_id"] == b"q01"
+    passages = list(found.records("corpus/corpus"))
+    assert len(passages) == 84
+    content = json.loads((folder / "croissant.json").read_text())
+    assert "http://mlcommons.org/croissant/1.1" in content["conformsTo"]
+    assert content["rai:dataCollection"]
+
+
+def made(licence: str | None, *sources: tuple[str, str | None]) -> Manifest:
+    infos = [SourceInfo(spec=f"{kind}:x", kind=kind, licence=x) for kind, x in sources]
+    return Manifest(kind="rage", name="x", citeforge="0", licence=licence, sources=infos, config={},
+                    contexts={})  # fmt: skip
+
+
+def test_licences() -> None:
+    order = ["cc0-1.0", "mit", "cc-by-sa-4.0", "cc-by-nc-4.0", "cc-by-nc-sa-4.0", "cc-by-nd-4.0"]
+    assert [rank(x) for x in order] == [0, 1, 2, 3, 4, 5]
+    assert rank("other") == rank(None) == 6
+    assert describe("cc-by-nc-sa-3.0") == "non-commercial, share-alike"
+    hagrid = made("apache-2.0", ("hagrid", "apache-2.0"))
+    assert most_restrictive(hagrid) == "cc-by-sa-3.0"  # its passages are Wikipedia's
+    assert "build with --licence cc-by-sa-3.0" in conflicts(hagrid)[0]
+    assert conflicts(made("cc-by-sa-3.0", ("hagrid", "apache-2.0"))) == []
+    both = made("cc-by-nc-4.0", ("beir", "cc-by-sa-4.0"), ("alce", "cc-by-nc-4.0"))
+    assert "cannot be published together" in conflicts(both)[0]
+    assert most_restrictive(made("mit", ("beir", None))) is None
+
+
+def test_bars() -> None:
+    assert bars([0, 1, 2, 4]) == "·▃▅█"
+    assert bars([]) == bars([0, 0]) == "–"
