@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-NAMES = ("convert", "mine", "embed", "score", "llm", "judge", "evaluate", "kg")
+NAMES = ("convert", "mine", "embed", "score", "llm", "judge", "evaluate", "kg", "leaderboard")
 
 for name in sys.argv[1:] or NAMES:
     print(f"# {name}", flush=True)

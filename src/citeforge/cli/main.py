@@ -34,6 +34,10 @@ COMMANDS = {
     "card": ("citeforge.cli.card:card", "Write README.md and croissant.json of a package."),
     "publish": ("citeforge.cli.publish:publish", "Publish a package to the Hugging Face Hub."),
     "export": ("citeforge.cli.export:export", "Write a package in the layout of another tool."),
+    "leaderboard": (
+        "citeforge.cli.leaderboard:leaderboard",
+        "A static ranking and viewer: build.",
+    ),
     "kg": ("citeforge.cli.kg:kg", "Ask a knowledge graph: snapshot, link."),
     "kalma": ("citeforge.cli.kalma:kalma", "Look into KaLMA benchmarks: trace."),
     "judge": ("citeforge.cli.judge:judge", "Judge whether premises entail hypotheses."),

@@ -1,0 +1,173 @@
+"""``leaderboard build``: the whole site."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+
+from citeforge.builders.verify import load_intact
+from citeforge.engines.files import remove_tree, write_text
+from citeforge.evaluator.report import embed
+from citeforge.publish.leaderboard.queries import query_pages
+from citeforge.publish.leaderboard.ranking import View, compact, make_views, rest, slug
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.scores import ScoreFile
+
+_TEMPLATES = Path(__file__).parent / "templates"
+_PER_QUERY = 20
+"""Systems that a query's page lists: the best ones."""
+
+
+@dataclass(frozen=True)
+class Site:
+    """What was written.
+
+    Attributes:
+        systems: number of system pages.
+        queries: number of query pages.
+        index_bytes: size of the first page.
+    """
+
+    systems: int
+    queries: int
+    index_bytes: int
+
+
+def build_site(
+    folder: Path, files: Sequence[ScoreFile], out: Path, title: str | None = None
+) -> Site:
+    """Write the site; what another build left there is replaced.
+
+    Args:
+        folder: benchmark.
+        files: score files of that very benchmark.
+        out: folder of the site.
+        title: title of the pages; None for the benchmark's name.
+
+    Raises:
+        InputError: scores of another benchmark, two of one system in one context, or a folder that
+            holds something else.
+    """
+    manifest = load_intact(folder)
+    _check(files, manifest.benchmark_hash, out)
+    remove_tree(out)
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=select_autoescape(default=True, default_for_string=True),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    views = make_views(files)
+    site: dict[str, Any] = {
+        "title": title or manifest.name,
+        "benchmark": manifest.name,
+        "hash": manifest.benchmark_hash,
+        "version": manifest.version,
+        "kind": manifest.kind,
+    }
+    for name in ("site.css", "ranking.js", "viewer.js"):
+        write_text(out / name, (_TEMPLATES / name).read_text(encoding="utf-8"))
+    pages = list(query_pages(folder))
+    taken: set[str] = set()
+    names = {p.id: slug(p.id, taken) for p in pages}
+    index = environment.get_template("index.html.j2").render(
+        site=site, data=embed({"views": [compact(v) for v in views]}), n_queries=len(pages)
+    )
+    write_text(out / "index.html", index)
+    for number, view in enumerate(views):
+        text = json.dumps(rest(view), separators=(",", ":"))
+        write_text(out / f"more-{number}.js", f"citeforgeMore({number},{text});\n")
+    n_systems = _systems(environment, site, views, names, out)
+    search = embed([[names[p.id], p.id, p.text] for p in pages])
+    template = environment.get_template("queries.html.j2")
+    write_text(out / "queries.html", template.render(site=site, data=search, n=len(pages)))
+    template = environment.get_template("query.html.j2")
+    order = [names[p.id] for p in pages]
+    for at, page in enumerate(pages):
+        text = template.render(
+            site=site, page=page, scores=_scores_of(page.id, views),
+            before=order[at - 1] if at else None,
+            after=order[at + 1] if at + 1 < len(order) else None,
+        )  # fmt: skip
+        write_text(out / "queries" / f"{names[page.id]}.html", text)
+    return Site(n_systems, len(pages), len(index.encode()))
+
+
+def _check(files: Sequence[ScoreFile], benchmark_hash: str, out: Path) -> None:
+    seen: dict[tuple[str, str, str], str] = {}
+    for file in files:
+        if file.benchmark_hash != benchmark_hash:
+            raise InputError(
+                f"{file.system} was scored on {file.benchmark}@{file.benchmark_hash[:8]}",
+                path=file.submission,
+                allowed=f"scores on @{benchmark_hash[:8]}",
+            )
+        key = (file.system, file.context, file.protocol)
+        if key in seen:
+            raise InputError(
+                f"{file.system!r} comes twice (context {file.context}, {file.protocol})",
+                path=file.submission,
+                allowed="one score file a system; name it in the submission's header",
+            )
+        seen[key] = file.submission
+    if out.exists() and any(out.iterdir()) and not (out / "ranking.js").is_file():
+        raise InputError("holds something else", path=out, allowed="an empty folder")
+
+
+def _systems(
+    environment: Environment,
+    site: dict[str, Any],
+    views: Sequence[View],
+    names: dict[str, str],
+    out: Path,
+) -> int:
+    template = environment.get_template("system.html.j2")
+    count = 0
+    for view in views:
+        for file, name in zip(view.files, view.slugs, strict=True):
+            hardest = _hardest(file, view.main, names)
+            text = template.render(
+                site=site, file=file, view=view, hardest=hardest, measures=file.measures
+            )  # fmt: skip
+            write_text(out / "systems" / f"{name}.html", text)
+            count += 1
+    return count
+
+
+def _hardest(file: ScoreFile, main: str, names: dict[str, str]) -> list[tuple[str, str, float]]:
+    """(page, query, value) of the queries with the lowest values on the main measure."""
+    entry = next((m for m in file.measures if m.name == main), None)
+    if entry is None:
+        return []
+    known = [
+        (v * entry.scale, q)
+        for q, v in zip(file.query_ids, entry.per_query, strict=True)
+        if v is not None and q in names
+    ]
+    return [(names[q], q, v) for v, q in sorted(known)[:20]]
+
+
+def _scores_of(query: str, views: Sequence[View]) -> list[tuple[str, str, str, str, float]]:
+    """(view, system, page, measure, value) of one query, best systems of each view first."""
+    found = []
+    for view in views:
+        at = {id(f): {q: i for i, q in enumerate(f.query_ids)} for f in view.files[:1]}
+        rows = []
+        for number, file in enumerate(view.files):
+            positions = at[id(view.files[0])]
+            if file.query_ids != view.files[0].query_ids or query not in positions:
+                continue
+            entry = next((m for m in file.measures if m.name == view.main), None)
+            value = entry.per_query[positions[query]] if entry is not None else None
+            if entry is not None and value is not None:
+                row = (view.title, file.system, view.slugs[number], view.main, value * entry.scale)
+                rows.append(((entry.value or 0.0), row))
+        rows.sort(key=lambda r: -r[0])
+        found += [row for _, row in rows[:_PER_QUERY]]
+    return found

@@ -1,0 +1,232 @@
+"""What the viewer shows of each query: passages with labels, twins, sub-graphs."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from citeforge.builders.derive import Base
+from citeforge.builders.verify import load_intact
+from citeforge.engines.tables import read_table, shard_paths
+from citeforge.schemas.kg import KG_CONTEXTS, KG_GOLD, Graph, Key, from_row, graphs_of
+from citeforge.schemas.tables import LABELS, QUERIES
+
+_SPOKES = 18
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A run of words of a text.
+
+    Attributes:
+        text: the words.
+        kind: ``same``, ``gone`` (only in the human text) or ``new`` (only in the twin).
+    """
+
+    text: str
+    kind: str
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A passage in a context.
+
+    Attributes:
+        number: as prompts number it.
+        id: its id.
+        title: its title.
+        text: its text.
+        label: its label in words.
+        kind: class of its colour.
+        note: mining score and rank, where there are any.
+        human: the human text with what the twin left out marked; empty for other passages.
+        twin: the twin's text with what it brought marked.
+    """
+
+    number: int
+    id: str
+    title: str
+    text: str
+    label: str
+    kind: str
+    note: str = ""
+    human: tuple[Piece, ...] = ()
+    twin: tuple[Piece, ...] = ()
+
+
+@dataclass(frozen=True)
+class Spoke:
+    """A triple in the drawing of a sub-graph, in units of the drawing."""
+
+    x: float
+    y: float
+    anchor: str
+    relation: str
+    value: str
+    gold: bool
+
+
+@dataclass(frozen=True)
+class Star:
+    """A sub-graph.
+
+    Attributes:
+        qid: centre.
+        name: its label.
+        spokes: drawn triples.
+        rows: all triples: relation, value, whether it is minimum knowledge.
+        hidden: how many triples are not drawn.
+    """
+
+    qid: str
+    name: str
+    spokes: tuple[Spoke, ...]
+    rows: tuple[tuple[str, str, bool], ...]
+    hidden: int
+
+
+@dataclass
+class QueryPage:
+    """A page of the viewer.
+
+    Attributes:
+        id: query id.
+        text: query.
+        contexts: context set to its passages.
+        stars: context set to its sub-graphs.
+        gold: gold answers.
+        other: the general question of a kalma benchmark.
+    """
+
+    id: str
+    text: str
+    contexts: dict[str, list[Shown]] = field(default_factory=dict)
+    stars: dict[str, list[Star]] = field(default_factory=dict)
+    gold: list[str] = field(default_factory=list)
+    other: str = ""
+
+
+def query_pages(folder: Path) -> Iterator[QueryPage]:
+    """All queries of a benchmark with what systems are shown."""
+    manifest = load_intact(folder)
+    if manifest.kind == "kalma":
+        yield from _graph_pages(folder, list(manifest.contexts))
+        return
+    base = Base.open(folder)
+    contexts = {n: base.context(n) for n in list(manifest.contexts)[:4]}
+    twin_of = {r["twin_id"]: r["_id"] for r in base.twins.to_pylist() if r["twin_id"]}
+    wanted = {d["corpus-id"] for c in contexts.values() for docs in c.values() for d in docs}
+    texts = base.texts(wanted | {twin_of[i] for i in wanted if i in twin_of} | set(twin_of))
+    of_human = {human: twin for twin, human in twin_of.items()}
+    notes = _mining_notes(base)
+    gold: dict[str, list[str]] = {}
+    for row in base.gold.to_pylist():
+        if row["text"]:
+            gold.setdefault(row["query_id"], []).append(row["text"])
+    for row in base.queries.to_pylist():
+        page = QueryPage(row["_id"], row["text"])
+        page.gold = (gold.get(row["_id"], []) + base.answers[row["_id"]])[:10]
+        for name, docs in contexts.items():
+            page.contexts[name] = [
+                _shown(manifest.grammar.base + i, row["_id"], d, texts, notes, of_human)
+                for i, d in enumerate(docs[row["_id"]])
+            ]
+        yield page
+
+
+def _mining_notes(base: Base) -> dict[tuple[str, str], str]:
+    found = {}
+    for label in LABELS[1:]:
+        for row in base.mappings[label].to_pylist():
+            if row["score"] is not None:
+                rank = f", rank {row['rank']}" if row["rank"] is not None else ""
+                found[row["query-id"], row["corpus-id"]] = f"cosine {row['score']:.3f}{rank}"
+    return found
+
+
+def _shown(
+    number: int,
+    query: str,
+    doc: dict[str, str],
+    texts: dict[str, tuple[str, str]],
+    notes: dict[tuple[str, str], str],
+    of_human: dict[str, str],
+) -> Shown:
+    name = doc["corpus-id"]
+    title, text = texts[name]
+    human: tuple[Piece, ...] = ()
+    twin: tuple[Piece, ...] = ()
+    if name in of_human and of_human[name] in texts:
+        human, twin = differences(text, texts[of_human[name]][1])
+    label = doc["label"]
+    return Shown(
+        number, name, title, text, label.replace("_", " "), label.replace("_", "-"),
+        notes.get((query, name), ""), human, twin,
+    )  # fmt: skip
+
+
+def differences(first: str, second: str) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
+    """Both texts, cut at words, with what only one of them has marked."""
+    a, b = first.split(), second.split()
+    matcher = difflib.SequenceMatcher(None, a, b, autojunk=False)
+    left, right = [], []
+    for tag, i1, i2, j1, j2 in matcher.get_opcodes():
+        if i2 > i1:
+            left.append(Piece(" ".join(a[i1:i2]), "same" if tag == "equal" else "gone"))
+        if j2 > j1:
+            right.append(Piece(" ".join(b[j1:j2]), "same" if tag == "equal" else "new"))
+    return tuple(left), tuple(right)
+
+
+def _graph_pages(folder: Path, contexts: list[str]) -> Iterator[QueryPage]:
+    texts = {
+        form: dict(
+            zip(
+                (t := read_table(shard_paths(folder / "queries", form), QUERIES))[
+                    "_id"
+                ].to_pylist(),
+                t["text"].to_pylist(),
+                strict=True,
+            )
+        )
+        for form in ("specific", "general")
+    }
+    gold: dict[str, set[Key]] = {}
+    for row in read_table(shard_paths(folder / "gold", "gold"), KG_GOLD).to_pylist():
+        gold.setdefault(row["query_id"], set()).add(from_row(row).key)
+    shown = {
+        n: dict(
+            zip(
+                (t := read_table(shard_paths(folder / "contexts", n), KG_CONTEXTS))[
+                    "query_id"
+                ].to_pylist(),
+                t["triples"].to_pylist(),
+                strict=True,
+            )
+        )
+        for n in contexts
+        if n in ("full", "absent_3", "retrieval_20")
+    }
+    for query, text in texts["specific"].items():
+        page = QueryPage(query, text, other=texts["general"].get(query, ""))
+        for name, rows in shown.items():
+            graphs = graphs_of([from_row(r) for r in rows[query]])
+            page.stars[name] = [_star(g, gold.get(query, set())) for g in graphs]
+        yield page
+
+
+def _star(graph: Graph, gold: set[Key]) -> Star:
+    rows = [(t.relation, t.value, t.key in gold) for t in graph.triples]
+    ordered = sorted(rows, key=lambda r: not r[2])[:_SPOKES]
+    spokes = []
+    for i, (relation, value, is_gold) in enumerate(ordered):
+        angle = 2 * math.pi * i / max(len(ordered), 1) - math.pi / 2
+        x = 400 + 190 * math.cos(angle)
+        y = 220 + 175 * math.sin(angle)
+        anchor = "start" if math.cos(angle) > 0.2 else "end" if math.cos(angle) < -0.2 else "middle"
+        spokes.append(Spoke(round(x, 1), round(y, 1), anchor, relation, value[:40], is_gold))
+    hidden = len(rows) - len(ordered)
+    return Star(graph.qid, graph.name, tuple(spokes), tuple(rows), hidden)

@@ -1,0 +1,157 @@
+"""Rankings with intervals and significance groups, in the compact form that the page carries."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from citeforge.evaluator.compare import paired_t
+from citeforge.evaluator.measures.registry import MEASURES
+from citeforge.schemas.scores import MeasureScore, ScoreFile
+
+LEVEL = 0.05
+_PREFERRED = ("CiteF1", "ALCE.CitF1", "NLI.F1", "KaLMA.F1@micro", "AutoAIS.cit", "BLEU")
+
+
+@dataclass(frozen=True)
+class View:
+    """Systems that may stand in one table: one context, one protocol, equal signatures.
+
+    Attributes:
+        title: context and protocol.
+        measures: names, in declared order.
+        signatures: recipe of each measure.
+        files: one a system.
+        slugs: file names of the systems' pages.
+        values: measure to value of each system; NaN where there is none.
+        groups: measure to significance group of each system, from 1; 0 where there is no value.
+        main: measure that ranks first.
+    """
+
+    title: str
+    measures: tuple[str, ...]
+    signatures: dict[str, str]
+    files: tuple[ScoreFile, ...]
+    slugs: tuple[str, ...]
+    values: dict[str, list[float]]
+    groups: dict[str, list[int]]
+    main: str
+
+
+def slug(text: str, taken: set[str]) -> str:
+    """A file name that no other page has; ids never become paths as they are."""
+    stem = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60] or "page"
+    name, number = stem, 1
+    while name in taken:
+        number += 1
+        name = f"{stem}-{number}"
+    taken.add(name)
+    return name
+
+
+def make_views(files: Sequence[ScoreFile]) -> list[View]:
+    """One view for each context and protocol; scores whose signatures differ part ways, too."""
+    taken: set[str] = set()
+    slugs = {id(f): slug(f"{f.system} {f.context}", taken) for f in files}
+    keyed: dict[tuple[str, ...], list[ScoreFile]] = {}
+    for file in files:
+        keyed.setdefault((file.context, file.protocol), []).append(file)
+    views = []
+    for (context, protocol), mine in keyed.items():
+        names = list(dict.fromkeys(m.name for f in mine for m in f.measures))
+        order = {n: i for i, n in enumerate(MEASURES)}
+        names.sort(key=lambda n: order.get(n.split("[")[0], len(order)))
+        signatures: dict[str, str] = {}
+        for file in mine:
+            for entry in file.measures:
+                signatures.setdefault(entry.name, entry.signature)
+        entries = {n: [_comparable(f, n, signatures[n]) for f in mine] for n in names}
+        values = {
+            n: [math.nan if e is None or e.value is None else e.value for e in row]
+            for n, row in entries.items()
+        }
+        groups = {n: significance_groups(row) for n, row in entries.items()}
+        main = next((n for n in _PREFERRED if n in names), names[0] if names else "")
+        views.append(
+            View(
+                f"{context}, {protocol}", tuple(names), signatures, tuple(mine),
+                tuple(slugs[id(f)] for f in mine), values, groups, main,
+            )
+        )  # fmt: skip
+    views.sort(key=lambda v: -len(v.files))
+    return views
+
+
+def _comparable(file: ScoreFile, name: str, signature: str) -> MeasureScore | None:
+    """A system's entry, unless it was scored by another recipe than the first system's."""
+    return next((m for m in file.measures if m.name == name and m.signature == signature), None)
+
+
+def significance_groups(entries: Sequence[MeasureScore | None]) -> list[int]:
+    """Groups of systems that do not differ significantly from the best of their group.
+
+    From the top: a system joins the group unless a paired t-test over queries tells it from the
+    group's best at p < .05; then it opens the next group. Not adjusted for the number of systems.
+    """
+    known = [
+        (i, e) for i, e in enumerate(entries) if e is not None and e.value is not None
+    ]  # fmt: skip
+    known.sort(key=lambda x: (-(x[1].value or 0.0), x[0]))
+    columns = {i: np.array([math.nan if v is None else v for v in e.per_query]) for i, e in known}
+    groups = [0] * len(entries)
+    group, leader = 0, -1
+    for i, _ in known:
+        if leader < 0:
+            group, leader = 1, i
+        elif len(columns[i]) == len(columns[leader]):
+            change = columns[leader] - columns[i]
+            change = change[~np.isnan(change)]
+            if paired_t(change) < LEVEL:
+                group, leader = group + 1, i
+        groups[i] = group
+    return groups
+
+
+def compact(view: View) -> dict[str, object]:
+    """What the page carries of a view: hundredths as integers, intervals of the main measure."""
+    intervals = [_interval(f, view.main) for f in view.files]
+    return {
+        "t": view.title,
+        "m": list(view.measures),
+        "d": [_definition(n) for n in view.measures],
+        "main": view.measures.index(view.main) if view.main else 0,
+        "s": [f.system for f in view.files],
+        "p": list(view.slugs),
+        "v": [[_hundredths(x) for x in view.values[n]] for n in view.measures],
+        "g": view.groups.get(view.main, []),
+        "i": intervals,
+        "n": [f.counts.n_missing for f in view.files],
+    }
+
+
+def rest(view: View) -> dict[str, object]:
+    """What is loaded when another measure is picked: all groups and intervals."""
+    return {
+        "g": [view.groups[n] for n in view.measures],
+        "i": [[_interval(f, n) for f in view.files] for n in view.measures],
+    }
+
+
+def _interval(file: ScoreFile, name: str) -> list[int | None] | int:
+    entry = next((m for m in file.measures if m.name == name), None)
+    if entry is None or entry.low is None or entry.high is None:
+        return 0
+    return [_hundredths(entry.low), _hundredths(entry.high)]
+
+
+def _hundredths(value: float) -> int | None:
+    return None if math.isnan(value) else round(100 * value)
+
+
+def _definition(name: str) -> str:
+    found = MEASURES.get(name.split("[")[0])
+    return found.definition if found is not None else ""

@@ -1,0 +1,153 @@
+"use strict";
+// Draws one page of the ranking at a time: a table of 1,000 systems sorts as fast as one of 100.
+const PAGE = 100;
+const data = JSON.parse(document.getElementById("data").textContent);
+const get = id => document.getElementById(id);
+const more = [];
+const state = { view: 0, by: 0, down: true, start: 0, find: "", columns: [], sort: null };
+
+window.citeforgeMore = (view, found) => { more[view] = found; draw(); };
+
+function make(tag, attributes, ...children) {
+  const element = document.createElement(tag);
+  for (const name in attributes) element.setAttribute(name, attributes[name]);
+  element.append(...children);
+  return element;
+}
+
+const shown = value => value === null || value === undefined ? "–" : (value / 100).toFixed(2);
+
+function choose(view) {
+  state.view = view;
+  const v = data.views[view];
+  state.by = v.main;
+  state.sort = v.main;
+  state.down = true;
+  state.start = 0;
+  state.columns = [...new Set([v.main, ...v.m.keys()])].slice(0, 6).sort((a, b) => a - b);
+  get("measure").replaceChildren(...v.m.map((name, i) => make("option", { value: i }, name)));
+  get("measure").value = v.main;
+  const boxes = v.m.map((name, i) => {
+    const box = make("input", { type: "checkbox", value: i });
+    box.checked = state.columns.includes(i);
+    box.addEventListener("change", () => {
+      state.columns = [...get("columns").querySelectorAll("input:checked")].map(b => +b.value);
+      draw();
+    });
+    return make("label", { title: v.d[i] }, box, name);
+  });
+  get("columns").replaceChildren(make("legend", {}, "Measures shown"), ...boxes);
+  draw();
+}
+
+function rank(measure) {
+  state.by = state.sort = measure;
+  state.down = true;
+  state.start = 0;
+  if (!state.columns.includes(measure)) {
+    state.columns = [...state.columns, measure].sort((a, b) => a - b);
+    for (const box of get("columns").querySelectorAll("input")) box.checked = state.columns.includes(+box.value);
+  }
+  get("measure").value = measure;
+  const v = data.views[state.view];
+  if (measure !== v.main && !more[state.view]) {
+    const view = state.view;
+    document.head.append(make("script", { src: `more-${view}.js` }));
+  }
+  draw();
+}
+
+function order() {
+  const v = data.views[state.view];
+  const words = state.find.toLowerCase();
+  const rows = v.s.map((_, i) => i).filter(i => !words || v.s[i].toLowerCase().includes(words));
+  const sign = state.down ? -1 : 1;
+  if (state.sort === null) rows.sort((a, b) => -sign * v.s[a].localeCompare(v.s[b]));
+  else {
+    // Equal hundredths: the group tells which value is the higher one.
+    const column = v.v[state.sort], groups = state.sort === v.main ? v.g : [];
+    rows.sort((a, b) => column[a] === null ? 1 : column[b] === null ? -1
+      : sign * (column[a] - column[b]) || -sign * ((groups[a] || 0) - (groups[b] || 0)) || a - b);
+  }
+  return rows;
+}
+
+function places(v) {
+  const column = v.v[state.by];
+  const sorted = column.filter(x => x !== null).sort((a, b) => b - a);
+  return column.map(x => x === null ? null : sorted.indexOf(x) + 1);
+}
+
+function interval(v, i) {
+  const known = state.by === v.main ? v.i : more[state.view] ? more[state.view].i[state.by] : null;
+  return known && known[i] ? known[i] : null;
+}
+
+function header(title, key, left) {
+  const button = make("button", { type: "button" }, title);
+  const cell = make("th", { scope: "col", ...(left ? { class: "left" } : {}) }, button);
+  if (state.sort === key) cell.setAttribute("aria-sort", state.down ? "descending" : "ascending");
+  button.addEventListener("click", () => {
+    state.down = state.sort === key ? !state.down : key !== null;
+    state.sort = key;
+    state.start = 0;
+    draw();
+    get("table").querySelector("th[aria-sort] button").focus();
+  });
+  return cell;
+}
+
+function draw() {
+  const v = data.views[state.view];
+  if (!v) { get("count").textContent = "No system was scored yet."; return; }
+  const rows = order(), place = places(v);
+  const groups = state.by === v.main ? v.g : more[state.view] ? more[state.view].g[state.by] : [];
+  const span = scale(v.v[state.by]);
+  const page = rows.slice(state.start, state.start + PAGE).map(i => {
+    const line = make("tr", {}, make("td", {}, place[i] === null ? "–" : String(place[i])),
+      make("td", {}, groups[i] ? String(groups[i]) : "–"),
+      make("td", { class: "left" }, make("a", { href: `systems/${v.p[i]}.html` }, v.s[i])));
+    for (const m of state.columns) {
+      const cell = make("td", {}, make("a", { href: `systems/${v.p[i]}.html#m${m}` }, shown(v.v[m][i])));
+      const ends = m === state.by ? interval(v, i) : null;
+      if (ends) cell.append(make("small", {}, `${shown(ends[0])} – ${shown(ends[1])}`));
+      line.append(cell);
+    }
+    line.append(make("td", { class: "left" }, bar(v.v[state.by][i], interval(v, i), span)));
+    return line;
+  });
+  const head = make("tr", {}, make("th", { scope: "col" }, "Rank"), make("th", { scope: "col" }, "Group"),
+    header("System", null, true), ...state.columns.map(m => header(v.m[m], m)),
+    make("th", { scope: "col", class: "left" }, v.m[state.by] || "Interval"));
+  get("table").replaceChildren(make("thead", {}, head), make("tbody", {}, ...page));
+  const end = Math.min(state.start + PAGE, rows.length);
+  get("count").textContent = rows.length ? `Systems ${state.start + 1} to ${end} of ${rows.length}` : "No system of that name.";
+  get("back").disabled = state.start === 0;
+  get("next").disabled = end >= rows.length;
+}
+
+function scale(column) {
+  const known = column.filter(x => x !== null);
+  return [Math.min(0, ...known), Math.max(...known, 1)];
+}
+
+// The bar spans the interval; where there is none, it reaches from zero to the value.
+function bar(value, ends, [low, high]) {
+  const box = make("span", { class: "bar", "aria-hidden": "true" });
+  if (value === null) return box;
+  const at = x => 100 * (x - low) / (high - low);
+  const [from, to] = ends || [Math.min(0, value), value];
+  const inner = document.createElement("i");
+  inner.style.left = `${Math.max(0, at(from))}%`;
+  inner.style.width = `${Math.max(1, Math.min(100, at(to)) - Math.max(0, at(from)))}%`;
+  box.append(inner);
+  return box;
+}
+
+get("view").append(...data.views.map((v, i) => make("option", { value: i }, v.t)));
+get("view").addEventListener("change", event => choose(+event.target.value));
+get("measure").addEventListener("change", event => rank(+event.target.value));
+get("find").addEventListener("input", event => { state.find = event.target.value; state.start = 0; draw(); });
+get("back").addEventListener("click", () => { state.start -= PAGE; draw(); });
+get("next").addEventListener("click", () => { state.start += PAGE; draw(); });
+if (data.views.length) choose(0); else draw();

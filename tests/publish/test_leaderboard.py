@@ -1,0 +1,345 @@
+"""The site in headless Chromium: ranking, keyboard, phone, dark, accessibility, size."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from citeforge.evaluator.compare import load_scores
+from citeforge.publish.leaderboard.build import build_site
+from citeforge.publish.leaderboard.queries import differences
+from citeforge.publish.leaderboard.ranking import significance_groups, slug
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.scores import Counts, MeasureScore, ScoreFile
+from conftest import EXAMPLES, ROOT, Cli
+
+EVIL = (
+    "<img src=x onerror=\"document.title='owned'\"></script><script>document.title='owned'</script>"
+)
+
+
+def required(what: str) -> None:
+    """Skip without a tool, except where CI insists on it."""
+    if os.environ.get("CITEFORGE_REQUIRE_BROWSER"):
+        pytest.fail(f"CITEFORGE_REQUIRE_BROWSER is set and there is no {what}")
+    pytest.skip(f"no {what} on this machine")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    found = shutil.which("chromium") or shutil.which("chromium-browser")
+    if found is None:
+        required("chromium")
+    flags = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+             "--disable-background-networking", "--disable-component-update",
+             "--disable-sync"]  # fmt: skip
+    with sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=found, args=flags)
+        yield chromium
+        chromium.close()
+
+
+def entry(name: str, values: list[float], signature: str | None = None) -> MeasureScore:
+    value = 100 * float(np.mean(values))
+    return MeasureScore(
+        name=name, signature=signature or f"{name}|p:strict|bench:x", scale=100, value=value,
+        low=value - 2, high=value + 2, stderr=1.0, interval="bootstrap", n=len(values),
+        n_undefined=0, per_query=values,
+    )  # fmt: skip
+
+
+def scored(
+    benchmark_hash: str, system: str, measures: list[MeasureScore], queries: list[str]
+) -> ScoreFile:
+    counts = Counts(n_queries=len(queries), n_runs=1, n_answered=len(queries), n_missing=0,
+                    n_unparsed=0)  # fmt: skip
+    return ScoreFile(
+        system=system, submission=f"{system}.jsonl", submission_sha256="0" * 64, benchmark="x",
+        benchmark_hash=benchmark_hash, protocol="strict", context="mix", counts=counts,
+        query_ids=queries, measures=measures,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def site(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """150 made systems on the example benchmark, one with a hostile name."""
+    from citeforge.builders.verify import load_intact
+
+    manifest = load_intact(package)
+    queries = [f"q{i:02d}" for i in range(1, 31)]
+    rng = np.random.default_rng(0)
+    files = []
+    for number in range(150):
+        level = 0.9 - number / 200
+        names = ("CiteP", "CiteR", "CiteF1", "Distinct")
+        rows = [entry(n, np.clip(rng.normal(level, 0.05, 30), 0, 1).tolist()) for n in names]
+        system = EVIL if number == 3 else f"system {number:03d}"
+        files.append(scored(manifest.benchmark_hash, system, rows, queries))
+    out = tmp_path_factory.mktemp("site") / "site"
+    build_site(package, files, out, "Facts")
+    return out
+
+
+@pytest.fixture(scope="module")
+def other_sites(package: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Sites of a benchmark with twins and of one with sub-graphs."""
+    from click.testing import CliRunner
+
+    from citeforge.cli.main import cli
+
+    root = tmp_path_factory.mktemp("others")
+    replay = ROOT / "examples/twins/replay.jsonl"
+    graph = EXAMPLES / "people/graph.ttl"
+    for args in (
+        ["llm", "import", f"{root}/t.db", str(replay)],
+        ["build", "twins", "--benchmark", str(package), "--llm", f"replay:{root}/t.db", "--out",
+         f"{root}/twins"],
+        ["build", "kalma", "--kg", f"file:{graph}", "--pairs-from-kg", "father,spouse", "--out",
+         f"{root}/kalma"],
+    ):  # fmt: skip
+        result = CliRunner().invoke(cli, args)
+        assert result.exit_code == 0, result.output
+    for name in ("twins", "kalma"):
+        build_site(root / name, [], root / f"{name}-site")
+    return {name: root / f"{name}-site" for name in ("twins", "kalma")}
+
+
+def opened(browser: Any, page: Path, **options: Any) -> Any:
+    """A page with every error and outside request noted."""
+    context = browser.new_context(**options)
+    found = context.new_page()
+    found.problems = []
+    found.on("pageerror", lambda e: found.problems.append(f"error: {e}"))
+    found.on("console", lambda m: m.type == "error" and found.problems.append(m.text))
+    found.on(
+        "request",
+        lambda r: r.url.startswith(("file:", "data:")) or found.problems.append(f"asks {r.url}"),
+    )
+    found.goto(page.as_uri())
+    return found
+
+
+def test_ranking_sorting_and_pages(browser: Any, site: Path) -> None:
+    page = opened(browser, site / "index.html")
+    rows = page.locator("tbody tr")
+    assert rows.count() == 100
+    assert page.locator("#count").inner_text() == "Systems 1 to 100 of 150"
+    ranks = [page.locator("tbody tr").nth(i).locator("td").nth(0).inner_text() for i in range(3)]
+    assert ranks == ["1", "2", "3"]
+    groups = [int(r.locator("td").nth(1).inner_text()) for r in rows.all()]
+    assert groups == sorted(groups)
+    assert groups[-1] > 3
+    page.get_by_role("button", name="Later systems").click()
+    assert page.locator("tbody tr").count() == 50
+    page.locator("#find").fill("system 14")
+    assert page.locator("tbody tr").count() == 10
+    page.locator("#find").fill("")
+    # Another measure: its intervals and groups are loaded from the file beside the page.
+    page.locator("#measure").select_option(label="CiteP")
+    page.wait_for_selector("tbody tr td small")
+    values = [float(r.locator("td").nth(3).inner_text().split()[0]) for r in rows.all()[:20]]
+    assert values == sorted(values, reverse=True)
+    page.get_by_role("button", name="System", exact=True).click()
+    assert page.locator("th[aria-sort]").inner_text().startswith("System")
+    assert page.problems == []
+
+
+def test_columns_can_be_picked(browser: Any, site: Path) -> None:
+    page = opened(browser, site / "index.html")
+    before = page.locator("thead th").count()
+    page.locator("summary").click()
+    page.get_by_role("checkbox", name="Distinct").uncheck()
+    assert page.locator("thead th").count() == before - 1
+
+
+def test_keyboard_alone(browser: Any, site: Path) -> None:
+    """From the address bar to another order and to a system's recipe, without a mouse."""
+    page = opened(browser, site / "index.html")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.closest('th') !== null"):
+            break
+    assert page.evaluate("document.activeElement.textContent") == "System"
+    page.keyboard.press("Enter")
+    assert page.locator("th[aria-sort]").inner_text().startswith("System")
+    assert page.evaluate("document.activeElement.textContent") == "System"  # the focus stays
+    outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+    assert outline != "none"
+    for _ in range(12):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.closest('td') !== null"):
+            break
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/systems/*.html*")
+
+
+def test_every_number_leads_to_its_recipe(browser: Any, site: Path) -> None:
+    page = opened(browser, site / "index.html")
+    cell = page.locator("tbody tr").first.locator("td").nth(4).locator("a")
+    number = cell.inner_text()
+    cell.click()
+    page.wait_for_url("**#m*")
+    target = page.locator(":target")
+    assert number in target.inner_text()
+    assert "|p:strict|" in target.inner_text()
+    page.locator("ul.found a").first.click()
+    assert page.locator("article.passage").count() > 0
+
+
+def test_hostile_names_stay_text(browser: Any, site: Path) -> None:
+    page = opened(browser, site / "index.html")
+    link = page.get_by_role("link", name="onerror").first
+    assert "<img" in link.inner_text()
+    link.click()
+    page.wait_for_url("**/systems/*.html")
+    assert "onerror" in page.locator("h1").inner_text()
+    assert page.title() != "owned"
+    assert page.problems == []
+
+
+def test_viewer(browser: Any, site: Path, other_sites: dict[str, Path]) -> None:
+    page = opened(browser, site / "queries.html")
+    assert page.locator("#found li").count() == 30
+    page.locator("#find").fill("CASPIAN sea")
+    assert page.locator("#count").inner_text() == "1 of 30 queries"
+    page.locator("#found a").click()
+    kinds = {a.get_attribute("class") for a in page.locator("article.passage").all()}
+    assert kinds == {
+        "passage relevant", "passage irrelevant", "passage seemingly-relevant",
+    }  # fmt: skip
+    assert "cosine" in page.locator("article.seemingly-relevant").first.inner_text()
+    colours = {
+        page.evaluate(f"getComputedStyle(document.querySelector('.{k}')).backgroundColor")
+        for k in ("relevant", "irrelevant", "seemingly-relevant")
+    }
+    assert len(colours) == 3
+    twins = opened(browser, next((other_sites["twins"] / "queries").glob("*.html")))
+    twins.locator("summary").first.click()
+    assert twins.locator("del").first.is_visible()
+    assert twins.locator("ins").first.is_visible()
+    kalma = opened(browser, next((other_sites["kalma"] / "queries").glob("*.html")))
+    assert kalma.locator("svg line.gold").count() >= 1
+    assert kalma.locator("svg circle").count() > 5
+    for found in (page, twins, kalma):
+        assert found.problems == []
+
+
+def test_phone_and_dark(browser: Any, site: Path) -> None:
+    for name in ("index.html", "queries.html", "queries/q09.html"):
+        page = opened(
+            browser, site / name, viewport={"width": 360, "height": 740}, color_scheme="dark"
+        )
+        width = page.evaluate("document.documentElement.scrollWidth")
+        assert width <= 360, name  # tables scroll in their own box
+        background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert background == "rgb(13, 17, 23)"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_serious_accessibility_fault(
+    browser: Any, site: Path, other_sites: dict[str, Path], scheme: str
+) -> None:
+    """axe-core on every page type."""
+    folder = os.environ.get("CITEFORGE_AXE", str(ROOT / "build" / "axe"))
+    script = Path(folder) / "node_modules" / "axe-core" / "axe.min.js"
+    if not script.is_file():
+        required("axe-core (npm install --prefix build/axe axe-core)")
+    system = next((site / "systems").glob("*.html"))
+    pages = [site / "index.html", site / "queries.html", site / "queries" / "q09.html", system]
+    pages += [next((s / "queries").glob("*.html")) for s in other_sites.values()]
+    for path in pages:
+        page = opened(browser, path, color_scheme=scheme)
+        page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+        page.evaluate(script.read_text())
+        found = page.evaluate("axe.run()")
+        assert found["passes"]
+        serious = [
+            (v["id"], v["nodes"][0]["html"][:200])
+            for v in found["violations"]
+            if v["impact"] in ("serious", "critical")
+        ]
+        assert serious == [], path.name
+
+
+def test_size_of_1000_systems_and_30_measures(package: Path, tmp_path: Path, browser: Any) -> None:
+    from citeforge.builders.verify import load_intact
+    from citeforge.evaluator.measures.registry import MEASURES
+
+    benchmark_hash = load_intact(package).benchmark_hash
+    names = list(MEASURES)[:30]
+    rng = np.random.default_rng(1)
+    queries = ["q01", "q02", "q03"]
+    files = [
+        scored(benchmark_hash, f"organisation/model-{i:04d}",
+               [entry(n, rng.random(3).tolist()) for n in names], queries)
+        for i in range(1000)
+    ]  # fmt: skip
+    build_site(package, files, tmp_path / "big")
+    first = [tmp_path / "big" / n for n in ("index.html", "site.css", "ranking.js")]
+    compressed = sum(len(gzip.compress(p.read_bytes())) for p in first)
+    assert compressed <= 150_000
+    page = opened(browser, tmp_path / "big" / "index.html")
+    assert page.locator("#count").inner_text() == "Systems 1 to 100 of 1000"
+    assert page.problems == []
+
+
+def test_groups_by_hand() -> None:
+    """B differs from A by noise around 0; C lies below A in every query."""
+    a = [0.9, 0.8, 0.9, 0.8, 0.9, 0.8]
+    b = [0.8, 0.9, 0.8, 0.9, 0.8, 0.89]
+    c = [0.4, 0.3, 0.45, 0.3, 0.4, 0.35]
+    rows = [entry("x", c), entry("x", a), None, entry("x", b)]
+    assert significance_groups(rows) == [2, 1, 0, 1]
+
+
+def test_differences_and_names() -> None:
+    left, right = differences("The old bridge opened in 1937.", "In 1937. the old bridge opened")
+    assert " ".join(p.text for p in left) == "The old bridge opened in 1937."
+    assert " ".join(p.text for p in right) == "In 1937. the old bridge opened"
+    assert any(p.kind == "gone" for p in left)
+    taken: set[str] = set()
+    assert slug("../../etc/passwd", taken) == "etc-passwd"
+    assert slug("etc/passwd", taken) == "etc-passwd-2"
+    assert slug("名前", taken) == "page"
+
+
+def test_the_command_and_its_refusals(package: Path, cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "scores").mkdir()
+    for system in ("random", "echo-relevant"):
+        args = ("--benchmark", package, "--out")
+        assert cli("run", system, *args, f"{system}.jsonl").returncode == 0
+        result = cli("score", f"{system}.jsonl", *args, f"scores/{system}.json")
+        assert result.returncode == 0
+    build = ("leaderboard", "build", "--benchmark", package, "--scores", "scores")
+    result = cli(*build, "--out", "site")
+    assert result.returncode == 0, result.stderr
+    assert "2 systems, 30 queries" in result.stdout
+    before = {p: p.read_bytes() for p in (tmp_path / "site").rglob("*") if p.is_file()}
+    assert cli(*build, "--out", "site").returncode == 0  # equal inputs, equal bytes
+    assert before == {p: p.read_bytes() for p in (tmp_path / "site").rglob("*") if p.is_file()}
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("years of work")
+    result = cli(*build, "--out", "mine")
+    assert result.returncode == 1
+    assert (tmp_path / "mine" / "thesis.txt").exists()
+    content = json.loads((tmp_path / "scores" / "random.json").read_text())
+    content["benchmark_hash"] = "f" * 64
+    (tmp_path / "scores" / "other.json").write_text(json.dumps(content))
+    result = cli(*build, "--out", "site")
+    assert result.returncode == 1
+    assert "was scored on" in result.stderr
+    file = load_scores(tmp_path / "scores" / "random.json")
+    with pytest.raises(InputError, match="comes twice"):
+        build_site(package, [file, file], tmp_path / "x")
