@@ -158,7 +158,7 @@ def test_wrong_labels(cli: Cli, files: list[Path], tmp_path: Path, rule: Any, me
 
 
 def test_unknown_tasks() -> None:
-    with pytest.raises(UnknownValueError, match="known: citation-support"):
+    with pytest.raises(UnknownValueError, match=r"known: .*citation-support"):
         find_task("mood")
 
 

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 from citeforge.kg.dates import render_date
 from citeforge.kg.domain import Domain, load_domain
+from citeforge.kg.endpoint import TooLongError
 from citeforge.kg.engines import StoreEngine, make_engine
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.kg.link import Linker, quality
 from citeforge.kg.snapshot import lexical_date, write_snapshot
-from citeforge.kg.terms import iri, literal
+from citeforge.kg.terms import Row, iri, literal, query
 from citeforge.kg.verbalise import form_of, verbalise
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.kg import Triple
@@ -227,3 +228,28 @@ def test_commands(cli: Cli, tmp_path: Path) -> None:
     result = cli("kg", "link", "--kg", "file:no.nt", "--questions", "q.jsonl")
     assert result.returncode == 1
     assert "Traceback" not in result.stderr
+
+
+class Lossy(StoreEngine):
+    """The embedded engine, whose replies lack one row."""
+
+    lost: int | None = None
+
+    def select(self, query: str) -> list[Row]:
+        rows = sorted(super().select(query), key=repr)
+        if self.lost is not None and len(rows) > 1:
+            del rows[self.lost]
+        return rows
+
+
+def test_no_row_can_be_lost_unnoticed() -> None:
+    engine = Lossy(GRAPH)
+    kg = KnowledgeGraph(engine, load_domain("people"), ("en", "pl"))
+    people = ["Q901", "Q909", "Q911"]
+    entities = " ".join(kg._entity(q) for q in people)
+    rows = engine.select(query("subgraphs", entities=entities, languages=kg._languages))
+    assert len(rows) > 30
+    for lost in range(len(rows)):
+        engine.lost = lost
+        with pytest.raises(TooLongError, match="the reply lacks rows of"):
+            kg._subgraph_rows(people)

@@ -30,7 +30,7 @@ COMMANDS = {
         "citeforge.cli.measures:measures",
         "List the measures, one line each, with what they need.",
     ),
-    "audit": ("citeforge.cli.audit:audit", "Look for flaws in a package."),
+    "audit": ("citeforge.cli.audit:audit", "Look for flaws in a package that verifies."),
     "card": ("citeforge.cli.card:card", "Write README.md and croissant.json of a package."),
     "publish": ("citeforge.cli.publish:publish", "Publish a package to the Hugging Face Hub."),
     "export": ("citeforge.cli.export:export", "Write a package in the layout of another tool."),

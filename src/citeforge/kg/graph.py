@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -82,20 +83,19 @@ class KnowledgeGraph:
     def _subgraph_rows(self, part: Sequence[str]) -> list[Row]:
         entities = " ".join(self._entity(q) for q in part)
         rows = self.engine.select(query("subgraphs", entities=entities, languages=self._languages))
-        expected = {
-            self._id(r["entity"]): int(r["count"].value)
-            for r in rows
-            if "count" in r and "entity" in r
-        }
-        seen: dict[str, set[tuple[str, Term]]] = {q: set() for q in expected}
+        counted: dict[str, dict[str, int]] = {"count": {}, "labels": {}}
+        seen: Counter[tuple[str, str]] = Counter()
         for row in rows:
-            if "value" in row:
-                seen.setdefault(self._id(row["entity"]), set()).add(
-                    (row["prop"].value, row["value"])
-                )
-        missing = [q for q in seen if expected.get(q) != len(seen[q])]
-        if missing:
-            raise TooLongError(f"the reply lacks statements of {missing[0]}")
+            entity = self._id(row["entity"])
+            if "count" in row or "labels" in row:
+                kind = "count" if "count" in row else "labels"
+                counted[kind][entity] = int(row[kind].value)
+            else:
+                seen[entity, "count" if "value" in row else "labels"] += 1
+        for entity in part:
+            for kind, counts in counted.items():
+                if counts.get(entity) != seen[entity, kind]:
+                    raise TooLongError(f"the reply lacks rows of {entity}")
         return rows
 
     def _graphs(self, part: Sequence[str], rows: list[Row]) -> Iterator[Graph]:
