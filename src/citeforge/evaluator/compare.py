@@ -13,7 +13,7 @@ import numpy as np
 from citeforge.engines.files import read_json
 from citeforge.evaluator.statistics import Floats
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.scores import MeasureScore, ScoreFile
+from citeforge.schemas.scores import SCORES_VERSION, MeasureScore, ScoreFile
 from citeforge.schemas.signature import differing_parts
 
 PERMUTATIONS = 10_000
@@ -63,6 +63,13 @@ def load_scores(path: Path) -> ScoreFile:
     from pydantic import ValidationError
 
     content = read_json(path)
+    found = content.get("scores_version") if isinstance(content, dict) else None
+    if isinstance(found, int) and found > SCORES_VERSION:
+        raise InputError(
+            f"has scores version {found}; this citeforge reads up to {SCORES_VERSION}",
+            path=path,
+            allowed="a newer citeforge",
+        )
     try:
         return ScoreFile.model_validate(content)
     except ValidationError as error:

@@ -176,7 +176,16 @@ def sample_negatives(base: Base, size: int, seed: int) -> list[tuple[str, str]]:
     return pairs
 
 
-class _Known(msgspec.Struct, forbid_unknown_fields=True):
+class KnownFlaw(msgspec.Struct, forbid_unknown_fields=True):
+    """A line of a file of accepted flaws.
+
+    Attributes:
+        kind: name of the flaw.
+        query: query id, or an empty string.
+        passage: passage id, or an empty string.
+        why: why it is accepted, in words.
+    """
+
     kind: str
     query: str = ""
     passage: str = ""
@@ -189,7 +198,9 @@ def read_known(path: Path) -> set[tuple[str, str, str]]:
     Raises:
         InputError: a line is wrong.
     """
-    return {(r.kind, r.query, r.passage) for block in read_blocks(path, _Known) for r in block.rows}
+    return {
+        (r.kind, r.query, r.passage) for block in read_blocks(path, KnownFlaw) for r in block.rows
+    }
 
 
 def write_known(path: Path, found: Audit) -> int:

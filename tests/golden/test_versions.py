@@ -1,0 +1,143 @@
+"""Files of every version are still read, and the published schemas describe them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from citeforge.builders.audit.records import Audit
+from citeforge.builders.audit.run import read_known
+from citeforge.builders.authorship.labels import load_label_sets
+from citeforge.builders.verify import load_manifest, verify
+from citeforge.evaluator.compare import load_scores
+from citeforge.kg.domain import load_domain
+from citeforge.schemas.errors import InputError
+from conftest import ROOT, Cli
+
+V1 = ROOT / "tests" / "golden" / "v1"
+FILES = {
+    "manifest": "package/manifest.json",
+    "scores": "scores.json",
+    "audit": "audit.json",
+    "known-flaws": "known-flaws.jsonl",
+    "submission-header": "submission.jsonl",
+    "submission": "submission.jsonl",
+    "prompts": "prompts.jsonl",
+    "replay-store-export": "replay.jsonl",
+    "label-set": "labels.yaml",
+    "kg-domain": "domain.yaml",
+}
+
+
+def values(schema: str) -> Iterable[Any]:
+    """What a schema describes in its golden file."""
+    path = V1 / FILES[schema]
+    text = path.read_text()
+    if path.suffix == ".yaml":
+        return [yaml.safe_load(text)]
+    if path.suffix == ".json":
+        return [json.loads(text)]
+    rows = [json.loads(line) for line in text.splitlines()]
+    if path.name == "submission.jsonl":
+        return rows[:1] if schema == "submission-header" else rows[1:]
+    return rows
+
+
+def test_every_schema_has_a_golden_file() -> None:
+    assert {p.stem for p in (ROOT / "docs" / "schemas").glob("*.json")} == set(FILES)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_schemas_describe_the_files(name: str) -> None:
+    schema = json.loads((ROOT / "docs" / "schemas" / f"{name}.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert schema["$id"] == f"urn:citeforge:{name}:1"
+    check = jsonschema.Draft202012Validator(schema)
+    for value in values(name):
+        check.validate(value)
+        assert not check.is_valid({**value, "no such field": 1})
+        assert not check.is_valid([])
+
+
+def test_a_package(cli: Cli) -> None:
+    manifest = load_manifest(V1 / "package")
+    assert (manifest.name, manifest.licence) == ("oxo", "cc0-1.0")
+    assert verify(V1 / "package") == []
+    result = cli("show", V1 / "package", "--query", "q1")
+    assert "[2] relevant (d1)" in result.stdout
+
+
+def test_an_older_manifest_may_lack_what_came_later(tmp_path: Path) -> None:
+    """As a record gets a field, files without it must still match their own sha256."""
+    import hashlib
+
+    shutil.copytree(V1 / "package", tmp_path / "p")
+    path = tmp_path / "p" / "manifest.json"
+    content = json.loads(path.read_text())
+    del content["short_mappings"], content["libraries"]
+    content["manifest_sha256"] = ""
+    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    content["manifest_sha256"] = hashlib.sha256(canonical.encode()).hexdigest()
+    path.write_text(json.dumps(content, indent=2) + "\n")
+    assert load_manifest(tmp_path / "p").libraries == {}
+    path.write_text(path.read_text().replace("cc0-1.0", "mit"))
+    with pytest.raises(InputError, match="was changed after the build"):
+        load_manifest(tmp_path / "p")
+
+
+def test_a_submission_and_its_scores(cli: Cli, tmp_path: Path) -> None:
+    result = cli(
+        "score", V1 / "submission.jsonl", "--benchmark", V1 / "package", "--out", "new.json"
+    )
+    assert result.returncode == 0, result.stderr
+    old, new = load_scores(V1 / "scores.json"), load_scores(tmp_path / "new.json")
+    assert (new.system, new.benchmark_hash) == (old.system, old.benchmark_hash)
+    # q1 cites [2] (relevant) and [1] (not): 1/2; q2 cites [1] (relevant): 1. Mean .75.
+    (mine,) = [m for m in new.measures if m.name == "CiteP"]
+    assert (mine.value, mine.per_query) == (75.0, [0.5, 1.0])
+    assert (old.measures[0].value, old.measures[0].per_query) == (75.0, [0.5, 1.0])
+    page = cli("report", V1 / "scores.json", "--out", "report.md")
+    assert page.returncode == 0, page.stderr
+    assert "mill" in (tmp_path / "report.md").read_text()
+
+
+def test_a_newer_version_is_refused_in_words(tmp_path: Path) -> None:
+    content = json.loads((V1 / "scores.json").read_text())
+    path = tmp_path / "scores.json"
+    path.write_text(json.dumps({**content, "scores_version": 2}))
+    with pytest.raises(InputError, match="has scores version 2; this citeforge reads up to 1"):
+        load_scores(path)
+    shutil.copytree(V1 / "package", tmp_path / "p")
+    path = tmp_path / "p" / "manifest.json"
+    path.write_text(path.read_text().replace('"schema_version": 1', '"schema_version": 2'))
+    with pytest.raises(InputError, match="has schema version 2; this citeforge reads up to 1"):
+        load_manifest(tmp_path / "p")
+
+
+def test_prompts_and_a_replay_store(cli: Cli, tmp_path: Path) -> None:
+    assert cli("llm", "import", "store.db", V1 / "replay.jsonl").returncode == 0
+    result = cli("llm", "run", V1 / "prompts.jsonl", "--llm", "replay:store.db", "--out", "s.jsonl")
+    assert result.returncode == 0, result.stderr
+    rows = [json.loads(line) for line in (tmp_path / "s.jsonl").read_text().splitlines()]
+    found = {r["query_id"]: r["output"] for r in rows if "query_id" in r}
+    assert found == {"q1": "It opened in 1901 [2].", "q2": "Two [1]."}
+
+
+def test_audit_and_accepted_flaws() -> None:
+    audit = Audit.model_validate_json((V1 / "audit.json").read_text())
+    assert audit.false_negatives is not None
+    assert audit.flaws["near-duplicate"][0].key == ("near-duplicate", "q1", "d2")
+    assert read_known(V1 / "known-flaws.jsonl") == {("near-duplicate", "q1", "d2")}
+
+
+def test_labels_and_domain() -> None:
+    (labels,) = load_label_sets(V1 / "labels.yaml")
+    assert (labels.first, labels.second) == (("Encyclopaedia",), ("Web page",))
+    assert load_domain(str(V1 / "domain.yaml")).single_valued == {"inception": ("opened",)}
