@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from citeforge.engines.files import read_json, write_text
-from citeforge.schemas.errors import InputError
+from citeforge.ir_convert.source import ReadOptions, Source
+from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.kg import Graph, Triple
 
 RELATIONS = {
@@ -40,6 +41,18 @@ class Item:
     question: str
     graphs: tuple[Graph, ...]
     empty: int = 0
+
+
+def open_kalma(argument: str, split: str | None, options: ReadOptions) -> Source:
+    """Say which command reads it: it has sub-graphs and no passages.
+
+    Raises:
+        UsageError: always.
+    """
+    raise UsageError(
+        f"kalma:{argument} has knowledge graphs, not passages; "
+        f"give it to `citeforge build kalma --source kalma:{argument}`"
+    )
 
 
 def read_items(path: Path) -> list[Item]:

@@ -71,6 +71,13 @@ _HAGRID_BECOMES = (
     "quotes become corpus and `mapping/relevant`; all answers with type, labels, sentence labels "
     "and citations become `gold`"
 )
+_KALMA = """@inproceedings{li2024towards,
+  title = {Towards Verifiable Generation: A Benchmark for Knowledge-aware Language Model Attribution},
+  author = {Li, Xinze and Cao, Yixin and Pan, Liangming and Ma, Yubo and Sun, Aixin},
+  booktitle = {Findings of ACL},
+  year = {2024}
+}"""
+
 
 SOURCES = {
     d.name: d
@@ -201,6 +208,16 @@ SOURCES = {
             becomes="passages become corpus, selected ones `mapping/relevant`; answers `gold`",
             licence=_EACH,
             citation=_ATTRIEVAL,
+        ),
+        Declaration(
+            name="kalma",
+            title="BioKaLMA's published questions",
+            factory="citeforge.ir_convert.kalma:open_kalma",
+            argument="JSON file of `[question, [graph, …]]`, for `build kalma`",
+            splits="one",
+            becomes="questions become queries, their graphs `contexts`; gold with `--gold FILE`",
+            licence="S-Lab Licence 1.0, non-commercial; facts from Wikidata, CC0",
+            citation=_KALMA,
         ),
     )
 }

@@ -1,0 +1,111 @@
+"""BioKaLMA's published JSON: hand-written entries, wrong ones, and the way there and back."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from citeforge.ir_convert.kalma import (
+    RELATIONS,
+    read_gold,
+    read_items,
+    write_gold,
+    write_items,
+)
+from citeforge.ir_convert.registry import open_source
+from citeforge.ir_convert.source import ReadOptions
+from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.kg import Graph, Triple
+
+ADA = {
+    "name": "Ada Lovelace",
+    "qid": "Q7259",
+    "date_of_birth": "1815-12-10",
+    "notable works": "Notes, on a machine",
+    "spouse": " ",
+}
+
+
+def write(path: Path, content: Any) -> Path:
+    path.write_text(json.dumps(content))
+    return path
+
+
+def test_an_entry(tmp_path: Path) -> None:
+    (item,) = read_items(write(tmp_path / "a.json", [["Question: Who was Ada? ", [ADA]]]))
+    assert item.question == "Who was Ada?"
+    assert item.empty == 1  # the spouse
+    assert item.graphs[0].triples == (
+        Triple("Q7259", "Ada Lovelace", "", "date of birth", "1815-12-10", "", "unknown"),
+        Triple("Q7259", "Ada Lovelace", "", "notable work", "Notes, on a machine"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({}, "is no list"),
+        ([], "is no list"),
+        ([["Q?", [ADA]], ["Q?"]], "entry 2"),
+        ([["Q?", ADA]], "entry 1"),
+        ([["Q?", [{"name": "Ada"}]]], "a graph without name and qid"),
+        ([["Q?", [ADA | {"spouse": ["x"]}]]], "'spouse' is no text"),
+    ],
+)
+def test_another_layout(tmp_path: Path, content: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read_items(write(tmp_path / "a.json", content))
+
+
+def test_gold_of_another_layout(tmp_path: Path) -> None:
+    rows = [["Q?", [["Q1", "surname", "Curie"]]], ["Q?", [["Q1", "spouse"]]]]
+    with pytest.raises(InputError, match="entry 2"):
+        read_gold(write(tmp_path / "g.json", rows))
+
+
+def test_it_is_no_source_of_passages() -> None:
+    with pytest.raises(UsageError, match=r"citeforge build kalma --source kalma:x\.json"):
+        open_source("kalma:x.json", None, ReadOptions())
+
+
+text = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1).map(str.strip)
+values = text.filter(bool)
+relations = values.filter(lambda r: r not in {"name", "qid", *RELATIONS})
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> Graph:
+    qid = f"Q{draw(st.integers(1, 10**9))}"
+    name = draw(values)
+    found = draw(st.lists(st.tuples(relations, values), max_size=5, unique_by=lambda p: p[0]))
+    dates = ("date of birth", "date of death")
+    return Graph(
+        qid,
+        name,
+        tuple(Triple(qid, name, "", r, v, "", "unknown" if r in dates else "") for r, v in found),
+    )
+
+
+questions = values.filter(lambda q: not q.lower().startswith("question:"))
+
+
+@given(st.lists(st.tuples(questions, st.lists(graphs(), max_size=3)), min_size=1, max_size=4))
+def test_written_and_read_again(entries: list[tuple[str, list[Graph]]]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path, gold = Path(folder) / "a.json", Path(folder) / "g.json"
+        assert write_items([q for q, _ in entries], [g for _, g in entries], path) == 0
+        assert [(i.question, list(i.graphs)) for i in read_items(path)] == entries
+        flat = [[t for g in found for t in g.triples] for _, found in entries]
+        write_gold([q for q, _ in entries], flat, gold)
+        assert read_gold(gold) == [[(t.qid, t.relation, t.value) for t in f] for f in flat]
+
+
+def test_a_layout_of_one_value_a_relation(tmp_path: Path) -> None:
+    both = Graph("Q1", "A B", tuple(Triple("Q1", "A B", "", "child", v) for v in ("C", "D")))
+    assert write_items(["Q?"], [[both]], tmp_path / "a.json") == 1
