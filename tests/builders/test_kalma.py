@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -27,7 +31,7 @@ from citeforge.kg.graph import KnowledgeGraph
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.kg import KG_ABSENT, KG_EVOLUTION, KG_GOLD, Graph, Triple, from_row
 from conftest import EXAMPLES, Cli, write_jsonl
-from servers.sparql import sparql_server
+from servers.sparql import proxy, sparql_server
 
 GRAPH = EXAMPLES / "people" / "graph.ttl"
 PEOPLE = load_domain("people")
@@ -189,6 +193,49 @@ def test_both_engines_give_byte_identical_tables(tmp_path: Path, cli: Cli) -> No
     assert len(hashes) == 1
     two, three = load_intact(tmp_path / "two"), load_intact(tmp_path / "three")
     assert two.sources == three.sources
+
+
+def test_killed_builds_go_on_where_they_were(tmp_path: Path, cli: Cli) -> None:
+    """SIGKILL of the real command after 1, 3 and 5 more replies: each is asked for once, and the
+    tables are those of an undisturbed build."""
+    common = ("build", "kalma", "--pairs-from-kg", "spouse,father,child", "--limit", "5")
+    assert cli(*common, "--kg", f"file:{GRAPH}", "--out", "calm").returncode == 0
+    with (
+        sparql_server(GRAPH, tmp_path) as server,
+        proxy(server, tmp_path / "log", latency=0.1) as running,
+    ):
+        where = ("--kg", f"sparql:{running.url}", "--kg-store", "kg.db", "--kg-batch", "2")
+        command = [
+            sys.executable,
+            "-m",
+            "citeforge",
+            *common,
+            *where,
+            "--resume",
+            "--out",
+            "killed",
+        ]
+        for more in (1, 3, 5):
+            goal = len(running.requests()) + more
+            process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL)
+            while len(running.requests()) < goal:
+                assert process.poll() is None, "it ended before it could be killed"
+                time.sleep(0.01)
+            process.send_signal(signal.SIGKILL)
+            assert process.wait() == -signal.SIGKILL
+            assert not (tmp_path / "killed").exists()
+        result = cli(*command[3:])
+        assert result.returncode == 0, result.stderr
+        asked = len(running.requests())
+        # A fresh run of the same sends every request once.
+        fresh = cli(*common, *where[:2], "--kg-batch", "2", "--out", "fresh")
+        assert fresh.returncode == 0, fresh.stderr
+        needed = len(running.requests()) - asked
+    assert needed > 9
+    assert asked - needed <= 3  # one in flight at each kill
+    names = ("calm", "killed", "fresh")
+    assert len({load_intact(tmp_path / n).benchmark_hash for n in names}) == 1
+    assert not list(tmp_path.glob("*.partial"))
 
 
 class Scripted:
