@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,6 +21,7 @@ from citeforge.evaluator.statistics import estimate_all
 from citeforge.schemas.kg import Key, Triple
 from conftest import EXAMPLES, Cli, write_jsonl
 from conftest_evaluator import Facts, World
+from servers.running import openai_server
 
 
 def triple(relation: str, value: str, qid: str = "Q1") -> Triple:
@@ -269,3 +271,29 @@ def test_score_check_report_and_kalmas_own_csv(cli: Cli, tmp_path: Path) -> None
         assert result.returncode in (1, 2), args
         assert "Traceback" not in result.stderr
     assert len(prompt_digest()) == 8
+
+
+def test_marks_of_an_endpoint(cli: Cli, tmp_path: Path) -> None:
+    graph = EXAMPLES / "people" / "graph.ttl"
+    for args in (
+        ("build", "kalma", "--kg", f"file:{graph}", "--pairs-from-kg", "father", "--out", "k"),
+        ("run", "echo-relevant", "--benchmark", "k", "--out", "echo.jsonl"),
+    ):
+        assert cli(*args).returncode == 0
+    lines = [json.loads(x) for x in (tmp_path / "echo.jsonl").read_text().splitlines()]
+    for row in lines:
+        if "output" in row:
+            row["output"] += " #script:4#"  # what the scripted endpoint replies
+    write_jsonl(tmp_path / "s.jsonl", lines)
+    with openai_server(tmp_path / "log") as server:
+        args = ("score", "s.jsonl", "--benchmark", "k", "--measures", "GEval.coherence")
+        command = (*args, "--llm", "openai:m", "--base-url", server.url, "--store", "marks.db")
+        result = cli(*command)
+        assert result.returncode == 0, result.stderr
+        asked = len(server.requests())
+        assert asked == sum(row.get("context") == "full" for row in lines)
+        assert cli(*command).stdout == result.stdout
+        assert len(server.requests()) == asked  # every mark was kept
+    assert re.search(r"GEval\.coherence +4\.00", result.stdout), result.stdout
+    alone = cli(*args)
+    assert "needs --llm openai:MODEL or replay:FILE" in alone.stdout + alone.stderr
