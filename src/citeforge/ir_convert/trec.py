@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import html
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,10 @@ from citeforge.schemas.errors import InputError, UnknownValueError
 from citeforge.schemas.sources import SourceInfo
 
 _MIRACL = re.compile(r"(?:topics|qrels)\.miracl-v[\d.]+-(?P<lang>\w+)-(?P<split>[\w-]+)\.tsv")
+
+
+_TOP = re.compile(r"\s*<top\b", re.IGNORECASE)
+_FIELD = re.compile(r"<(num|title)>([^<]*)", re.IGNORECASE)
 
 
 class CorpusRow(msgspec.Struct, gc=False):
@@ -113,17 +118,18 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def read_topics(path: Path) -> dict[str, tuple[int, str]]:
-    """Query to (line, text) of a ``qid<tab>text`` file.
+    """Query to (line, text) of a file of topics.
+
+    ``qid<tab>text`` lines, or TREC's ``<top>`` blocks, of which the title is the query.
 
     Raises:
-        InputError: a line without a tab, an empty field, or an id that comes twice.
+        InputError: a line without a tab, a topic without number or title, or an id that comes
+            twice.
     """
     found: dict[str, tuple[int, str]] = {}
-    for number, line in _lines(path):
-        name, tab, text = line.partition("\t")
-        name, text = name.strip(), text.strip()
-        if not tab or not name or not text:
-            raise InputError("is not qid<tab>text", path=path, line=number)
+    lines = list(_lines(path))
+    tagged = bool(lines) and lines[0][1].strip().lower().startswith("<top")
+    for number, name, text in _tagged(path, lines) if tagged else _tabbed(path, lines):
         if name in found:
             raise InputError(
                 f"{name!r} stands already in line {found[name][0]}", path=path, line=number
@@ -132,6 +138,42 @@ def read_topics(path: Path) -> dict[str, tuple[int, str]]:
     if not found:
         raise InputError("holds no topics", path=path)
     return found
+
+
+def _tabbed(path: Path, lines: list[tuple[int, str]]) -> Iterator[tuple[int, str, str]]:
+    for number, line in lines:
+        name, tab, text = line.partition("\t")
+        name, text = name.strip(), text.strip()
+        if not tab or not name or not text:
+            raise InputError("is not qid<tab>text", path=path, line=number)
+        yield number, name, text
+
+
+def _tagged(path: Path, lines: list[tuple[int, str]]) -> Iterator[tuple[int, str, str]]:
+    """Blocks of ``<top>``, whose inner tags are often not closed."""
+    block: list[str] = []
+    start = lines[0][0]
+    for number, line in lines:
+        if _TOP.match(line) and block:
+            yield _topic(path, start, block)
+            block, start = [], number
+        block.append(line)
+    yield _topic(path, start, block)
+
+
+def _topic(path: Path, line: int, block: list[str]) -> tuple[int, str, str]:
+    fields = {
+        tag.lower(): " ".join(html.unescape(value).split())
+        for tag, value in _FIELD.findall("\n".join(block))
+    }
+    name = re.sub(r"^number:\s*", "", fields.get("num", ""), flags=re.IGNORECASE)
+    text = re.sub(r"^topic:\s*", "", fields.get("title", ""), flags=re.IGNORECASE)
+    if not name or not text:
+        raise InputError(
+            "is a topic without number or title", path=path, line=line,
+            allowed="<top>, <num> Number: ID, <title> TEXT",
+        )  # fmt: skip
+    return line, name, text
 
 
 def read_trec_qrels(path: Path) -> Judgements:

@@ -360,9 +360,9 @@ def hub_errors(repo_id: str) -> Iterator[None]:
             raise
         cause = error.__cause__ or error
         raise InputError(
-            f"the connection to the Hub was lost ({_line(cause) or type(cause).__name__})",
+            f"the connection to the Hub failed ({_line(cause) or type(cause).__name__})",
             path=repo_id,
-            allowed="run the same command again: nothing is uploaded or committed twice",
+            allowed="run the same command again: nothing is transferred or committed twice",
         ) from error
 
 

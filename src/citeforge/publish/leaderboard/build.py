@@ -106,7 +106,7 @@ def _check(files: Sequence[ScoreFile], benchmark_hash: str, out: Path) -> None:
             raise InputError(
                 f"{file.system} was scored on {file.benchmark}@{file.benchmark_hash[:8]}",
                 path=file.submission,
-                allowed=f"scores on @{benchmark_hash[:8]}",
+                allowed=f"scores on this benchmark (hash {benchmark_hash[:8]}…)",
             )
         key = (file.system, file.context, file.protocol)
         if key in seen:
