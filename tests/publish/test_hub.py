@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -132,7 +133,7 @@ def command(folder: Path, hub: Hub, *more: str) -> tuple[list[str], dict[str, st
 
 def test_killed_between_uploads_and_run_again(small: Path) -> None:
     """SIGKILL of the real command while files go up: what is there is not sent again."""
-    with hub_server(slow_uploads=0.3) as hub:
+    with hub_server(hold=threading.Event()) as hub:
         words, env = command(small, hub)
         process = subprocess.Popen(words, env=env)
         while not hub.uploads:
@@ -141,13 +142,17 @@ def test_killed_between_uploads_and_run_again(small: Path) -> None:
         process.send_signal(signal.SIGKILL)
         assert process.wait() == -signal.SIGKILL
         assert hub.repos[REPO].history() == ["initial commit"]
-        hub.slow_uploads = 0.0
-        time.sleep(0.5)  # uploads that were under way at the kill end on the server
+        assert hub.hold is not None
+        hub.hold.set()
+        while hub.active:  # uploads that had arrived at the kill end on the server
+            time.sleep(0.01)
         before = set(hub.uploads)
         result = subprocess.run(words, env=env, capture_output=True, text=True)
         assert result.returncode == 0, result.stderr
         assert "read back and compared" in result.stdout
         assert before
+        hashes = load_intact(small).files
+        assert before <= {s for n, s in hashes.items() if n.endswith(".parquet")}
         assert len(hub.uploads) == len(set(hub.uploads))
         assert hub.repos[REPO].history() == ["small 1.0.0", "initial commit"]
 

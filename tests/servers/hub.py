@@ -11,7 +11,6 @@ import hashlib
 import json
 import re
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -62,7 +61,8 @@ class Hub:
     uploads: list[str] = field(default_factory=list)  # sha256 of every LFS upload
     exchanges: list[str] = field(default_factory=list)
     cut: tuple[int, str] | None = None
-    slow_uploads: float = 0.0
+    hold: threading.Event | None = None  # uploads after the first wait for it
+    active: int = 0  # exchanges under way
     role: str = "write"
     user: str = "ann"
     orgs: tuple[str, ...] = ("org",)
@@ -96,17 +96,29 @@ class Handler(BaseHTTPRequestHandler):
         self.exchange()
 
     def exchange(self) -> None:
+        with self.hub.lock:
+            self.hub.active += 1
+        try:
+            self.answer()
+        except ConnectionError:
+            self.close_connection = True  # the client is gone
+        finally:
+            with self.hub.lock:
+                self.hub.active -= 1
+
+    def answer(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         path = unquote(urlparse(self.path).path)
         with self.hub.lock:
+            later = any(x.startswith("PUT ") for x in self.hub.exchanges)
             self.hub.exchanges.append(f"{self.command} {path}")
             number = len(self.hub.exchanges)
             cut = self.hub.cut
             hit = cut is not None and cut[0] == number
         if hit and cut is not None and cut[1] == "before":
             return self.drop()
-        if self.command == "PUT" and self.hub.slow_uploads:
-            time.sleep(self.hub.slow_uploads)
+        if self.command == "PUT" and later and self.hub.hold is not None:
+            self.hub.hold.wait()
         with self.hub.lock:
             status, headers, content = self.route(path, body)
         if hit:
