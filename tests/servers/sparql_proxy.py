@@ -8,6 +8,7 @@ Usage: sparql_proxy.py UPSTREAM_URL LOG CONFIG_JSON; prints its port.
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import sys
@@ -49,13 +50,23 @@ class Handler(BaseHTTPRequestHandler):
         if CONFIG.get("slow_over") and entities > CONFIG["slow_over"]:
             fault = CONFIG.get("slow_as", "500")
         time.sleep(CONFIG.get("latency", 0.0))
+        # What is sent waits for the log: who has the reply finds its line there.
+        sending, self.wfile = self.wfile, io.BytesIO()
         status = self.serve(fault, method, query)
+        reply, self.wfile = self.wfile.getvalue(), sending
         entry = {
             "start": start, "end": time.monotonic(), "fault": fault, "status": status,
             "method": method, "entities": entities, "agent": self.headers.get("User-Agent", ""),
         }  # fmt: skip
         with LOCK, LOG.open("a") as file:
             file.write(json.dumps(entry) + "\n")
+        try:
+            self.wfile.write(reply)
+            self.wfile.flush()
+        except ConnectionError:
+            self.close_connection = True  # the client is gone
+        if status < 0:
+            self.connection.close()
 
     def serve(self, fault: str, method: str, query: str) -> int:
         if fault in ("429", "503", "403", "500", "400"):
@@ -89,9 +100,7 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if fault == "cut":
             self.wfile.write(body[: len(body) // 2])
-            self.wfile.flush()
             self.close_connection = True
-            self.connection.close()
             return -1
         self.wfile.write(body)
         return 200
