@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from citeforge.builders.twins.checks import Checker, Passage, Thresholds, measure
@@ -140,6 +140,7 @@ def test_measures_by_hand() -> None:
 
 
 @given(st.text(max_size=300), st.text(max_size=300))
+@example(":A0_", "")  # one word to a regular expression, two to spaCy
 def test_any_two_texts_can_be_checked(human: str, twin: str) -> None:
     report = Checker(Thresholds(), ENTITIES).check([(Passage("p", "", human), twin)])[0]
     assert 0 <= report.measured.edit_similarity <= 1

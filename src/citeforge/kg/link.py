@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from citeforge.engines.spacy_models import installed_pipeline
 from citeforge.kg.graph import KnowledgeGraph
-from citeforge.schemas.errors import InputError
 from citeforge.schemas.kg import Graph
 from citeforge.schemas.text import normalise_em
 
@@ -57,14 +57,7 @@ class Linker:
         import spacy
 
         if self.model is not None:
-            try:
-                return spacy.load(self.model)
-            except OSError as error:
-                raise InputError(
-                    "is not an installed spaCy model",
-                    path=self.model,
-                    allowed=f"python -m spacy download {self.model}, or leave --ner out",
-                ) from error
+            return installed_pipeline(self.model)
         pipeline = spacy.blank("en")
         ruler: Any = pipeline.add_pipe("entity_ruler")
         least = self.kg.domain.min_name_parts

@@ -6,7 +6,8 @@ import re
 from functools import cache, cached_property
 from typing import Any, NamedTuple
 
-from citeforge.schemas.errors import InputError
+from citeforge.engines.spacy_models import installed_pipeline
+from citeforge.schemas.text import MONTHS
 
 _WORD = re.compile(r"\w+(?:['’]\w+)*", re.UNICODE)
 _NUMBER = re.compile(
@@ -26,9 +27,7 @@ _WORD_NUMBERS = {w: str(i) for words in (_SMALL, _ORDINALS) for i, w in enumerat
     w: str(10 * i)
     for i, w in enumerate("thirty forty fifty sixty seventy eighty ninety hundred".split(), 3)
 }
-_MONTHS = (
-    "january february march april may june july august september october november december".split()
-)
+_MONTHS = tuple(m.lower() for m in MONTHS)
 # "May" and "March" are words too: they count as months beside a number only.
 _MONTH = re.compile(
     r"\b(?:(?P<plain>jan(?:uary)?|feb(?:ruary)?|april|apr|june|jun|july|jul|aug(?:ust)?|"
@@ -135,14 +134,7 @@ class Entities:
         import spacy
 
         if self.model is not None:
-            try:
-                return spacy.load(self.model)
-            except OSError as error:
-                raise InputError(
-                    "is not an installed spaCy model",
-                    path=self.model,
-                    allowed=f"python -m spacy download {self.model}, or leave --ner out",
-                ) from error
+            return installed_pipeline(self.model)
         pipeline = spacy.blank("en")
         pipeline.add_pipe("sentencizer")
         ruler: Any = pipeline.add_pipe("entity_ruler")
@@ -156,33 +148,36 @@ class Entities:
 
     def of(self, text: str) -> list[str]:
         """Distinct entities, in order."""
-        document = self._pipeline(text)
+        return list(dict.fromkeys(span.text for span in self._spans(self._pipeline(text))))
+
+    def missing(self, human: str, twin: str) -> list[str]:
+        """Entities of the passage of which some capitalised word is not in the twin."""
+        # spaCy cuts words where the regular expression does not ("A0_"): the twin has both kinds.
+        words = words_of(twin) + [w for t in self._pipeline(twin) for w in words_of(t.text)]
+        there = {form for word in words for form in (word, _stem(word))}
+        lost = []
+        for span in self._spans(self._pipeline(human)):
+            capitalised = [w for t in span for w in _WORD.findall(t.text) if w[:1].isupper()]
+            if any(_stem(w.lower()) not in there for w in capitalised):
+                lost.append(span.text)
+        return list(dict.fromkeys(lost))
+
+    def _spans(self, document: Any) -> list[Any]:
         if self.model is not None:
             numeric = {"CARDINAL", "ORDINAL", "QUANTITY", "PERCENT", "DATE", "TIME", "MONEY"}
-            found = [e.text for e in document.ents if e.label_ not in numeric]
-            return list(dict.fromkeys(found))
+            return [e for e in document.ents if e.label_ not in numeric]
         inside = {
             t.text for s in document.sents for t in s if t.i > s.start and t.text[:1].isupper()
         }
-        names = []
+        spans = []
         for entity in document.ents:
             first = entity.start == entity.sent.start
             alone = len(entity) == 1
             if first and alone and (entity.text not in inside or entity[0].is_stop):
                 continue
             begins = first and entity[0].is_stop and len(entity) > 1
-            names.append(entity[1:].text if begins else entity.text)
-        return list(dict.fromkeys(n for n in names if len(n) > 1))
-
-    def missing(self, human: str, twin: str) -> list[str]:
-        """Entities of the passage of which some capitalised word is not in the twin."""
-        there = set(words_of(twin)) | {_stem(w) for w in words_of(twin)}
-        lost = []
-        for entity in self.of(human):
-            capitalised = [w for w in _WORD.findall(entity) if w[:1].isupper()]
-            if any(_stem(w.lower()) not in there for w in capitalised):
-                lost.append(entity)
-        return lost
+            spans.append(entity[1:] if begins else entity)
+        return [span for span in spans if len(span.text) > 1]
 
 
 def _stem(word: str) -> str:
