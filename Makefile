@@ -5,7 +5,7 @@ STAMP := $(VENV)/.installed
 OUT := out/quickstart
 
 .DEFAULT_GOAL := help
-.PHONY: help install quickstart test lint format typecheck docs docs-check bench wheel clean
+.PHONY: help install quickstart test fuzz lint format typecheck docs docs-check bench wheel clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -40,6 +40,9 @@ quickstart: $(STAMP)  ## build, check and score benchmarks from examples/
 
 test: $(STAMP)  ## run all tests
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile
+
+fuzz: $(STAMP)  ## run the property tests on new examples, and many more (minutes)
+	CITEFORGE_HYPOTHESIS=fuzz $(BIN)/python -m pytest -q -n 2 -m hypothesis
 
 lint: $(STAMP)  ## check style
 	$(BIN)/ruff check .

@@ -20,11 +20,19 @@ from citeforge.schemas.config import RageConfig
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
 
-# Timing plays no part in any test; hypothesis' own deadline would bring it in.
+# Timing plays no part in any test; hypothesis' own deadline would bring it in. The suite draws the
+# same examples in every run, so that a failure belongs to the change that it came with; `make fuzz`
+# draws new ones, and many more.
 settings.register_profile(
-    "citeforge", deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    "citeforge",
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
-settings.load_profile("citeforge")
+settings.register_profile(
+    "fuzz", settings.get_profile("citeforge"), derandomize=False, max_examples=5000
+)
+settings.load_profile(os.environ.get("CITEFORGE_HYPOTHESIS", "citeforge"))
 
 # Nothing in the tests may reach a network.
 os.environ["HF_HUB_OFFLINE"] = "1"
