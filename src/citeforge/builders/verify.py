@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import ValidationError
 
 from citeforge.engines.duplicates import DuplicateFinder, first_duplicate
 from citeforge.engines.files import digest, read_json, sha256_file
 from citeforge.engines.tables import iter_batches, read_table, shard_paths
+from citeforge.engines.textfiles import validated
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.tables import (
@@ -58,19 +58,8 @@ def load_manifest(folder: Path) -> Manifest:
             "is not a benchmark package", path=folder, allowed="a folder that citeforge build made"
         )
     content = read_json(path)
-    found = content.get("schema_version") if isinstance(content, dict) else None
-    if isinstance(found, int) and found > SCHEMA_VERSION:
-        raise InputError(
-            f"has schema version {found}; this citeforge reads up to {SCHEMA_VERSION}",
-            path=path,
-            allowed="a newer citeforge",
-        )
-    try:
-        manifest = Manifest.model_validate(content)
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(p) for p in first["loc"])
-        raise InputError(first["msg"], path=path, field=place) from error
+    version = ("schema_version", SCHEMA_VERSION)
+    manifest = validated(Manifest, content, path, version=version)
     # Of what the file says, not of the record made from it: a newer record has more fields.
     own = digest({**content, "manifest_sha256": ""})
     if manifest.manifest_sha256 != own or path.read_bytes() != pretty_json(content).encode():

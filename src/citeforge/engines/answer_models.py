@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from citeforge.engines.models import hub_model, local_model
+from citeforge.engines.models import find_model
 from citeforge.schemas.errors import InputError, MissingExtraError
 
 QA_MODEL = "gaotianyu1350/roberta-large-squad"
@@ -23,9 +23,7 @@ def locate(name: str) -> tuple[str, str]:
     Raises:
         InputError: it cannot be had.
     """
-    from pathlib import Path
-
-    found = local_model(Path(name)) if Path(name).is_dir() else hub_model(name, None, _INSTEAD)
+    found = find_model(name, None, _INSTEAD)
     return str(found.folder), next(iter(found.identity.values()))[:12]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import lzma
 import shutil
 import stat
 import zipfile
@@ -10,6 +11,9 @@ from pathlib import Path, PurePosixPath
 
 from citeforge.engines.files import storage_error
 from citeforge.schemas.errors import InputError
+
+# RuntimeError is what zipfile raises for encrypted entries, and for methods it does not know.
+_DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, RuntimeError, EOFError)
 
 
 def unpack_zip(archive: Path, folder: Path) -> Path:
@@ -35,7 +39,7 @@ def unpack_zip(archive: Path, folder: Path) -> Path:
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
             content.extractall(folder)
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError) as error:
+    except _DAMAGED as error:
         raise InputError(f"is not a readable zip file ({error})", path=archive) from error
     except OSError as error:
         raise storage_error(error, folder) from error

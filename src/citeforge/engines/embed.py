@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from citeforge.engines.files import sha256_file
-from citeforge.engines.models import Located, hub_model, local_model
+from citeforge.engines.models import Located, find_model
 from citeforge.schemas.errors import InputError, MissingExtraError
 
 Kind = Literal["query", "passage"]
@@ -80,10 +80,8 @@ def make_embedder(
         return OpenAiEmbedder(model, chosen, ClientOptions(base_url=base_url))
     if name == OFFLINE:
         return TransformerEmbedder(name, _offline_model, device, chosen)
-    if Path(name).is_dir():
-        return TransformerEmbedder(name, lambda: local_model(Path(name)), device, chosen)
     return TransformerEmbedder(
-        name, lambda: hub_model(name, revision, f"--embedder {OFFLINE}"), device, chosen
+        name, lambda: find_model(name, revision, f"--embedder {OFFLINE}"), device, chosen
     )
 
 

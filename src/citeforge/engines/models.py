@@ -35,6 +35,21 @@ def local_model(folder: Path) -> Located:
     return Located(folder, {"folder_sha256": digest(content)})
 
 
+def find_model(name: str, revision: str | None, instead: str) -> Located:
+    """A model folder, or a Hub model.
+
+    Args:
+        name: folder or repository.
+        revision: of a repository.
+        instead: embedded choice that an error names.
+
+    Raises:
+        InputError: see :func:`local_model` and :func:`hub_model`.
+    """
+    folder = Path(name)
+    return local_model(folder) if folder.is_dir() else hub_model(name, revision, instead)
+
+
 def http_errors() -> tuple[type[Exception], ...]:
     """Errors of the HTTP libraries that huggingface_hub's versions use."""
     found: list[type[Exception]] = []

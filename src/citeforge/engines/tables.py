@@ -195,11 +195,16 @@ def write_table(folder: Path, name: str, table: pa.Table) -> dict[str, str]:
     return writer.files
 
 
-def table_of(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
-    """A table from row tuples in the order of the schema's columns."""
+def batch_of(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
+    """A record batch from row tuples in the order of the schema's columns."""
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(schema)
     arrays = [pa.array(c, t) for c, t in zip(columns, schema.types, strict=True)]
-    return pa.Table.from_arrays(arrays, schema=schema)
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def table_of(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
+    """A table from row tuples in the order of the schema's columns."""
+    return pa.Table.from_batches([batch_of(rows, schema)])
 
 
 def shard_paths(folder: Path, name: str) -> list[Path]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from citeforge.engines.files import read_json
+from citeforge.engines.textfiles import validated
 from citeforge.evaluator.statistics import Floats
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.scores import SCORES_VERSION, MeasureScore, ScoreFile
@@ -60,22 +61,8 @@ def load_scores(path: Path) -> ScoreFile:
     Raises:
         InputError: not one.
     """
-    from pydantic import ValidationError
-
-    content = read_json(path)
-    found = content.get("scores_version") if isinstance(content, dict) else None
-    if isinstance(found, int) and found > SCORES_VERSION:
-        raise InputError(
-            f"has scores version {found}; this citeforge reads up to {SCORES_VERSION}",
-            path=path,
-            allowed="a newer citeforge",
-        )
-    try:
-        return ScoreFile.model_validate(content)
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(p) for p in first["loc"])
-        raise InputError(first["msg"], path=path, field=place, allowed="a score file") from error
+    version = ("scores_version", SCORES_VERSION)
+    return validated(ScoreFile, read_json(path), path, allowed="a score file", version=version)
 
 
 def compare(files: Sequence[ScoreFile]) -> list[Difference]:
@@ -91,9 +78,7 @@ def compare(files: Sequence[ScoreFile]) -> list[Difference]:
             raise InputError(f"{first.system} and {second.system} share no measure")
         raw = [_difference(first, second, a, b) for a, b in pairs]
         adjusted = holm([d.p_permutation for d in raw])
-        found += [
-            Difference(**{**d.__dict__, "p_holm": p}) for d, p in zip(raw, adjusted, strict=True)
-        ]
+        found += [replace(d, p_holm=p) for d, p in zip(raw, adjusted, strict=True)]
     return found
 
 

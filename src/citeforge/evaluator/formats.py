@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-import csv
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from citeforge.engines.jsonlines import read_all, read_blocks
+from citeforge.engines.textfiles import read_csv
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.submission import read_answers
 from citeforge.ir_convert.alce import passage_id, read_items
@@ -19,8 +19,6 @@ from citeforge.schemas.submission import OwnPassage, SubmissionLine
 
 Lines = Iterator[tuple[int, SubmissionLine]]
 OnError = Callable[[InputError], None] | None
-
-csv.field_size_limit(1 << 30)
 
 
 def detect(path: Path) -> str:
@@ -32,8 +30,7 @@ def detect(path: Path) -> str:
     if path.is_dir():
         return "attrieval"
     if path.suffix == ".csv":
-        with path.open(encoding="utf-8", newline="") as file:
-            header = next(csv.reader(file), [])
+        _, header = next(read_csv(path), (1, {}))
         if "Answer" in header:
             return "kalma"
         return "rage-toolkit" if "answer_citations" in header else "attributed-ir"
@@ -103,16 +100,6 @@ def read_alce(path: Path, benchmark: Benchmark) -> Lines:
         yield number, SubmissionLine(query, item.output, passages=passages)
 
 
-def _csv_rows(path: Path, needed: tuple[str, ...]) -> Iterator[tuple[int, dict[str, str]]]:
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.DictReader(file)
-        missing = [n for n in needed if n not in (reader.fieldnames or [])]
-        if missing:
-            raise InputError(f"lacks the columns {', '.join(missing)}", path=path, line=1)
-        for row in reader:
-            yield reader.line_num, row
-
-
 def _literal(path: Path, line: int, field: str, text: str) -> Any:
     try:
         return ast.literal_eval(text)
@@ -122,7 +109,7 @@ def _literal(path: Path, line: int, field: str, text: str) -> Any:
 
 def read_attributed_ir(path: Path, benchmark: Benchmark) -> Lines:
     """Attributed-IR's CSV: ``quotes`` are the passages shown, Python literals in the cells."""
-    for line, row in _csv_rows(path, ("query_id", "output")):
+    for line, row in read_csv(path, ("query_id", "output")):
         passages = None
         if row.get("quotes"):
             quotes = _literal(path, line, "quotes", row["quotes"])
@@ -135,7 +122,7 @@ def read_attributed_ir(path: Path, benchmark: Benchmark) -> Lines:
 def read_rage_toolkit(path: Path, benchmark: Benchmark) -> Lines:
     """rage_toolkit's ``…_response_info_….csv``, with the passages that it drew itself."""
     needed = ("query_id", "answer", "doc_ids", "docs_for_query")
-    for line, row in _csv_rows(path, needed):
+    for line, row in read_csv(path, needed):
         ids = _literal(path, line, "doc_ids", row["doc_ids"])
         texts = _literal(path, line, "docs_for_query", row["docs_for_query"])
         passages = [OwnPassage(t, i) for i, t in zip(ids, texts, strict=True)]
@@ -144,7 +131,7 @@ def read_rage_toolkit(path: Path, benchmark: Benchmark) -> Lines:
 
 def read_kalma_csv(path: Path, benchmark: Benchmark) -> Lines:
     """KaLMA's CSV: column ``Answer``, one row a query in the order of the benchmark."""
-    for number, (line, row) in enumerate(_csv_rows(path, ("Answer",))):
+    for number, (line, row) in enumerate(read_csv(path, ("Answer",))):
         if number >= len(benchmark.query_ids):
             raise InputError(
                 f"has more rows than the benchmark has queries ({len(benchmark.query_ids)})",
@@ -197,34 +184,46 @@ class _Trec25(msgspec.Struct):
 
 def read_trec24(path: Path, benchmark: Benchmark) -> Lines:
     """TREC RAG 2024: 0-based citations into ``references`` (passage ids of the corpus)."""
-    for block in read_blocks(path, _Trec24):
-        for line, row in zip(block.lines, block.rows, strict=True):
-            yield line, _from_trec(str(row.topic_id), row.references, row.answer, benchmark)
+    rows = [
+        (line, str(row.topic_id), row)
+        for block in read_blocks(path, _Trec24)
+        for line, row in zip(block.lines, block.rows, strict=True)
+    ]
+    return _from_trec(rows, benchmark)
 
 
 def read_trec25(path: Path, benchmark: Benchmark) -> Lines:
     """TREC RAG 2025: citations are 0-based positions in ``references``, or ids."""
-    for block in read_blocks(path, _Trec25):
-        for line, row in zip(block.lines, block.rows, strict=True):
-            name = str(row.metadata.narrative_id)
-            yield line, _from_trec(name, row.references, row.answer, benchmark)
+    rows = [
+        (line, str(row.metadata.narrative_id), row)
+        for block in read_blocks(path, _Trec25)
+        for line, row in zip(block.lines, block.rows, strict=True)
+    ]
+    return _from_trec(rows, benchmark)
 
 
-def _from_trec(
-    query: str, references: list[str], sentences: list[_Sentence], benchmark: Benchmark
-) -> SubmissionLine:
+def _from_trec(rows: Sequence[tuple[int, str, _Trec24 | _Trec25]], benchmark: Benchmark) -> Lines:
     base = benchmark.grammar.base
-    texts = benchmark.passages_by_id
-    passages = [OwnPassage(texts[r][1], r, texts[r][0]) if r in texts else OwnPassage("", r)
-                for r in references]  # fmt: skip
-    parts = []
-    for sentence in sentences:
-        positions = [
-            c if isinstance(c, int) else references.index(c) if c in references else len(references)
-            for c in sentence.citations
+    texts = benchmark.texts(r for _, _, row in rows for r in row.references)
+    for line, query, row in rows:
+        references = row.references
+        passages = [
+            OwnPassage(texts[r][1], r, texts[r][0]) if r in texts else OwnPassage("", r)
+            for r in references
         ]
-        parts.append(sentence.text.strip() + " " + "".join(f"[{base + p}]" for p in positions))
-    return SubmissionLine(query, "\n".join(p.strip() for p in parts), passages=passages)
+        parts = []
+        for sentence in row.answer:
+            positions = [
+                c
+                if isinstance(c, int)
+                else references.index(c)
+                if c in references
+                else len(references)
+                for c in sentence.citations
+            ]
+            parts.append(f"{sentence.text.strip()} {''.join(f'[{base + p}]' for p in positions)}")
+        output = "\n".join(p.strip() for p in parts)
+        yield line, SubmissionLine(query, output, passages=passages)
 
 
 FORMATS: dict[str, Callable[[Path, Benchmark], Lines]] = {

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
+from citeforge.engines.textfiles import read_yaml, validated
 from citeforge.schemas.errors import InputError
 
 _DATA = Path(__file__).parent / "data"
@@ -63,14 +62,4 @@ def load_domain(name: str) -> Domain:
     if not path.is_file():
         known = ", ".join(sorted(p.stem for p in _DATA.glob("*.yaml")))
         raise InputError("is no domain", path=name, allowed=f"{known}, or a .yaml file")
-    try:
-        content: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
-        return Domain.model_validate(content)
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        mark = getattr(error, "problem_mark", None)
-        line = mark.line + 1 if mark is not None else None
-        raise InputError(f"is not YAML ({error})".split("\n")[0], path=path, line=line) from error
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise InputError(first["msg"], path=path, field=place) from error
+    return validated(Domain, read_yaml(path), path)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
 import math
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +14,7 @@ from citeforge.engines.embed import Embedder
 from citeforge.engines.progress import progress
 from citeforge.engines.search import nominate, rescore
 from citeforge.engines.tables import iter_batches, shard_paths
+from citeforge.engines.textfiles import text_lines
 from citeforge.engines.vectors import SHARD_ROWS, ensure_shards, iter_blocks
 from citeforge.schemas.errors import InputError, UsageError
 
@@ -115,7 +114,8 @@ def from_run(base: Base, path: Path) -> Ranked:
     known = set(base.query_ids)
     scored: dict[str, dict[str, float]] = {q: {} for q in base.query_ids}
     lines: dict[str, int] = {}
-    for number, fields in _run_lines(path):
+    for number, line in text_lines(path):
+        fields = line.split()
         if len(fields) != 6:
             raise InputError(
                 f"has {len(fields)} fields", path=path, line=number,
@@ -154,14 +154,3 @@ def from_run(base: Base, path: Path) -> Ranked:
         q: sorted(sorted(found, reverse=True), key=lambda i: -found[i])
         for q, found in scored.items()
     }
-
-
-def _run_lines(path: Path) -> Iterator[tuple[int, list[str]]]:
-    opener: Callable[..., object] = gzip.open if path.suffix == ".gz" else open
-    try:
-        with opener(path, "rt", encoding="utf-8") as file:  # type: ignore[attr-defined]
-            for number, line in enumerate(file, 1):
-                if line.strip():
-                    yield number, line.split()
-    except (OSError, EOFError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot be read ({error})", path=path) from error

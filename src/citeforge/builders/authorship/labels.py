@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
-
-import yaml
-from pydantic import ValidationError
 
 from citeforge.engines.draws import generator
+from citeforge.engines.textfiles import read_yaml, validated
 from citeforge.schemas.authorship import PLACEBO, Cell, LabelSet
 from citeforge.schemas.errors import InputError, UnknownValueError
 
@@ -59,32 +56,23 @@ def load_label_sets(path: Path) -> list[LabelSet]:
     Raises:
         InputError: not YAML, an unknown or missing field, or labels that both sides have.
     """
-    try:
-        content: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot be read ({error})", path=path) from error
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = mark.line + 1 if mark is not None else None
-        reason = getattr(error, "problem", None) or str(error).splitlines()[0]
-        raise InputError(f"is not YAML ({reason})", path=path, line=line) from error
+    content = read_yaml(path)
     rows = content if isinstance(content, list) else [content]
     found = []
     for number, row in enumerate(rows, 1):
         if isinstance(row, dict):
             row = {k: [v] if k in ("first", "second") and isinstance(v, str) else v
                    for k, v in row.items()}  # fmt: skip
-        try:
-            found.append(LabelSet.model_validate(row))
-        except ValidationError as error:
-            first = error.errors()[0]
-            raise InputError(
-                first["msg"].removeprefix("Value error, "),
-                path=path,
-                field=".".join([f"label set {number}", *map(str, first["loc"])]),
+        found.append(
+            validated(
+                LabelSet,
+                row,
+                path,
+                place=f"label set {number}",
                 allowed="name, first, second (a label or a list of them), and phrase with {label}, "
                 "note, distinct",
-            ) from error
+            )
+        )
     return found
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ import msgspec
 
 from citeforge.engines.draws import sample_ids
 from citeforge.engines.jsonlines import read_blocks
+from citeforge.engines.textfiles import read_csv
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.kg import Graph, Triple
@@ -108,12 +108,7 @@ def read_stated(path: Path) -> list[Stated]:
     """
     rows: list[tuple[int, dict[str, Any]]] = []
     if path.suffix == ".csv":
-        try:
-            with path.open(encoding="utf-8-sig", newline="") as file:
-                reader = csv.DictReader(file)
-                rows = [(reader.line_num, row) for row in reader]
-        except (OSError, UnicodeDecodeError, csv.Error) as error:
-            raise InputError(f"cannot be read ({error})", path=path) from error
+        rows = list(read_csv(path))
     else:
         for block in read_blocks(path, _Row):
             pairs = zip(block.lines, block.rows, strict=True)

@@ -18,7 +18,7 @@ from citeforge.engines.judge.records import (
     Pair,
     Verdict,
 )
-from citeforge.engines.models import Located, hub_model, local_model
+from citeforge.engines.models import Located, find_model
 
 _INSTEAD = "--judge lexical"
 
@@ -62,9 +62,7 @@ class HfJudge:
 
     @cached_property
     def _located(self) -> Located:
-        if Path(self.name).is_dir():
-            return local_model(Path(self.name))
-        return hub_model(self.name, self.options.revision, _INSTEAD)
+        return find_model(self.name, self.options.revision, _INSTEAD)
 
     @cached_property
     def _settings(self) -> Settings:

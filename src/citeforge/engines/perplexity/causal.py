@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from citeforge.engines.models import Located, hub_model, local_model
+from citeforge.engines.models import Located, find_model
 from citeforge.schemas.errors import InputError
 
 _BATCH = 8
@@ -22,10 +22,7 @@ class CausalModel:
 
     @cached_property
     def _located(self) -> Located:
-        folder = Path(self.name)
-        if folder.is_dir():
-            return local_model(folder)
-        return hub_model(self.name, self.revision, "--perplexity ngram")
+        return find_model(self.name, self.revision, "--perplexity ngram")
 
     def identity(self) -> dict[str, Any]:
         return {"name": f"hf:{Path(self.name).name}", **self._located.identity}

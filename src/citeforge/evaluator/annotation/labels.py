@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from citeforge.engines.files import read_json
+from citeforge.engines.textfiles import read_csv
 from citeforge.evaluator.annotation.agreement import Agreement, agreement
 from citeforge.evaluator.annotation.export import ANNOTATOR, ITEM, LABEL
 from citeforge.evaluator.annotation.tasks import Task, find_task
@@ -40,17 +40,8 @@ def read_labels(path: Path, task: Task, known: set[str]) -> Iterator[tuple[str, 
 
 
 def _table(path: Path) -> Iterator[tuple[int, str, str, str]]:
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file)
-            missing = [n for n in (ITEM, LABEL) if n not in (reader.fieldnames or [])]
-            if missing:
-                raise InputError(f"lacks the columns {', '.join(missing)}", path=path, line=1)
-            for row in reader:
-                name = row.get(ANNOTATOR) or path.stem
-                yield reader.line_num, row[ITEM], name, (row[LABEL] or "").strip()
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"is not a readable CSV file ({error})", path=path) from error
+    for line, row in read_csv(path, (ITEM, LABEL)):
+        yield line, row[ITEM], row.get(ANNOTATOR) or path.stem, (row[LABEL] or "").strip()
 
 
 def _label_studio(path: Path) -> Iterator[tuple[int, str, str, str]]:
