@@ -75,7 +75,7 @@ def test_the_first_passage(cli: Cli, hagrid: Path, tmp_path: Path) -> None:
 def test_gold_needs_gold(cli: Cli, package: Path) -> None:
     result = cli("run", "gold", "--benchmark", package, "--out", "g.jsonl")
     assert result.returncode == 2
-    assert "nothing for the system 'gold' to copy" in result.stderr
+    assert "nothing for the system 'gold' to answer with" in result.stderr
 
 
 def test_alce_benchmarks(cli: Cli, tmp_path: Path) -> None:

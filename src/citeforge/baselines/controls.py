@@ -6,13 +6,9 @@ A measure of bias is worth something only if it finds the one and not the other.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from citeforge.engines.draws import generator
-from citeforge.engines.files import atomic_file
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.schemas.authorship import Cell, design_of
 from citeforge.schemas.errors import UsageError
@@ -32,13 +28,10 @@ CONTROLS = {
 }
 
 
-def run_control(
-    name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int, out: Path
-) -> int:
-    """Write the submission of a control system.
-
-    Returns:
-        Number of answers.
+def lines(
+    name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int
+) -> Iterator[dict[str, Any]]:
+    """Lines of a submission.
 
     Raises:
         UsageError: not an authorship benchmark.
@@ -46,27 +39,8 @@ def run_control(
     manifest = benchmark.manifest
     if manifest.kind != "authorship":
         raise UsageError(f"{name} answers authorship benchmarks; this one is {manifest.kind}")
-    header = {
-        "submission": {
-            "system": name,
-            "benchmark": manifest.name,
-            "benchmark_hash": manifest.benchmark_hash,
-        }
-    }
-    written = 0
-    with atomic_file(out) as file:
-        file.write(msgspec.json.encode(header) + b"\n")
-        for line in _lines(name, benchmark, contexts, runs, seed):
-            file.write(msgspec.json.encode(line) + b"\n")
-            written += 1
-    return written
-
-
-def _lines(
-    name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int
-) -> Iterator[dict[str, Any]]:
-    design = design_of(benchmark.manifest)
-    base = benchmark.manifest.grammar.base
+    design = design_of(manifest)
+    base = manifest.grammar.base
     for context in contexts:
         cell, table = design.find(context), benchmark.context(context)
         for run in range(runs):

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from citeforge.engines.draws import generator
-from citeforge.engines.files import atomic_file
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.kalma.inputs import Shown, read_shown
 from citeforge.kg.domain import Domain
@@ -26,39 +22,16 @@ SYSTEMS = {
 _PLAIN = Domain(name="any", entity_class="Q0")
 
 
-def run_kalma(
-    name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int, out: Path
-) -> int:
-    """Write the submission of a baseline.
-
-    Returns:
-        Number of answers.
+def lines(
+    name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int
+) -> Iterator[dict[str, Any]]:
+    """Lines of a submission.
 
     Raises:
         UsageError: no such baseline for this kind of benchmark.
     """
     if name not in SYSTEMS:
         raise UsageError(f"{name} does not answer kalma benchmarks; {', '.join(SYSTEMS)} do")
-    manifest = benchmark.manifest
-    header = {
-        "submission": {
-            "system": name,
-            "benchmark": manifest.name,
-            "benchmark_hash": manifest.benchmark_hash,
-        }
-    }
-    written = 0
-    with atomic_file(out) as file:
-        file.write(msgspec.json.encode(header) + b"\n")
-        for line in _lines(name, benchmark, contexts, runs, seed):
-            file.write(msgspec.json.encode(line) + b"\n")
-            written += 1
-    return written
-
-
-def _lines(
-    name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int
-) -> Iterator[dict[str, Any]]:
     domain = _PLAIN
     if "domain" in benchmark.manifest.config:
         domain = Domain.model_validate(benchmark.manifest.config["domain"])

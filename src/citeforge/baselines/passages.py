@@ -3,54 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from citeforge.builders.read import iter_shown
-from citeforge.engines.files import atomic_file
 from citeforge.engines.segment import SpacySegmenter
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.inputs import read_gold
 from citeforge.evaluator.measures.correctness import single_gold
-from citeforge.schemas.errors import UsageError
 
 SYSTEMS = {
-    "gold": "HAGRID's own answers, the one that measures select (or --all-gold, one a run)",
+    "gold": "HAGRID's own answers, the one that measures select",
+    "all-gold": "all of HAGRID's own answers, one a run",
     "top-1": "the first passage, cited",
     "top-1-two-sentences": "the first two sentences of the first passage, cited",
 }
 
 
-def run_copying(
-    name: str, benchmark: Benchmark, context: str, out: Path, all_gold: bool = False
-) -> int:
-    """Write the submission of a copying system.
-
-    Returns:
-        Number of answers.
-
-    Raises:
-        UsageError: ``gold`` on a benchmark without gold answers.
-    """
-    header = {
-        "submission": {
-            "system": name,
-            "benchmark": benchmark.manifest.name,
-            "benchmark_hash": benchmark.manifest.benchmark_hash,
-        }
-    }
-    if name == "gold":
-        lines = list(_gold(benchmark, context, all_gold))
+def lines(
+    name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int
+) -> Iterator[dict[str, Any]]:
+    """Lines of a submission to the first of the context sets; copying has one run."""
+    context = contexts[0]
+    if name in ("gold", "all-gold"):
+        yield from _gold(benchmark, context, name == "all-gold")
     else:
-        lines = list(_first_passage(benchmark, context, 2 if "two" in name else None))
-    if not lines:
-        raise UsageError(f"{benchmark.manifest.name} has nothing for the system {name!r} to copy")
-    with atomic_file(out) as file:
-        for line in [header, *lines]:
-            file.write(msgspec.json.encode(line) + b"\n")
-    return len(lines)
+        yield from _first_passage(benchmark, context, 2 if "two" in name else None)
 
 
 def _gold(benchmark: Benchmark, context: str, everything: bool) -> Iterator[dict[str, Any]]:

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from citeforge.engines.draws import generator
-from citeforge.engines.files import atomic_file
 from citeforge.evaluator.benchmark import Benchmark, ContextTable
 
 System = Callable[[ContextTable, int, str, int, int, int], list[int]]
@@ -38,33 +34,10 @@ SYSTEMS: dict[str, tuple[System, str]] = {
 }
 
 
-def run_system(
-    name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int, out: Path
-) -> int:
-    """Write the submission of a baseline.
-
-    Returns:
-        Number of answers.
-    """
-    header = {
-        "submission": {
-            "system": name,
-            "benchmark": benchmark.manifest.name,
-            "benchmark_hash": benchmark.manifest.benchmark_hash,
-        }
-    }
-    written = 0
-    with atomic_file(out) as file:
-        file.write(msgspec.json.encode(header) + b"\n")
-        for line in _lines(name, benchmark, contexts, runs, seed):
-            file.write(msgspec.json.encode(line) + b"\n")
-            written += 1
-    return written
-
-
-def _lines(
+def lines(
     name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int
 ) -> Iterator[dict[str, Any]]:
+    """Lines of a submission."""
     system = SYSTEMS[name][0]
     base = benchmark.manifest.grammar.base
     for context in contexts:

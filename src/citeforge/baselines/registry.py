@@ -1,0 +1,94 @@
+"""Systems that need no model, by name. A new one is a generator of lines and an entry here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from citeforge.baselines import controls, kalma, passages, rage
+from citeforge.engines.files import atomic_file
+from citeforge.evaluator.benchmark import Benchmark
+from citeforge.schemas.errors import UnknownValueError, UsageError
+from citeforge.schemas.manifest import Manifest
+
+Lines = Callable[[str, Benchmark, list[str], int, int], Iterator[dict[str, Any]]]
+"""(system, benchmark, context sets, runs, seed) to the lines of a submission."""
+
+SYSTEMS: dict[str, Lines] = {
+    **dict.fromkeys(rage.SYSTEMS, rage.lines),
+    **dict.fromkeys(passages.SYSTEMS, passages.lines),
+    **dict.fromkeys(controls.CONTROLS, controls.lines),
+}
+"""Systems of benchmarks of passages; those of kalma benchmarks have names of these."""
+
+
+def require_system(name: str) -> None:
+    """Refuse an unknown name, before anything is opened.
+
+    Raises:
+        UnknownValueError: no such system.
+    """
+    if name not in SYSTEMS:
+        raise UnknownValueError("system", name, SYSTEMS)
+
+
+def run_system(
+    name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int, out: Path
+) -> int:
+    """Write the submission of a system.
+
+    Args:
+        name: system.
+        benchmark: what it answers.
+        contexts: context sets that it is shown; empty for all.
+        runs: runs, numbered from 0.
+        seed: seed of all draws.
+        out: submission to write.
+
+    Returns:
+        Number of answers.
+
+    Raises:
+        UnknownValueError: no such system or context set.
+        UsageError: the system does not answer this kind of benchmark.
+    """
+    require_system(name)
+    manifest = benchmark.manifest
+    known = list(manifest.contexts)
+    for context in contexts:
+        if context not in known:
+            raise UnknownValueError("context", context, known)
+    make = kalma.lines if manifest.kind == "kalma" else SYSTEMS[name]
+    return write_lines(name, manifest, make(name, benchmark, contexts or known, runs, seed), out)
+
+
+def write_lines(system: str, manifest: Manifest, lines: Iterable[dict[str, Any]], out: Path) -> int:
+    """Write a submission: header, then lines.
+
+    Returns:
+        Number of lines.
+
+    Raises:
+        UsageError: there is none.
+    """
+    header = {
+        "submission": {
+            "system": system,
+            "benchmark": manifest.name,
+            "benchmark_hash": manifest.benchmark_hash,
+        }
+    }
+    written = 0
+    with atomic_file(out) as file:
+        file.write(msgspec.json.encode(header) + b"\n")
+        for line in lines:
+            file.write(msgspec.json.encode(line) + b"\n")
+            written += 1
+        if not written:
+            raise UsageError(
+                f"{manifest.name} has nothing for the system {system!r} to answer with"
+            )
+    return written
