@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import socket
 import time
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from http.client import HTTPException
 from typing import Any
-from urllib.error import HTTPError, URLError
+from urllib.error import HTTPError
 
 from citeforge import __version__
 from citeforge.kg.budget import Limits, QueryBudget
@@ -99,10 +98,10 @@ class EndpointEngine:
             except TimeoutError as error:
                 self.budget.settle(start, failed=True)
                 raise TooLongError(f"no reply within {self.options.timeout:g} s") from error
-            except (URLError, HTTPException, ConnectionError, OSError) as error:
+            except (HTTPException, OSError) as error:
                 self.budget.settle(start, failed=True)
                 reason = getattr(error, "reason", error)
-                if isinstance(reason, TimeoutError | socket.timeout):
+                if isinstance(reason, TimeoutError):
                     raise TooLongError(f"no reply within {self.options.timeout:g} s") from error
                 if attempt + 1 == self.options.attempts:
                     raise InputError(

@@ -12,15 +12,14 @@ from citeforge.kg.dates import render_date
 from citeforge.kg.domain import Domain
 from citeforge.kg.endpoint import TooLongError
 from citeforge.kg.engines import SparqlEngine
-from citeforge.kg.terms import Row, Term, iri, languages_list, literal, query
+from citeforge.kg.terms import WIKIBASE, XSD, Row, Term, iri, languages_list, literal, query
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.kg import Graph, Triple
 
 T = TypeVar("T")
 BATCH = 50
-_ONTOLOGY = "http://wikiba.se/ontology#"
 _LEFT_OUT = frozenset(
-    _ONTOLOGY + name
+    WIKIBASE + name
     for name in (
         "ExternalId",
         "Url",
@@ -31,7 +30,7 @@ _LEFT_OUT = frozenset(
         "MusicalNotation",
     )
 )
-_XSD_DATE = "http://www.w3.org/2001/XMLSchema#dateTime"
+_XSD_DATE = XSD + "dateTime"
 _NUMBER = re.compile(r"\d+")
 
 
@@ -55,7 +54,7 @@ class KnowledgeGraph:
         self.engine, self.domain = engine, domain
         self.languages = tuple(languages)
         self.batch = batch
-        self.counts: dict[str, int] = {}
+        self.counts: Counter[str] = Counter()
         self._languages = languages_list(self.languages)
 
     def identity(self) -> dict[str, Any]:
@@ -268,7 +267,7 @@ class KnowledgeGraph:
         return next((by_language[lang] for lang in self.languages if lang in by_language), None)
 
     def _count(self, what: str) -> None:
-        self.counts[what] = self.counts.get(what, 0) + 1
+        self.counts[what] += 1
 
 
 def _by_language(rows: list[Row], variable: str) -> dict[str, str]:

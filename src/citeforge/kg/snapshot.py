@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from citeforge.engines.files import atomic_file
 from citeforge.kg.graph import KnowledgeGraph
-from citeforge.kg.terms import iri, literal
+from citeforge.kg.terms import WIKIBASE, XSD, iri, literal
 from citeforge.schemas.kg import Graph
 
 _RDFS_LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
 _ALIAS = "<http://www.w3.org/2004/02/skos/core#altLabel>"
-_WIKIBASE = "http://wikiba.se/ontology#"
 _PROP = "http://www.wikidata.org/prop/"
 _PRECISION = {"day": 11, "month": 10, "year": 9, "decade": 8, "century": 7, "millennium": 6}
 
@@ -52,7 +52,7 @@ def _lines(kg: KnowledgeGraph, graphs: Iterable[Graph]) -> Iterator[str]:
         for triple in graph.triples:
             prop = iri(entity + triple.pid)
             yield f"{prop} {_RDFS_LABEL} {literal(triple.relation, language)} .\n"
-            yield f"{prop} <{_WIKIBASE}directClaim> {iri(direct + triple.pid)} .\n"
+            yield f"{prop} <{WIKIBASE}directClaim> {iri(direct + triple.pid)} .\n"
             value = _value(kg, triple.value, triple.value_id, triple.precision)
             yield f"{centre} {iri(direct + triple.pid)} {value} .\n"
             if triple.value_id:
@@ -68,9 +68,7 @@ def _value(kg: KnowledgeGraph, text: str, value_id: str, precision: str) -> str:
     if value_id:
         return iri(kg.domain.entity_iri + value_id)
     if precision:
-        return (
-            f"{literal(lexical_date(text, precision))}^^<http://www.w3.org/2001/XMLSchema#dateTime>"
-        )
+        return f"{literal(lexical_date(text, precision))}^^<{XSD}dateTime>"
     return literal(text)
 
 
@@ -96,22 +94,17 @@ def lexical_date(text: str, precision: str) -> str:
 def _time(kg: KnowledgeGraph, qid: str, pid: str, value: str, precision: int) -> Iterator[str]:
     entity = kg.domain.entity_iri
     claim, psv = f"<{_PROP}{pid}>", f"<{_PROP}statement/value/{pid}>"
-    stem = f"{entity}statement/{qid}-{pid}-{abs(hash_of(value))}"
-    yield f"{iri(entity + pid)} <{_WIKIBASE}claim> {claim} .\n"
-    yield f"{iri(entity + pid)} <{_WIKIBASE}statementValue> {psv} .\n"
+    stem = f"{entity}statement/{qid}-{pid}-{hash_of(value)}"
+    yield f"{iri(entity + pid)} <{WIKIBASE}claim> {claim} .\n"
+    yield f"{iri(entity + pid)} <{WIKIBASE}statementValue> {psv} .\n"
     yield f"{iri(entity + qid)} {claim} {iri(stem)} .\n"
     yield f"{iri(stem)} {psv} {iri(stem + '-value')} .\n"
-    yield f"{iri(stem + '-value')} <{_WIKIBASE}timeValue> {value} .\n"
-    yield (
-        f"{iri(stem + '-value')} <{_WIKIBASE}timePrecision> "
-        f'"{precision}"^^<http://www.w3.org/2001/XMLSchema#integer> .\n'
-    )
+    yield f"{iri(stem + '-value')} <{WIKIBASE}timeValue> {value} .\n"
+    yield (f'{iri(stem + "-value")} <{WIKIBASE}timePrecision> "{precision}"^^<{XSD}integer> .\n')
 
 
 def hash_of(text: str) -> int:
     """A number that names a statement; the same for the same text everywhere."""
-    import hashlib
-
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6])
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
 from citeforge.schemas.errors import InputError
 
 _QUERIES = Path(__file__).parent / "queries"
+WIKIBASE = "http://wikiba.se/ontology#"
+XSD = "http://www.w3.org/2001/XMLSchema#"
 _LANGUAGE = re.compile(r"[a-zA-Z]{2,8}(-[a-zA-Z0-9]{1,8})*")
 # What an IRI reference may not hold (SPARQL 1.1, IRIREF).
 _BAD_IRI = re.compile(r"[\x00-\x20<>\"{}|^`\\]")
@@ -80,6 +83,10 @@ def query(name: str, **parts: str) -> str:
         name: file without its ending.
         parts: placeholder to SPARQL text made by the functions above.
     """
-    text = (_QUERIES / f"{name}.rq").read_text(encoding="utf-8")
     # One pass over the template, so that nothing inside a value is taken for a placeholder.
-    return re.sub(r"\{\{(\w+)\}\}", lambda m: parts[m[1]], text)
+    return re.sub(r"\{\{(\w+)\}\}", lambda m: parts[m[1]], _template(name))
+
+
+@cache
+def _template(name: str) -> str:
+    return (_QUERIES / f"{name}.rq").read_text(encoding="utf-8")

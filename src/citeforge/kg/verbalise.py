@@ -3,7 +3,9 @@ for verbs that take an object."""
 
 from __future__ import annotations
 
-from jinja2 import StrictUndefined
+from functools import cache
+
+from jinja2 import StrictUndefined, Template
 from jinja2.sandbox import SandboxedEnvironment
 
 from citeforge.kg.domain import Domain
@@ -40,7 +42,12 @@ def verbalise(triple: Triple, domain: Domain) -> str:
     """One sentence that says the triple."""
     form = form_of(triple.relation, domain)
     template = domain.templates.get(form, _DEFAULTS[form])
-    text = _ENVIRONMENT.from_string(template).render(
+    text = _compiled(template).render(
         name=triple.name, relation=triple.relation, value=triple.value
     )
     return " ".join(text.split())
+
+
+@cache
+def _compiled(template: str) -> Template:
+    return _ENVIRONMENT.from_string(template)
