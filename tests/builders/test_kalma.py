@@ -415,6 +415,9 @@ def test_choices_stand_in_the_manifest(tmp_path: Path) -> None:
     assert made.config["choices"]["alpha"] == 0.9
     assert made.models["writer"]["name"] == "template"
     assert made.models["perplexity"]["name"] == "ngram"
-    assert made.config["contradictions_found_by"] == "value clash on single-valued relations"
+    assert made.config["checked_by"] == (
+        "contradictions: value clash on single-valued relations; "
+        "fact: its value or an alias stands in the text"
+    )
     stats = json.loads((tmp_path / "k" / "stats.json").read_text())
     assert stats["knowledge per question, mean"] == 3.0

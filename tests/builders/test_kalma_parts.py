@@ -65,7 +65,7 @@ EXTENSIONS = [
 @pytest.mark.parametrize(("after", "triple", "reason"), EXTENSIONS)
 def test_extensions(after: str, triple: Triple, reason: str | None) -> None:
     checker = check.ExtensionCheck(PEOPLE, SpacySegmenter())
-    found = checker.wrong(BEFORE, after, triple, POOL, ["maths"])
+    (found,) = checker.wrong([check.Extension(BEFORE, after, triple, POOL, ["maths"])])
     assert (found or "").startswith(reason or "")
     assert (found is None) == (reason is None)
 
@@ -74,10 +74,16 @@ def test_a_judge_asks_whether_the_sentence_says_its_fact() -> None:
     judge = JudgeSession(Facts(), None)  # entails when it has all capitals of A to F
     checker = check.ExtensionCheck(PEOPLE, SpacySegmenter(), judge)
     told = f"{BEFORE} For Ada and Byron it was mathematics {MARK}."
-    assert checker.wrong(BEFORE, told, MATHS, POOL, []) is None
     bare = f"{BEFORE} It was mathematics {MARK}."
-    assert checker.wrong(BEFORE, bare, MATHS, POOL, []) == "does not say the new fact (judge)"
-    assert "judge facts@1" in checker.contradiction_by
+    failing = f"{BEFORE} For Ada and Byron it was mathematics # {MARK}."
+    unmarked = f"{BEFORE} For Ada and Byron it was mathematics."
+    texts = [told, bare, failing, unmarked]
+    found = checker.wrong([check.Extension(BEFORE, t, MATHS, POOL) for t in texts])
+    assert found[:2] == [None, "does not say the new fact (judge)"]
+    assert str(found[2]).startswith("the judge failed")
+    assert found[3] == "does not add just the citation of the new fact"
+    assert len(judge.judge.asked) == 3  # not the one that breaks a rule
+    assert "judge facts@1" in checker.checked_by
 
 
 def test_annotations() -> None:

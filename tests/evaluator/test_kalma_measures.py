@@ -156,7 +156,14 @@ def test_na_by_hand() -> None:
     assert found["KaLMA.NA.P"] == (1 + 0) / (3 + 0)
     assert found["KaLMA.NA.R"] == (1 + 0) / (1 + 1)
     # With an LLM that says which statements answer the question: one more is rightly marked.
-    found, _, _ = judged([text, "So A."], answers=lambda q, s: "nothing" not in s)
+    asked: list[tuple[str, str]] = []
+
+    def answers(pairs: Sequence[tuple[str, str]]) -> list[bool]:
+        asked.extend(pairs)
+        return ["nothing" not in s for _, s in pairs]
+
+    found, _, _ = judged([text, "So A."], answers=answers)
+    assert len(asked) == len(set(asked)) == 2  # those that hold nothing absent, once
     assert found["KaLMA.NA.P"] == 2 / 3
     found, why, _ = judged("So A [Q1, rA: A].")
     assert why == {"KaLMA.NA.P": "no answer has an [NA]"}

@@ -12,6 +12,7 @@ from citeforge.builders.kalma.check import ExtensionCheck
 from citeforge.builders.kalma.contexts import Entry
 from citeforge.builders.kalma.evolve import Choices, Evolution, Evolver
 from citeforge.builders.kalma.package import Question, write_package
+from citeforge.builders.kalma.published import Published
 from citeforge.builders.kalma.selection import (
     Selected,
     disambiguate,
@@ -73,18 +74,12 @@ def build_kalma(
     """
     if (options.pairs is None) == (not options.relations):
         raise UsageError("give --pairs FILE, or --pairs-from-kg RELATION,…")
-    workspace = Workspace(options.out, options.if_exists)
-    try:
+    with Workspace(options.out, options.if_exists).building() as workspace:
         selected = _select(options, kg)
         check = ExtensionCheck(kg.domain, SpacySegmenter(), judge)
         evolver = Evolver(kg, llm, make_perplexity, check, options.choices)
         evolutions = evolver.evolve(selected.pairs)
-        manifest = _write(options, kg, llm, judge, selected, evolver, evolutions, workspace)
-    except Exception:
-        workspace.discard_if_new()
-        raise
-    workspace.publish()
-    return manifest
+        return _write(options, kg, llm, judge, selected, evolver, evolutions, workspace)
 
 
 def _select(options: KalmaOptions, kg: KnowledgeGraph) -> Selected:
@@ -133,7 +128,7 @@ def _write(
     if evolver.perplexity is not None:
         models["perplexity"] = evolver.perplexity.identity()
     if judge is not None:
-        models["judge of contradictions"] = judge.judge.identity()
+        models["judge of sentences"] = judge.judge.identity()
     config: dict[str, Any] = {
         "pairs": None if options.pairs is None else options.pairs.name,
         "pairs_from_kg": list(options.relations),
@@ -142,7 +137,8 @@ def _write(
         "choices": options.choices.__dict__,
         "domain": kg.domain.model_dump(mode="json"),
         "prompts": prompt_hashes(),
-        "contradictions_found_by": evolver.extension.contradiction_by,
+        "languages": list(kg.languages),
+        "checked_by": evolver.extension.checked_by,
     }
     counts = {"pairs selected": len(selected.pairs), **selected.counts, **kg.counts}
     counts |= {f"pairs dropped: {what}": n for what, n in dropped.items()}
@@ -172,38 +168,25 @@ def graph_source(kg: KnowledgeGraph, licence: str | None) -> SourceInfo:
     return SourceInfo(kind="kg", spec=f"kg:{spec}", licence=licence, files=files)
 
 
-def build_published(
-    options: KalmaOptions,
-    questions: list[Question],
-    entries: list[Entry],
-    gold: list[list[Any]],
-    domain: Domain,
-    source: SourceInfo,
-) -> Manifest:
+def build_published(options: KalmaOptions, found: Published, domain: Domain) -> Manifest:
     """A benchmark of BioKaLMA's own files: their questions and sub-graphs, no rounds.
 
     Raises:
         InputError: the output folder is at fault.
     """
-    workspace = Workspace(options.out, options.if_exists)
-    try:
-        manifest = write_package(
+    with Workspace(options.out, options.if_exists).building() as workspace:
+        return write_package(
             workspace,
-            questions,
-            entries,
-            gold,
+            found.questions,
+            found.entries,
+            found.gold,
             [],
             domain,
             name=options.name or options.out.name,
             seed=options.seed,
-            config={"source": source.spec, "seed": options.seed},
+            config={**found.config, "seed": options.seed, "limit": options.limit},
             models={},
-            sources=[source],
-            licence=options.licence or source.licence,
-            counts=dict(source.counts),
+            sources=[found.source],
+            licence=options.licence or found.source.licence,
+            counts=dict(found.source.counts),
         )
-    except Exception:
-        workspace.discard_if_new()
-        raise
-    workspace.publish()
-    return manifest

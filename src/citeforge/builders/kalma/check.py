@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
@@ -12,12 +13,9 @@ from citeforge.kg.domain import Domain
 from citeforge.kg.verbalise import verbalise
 from citeforge.schemas.grammar import without_markers
 from citeforge.schemas.kg import Key, Triple
-from citeforge.schemas.text import normalise_em
+from citeforge.schemas.text import MONTHS, normalise_em
 from citeforge.schemas.triples import TripleGrammar, render
 
-_MONTHS = (
-    "January February March April May June July August September October November December".split()
-)
 _YEAR = re.compile(r"(?<!\d)\d{3,4}(?!\d)")
 
 
@@ -46,10 +44,10 @@ def renderings(triple: Triple) -> list[str]:
     parts = bare.split("-")
     found = [triple.value, bare]
     if triple.precision in ("day", "unknown") and len(parts) == 3:
-        year, month, day = str(int(parts[0])), _MONTHS[int(parts[1]) - 1], str(int(parts[2]))
+        year, month, day = str(int(parts[0])), MONTHS[int(parts[1]) - 1], str(int(parts[2]))
         found += [f"{day} {month} {year}", f"{month} {day} {year}", f"{day} {month[:3]} {year}"]
     elif triple.precision == "month" and len(parts) == 2:
-        found.append(f"{_MONTHS[int(parts[1]) - 1]} {int(parts[0])}")
+        found.append(f"{MONTHS[int(parts[1]) - 1]} {int(parts[0])}")
     elif triple.precision == "year":
         found.append(str(int(bare)))
     return found
@@ -100,8 +98,27 @@ def wrong_annotation(reply: str, seed: str, pool: Sequence[Triple]) -> str | Non
     return None
 
 
+@dataclass(frozen=True)
+class Extension:
+    """A paragraph that was made one sentence longer.
+
+    Attributes:
+        before: paragraph with its citations.
+        after: what the writer made of it.
+        triple: what the new sentence is to say.
+        pool: facts of both entities.
+        aliases: other names of the triple's value.
+    """
+
+    before: str
+    after: str
+    triple: Triple
+    pool: Sequence[Triple]
+    aliases: Sequence[str] = ()
+
+
 class ExtensionCheck:
-    """Checks a paragraph that was made one sentence longer."""
+    """Checks paragraphs that were made one sentence longer."""
 
     def __init__(
         self, domain: Domain, segmenter: Segmenter, judge: JudgeSession | None = None
@@ -109,44 +126,59 @@ class ExtensionCheck:
         self.domain, self.segmenter, self.judge = domain, segmenter, judge
 
     @property
-    def contradiction_by(self) -> str:
-        """What finds contradictions, for the manifest."""
+    def checked_by(self) -> str:
+        """What finds contradictions, and whether a sentence says its fact; for the manifest."""
+        clash = "contradictions: value clash on single-valued relations"
         if self.judge is None:
-            return "value clash on single-valued relations"
-        return f"judge {self.judge.judge.signature}, and value clash on single-valued relations"
+            return f"{clash}; fact: its value or an alias stands in the text"
+        return f"{clash}; fact: judge {self.judge.judge.signature}"
 
-    def wrong(
-        self,
-        before: str,
-        after: str,
-        triple: Triple,
-        pool: Sequence[Triple],
-        aliases: Sequence[str],
-    ) -> str | None:
-        """Why an extension cannot be taken; None when it can."""
-        old, new = cited(before, pool), cited(after, pool)
+    def wrong(self, extensions: Sequence[Extension]) -> list[str | None]:
+        """Why each extension cannot be taken; None when it can. The judge is asked once for all of
+        them, and only about those that pass everything else."""
+        reasons = [self._broken_rule(e) for e in extensions]
+        if self.judge is None:
+            return reasons
+        pairs = {
+            i: Pair(self._new_sentence(e), verbalise(e.triple, self.domain))
+            for i, e in enumerate(extensions)
+            if reasons[i] is None
+        }
+        decisions = self.judge.ask(pairs.values())
+        for i, pair in pairs.items():
+            decision = decisions[pair]
+            if isinstance(decision, JudgeFailure):
+                reasons[i] = f"the judge failed ({decision.message})"
+            elif not decision.entailed:
+                reasons[i] = "does not say the new fact (judge)"
+        return reasons
+
+    def _broken_rule(self, extension: Extension) -> str | None:
+        triple, pool = extension.triple, extension.pool
+        old, new = cited(extension.before, pool), cited(extension.after, pool)
         if any(new.count(k) < old.count(k) for k in old):
             return "lost a citation"
         if sorted(new) != sorted([*old, triple.key]):
             return "does not add just the citation of the new fact"
-        text, previous = plain(after, pool), plain(before, pool)
+        text, previous = plain(extension.after, pool), plain(extension.before, pool)
         grown = len(self.segmenter.split(text)) - len(self.segmenter.split(previous))
         if not 0 <= grown <= 1:
             return f"is {grown} sentences longer"
         words = f" {normalise_em(text)} "
-        shapes = [normalise_em(s) for s in (*renderings(triple), *aliases)]
+        shapes = [normalise_em(s) for s in (*renderings(triple), *extension.aliases)]
         if not any(f" {s} " in words for s in shapes if s):
             return f"does not name {triple.value!r}"
-        sentence = self._new_sentence(previous, text)
-        return self._contradiction(sentence, triple, pool)
+        return self._contradiction(self._new_sentence(extension), pool)
 
-    def _new_sentence(self, before: str, after: str) -> str:
+    def _new_sentence(self, extension: Extension) -> str:
         """The sentences that the paragraph did not have."""
+        before = plain(extension.before, extension.pool)
+        after = plain(extension.after, extension.pool)
         known = {normalise_em(before[s:e]) for s, e in self.segmenter.split(before)}
         found = [after[s:e] for s, e in self.segmenter.split(after)]
         return " ".join(s for s in found if normalise_em(s) not in known)
 
-    def _contradiction(self, sentence: str, triple: Triple, pool: Sequence[Triple]) -> str | None:
+    def _contradiction(self, sentence: str, pool: Sequence[Triple]) -> str | None:
         for known in pool:
             cues = self.domain.single_valued.get(known.relation)
             if cues is None or known.name.split()[-1] not in sentence:
@@ -155,13 +187,6 @@ class ExtensionCheck:
                 reason = _clash(sentence, known, pool)
                 if reason is not None:
                     return reason
-        if self.judge is not None:
-            pair = Pair(sentence, verbalise(triple, self.domain))
-            decision = self.judge.ask([pair])[pair]
-            if isinstance(decision, JudgeFailure):
-                return f"the judge failed ({decision.message})"
-            if not decision.entailed:
-                return "does not say the new fact (judge)"
         return None
 
 

@@ -11,7 +11,7 @@ from citeforge.builders.kalma import check
 from citeforge.builders.kalma.score import Scored, Specificity, rank
 from citeforge.builders.kalma.selection import Pair
 from citeforge.builders.kalma.tasks import cleaned, request
-from citeforge.engines.llm.records import Failure, Llm
+from citeforge.engines.llm.records import Failure, Llm, Result
 from citeforge.engines.perplexity.records import Perplexity
 from citeforge.engines.progress import progress
 from citeforge.kg.graph import KnowledgeGraph
@@ -91,8 +91,13 @@ class Evolution:
 
 
 Values = Callable[[Evolution], dict[str, Any]]
-Accept = Callable[[Evolution, str], str | None]
-"""Takes a reply, or says why not."""
+Accept = Callable[[Sequence[tuple[Evolution, str]]], list[str | None]]
+"""Takes replies, or says of each why not."""
+
+
+def _each(accept: Callable[[Evolution, str], str | None]) -> Accept:
+    """A check that looks at one reply after the other."""
+    return lambda replies: [accept(e, reply) for e, reply in replies]
 
 
 class Evolver:
@@ -134,8 +139,7 @@ class Evolver:
         """Ask until every reply is taken or no attempt is left.
 
         Returns:
-            Pair id to refused replies, of pairs whose reply was never taken; and of the others
-            what was refused before, under the same id.
+            Pair id to the replies that were refused, each with the reason.
         """
         refused: dict[str, list[str]] = {e.pair.id: [] for e in evolutions}
         waiting = list(evolutions)
@@ -149,24 +153,33 @@ class Evolver:
             with progress(f"writing: {task}", len(requests), "texts") as advance:
                 results = self.llm.complete(requests)
                 advance(len(requests))
-            rest = []
-            for evolution, result in zip(waiting, results, strict=True):
-                if isinstance(result, Failure):
-                    reason: str | None = f"{result.kind}: {result.message}"
-                    reply = ""
-                else:
-                    reply = cleaned(result.text)
-                    reason = accept(evolution, reply)
+            replies, reasons = self._judged(waiting, results, accept)
+            for evolution in waiting:
+                name = evolution.pair.id
+                reason, reply = reasons[name], replies.get(name)
                 if reason is not None:
-                    refused[evolution.pair.id].append(f"{reason}: {reply}" if reply else reason)
+                    refused[name].append(f"{reason}: {reply}" if reply else reason)
                     self.refused[f"{task}: {reason.split(':')[0].split(' (')[0][:60]}"] += 1
-                    rest.append(evolution)
-            waiting = rest
+            waiting = [e for e in waiting if reasons[e.pair.id] is not None]
             if self.llm.identity().get("name") == "template":
                 break  # it would only say the same again
-        for evolution in waiting:
-            refused[evolution.pair.id].append("")  # marks that nothing was taken
         return refused
+
+    def _judged(
+        self, waiting: Sequence[Evolution], results: Sequence[Result], accept: Accept
+    ) -> tuple[dict[str, str], dict[str, str | None]]:
+        """Replies, and why each cannot be taken (None when it was), by pair id."""
+        replies: dict[str, str] = {}
+        reasons: dict[str, str | None] = {}
+        for evolution, result in zip(waiting, results, strict=True):
+            if isinstance(result, Failure):
+                reasons[evolution.pair.id] = f"{result.kind}: {result.message}"
+            else:
+                replies[evolution.pair.id] = cleaned(result.text)
+        answered = [e for e in waiting if e.pair.id in replies]
+        found = accept([(e, replies[e.pair.id]) for e in answered])
+        reasons.update(zip((e.pair.id for e in answered), found, strict=True))
+        return replies, reasons
 
     def _seeds(self, evolutions: list[Evolution]) -> dict[str, str]:
         seeds = {e.pair.id: e.pair.paragraph for e in evolutions}
@@ -180,7 +193,10 @@ class Evolver:
 
         wanting = [e for e in evolutions if not e.pair.paragraph]
         self._ask(
-            "seed", wanting, lambda e: {"fact": verbalise(e.pair.link, self.kg.domain)}, accept
+            "seed",
+            wanting,
+            lambda e: {"fact": verbalise(e.pair.link, self.kg.domain)},
+            _each(accept),
         )
         for evolution in evolutions:
             if not seeds[evolution.pair.id]:
@@ -203,9 +219,9 @@ class Evolver:
             return reason
 
         active = [e for e in evolutions if not e.dropped]
-        refused = self._ask("annotate", active, values, accept)
+        refused = self._ask("annotate", active, values, _each(accept))
         for e in active:
-            notes = tuple(r for r in refused[e.pair.id] if r)
+            notes = tuple(refused[e.pair.id])
             if e.pair.id not in taken:
                 e.dropped = "the seed could not be annotated"
                 continue
@@ -251,7 +267,7 @@ class Evolver:
                 break
             refused = self._try(waiting, ranked, turn, taken)
             for e in waiting:
-                notes[e.pair.id] += [r for r in refused[e.pair.id] if r]
+                notes[e.pair.id] += refused[e.pair.id]
                 turn[e.pair.id] += e.pair.id not in taken
             waiting = [e for e in waiting if e.pair.id not in taken]
         for e in active:
@@ -289,13 +305,17 @@ class Evolver:
                 "sentence": f"{fact.removesuffix('.')} {mark}.",
             }
 
-        def accept(e: Evolution, reply: str) -> str | None:
-            triple = current[e.pair.id]
-            aliases = self._aliases.get(triple.value_id, [])
-            reason = self.extension.wrong(e.paragraph, reply, triple, e.pair.pool, aliases)
-            if reason is None:
-                taken[e.pair.id] = reply
-            return reason
+        def accept(replies: Sequence[tuple[Evolution, str]]) -> list[str | None]:
+            extensions = []
+            for e, reply in replies:
+                triple = current[e.pair.id]
+                aliases = self._aliases.get(triple.value_id, [])
+                extensions.append(check.Extension(e.paragraph, reply, triple, e.pair.pool, aliases))
+            reasons = self.extension.wrong(extensions)
+            for (e, reply), reason in zip(replies, reasons, strict=True):
+                if reason is None:
+                    taken[e.pair.id] = reply
+            return reasons
 
         return self._ask("extend", waiting, values, accept)
 
@@ -310,7 +330,7 @@ class Evolver:
                     setattr(e, task, reply)
                 return reason
 
-            self._ask(task, active, _question_values, accept)
+            self._ask(task, active, _question_values, _each(accept))
             for e in active:
                 if not getattr(e, task):
                     e.dropped = f"the writer asked no {task} question"

@@ -6,6 +6,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from citeforge.builders.package import PackageWriter, safe_name
 from citeforge.builders.workspace import Workspace
 from citeforge.kg.domain import Domain
 from citeforge.schemas.kg import (
+    GENERAL,
     KG_ABSENT,
     KG_CONTEXTS,
     KG_EVOLUTION,
@@ -29,20 +31,19 @@ from citeforge.schemas.manifest import ContextSet, GrammarInfo, Manifest
 from citeforge.schemas.sources import SourceInfo
 from citeforge.schemas.tables import QUERIES
 
-GENERAL = "full_general"
-"""Context set of the general questions; all others go with the specific ones."""
-
 _WORDS = {
     "full": "the sub-graphs of both entities, with the specific question",
     GENERAL: "the same sub-graphs, with the general question",
 }
 
 
+@dataclass(frozen=True)
 class Question:
     """A query in both forms; the general one may be missing."""
 
-    def __init__(self, specific: str, general: str, metadata: dict[str, Any]) -> None:
-        self.specific, self.general, self.metadata = specific, general, metadata
+    specific: str
+    general: str
+    metadata: dict[str, Any]
 
 
 def write_package(

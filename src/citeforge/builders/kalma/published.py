@@ -19,12 +19,13 @@ LICENCE = "other"
 
 @dataclass(frozen=True)
 class Published:
-    """What the files hold."""
+    """What the files hold, and which files they are."""
 
     questions: list[Question]
     entries: list[Entry]
     gold: list[list[tuple[Triple, int]]]
     source: SourceInfo
+    config: dict[str, str | None]
 
 
 def read_published(
@@ -72,4 +73,9 @@ def read_published(
         ]
         entries.append(Entry(query, item.graphs, tuple(t for t, _ in mine)))
         golds.append(mine)
-    return Published(questions, entries, golds, source)
+    config = {
+        "source": source.spec,
+        "general": None if general is None else general.name,
+        "gold": None if gold is None else gold.name,
+    }
+    return Published(questions, entries, golds, source, config)

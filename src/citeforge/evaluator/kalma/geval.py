@@ -12,8 +12,7 @@ import numpy as np
 from citeforge.engines.files import digest
 from citeforge.engines.llm.records import Failure, Llm, Request
 from citeforge.evaluator.kalma.inputs import KalmaInputs, Reading
-from citeforge.evaluator.measures.families import Measured
-from citeforge.evaluator.statistics import mean_sample
+from citeforge.evaluator.statistics import Measured, mean_sample
 from citeforge.schemas.kg import Triple
 
 REFERENCE_ANSWERS = 100
@@ -94,15 +93,19 @@ class Marker:
             found.append(mark)
         return found
 
-    def answers(self, question: str, sentence: str) -> bool | None:
-        """Whether a sentence answers any part of a question; None when the reply says neither."""
-        request = _request(_ANSWERS.format(question=question, sentence=sentence))
-        result = self.llm.complete([request])[0]
-        text = "" if isinstance(result, Failure) else result.text.strip().lower()
-        if text.startswith(("yes", "no")):
-            return text.startswith("yes")
-        self.failed += 1
-        return None
+    def answers(self, pairs: Sequence[tuple[str, str]]) -> list[bool | None]:
+        """Whether each sentence answers any part of its question; None when the reply says neither.
+
+        Args:
+            pairs: (question, sentence).
+        """
+        requests = [_request(_ANSWERS.format(question=q, sentence=s)) for q, s in pairs]
+        found: list[bool | None] = []
+        for result in self.llm.complete(requests):
+            text = "" if isinstance(result, Failure) else result.text.strip().lower()
+            found.append(text.startswith("yes") if text.startswith(("yes", "no")) else None)
+        self.failed += found.count(None)
+        return found
 
 
 def _request(text: str) -> Request:

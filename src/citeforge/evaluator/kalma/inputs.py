@@ -11,8 +11,17 @@ from citeforge.engines.segment import Segmenter
 from citeforge.engines.tables import read_table, shard_paths
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.statements import Statement, split_statements
+from citeforge.evaluator.submission import Places
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.kg import KG_ABSENT, KG_CONTEXTS, KG_GOLD, Key, Triple, from_row
+from citeforge.schemas.kg import (
+    KG_ABSENT,
+    KG_CONTEXTS,
+    KG_GOLD,
+    Key,
+    Triple,
+    from_row,
+    question_form,
+)
 from citeforge.schemas.submission import SubmissionLine
 from citeforge.schemas.tables import QUERIES
 from citeforge.schemas.triples import TripleCitation, TripleGrammar
@@ -133,8 +142,8 @@ def read_shown(benchmark: Benchmark, context: str) -> tuple[list[Shown], frozens
         InputError: the table is damaged.
     """
     folder = benchmark.folder
-    form = "general" if context.endswith("_general") else "specific"
-    questions = read_table(shard_paths(folder / "queries", form), QUERIES)["text"].to_pylist()
+    queries = read_table(shard_paths(folder / "queries", question_form(context)), QUERIES)
+    questions = queries["text"].to_pylist()
     gold: dict[str, list[tuple[Key, int]]] = {q: [] for q in benchmark.query_ids}
     for row in read_table(shard_paths(folder / "gold", "gold"), KG_GOLD).to_pylist():
         gold[row["query_id"]].append((from_row(row).key, row["round"]))
@@ -172,22 +181,13 @@ def read_kalma(
     """
     shown, relations = read_shown(benchmark, context)
     runs: dict[int, dict[int, Reading]] = {}
+    places = Places(path, benchmark)
     for line, answer in answers:
-        if (answer.context or context) != context:
-            if answer.context not in benchmark.manifest.contexts:
-                raise InputError(f"context {answer.context!r} is unknown", path=path, line=line)
+        if not places.is_of(line, answer, context):
             continue
-        row = benchmark.row_of.get(answer.query_id)
-        if row is None:
-            raise InputError(
-                f"query_id {answer.query_id!r} is not in the benchmark", path=path, line=line
-            )
-        run = runs.setdefault(answer.run, {})
-        if row in run:
-            raise InputError(
-                f"query_id {answer.query_id!r} (run {answer.run}) comes twice", path=path, line=line
-            )
-        run[row] = read_answer(row, shown[row], answer.output, relations)
+        row = places.row(line, answer, context)
+        reading = read_answer(row, shown[row], answer.output, relations)
+        runs.setdefault(answer.run, {})[row] = reading
     if not runs:
         raise InputError("holds no answer to this context set", path=path, allowed=context)
     ordered = []

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from citeforge.engines.judge.records import JudgeFailure, Pair
+from citeforge.engines.judge.records import Decision, JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.kalma.citations import micro_sample
 from citeforge.evaluator.kalma.inputs import Claim, KalmaInputs, Reading
-from citeforge.evaluator.measures.families import Measured
-from citeforge.evaluator.statistics import Floats, mean_sample
+from citeforge.evaluator.statistics import Floats, Measured, mean_sample
 from citeforge.schemas.kg import Triple
 from citeforge.schemas.text import normalise_em
 from citeforge.schemas.triples import TripleCitation
@@ -21,11 +20,12 @@ REFERENCE_ANSWERS = 400
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 _BRACKETS = re.compile(r"\[[^\]]*\]")
 
-Answers = Callable[[str, str], bool | None]
-"""(question, statement) to whether the statement answers it at all; None when nobody can say."""
+Answers = Callable[[Sequence[tuple[str, str]]], Sequence[bool | None]]
+"""(question, statement) pairs to whether each answers at all; None when nobody can say."""
 
 
-def _hypothesis(relation: str, value: str) -> str:
+def hypothesis(relation: str, value: str) -> str:
+    """What a statement that cites a triple must entail."""
     return f"{relation}: {value}"
 
 
@@ -39,7 +39,7 @@ def align_samples(inputs: KalmaInputs, judge: JudgeSession) -> Iterator[tuple[st
             pairs = _strict_pairs(inputs, reading) if strict else _reference_pairs(reading)
             rows.append((run, reading, pairs))
     wanted = [
-        Pair(text, _hypothesis(c.relation, c.value))
+        Pair(text, hypothesis(c.relation, c.value))
         for _, _, pairs in rows
         for text, c in pairs
         if _is_asked(text, c, strict)
@@ -52,7 +52,7 @@ def align_samples(inputs: KalmaInputs, judge: JudgeSession) -> Iterator[tuple[st
         sure = possible = 0
         for text, c in pairs:
             if _is_asked(text, c, strict):
-                decision = decisions[Pair(text, _hypothesis(c.relation, c.value))]
+                decision = decisions[Pair(text, hypothesis(c.relation, c.value))]
                 failed = isinstance(decision, JudgeFailure)
                 entailed = not isinstance(decision, JudgeFailure) and decision.entailed
             else:
@@ -92,14 +92,13 @@ def _is_asked(text: str, citation: TripleCitation, strict: bool) -> bool:
 def _reference_pairs(reading: Reading) -> list[tuple[str, TripleCitation]]:
     """Sentences cut by a regular expression, each with the complete citations that stand in it."""
     found: list[tuple[str, TripleCitation]] = []
-    queue = [c for b in reading.brackets for c in b]
     at = 0
     for sentence in _SENTENCE.split(reading.output):
         n_brackets = len(re.findall(r"\[\s*(?:qid\s*:\s*)?[QqLl]\d+", sentence))
         mine = reading.brackets[at : at + n_brackets]
         at += n_brackets
         text = " ".join(_BRACKETS.sub("", sentence).split())
-        found += [(text, c) for b in mine for c in b if c.complete and c in queue]
+        found += [(text, c) for b in mine for c in b if c.complete]
     return found
 
 
@@ -117,12 +116,13 @@ def na_samples(
             absent = list(reading.shown.absent) if strict else _uncited_gold(reading)
             rows.append((run, reading, claims, absent))
     wanted = [
-        Pair(c.text, _hypothesis(t.relation, t.value))
+        Pair(c.text, hypothesis(t.relation, t.value))
         for _, _, claims, absent in rows
         for c in claims
         for t in absent
     ]
     decisions = judge.ask(wanted)
+    idle = _answering_nothing(answers, rows, decisions) if strict else frozenset()
     shape = (len(inputs.runs), len(inputs.benchmark.query_ids))
     sums = {n: np.zeros((*shape, 2)) for n in ("P", "P+", "R", "R+")}
     for run, reading, claims, absent in rows:
@@ -130,14 +130,14 @@ def na_samples(
         for suffix, lenient in (("", False), ("+", True)):
             hits = [
                 [
-                    _holds(decisions[Pair(c.text, _hypothesis(t.relation, t.value))], lenient)
+                    _holds(decisions[Pair(c.text, hypothesis(t.relation, t.value))], lenient)
                     for t in absent
                 ]
                 for c in claims
             ]
             if strict:
                 precise = sum(
-                    any(row) or _answers_nothing(answers, reading, c)
+                    any(row) or (reading.shown.question, c.text) in idle
                     for row, c in zip(hits, claims, strict=True)
                 )
                 found = sum(any(row[i] for row in hits) for i in range(len(absent)))
@@ -165,14 +165,30 @@ def _uncited_gold(reading: Reading) -> list[Triple]:
     ]
 
 
-def _holds(decision: object, lenient: bool) -> bool:
-    if isinstance(decision, JudgeFailure):
-        return lenient
-    return bool(getattr(decision, "entailed", False))
+def _holds(decision: Decision, lenient: bool) -> bool:
+    return lenient if isinstance(decision, JudgeFailure) else decision.entailed
 
 
-def _answers_nothing(answers: Answers | None, reading: Reading, claim: Claim) -> bool:
-    """Section 4.5: a sentence that does not answer the question is rightly marked [NA]."""
-    if answers is None or not normalise_em(claim.text):
-        return False
-    return answers(reading.shown.question, claim.text) is False
+def _answering_nothing(
+    answers: Answers | None,
+    rows: Sequence[tuple[int, Reading, list[Claim], list[Triple]]],
+    decisions: Mapping[Pair, Decision],
+) -> frozenset[tuple[str, str]]:
+    """(question, statement) of [NA] statements that do not answer the question at all.
+
+    Section 4.5: such a mark is right. Only statements that hold no absent triple are asked about.
+    """
+    if answers is None:
+        return frozenset()
+    asked = dict.fromkeys(
+        (reading.shown.question, c.text)
+        for _, reading, claims, absent in rows
+        for c in claims
+        if normalise_em(c.text)
+        and not any(
+            _holds(decisions[Pair(c.text, hypothesis(t.relation, t.value))], lenient=False)
+            for t in absent
+        )
+    )
+    found = answers(list(asked))
+    return frozenset(pair for pair, said in zip(asked, found, strict=True) if said is False)

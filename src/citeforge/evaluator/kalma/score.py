@@ -2,37 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
 from citeforge.engines.files import sha256_file
+from citeforge.engines.judge.records import Decision, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.llm.records import Llm
-from citeforge.engines.segment import Segmenter
 from citeforge.evaluator.benchmark import Benchmark
-from citeforge.evaluator.entries import make_entry, shown
+from citeforge.evaluator.entries import bounded_entries
 from citeforge.evaluator.formats import answers_of, detect
 from citeforge.evaluator.kalma import geval
 from citeforge.evaluator.kalma.citations import citation_samples
-from citeforge.evaluator.kalma.inputs import KalmaInputs, read_kalma
-from citeforge.evaluator.kalma.judged import align_samples, na_samples
+from citeforge.evaluator.kalma.inputs import Claim, KalmaInputs, read_kalma
+from citeforge.evaluator.kalma.judged import align_samples, hypothesis, na_samples
 from citeforge.evaluator.measures.declared import Measure
-from citeforge.evaluator.measures.families import Measured
-from citeforge.evaluator.statistics import estimate_all
+from citeforge.evaluator.statistics import Measured
 from citeforge.evaluator.submission import (
     choose_context,
     require_same_benchmark,
     system_name,
 )
+from citeforge.evaluator.tools import NO_JUDGE, Tools
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.scores import (
     AnswerDetail,
     Counts,
-    MeasureScore,
     NotComputed,
     PassageDetail,
     ScoreFile,
@@ -42,22 +40,6 @@ from citeforge.schemas.signature import Signature
 
 Protocol = Literal["strict", "reference"]
 Found = Iterator[tuple[str, Measured | str]]
-_NO_JUDGE = "needs a judge: --judge hf:MODEL, openai:MODEL, table:FILE or lexical"
-
-
-@dataclass(frozen=True)
-class KalmaTools:
-    """What measures may need besides the data.
-
-    Attributes:
-        judge: decides entailment.
-        segmenter: splits sentences.
-        llm: gives marks (G-Eval), and decides whether a sentence answers at all.
-    """
-
-    judge: JudgeSession | None = None
-    segmenter: Segmenter | None = None
-    llm: Llm | None = None
 
 
 def score_kalma(
@@ -67,7 +49,7 @@ def score_kalma(
     *,
     context: str | None,
     protocol: Protocol,
-    tools: KalmaTools,
+    tools: Tools,
     file_format: str = "auto",
     details: bool = False,
 ) -> ScoreFile:
@@ -106,7 +88,6 @@ def score_kalma(
             missing.append(NotComputed(name=measure, reason="no query defines it"))
         else:
             samples[measure] = found
-    ordered = [n for n in wanted if n in samples]
     base = _signature(benchmark, protocol, name)
     counts = _counts(inputs)
     failed = tools.judge.failures() if tools.judge is not None else 0
@@ -122,7 +103,10 @@ def score_kalma(
         context=name,
         counts=counts,
         query_ids=benchmark.query_ids,
-        measures=_entries([(wanted[n], samples[n]) for n in ordered], base, tools),
+        measures=bounded_entries(
+            [(wanted[n], samples[n]) for n in wanted if n in samples],
+            lambda m: _signature_of(base, m, tools),
+        ),
         not_computed=missing,
         answers=_details(inputs, tools.judge) if details and tools.segmenter else [],
     )
@@ -133,7 +117,7 @@ _SUMS = frozenset({"KaLMA.Corr@micro", "KaLMA.P@micro", "KaLMA.F1@micro", "KaLMA
 
 
 def _compute(
-    inputs: KalmaInputs, names: set[str], tools: KalmaTools, marker: geval.Marker | None
+    inputs: KalmaInputs, names: set[str], tools: Tools, marker: geval.Marker | None
 ) -> Found:
     plain = dict(citation_samples(inputs))
     for name in sorted(names):
@@ -146,7 +130,7 @@ def _compute(
         if not here:
             continue
         if tools.judge is None or inputs.segmenter is None:
-            yield from ((n, _NO_JUDGE) for n in here)
+            yield from ((n, NO_JUDGE) for n in here)
             continue
         answers = None if marker is None else marker.answers
         found: Found = (
@@ -169,29 +153,18 @@ def _signature(benchmark: Benchmark, protocol: str, context: str) -> Signature:
     )
 
 
-def _entries(
-    rows: list[tuple[Measure, Measured]], base: Signature, tools: KalmaTools
-) -> list[MeasureScore]:
-    estimates = estimate_all([m.sample for _, m in rows])
-    uppers = estimate_all([m.upper for _, m in rows if m.upper is not None], resamples=2)
-    upper = iter(uppers)
-    entries = []
-    for (measure, measured), estimate in zip(rows, estimates, strict=True):
-        judged = "judge" in measure.uses and tools.judge is not None
-        signature = replace(
-            base,
-            measure=measure.name,
-            judge=tools.judge.judge.signature if judged and tools.judge else None,
-            segmenter=tools.segmenter.signature if judged and tools.segmenter else None,
-            gold=_gold_sets(measure.name, base.protocol),
-            options=_options(measure, tools),
-        )
-        entry = make_entry(measure, measured.sample, estimate, signature)
-        if measured.upper is not None:
-            entry.lower_bound = entry.value
-            entry.upper_bound = shown(next(upper).value, measure.scale)
-        entries.append(entry)
-    return entries
+def _signature_of(base: Signature, measure: Measure, tools: Tools) -> Signature:
+    """The signature of one measure: only what that measure depends on."""
+    judge = tools.judge if "judge" in measure.uses else None
+    segmenter = None if judge is None else tools.segmenter
+    return replace(
+        base,
+        measure=measure.name,
+        judge=None if judge is None else judge.judge.signature,
+        segmenter=None if segmenter is None else segmenter.signature,
+        gold=_gold_sets(measure.name, base.protocol),
+        options=_options(measure, tools),
+    )
 
 
 def _gold_sets(name: str, protocol: str) -> str | None:
@@ -205,7 +178,7 @@ def _gold_sets(name: str, protocol: str) -> str | None:
     return "all" if ".P@" in name else "2+"
 
 
-def _options(measure: Measure, tools: KalmaTools) -> str | None:
+def _options(measure: Measure, tools: Tools) -> str | None:
     if "llm" in measure.uses and tools.llm is not None:
         return f"{tools.llm.identity()['name']},prompts {geval.prompt_digest()}"
     if measure.name == "KaLMA.NA.P":
@@ -231,17 +204,20 @@ def _counts(inputs: KalmaInputs) -> Counts:
 
 def _details(inputs: KalmaInputs, judge: JudgeSession | None) -> list[AnswerDetail]:
     """Answers of the first run; triples take the place of passages."""
+    claims = [inputs.claims(reading) for reading in inputs.runs[0]]
+    wanted = [pair for of_answer in claims for claim in of_answer for pair in _pairs(claim)]
+    decisions = {} if judge is None else judge.ask(wanted)
     found = []
-    for reading in inputs.runs[0]:
+    for reading, mine in zip(inputs.runs[0], claims, strict=True):
         place = {t.key: i for i, t in enumerate(reading.shown.triples)}
         statements = [
             StatementDetail(
                 text=claim.text,
                 cited=[place[c.key] for c in claim.citations if c.key in place],
                 wrong=sum(c.key not in place for c in claim.citations),
-                supported=_supported(claim.text, claim.citations, judge),
+                supported=_supported(claim, decisions),
             )
-            for claim in inputs.claims(reading)
+            for claim in mine
         ]
         gold = {key for key, _ in reading.shown.gold}
         passages = [
@@ -265,17 +241,14 @@ def _details(inputs: KalmaInputs, judge: JudgeSession | None) -> list[AnswerDeta
     return found
 
 
-def _supported(text: str, citations: object, judge: JudgeSession | None) -> bool | None:
-    """Whether a statement entails all that it cites; None without a judge or a citation."""
-    from citeforge.engines.judge.records import JudgeFailure, Pair
-    from citeforge.schemas.triples import TripleCitation
+def _pairs(claim: Claim) -> list[Pair]:
+    return [Pair(claim.text, hypothesis(c.relation, c.value)) for c in claim.citations]
 
-    assert isinstance(citations, tuple)
-    cited: tuple[TripleCitation, ...] = citations
-    if judge is None or not cited:
+
+def _supported(claim: Claim, decisions: Mapping[Pair, Decision]) -> bool | None:
+    """Whether a statement entails all that it cites; None without verdicts or a citation."""
+    verdicts = [decisions.get(pair) for pair in _pairs(claim)]
+    known = [v for v in verdicts if isinstance(v, Verdict)]
+    if not verdicts or len(known) < len(verdicts):
         return None
-    pairs = [Pair(text, f"{c.relation}: {c.value}") for c in cited]
-    decisions = judge.ask(pairs)
-    if any(isinstance(decisions[p], JudgeFailure) for p in pairs):
-        return None
-    return all(getattr(decisions[p], "entailed", False) for p in pairs)
+    return all(v.entailed for v in known)
