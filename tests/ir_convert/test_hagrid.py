@@ -134,7 +134,7 @@ def test_the_hub_file_is_found_in_the_cache(tmp_path: Path, cli: Any) -> None:
     assert result.returncode == 0, result.stderr
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert manifest["sources"][0]["revision"] == commit
-    assert manifest["sources"][0]["licence"] == "apache-2.0"
+    assert manifest["sources"][0]["licence"] == "cc-by-sa-3.0"
 
 
 def test_the_hub_file_without_network_or_cache(tmp_path: Path, cli: Any) -> None:

@@ -22,6 +22,7 @@ from citeforge.ir_convert.kalma import read_gold, read_items
 from citeforge.ir_convert.registry import open_source
 from citeforge.ir_convert.source import ReadOptions
 from citeforge.publish.export.registry import FORMATS, export
+from citeforge.publish.export.tables import corpus_rows
 from citeforge.schemas.config import Mining, Mixture, RageConfig
 from citeforge.schemas.errors import InputError, UnknownValueError
 from conftest import EXAMPLES, Cli, write_beir, write_jsonl
@@ -35,7 +36,7 @@ def exported(name: str, folder: Path, out: Path) -> Path:
 def same_tables(base: Base, spec: str, split: str | None = None) -> None:
     """A source gives back passages, queries and relevant pairs of a package."""
     source = open_source(spec, split, ReadOptions())
-    ours = {(r["_id"], r["title"], r["text"]) for r in base.texts_table().to_pylist()}
+    ours = {(r["_id"], r["title"], r["text"]) for r in corpus_rows(base)}
     theirs = {(r["_id"], r["title"], r["text"]) for b in source.passages() for r in b.to_pylist()}
     assert theirs == ours
     relevant = {(q, p) for q, ids in base.relevant.items() for p in ids}
@@ -244,6 +245,18 @@ def test_miracl_layout(tmp_path: Path) -> None:
     assert source.info().counts["judgements of zero or less"] == 1
     with pytest.raises(UnknownValueError):
         open_source(f"miracl:{tmp_path}", "test", ReadOptions())
+    # A fault names the shard that it is in.
+    write_jsonl(tmp_path / "docs-1.jsonl.gz", [{"docid": "5#2", "title": "A", "text": " "}])
+    with pytest.raises(InputError, match=r"docs-1\.jsonl\.gz:1 text: is empty"):
+        list(open_source(f"miracl:{tmp_path}", "dev", ReadOptions()).passages())
+    twice = [{"docid": d, "title": "A", "text": "Yule."} for d in ("5#2", "5#1")]
+    write_jsonl(tmp_path / "docs-1.jsonl.gz", twice)
+    first = r"docid: '5#1' stands already in line 1 of .*docs-0\.jsonl\.gz"
+    with pytest.raises(InputError, match=r"docs-1\.jsonl\.gz:2 " + first):
+        list(open_source(f"miracl:{tmp_path}", "dev", ReadOptions()).passages())
+    (tmp_path / "topics" / "topics.miracl-v1.0-fi-dev.tsv").write_text("1\tKuka?\n")
+    with pytest.raises(InputError, match="holds the languages fi, sw"):
+        open_source(f"miracl:{tmp_path}", "dev", ReadOptions())
 
 
 def test_ir_datasets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

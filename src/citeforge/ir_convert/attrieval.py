@@ -12,7 +12,7 @@ import pyarrow as pa
 from citeforge.engines.files import digest_folder, sha256_file
 from citeforge.engines.jsonlines import read_blocks
 from citeforge.ir_convert.collect import PassageCollector
-from citeforge.ir_convert.judged import JudgedSource, Judgements
+from citeforge.ir_convert.judged import JudgedSource, Judgements, Place
 from citeforge.ir_convert.source import ReadOptions
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.sources import SourceInfo
@@ -71,15 +71,15 @@ def open_attrieval(argument: str, split: str | None, options: ReadOptions) -> Ju
                 {"query_id": name, "kind": "short_answer", "position": 0, "aliases": found}
             )  # fmt: skip
 
-    def stream() -> Iterator[tuple[int, str, str, str]]:
+    def stream() -> Iterator[tuple[Place, str, str, str]]:
         for ident, (line, title, text) in passages.items():
-            yield line, ident, title, text
+            yield Place(path, line), ident, title, text
 
     info = SourceInfo(spec=f"attrieval:{argument}", kind="attrieval", split=split)
     info.files = {path.name: digest_folder(path) if path.is_dir() else sha256_file(path)}
     info.rules = {"relevant": "is_selected"}
     table = pa.Table.from_pylist(gold, schema=GOLD)
-    return JudgedSource(info, texts, judged, stream, str(path), options, (), table)
+    return JudgedSource(info, texts, judged, stream, options, (), table)
 
 
 def _ident(text: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from citeforge.schemas.errors import InputError
 
 
-def check_id(value: str, path: Path, line: int, field: str = "_id") -> None:
+def check_id(value: str, path: Path | str, line: int, field: str = "_id") -> None:
     """Refuse an empty id.
 
     Raises:
@@ -28,7 +28,7 @@ def duplicate_id(value: str, path: Path, first: int, second: int) -> InputError:
     )
 
 
-def empty_text(path: Path, line: int) -> InputError:
+def empty_text(path: Path | str, line: int) -> InputError:
     """Error for a passage or query without text."""
     return InputError(
         "is empty", path=path, line=line, field="text", allowed="some text, or pass --skip-empty"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from citeforge.engines.tables import batch_of
 from citeforge.ir_convert.checks import check_id, empty_text
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.tables import CORPUS
@@ -69,19 +70,14 @@ class PassageCollector:
         """Batches that are complete so far."""
         while len(self._rows) >= _BATCH:
             rows, self._rows = self._rows[:_BATCH], self._rows[_BATCH:]
-            yield _batch(rows)
+            yield batch_of(rows, CORPUS)
 
     def rest(self) -> Iterator[pa.RecordBatch]:
         """What is left at the end."""
         yield from self.full_batches()
         if self._rows:
-            yield _batch(self._rows)
+            yield batch_of(self._rows, CORPUS)
             self._rows = []
 
     def _count(self, what: str) -> None:
         self.counts[what] = self.counts.get(what, 0) + 1
-
-
-def _batch(rows: list[tuple[str, str, str, None]]) -> pa.RecordBatch:
-    columns = [pa.array(c, t) for c, t in zip(zip(*rows, strict=True), CORPUS.types, strict=True)]
-    return pa.RecordBatch.from_arrays(columns, schema=CORPUS)

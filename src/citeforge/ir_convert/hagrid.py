@@ -91,7 +91,6 @@ def open_hagrid_hub(argument: str, split: str | None, options: ReadOptions) -> H
         kind="hagrid-hub",
         split=name,
         revision=commit,
-        licence="apache-2.0",
     )
     return HagridSource(path, info, options)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from citeforge.ir_convert.judged import JudgedSource, Judgements
+from citeforge.ir_convert.judged import JudgedSource, Judgements, Place
 from citeforge.ir_convert.source import ReadOptions
 from citeforge.schemas.errors import InputError, MissingExtraError
 from citeforge.schemas.sources import SourceInfo
@@ -42,13 +42,14 @@ def open_ir_datasets(argument: str, split: str | None, options: ReadOptions) -> 
     for number, row in enumerate(data.qrels_iter(), 1):
         judged.add(number, str(row.query_id), str(row.doc_id), int(row.relevance))
 
-    def stream() -> Iterator[tuple[int, str, str, str]]:
+    def stream() -> Iterator[tuple[Place, str, str, str]]:
         for number, doc in enumerate(data.docs_iter(), 1):
             title = getattr(doc, "title", "") or ""
-            yield number, str(doc.doc_id), str(title), _field(doc, _TEXTS, argument)
+            place = Place(f"ir-datasets:{argument} docs", number)
+            yield place, str(doc.doc_id), str(title), _field(doc, _TEXTS, argument)
 
     info = SourceInfo(spec=f"ir-datasets:{argument}", kind="ir-datasets", split=split)
-    return JudgedSource(info, texts, judged, stream, f"ir-datasets:{argument} docs", options)
+    return JudgedSource(info, texts, judged, stream, options)
 
 
 def _field(row: Any, names: tuple[str, ...], where: str) -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow as pa
 
+from citeforge.engines.duplicates import DuplicateFinder, first_duplicate
 from citeforge.engines.files import sha256_file
-from citeforge.engines.tables import table_of
+from citeforge.engines.tables import batch_of, table_of
 from citeforge.ir_convert.checks import check_id, empty_text
 from citeforge.ir_convert.source import ReadOptions, no_gold
 from citeforge.schemas.errors import InputError
@@ -18,8 +20,16 @@ from citeforge.schemas.tables import CORPUS, MAPPING, QUERIES
 
 _BATCH = 4096
 
-Passages = Callable[[], Iterator[tuple[int, str, str, str]]]
-"""Streams (line, id, title, text)."""
+
+class Place(NamedTuple):
+    """Where a passage stands, for messages."""
+
+    path: Path | str
+    line: int
+
+
+Passages = Callable[[], Iterator[tuple[Place, str, str, str]]]
+"""Streams (place, id, title, text), from the start at every call."""
 
 
 @dataclass
@@ -62,7 +72,6 @@ class JudgedSource:
         texts: query to (line, text), in order.
         judged: judgements.
         stream: passages.
-        where_passages: file of the passages, for messages.
         options: permissions.
         files: files read, for their hashes.
         gold_table: gold rows; None for none.
@@ -72,7 +81,6 @@ class JudgedSource:
     texts: dict[str, tuple[int, str]]
     judged: Judgements
     stream: Passages
-    where_passages: str
     options: ReadOptions
     files: tuple[Path, ...] = ()
     gold_table: pa.Table | None = None
@@ -85,30 +93,45 @@ class JudgedSource:
 
     def passages(self) -> Iterator[pa.RecordBatch]:
         rows: list[tuple[str, str, str, None]] = []
-        seen: dict[str, int] = {}
+        ids: list[str] = []
+        finder = DuplicateFinder()
         skipped = 0
-        path = Path(self.where_passages)
-        for line, name, title, text in self.stream():
-            check_id(name, path, line, "docid")
-            if name in seen:
-                raise InputError(
-                    f"{name!r} stands already in line {seen[name]}", path=path, line=line,
-                    field="docid", allowed="every id once",
-                )  # fmt: skip
-            seen[name] = line
-            if not text.strip():
-                if not self.options.skip_empty:
-                    raise empty_text(path, line)
+        for place, name, title, text in self.stream():
+            check_id(name, place.path, place.line, "docid")
+            ids.append(name)
+            if text.strip():
+                rows.append((name, title, text, None))
+            elif self.options.skip_empty:
                 skipped += 1
-                continue
-            rows.append((name, title, text, None))
-            if len(rows) == _BATCH:
-                yield _batch(rows)
-                rows = []
-        if rows:
-            yield _batch(rows)
+            else:
+                raise empty_text(place.path, place.line)
+            if len(ids) == _BATCH:
+                finder.add(ids)
+                yield batch_of(rows, CORPUS)
+                rows, ids = [], []
+        finder.add(ids)
+        yield batch_of(rows, CORPUS)
+        if suspects := finder.suspects():
+            self._refuse_duplicates(suspects)
         if skipped:
             self.source.counts["passages without text, skipped"] = skipped
+
+    def _refuse_duplicates(self, suspects: frozenset[int]) -> None:
+        found = first_duplicate((name for _, name, _, _ in self.stream()), suspects)
+        if found is None:
+            return
+        name, first, second = found
+        places = [p for n, (p, *_) in enumerate(self.stream()) if n in (first, second)]
+        where = f"line {places[0].line}"
+        if places[0].path != places[1].path:
+            where += f" of {places[0].path}"
+        raise InputError(
+            f"{name!r} stands already in {where}",
+            path=places[1].path,
+            line=places[1].line,
+            field="docid",
+            allowed="every id once",
+        )
 
     def queries(self) -> pa.Table:
         wanted = {query for query, _ in self.judged.scores}
@@ -140,8 +163,3 @@ class JudgedSource:
 
     def where(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
         return self.judged.path, self.judged.lines.get((query_id, corpus_id))
-
-
-def _batch(rows: list[tuple[str, str, str, None]]) -> pa.RecordBatch:
-    columns = [pa.array(c, t) for c, t in zip(zip(*rows, strict=True), CORPUS.types, strict=True)]
-    return pa.RecordBatch.from_arrays(columns, schema=CORPUS)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import gzip
 import html
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from citeforge.engines.jsonlines import read_blocks
-from citeforge.ir_convert.judged import JudgedSource, Judgements
+from citeforge.engines.textfiles import text_lines
+from citeforge.ir_convert.judged import JudgedSource, Judgements, Place
 from citeforge.ir_convert.source import ReadOptions
 from citeforge.schemas.errors import InputError, UnknownValueError
 from citeforge.schemas.sources import SourceInfo
@@ -64,12 +63,18 @@ def open_miracl(argument: str, split: str | None, options: ReadOptions) -> Judge
     """
     folder = Path(argument)
     split = split or "dev"
-    files = [p for p in sorted(folder.rglob("*.tsv")) if _MIRACL.fullmatch(p.name)]
     by_split: dict[str, dict[str, Path]] = {}
-    for path in files:
+    languages = set()
+    for path in sorted(folder.rglob("*.tsv")):
         match = _MIRACL.fullmatch(path.name)
-        assert match is not None
-        by_split.setdefault(match["split"], {})[path.name.split(".")[0]] = path
+        if match is not None:
+            by_split.setdefault(match["split"], {})[path.name.split(".")[0]] = path
+            languages.add(match["lang"])
+    if len(languages) > 1:
+        raise InputError(
+            f"holds the languages {', '.join(sorted(languages))}", path=folder,
+            allowed="a folder of one language",
+        )  # fmt: skip
     if split not in by_split:
         raise UnknownValueError(f"split of {folder}", split, by_split)
     found = by_split[split]
@@ -94,27 +99,16 @@ def _one(folder: Path, names: list[str]) -> Path:
 def _source(
     info: SourceInfo, topics: Path, qrels: Path, corpora: list[Path], options: ReadOptions
 ) -> JudgedSource:
-    def stream() -> Iterator[tuple[int, str, str, str]]:
+    def stream() -> Iterator[tuple[Place, str, str, str]]:
         for path in corpora:
             for block in read_blocks(path, CorpusRow):
                 for line, row in zip(block.lines, block.rows, strict=True):
-                    yield line, row.docid or row.id or "", row.title or "", row.text
+                    yield Place(path, line), row.docid or row.id or "", row.title or "", row.text
 
     return JudgedSource(
-        info, read_topics(topics), read_trec_qrels(qrels), stream, str(corpora[0]), options,
+        info, read_topics(topics), read_trec_qrels(qrels), stream, options,
         (topics, qrels, *corpora),
     )  # fmt: skip
-
-
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    opener: Any = gzip.open if path.suffix == ".gz" else open
-    try:
-        with opener(path, "rt", encoding="utf-8", newline="\n") as file:
-            for number, line in enumerate(file, 1):
-                if line.strip():
-                    yield number, line.rstrip("\r\n")
-    except (OSError, EOFError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot be read ({error})", path=path) from error
 
 
 def read_topics(path: Path) -> dict[str, tuple[int, str]]:
@@ -127,7 +121,7 @@ def read_topics(path: Path) -> dict[str, tuple[int, str]]:
             twice.
     """
     found: dict[str, tuple[int, str]] = {}
-    lines = list(_lines(path))
+    lines = list(text_lines(path))
     tagged = bool(lines) and lines[0][1].strip().lower().startswith("<top")
     for number, name, text in _tagged(path, lines) if tagged else _tabbed(path, lines):
         if name in found:
@@ -183,7 +177,7 @@ def read_trec_qrels(path: Path) -> Judgements:
         InputError: another number of fields, or a judgement that is no integer.
     """
     judged = Judgements(str(path))
-    for number, line in _lines(path):
+    for number, line in text_lines(path):
         fields = line.split()
         if len(fields) != 4:
             raise InputError(
