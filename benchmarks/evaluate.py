@@ -69,7 +69,8 @@ def prepare_ours(model: str, benchmark: str, path: str, store: str, names: str) 
     from citeforge.engines.segment import SpacySegmenter
     from citeforge.evaluator.benchmark import Benchmark
     from citeforge.evaluator.measures.registry import select
-    from citeforge.evaluator.score import Tools, score
+    from citeforge.evaluator.score import score
+    from citeforge.evaluator.tools import Tools
 
     judge = None
     if model:
@@ -95,12 +96,13 @@ def prepare_peer(model: str, benchmark: str, path: str, store: str, names: str) 
     from citeforge.evaluator.benchmark import Benchmark
     from citeforge.evaluator.inputs import read_inputs
     from citeforge.evaluator.submission import read_answers
+    from citeforge.evaluator.tools import Tools
 
     opened = Benchmark(Path(benchmark))
     answers = read_answers(Path(path))
     segmenter = SpacySegmenter()
     segmenter.split("Loads the pipeline.")
-    inputs = read_inputs(Path(path), answers, opened, "own", "strict", None, segmenter)
+    inputs = read_inputs(Path(path), answers, opened, "own", "strict", Tools(segmenter=segmenter))
     loaded = AutoModelForSeq2SeqLM.from_pretrained(model).eval()
     return loaded, AutoTokenizer.from_pretrained(model), inputs
 

@@ -16,7 +16,8 @@ from citeforge.engines.segment import SpacySegmenter
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.check import check
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.score import Tools, score
+from citeforge.evaluator.score import score
+from citeforge.evaluator.tools import Tools
 from citeforge.schemas.errors import InputError
 
 

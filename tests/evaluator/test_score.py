@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from citeforge import __version__
-from citeforge.baselines.rage import run_system
+from citeforge.baselines.registry import run_system
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.score import score

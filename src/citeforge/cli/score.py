@@ -7,17 +7,18 @@ from typing import Any
 
 import click
 
-from citeforge.cli.options import endpoint_options, model_options
+from citeforge.cli.options import (
+    benchmark_option,
+    endpoint_options,
+    model_options,
+    verdicts_option,
+)
+from citeforge.engines.answer_models import BERTSCORE_MODEL, MAUVE_MODEL, QA_MODEL
 
 
 @click.command()
 @click.argument("submissions", type=click.Path(path_type=Path), nargs=-1, required=True)
-@click.option(
-    "--benchmark",
-    type=click.Path(path_type=Path),
-    required=True,
-    help="Package, or hub:ORG/NAME[@REVISION].",
-)
+@benchmark_option
 @click.option(
     "--gold", type=click.Path(path_type=Path), help="Gold half of publish --hide-gold, also hub:."
 )
@@ -46,17 +47,17 @@ from citeforge.cli.options import endpoint_options, model_options
 )
 @click.option("--judge", "judge_name", help="hf:MODEL, openai:MODEL, table:FILE or lexical.")
 @click.option("--llm", "llm_name", help="Gives marks (G-Eval): openai:MODEL or replay:FILE.")
-@click.option("--verdicts", type=click.Path(path_type=Path), help="Verdict store (SQLite).")
+@verdicts_option
 @click.option(
     "--segmenter",
     type=click.Choice(["spacy", "punkt"]),
     help="Sentence segmenter (default: spacy for strict, punkt for reference).",
 )
 @click.option(
-    "--bertscore-model", default="roberta-large", show_default=True, help="MODEL[#LAYER]."
+    "--bertscore-model", default=BERTSCORE_MODEL, show_default=True, help="MODEL[#LAYER]."
 )
-@click.option("--mauve-model", default="gpt2-large", show_default=True)
-@click.option("--qa-model", default="gaotianyu1350/roberta-large-squad", show_default=True)
+@click.option("--mauve-model", default=MAUVE_MODEL, show_default=True)
+@click.option("--qa-model", default=QA_MODEL, show_default=True)
 @click.option("--max-row", "with_max", is_flag=True, help="Add the best of several rankings.")
 @click.option("--cot", is_flag=True, help="QAMPARI: answers follow the first colon.")
 @click.option(
@@ -110,6 +111,7 @@ def score(
     loaded = open_benchmark(benchmark, given.pop("gold"))
     wanted = wanted or select(default_families(loaded.manifest.kind))
     tools = make_tools(wanted, chosen, judge_name, verdicts, segmenter, given)
+    targets = _targets(out, submissions)
     results = []
     for path in submissions:
         result = score_one(
@@ -123,10 +125,8 @@ def score(
             details=tools.segmenter is not None if details is None else details,
         )
         results.append(result)
-        if out is not None:
-            single = len(submissions) == 1 and not out.is_dir()
-            target = out if single else out / f"{path.name.split('.')[0]}.scores.json"
-            write_text(target, result.model_dump_json() + "\n")
+        if path in targets:
+            write_text(targets[path], result.model_dump_json() + "\n")
     if with_max:
         from citeforge.evaluator.max_row import max_row
 
@@ -137,3 +137,17 @@ def score(
         click.echo("judged by a baseline: not comparable with published numbers")
     if session is not None and session.n_failed and not allow_judge_failures:
         raise FailuresError(f"the judge failed on {session.n_failed:,} pairs; bounds are given")
+
+
+def _targets(out: Path | None, submissions: tuple[Path, ...]) -> dict[Path, Path]:
+    """Submission to its score file."""
+    from citeforge.schemas.errors import UsageError
+
+    if out is None:
+        return {}
+    if len(submissions) == 1 and not out.is_dir():
+        return {submissions[0]: out}
+    found = {p: out / f"{p.name.split('.')[0]}.scores.json" for p in submissions}
+    if len(set(found.values())) < len(submissions):
+        raise UsageError("--out: two submissions would be written to one file; rename one of them")
+    return found

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from citeforge.cli.options import judge_of
-from citeforge.evaluator.inputs import AnswerModels
+from citeforge.cli.options import client_options, judge_session, open_replay
+from citeforge.engines.answer_models import BERTSCORE_LAYER
 from citeforge.evaluator.measures.registry import Measure
-from citeforge.evaluator.score import Protocol, Tools
-from citeforge.schemas.errors import InputError
+from citeforge.evaluator.score import Protocol
+from citeforge.evaluator.tools import AnswerModels, Tools
+from citeforge.schemas.errors import InputError, UsageError
 
 
 def default_families(kind: str) -> list[str]:
@@ -32,20 +33,12 @@ def make_tools(
 ) -> Tools:
     """What the measures need. Without punkt's data, reference measures that need sentences are
     not computed, unless another segmenter was named."""
-    judge = None
-    if judge_name is not None:
-        from citeforge.engines.judge.session import JudgeSession
-        from citeforge.engines.judge.store import VerdictStore
-
-        store = None if verdicts is None else VerdictStore(verdicts)
-        judge = JudgeSession(judge_of(given, judge_name), store)
-    folder, _, layer = given["bertscore_model"].partition("#")
+    judge = judge_session(given, judge_name, verdicts)
     models = AnswerModels(
-        (folder, int(layer) if layer.isdigit() else 17), given["mauve_model"], given["qa_model"]
+        _model_and_layer(given["bertscore_model"]), given["mauve_model"], given["qa_model"]
     )
     llm = None
     if given.get("llm_name") is not None:
-        from citeforge.cli.options import client_options, open_replay
         from citeforge.engines.llm.writers import make_llm
 
         llm = make_llm(given["llm_name"], store=open_replay(given), options=client_options(given))
@@ -63,3 +56,14 @@ def make_tools(
         if segmenter is not None:
             raise
         return Tools(judge, None, str(error), models, given["cot"], llm)
+
+
+def _model_and_layer(text: str) -> tuple[str, int]:
+    name, mark, layer = text.partition("#")
+    if not mark:
+        return name, BERTSCORE_LAYER
+    if not layer.isdecimal():
+        raise UsageError(
+            f"--bertscore-model {text}: the layer after # is a number, as in roberta-large#17"
+        )
+    return name, int(layer)

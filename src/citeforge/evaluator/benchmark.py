@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,12 +13,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from citeforge.builders.read import texts_of
 from citeforge.builders.verify import load_intact
-from citeforge.engines.tables import iter_batches, read_table, shard_paths
+from citeforge.engines.tables import read_table, shard_paths
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.grammar import Grammar
 from citeforge.schemas.manifest import Manifest
-from citeforge.schemas.tables import CONTEXTS, CORPUS, MAPPING, QUERIES, RELEVANT
+from citeforge.schemas.tables import CONTEXTS, MAPPING, QUERIES, RELEVANT
 
 
 @dataclass(frozen=True)
@@ -131,14 +133,9 @@ class Benchmark:
             found[self.row_of[query]].append(passage)
         return found
 
-    @cached_property
-    def passages_by_id(self) -> dict[str, tuple[str, str]]:
-        """(title, text) of every passage; for formats that give ids alone."""
-        found: dict[str, tuple[str, str]] = {}
-        for batch in iter_batches(shard_paths(self.folder / "corpus", "corpus"), CORPUS.names[:3]):
-            for name, title, text in zip(*(c.to_pylist() for c in batch.columns), strict=True):
-                found[name] = (title, text)
-        return found
+    def texts(self, wanted: Iterable[str]) -> dict[str, tuple[str, str]]:
+        """(title, text) of passages by id; for formats that give ids alone."""
+        return texts_of(shard_paths(self.folder / "corpus", "corpus"), wanted)
 
     @cached_property
     def short_answers(self) -> dict[tuple[str, str], list[str]]:

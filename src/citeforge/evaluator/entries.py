@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from citeforge.evaluator.measures.declared import Measure
-from citeforge.evaluator.statistics import Estimate, Sample
+from citeforge.evaluator.statistics import Estimate, Measured, Sample, estimate_all
 from citeforge.schemas.scores import MeasureScore
 from citeforge.schemas.signature import Signature
 
@@ -49,6 +50,28 @@ def make_entry(
         n_undefined=int((~n_defined).sum()),
         per_query=[None if math.isnan(v) else v for v in means.tolist()],
     )
+
+
+def bounded_entries(
+    rows: Sequence[tuple[Measure, Measured]], sign: Callable[[Measure], Signature]
+) -> list[MeasureScore]:
+    """Entries of measures, with bounds where the judge failed.
+
+    Args:
+        rows: each measure with its samples.
+        sign: recipe of a measure.
+    """
+    estimates = estimate_all([m.sample for _, m in rows])
+    bounds = [m.upper for _, m in rows if m.upper is not None]
+    uppers = iter(estimate_all(bounds, resamples=2))
+    entries = []
+    for (measure, measured), estimate in zip(rows, estimates, strict=True):
+        entry = make_entry(measure, measured.sample, estimate, sign(measure))
+        if measured.upper is not None:
+            entry.lower_bound = entry.value
+            entry.upper_bound = shown(next(uppers).value, measure.scale)
+        entries.append(entry)
+    return entries
 
 
 def shown(value: float, scale: int) -> float | None:

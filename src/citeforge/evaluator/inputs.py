@@ -16,13 +16,12 @@ from citeforge.engines.segment import Segmenter
 from citeforge.engines.tables import read_table, shard_paths
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.statistics import Floats
+from citeforge.evaluator.submission import CLOSED_BOOK, OWN, Places
+from citeforge.evaluator.tools import AnswerModels, Tools
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.grammar import Grammar
 from citeforge.schemas.submission import SubmissionLine
 from citeforge.schemas.tables import GOLD
-
-CLOSED_BOOK = "none"
-"""Context of systems that were shown nothing."""
 
 
 @dataclass(frozen=True)
@@ -70,21 +69,6 @@ class Item:
     output: str
     passages: tuple[Shown, ...]
     is_missing: bool = False
-
-
-@dataclass(frozen=True)
-class AnswerModels:
-    """Models of correctness measures.
-
-    Attributes:
-        bertscore: model and layer.
-        mauve: language model whose features MAUVE compares.
-        qa: extractive QA model.
-    """
-
-    bertscore: tuple[str, int] = ("roberta-large", 17)
-    mauve: str = "gpt2-large"
-    qa: str = "gaotianyu1350/roberta-large-squad"
 
 
 @dataclass
@@ -157,9 +141,7 @@ def read_inputs(
     benchmark: Benchmark,
     context: str,
     protocol: str,
-    judge: JudgeSession | None = None,
-    segmenter: Segmenter | None = None,
-    why_no_segmenter: str = "",
+    tools: Tools,
     base: int | None = None,
 ) -> Inputs:
     """Read a submission for one context set, ``own``, or ``none`` (closed book).
@@ -170,9 +152,7 @@ def read_inputs(
         benchmark: what it answers.
         context: context set.
         protocol: ``strict`` or ``reference``.
-        judge: decides entailment.
-        segmenter: splits sentences.
-        why_no_segmenter: reason, when there is none.
+        tools: judge, segmenter and models.
         base: index base of its markers; None for the benchmark's.
 
     Raises:
@@ -181,23 +161,14 @@ def read_inputs(
     texts: list[str] = benchmark.queries["text"].to_pylist()
     shown = _shown(benchmark, context)
     runs: dict[int, dict[int, Item]] = {}
+    places = Places(path, benchmark)
     for line, answer in answers:
-        name = "own" if answer.passages is not None else answer.context or context
-        if context == CLOSED_BOOK and answer.context is None:
-            name = CLOSED_BOOK
-        if name != context:
+        if not places.is_of(line, answer, context):
             continue
-        row = benchmark.row_of.get(answer.query_id)
-        if row is None:
-            raise InputError(
-                f"query_id {answer.query_id!r} is not in the benchmark", path=path, line=line
-            )
-        run = runs.setdefault(answer.run, {})
-        if row in run:
-            raise InputError(
-                f"query_id {answer.query_id!r} (run {answer.run}) comes twice", path=path, line=line
-            )
-        run[row] = Item(row, texts[row], answer.output, _passages(answer, shown, row))
+        row = places.row(line, answer, context)
+        runs.setdefault(answer.run, {})[row] = Item(
+            row, texts[row], answer.output, _passages(answer, shown, row)
+        )
     if not runs:
         raise InputError("holds no answer to this context set", path=path, allowed=context)
     ordered = [list(runs[number].values()) for number in sorted(runs)]
@@ -212,14 +183,16 @@ def read_inputs(
         read_gold(benchmark),
         benchmark.grammar if base is None else Grammar(base),
         task,
-        judge,
-        segmenter,
-        why_no_segmenter,
+        tools.judge,
+        tools.segmenter,
+        tools.why_no_segmenter,
+        tools.models,
+        tools.cot,
     )
 
 
 def _shown(benchmark: Benchmark, context: str) -> list[tuple[Shown, ...]]:
-    if context in ("own", CLOSED_BOOK):
+    if context in (OWN, CLOSED_BOOK):
         return [() for _ in benchmark.query_ids]
     return [
         tuple(Shown(p.id, p.title, p.text) for p in row.passages)

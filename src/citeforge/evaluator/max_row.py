@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from citeforge.evaluator.entries import shown
 from citeforge.evaluator.measures.registry import MEASURES
 from citeforge.evaluator.statistics import estimate_all, mean_sample
 from citeforge.schemas.errors import UsageError
@@ -47,10 +48,10 @@ def max_row(results: Sequence[ScoreFile]) -> ScoreFile:
         measures.append(
             first[sample.name].model_copy(
                 update={
-                    "value": scale * estimate.value,
-                    "low": scale * estimate.low,
-                    "high": scale * estimate.high,
-                    "stderr": scale * estimate.stderr,
+                    "value": shown(estimate.value, scale),
+                    "low": shown(estimate.low, scale),
+                    "high": shown(estimate.high, scale),
+                    "stderr": shown(estimate.stderr, scale),
                     "sd_runs": None,
                     "n": sum(v == v for v in values),
                     "n_undefined": sum(v != v for v in values),

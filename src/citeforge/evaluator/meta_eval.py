@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
+from citeforge.engines.jsonlines import read_blocks
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.tables import read_table, shard_paths
@@ -57,17 +59,30 @@ class JudgeQuality:
 def hagrid_pairs(benchmark: Benchmark) -> Iterator[Labelled]:
     """Sentences of HAGRID's gold answers that cite something and have an attributable label;
     the premise is all that the sentence cites."""
-    passages = benchmark.passages_by_id
     table = read_table(shard_paths(benchmark.folder / "gold", "gold"), GOLD)
-    for row in table.to_pylist():
-        for sentence in row["sentences"] or []:
-            if sentence["attributable"] is None or not sentence["citations"]:
-                continue
-            markers = benchmark.grammar.parse(sentence["text"], 1 << 30).markers
-            text = without_markers(sentence["text"], markers)
-            shown = [Shown(i, *passages[i]) for i in sentence["citations"]]
-            premise = "\n".join(render(s, strict=True) for s in shown)
-            yield Labelled(Pair(premise, text), bool(sentence["attributable"]))
+    labelled = [
+        sentence
+        for sentences in table["sentences"].to_pylist()
+        for sentence in sentences or []
+        if sentence["attributable"] is not None and sentence["citations"]
+    ]
+    passages = benchmark.texts(i for sentence in labelled for i in sentence["citations"])
+    for sentence in labelled:
+        markers = benchmark.grammar.parse(sentence["text"], 1 << 30).markers
+        text = without_markers(sentence["text"], markers)
+        shown = [Shown(i, *passages[i]) for i in sentence["citations"]]
+        premise = "\n".join(render(s, strict=True) for s in shown)
+        yield Labelled(Pair(premise, text), bool(sentence["attributable"]))
+
+
+class _Row(msgspec.Struct):
+    """A line of ``annotate import``; items of other units have no statement."""
+
+    system: str = ""
+    query_id: str = ""
+    label: str | None = None
+    statement: int | None = None
+    citation: int | None = None
 
 
 def annotated_pairs(labels: Path, scores: Sequence[Path]) -> Iterator[Labelled]:
@@ -83,20 +98,20 @@ def annotated_pairs(labels: Path, scores: Sequence[Path]) -> Iterator[Labelled]:
         (file.system, a.query_id): a for path in scores for file in [load_scores(path)]
         for a in file.answers
     }  # fmt: skip
-    for number, line in enumerate(labels.read_text(encoding="utf-8").splitlines(), 1):
-        row = json.loads(line)
-        if row.get("label") is None or "statement" not in row:
-            continue
-        answer = answers.get((row["system"], row["query_id"]))
-        if answer is None or row["statement"] >= len(answer.statements):
-            raise InputError(
-                "labels a statement that no score file holds", path=labels, line=number
-            )
-        statement = answer.statements[row["statement"]]
-        cited = [row["citation"]] if "citation" in row else statement.cited
-        shown = [answer.passages[c] for c in cited]
-        premise = "\n".join(render(Shown(p.id, p.title, p.text), strict=True) for p in shown)
-        yield Labelled(Pair(premise, statement.text), row["label"] == "full")
+    for block in read_blocks(labels, _Row):
+        for number, row in zip(block.lines, block.rows, strict=True):
+            if row.label is None or row.statement is None:
+                continue
+            answer = answers.get((row.system, row.query_id))
+            if answer is None or row.statement >= len(answer.statements):
+                raise InputError(
+                    "labels a statement that no score file holds", path=labels, line=number
+                )
+            statement = answer.statements[row.statement]
+            cited = statement.cited if row.citation is None else [row.citation]
+            shown = [answer.passages[c] for c in cited]
+            premise = "\n".join(render(Shown(p.id, p.title, p.text), strict=True) for p in shown)
+            yield Labelled(Pair(premise, statement.text), row.label == "full")
 
 
 def quality(labelled: Sequence[Labelled], judge: JudgeSession) -> JudgeQuality:

@@ -16,6 +16,7 @@ from citeforge.evaluator.authorship.page import render as authorship_page
 from citeforge.evaluator.authorship.tables import recipes, tables
 from citeforge.schemas.scores import AnswerDetail, ScoreFile
 from citeforge.schemas.signature import differing_parts
+from citeforge.schemas.text import markdown_table
 
 _TEMPLATE = Path(__file__).parent / "templates" / "report.html.j2"
 _HARDEST = 20
@@ -150,21 +151,14 @@ def _signatures(files: Sequence[ScoreFile]) -> list[str]:
 
 def render_markdown(files: Sequence[ScoreFile], title: str | None = None) -> str:
     """A Markdown table with the signatures beneath."""
-
-    def line(cells: Sequence[str]) -> str:
-        return "| " + " | ".join(c.replace("|", "\\|").replace("\n", " ") for c in cells) + " |"
-
     if _of_cells(files):
-        parts = []
-        for found in tables(files):
-            rule = line(["---"] * len(found.head))
-            parts += [f"## {found.title}", "", found.note, "", line(found.head), rule]
-            parts += [*map(line, found.rows), ""]
+        parts = [
+            f"## {found.title}\n\n{found.note}\n\n{markdown_table(found.head, found.rows)}\n"
+            for found in tables(files)
+        ]
         return "\n".join([*parts, *(f"- `{s}`" for s in recipes(files))]) + "\n"
-    head, rows = _rows(files)
-
-    table = [line(head), line(["---"] * len(head)), *map(line, rows)]
-    return "\n".join([*table, "", *(f"- `{s}`" for s in _signatures(files))]) + "\n"
+    table = markdown_table(*_rows(files))
+    return "\n".join([table, "", *(f"- `{s}`" for s in _signatures(files))]) + "\n"
 
 
 def render_latex(files: Sequence[ScoreFile], title: str | None = None) -> str:

@@ -3,40 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
 from citeforge.engines.files import digest_folder, sha256_file
-from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.llm.records import Llm
-from citeforge.engines.segment import Segmenter
 from citeforge.evaluator.benchmark import Benchmark, ContextTable
 from citeforge.evaluator.details import describe, labels_of
-from citeforge.evaluator.entries import make_entry, shown
+from citeforge.evaluator.entries import bounded_entries
 from citeforge.evaluator.formats import answers_of, detect
-from citeforge.evaluator.inputs import CLOSED_BOOK, AnswerModels, Inputs, read_inputs
+from citeforge.evaluator.inputs import Inputs, read_inputs
 from citeforge.evaluator.measures import rage
-from citeforge.evaluator.measures.families import Measured, compute
+from citeforge.evaluator.measures.families import compute
 from citeforge.evaluator.measures.registry import Measure
 from citeforge.evaluator.statistics import (
     Floats,
+    Measured,
     Sample,
-    estimate_all,
     harmonic,
     harmonic_sample,
     mean_sample,
 )
 from citeforge.evaluator.submission import (
+    CLOSED_BOOK,
+    OWN,
+    Places,
     choose_context,
     require_same_benchmark,
     system_name,
 )
+from citeforge.evaluator.tools import Tools
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.grammar import Grammar
-from citeforge.schemas.scores import AnswerDetail, Counts, MeasureScore, NotComputed, ScoreFile
+from citeforge.schemas.scores import AnswerDetail, Counts, NotComputed, ScoreFile
 from citeforge.schemas.signature import Signature
 from citeforge.schemas.submission import SubmissionLine
 
@@ -49,27 +50,6 @@ class _Run:
 
     values: Floats  # shape (queries, 5): precision, recall, distinct, length, short EM
     seen: np.ndarray  # shape (queries,), bool
-
-
-@dataclass(frozen=True)
-class Tools:
-    """What measures may need besides the data.
-
-    Attributes:
-        judge: decides entailment.
-        segmenter: splits sentences.
-        why_no_segmenter: reason, when there is none.
-        models: models of correctness measures.
-        cot: QAMPARI answers are what follows the first colon of the output.
-        llm: gives marks (G-Eval).
-    """
-
-    judge: JudgeSession | None = None
-    segmenter: Segmenter | None = None
-    why_no_segmenter: str = ""
-    models: AnswerModels = field(default_factory=AnswerModels)
-    cot: bool = False
-    llm: Llm | None = None
 
 
 def score(
@@ -107,16 +87,15 @@ def score(
 
         return score_design(path, benchmark, measures, protocol, context)
     if any(m.family == "kalma" for m in measures):
-        from citeforge.evaluator.kalma.score import KalmaTools, score_kalma
+        from citeforge.evaluator.kalma.score import score_kalma
 
-        given = tools or Tools()
         return score_kalma(
             path,
             benchmark,
             measures,
             context=context,
             protocol=protocol,
-            tools=KalmaTools(given.judge, given.segmenter, given.llm),
+            tools=tools or Tools(),
             file_format=file_format,
             details=details,
         )
@@ -139,8 +118,8 @@ def score(
     samples: list[Measured] = []
     missing: list[NotComputed] = []
     counts: Counts | None = None
-    if labelled and name in ("own", CLOSED_BOOK):
-        reason = "passages without relevance labels" if name == "own" else "no passages were shown"
+    if labelled and name in (OWN, CLOSED_BOOK):
+        reason = "passages without relevance labels" if name == OWN else "no passages were shown"
         missing += [NotComputed(name=m.name, reason=reason) for m in labelled]
     elif labelled:
         runs, counts = _Reader(benchmark, benchmark.context(name), protocol).read(path, answers())
@@ -148,19 +127,7 @@ def score(
         samples = [Measured(s) for s in plain]
     answers_kept: list[AnswerDetail] = []
     if others or counts is None or details:
-        inputs = read_inputs(
-            path,
-            answers(),
-            benchmark,
-            name,
-            protocol,
-            tools.judge,
-            tools.segmenter,
-            tools.why_no_segmenter,
-            index_base,
-        )
-        inputs.models = tools.models
-        inputs.cot = tools.cot
+        inputs = read_inputs(path, answers(), benchmark, name, protocol, tools, index_base)
         counts = counts or count_inputs(inputs)
         if details:
             answers_kept = describe(inputs, labels_of(benchmark, name))
@@ -172,7 +139,8 @@ def score(
     if tools.judge is not None:
         counts.n_judge_failed = tools.judge.failures()
     order = {m.name: m for m in measures}
-    samples.sort(key=lambda m: list(order).index(m.sample.name))
+    places = {name: place for place, name in enumerate(order)}
+    samples.sort(key=lambda m: places[m.sample.name])
     base = Signature(
         measure="",
         protocol=protocol,
@@ -191,33 +159,12 @@ def score(
         context=name,
         counts=counts,
         query_ids=benchmark.query_ids,
-        measures=_entries(samples, order, base, tools),
+        measures=bounded_entries(
+            [(order[m.sample.name], m) for m in samples], lambda m: _signature(base, m, tools)
+        ),
         not_computed=missing,
         answers=answers_kept,
     )
-
-
-def _entries(
-    samples: list[Measured], measures: dict[str, Measure], base: Signature, tools: Tools
-) -> list[MeasureScore]:
-    estimates = estimate_all([m.sample for m in samples])
-    uppers = {
-        m.sample.name: e
-        for m, e in zip(
-            [m for m in samples if m.upper is not None],
-            estimate_all([m.upper for m in samples if m.upper is not None], resamples=2),
-            strict=True,
-        )
-    }
-    entries = []
-    for measured, estimate in zip(samples, estimates, strict=True):
-        measure = measures[measured.sample.name]
-        entry = make_entry(measure, measured.sample, estimate, _signature(base, measure, tools))
-        if measure.name in uppers:
-            entry.lower_bound = entry.value
-            entry.upper_bound = shown(uppers[measure.name].value, measure.scale)
-        entries.append(entry)
-    return entries
 
 
 def _signature(base: Signature, measure: Measure, tools: Tools) -> Signature:
@@ -314,26 +261,16 @@ class _Reader:
     ) -> tuple[list[_Run], Counts]:
         n = len(self.benchmark.query_ids)
         runs: dict[int, _Run] = {}
-        row_of = self.benchmark.row_of
+        places = Places(path, self.benchmark)
         sizes, relevant, name = self.table.sizes, self.table.relevant, self.table.name
         nothing: dict[int, list[str]] = {}
         for line, answer in answers:
-            if answer.context not in (None, name):
-                if answer.context not in self.benchmark.manifest.contexts:
-                    raise _refused(path, line, f"context {answer.context!r} is unknown")
+            if not places.is_of(line, answer, name):
                 continue
-            if answer.run < 0:
-                raise _refused(path, line, f"run {answer.run} is negative")
-            row = row_of.get(answer.query_id)
-            if row is None:
-                raise _refused(path, line, f"query_id {answer.query_id!r} is not in the benchmark")
+            row = places.row(line, answer, name)
             run = runs.get(answer.run)
             if run is None:
                 run = runs[answer.run] = _Run(np.full((n, 5), np.nan), np.zeros(n, np.bool_))
-            if run.seen[row]:
-                raise _refused(
-                    path, line, f"query_id {answer.query_id!r} (run {answer.run}) comes twice"
-                )
             run.seen[row] = True
             result = self.scorer(
                 answer.output, sizes[row], relevant[row], self.answers.get(row, nothing)
@@ -376,10 +313,6 @@ class _Reader:
             n_out_of_range=self.tally["out_of_range"],
             n_no_relevant=sum(not r for r in self.table.relevant),
         )
-
-
-def _refused(path: Path, line: int, message: str) -> InputError:
-    return InputError(message, path=path, line=line, allowed="see: citeforge check")
 
 
 def _samples(runs: list[_Run], measures: list[Measure]) -> tuple[list[Sample], list[NotComputed]]:

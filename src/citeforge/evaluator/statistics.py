@@ -39,6 +39,14 @@ class Sample:
     has_interval: bool = True
 
 
+@dataclass(frozen=True)
+class Measured:
+    """A measure's sample, with its upper bound when the judge failed somewhere."""
+
+    sample: Sample
+    upper: Sample | None = None
+
+
 def mean_sample(name: str, values: Floats) -> Sample:
     """A plain mean over the queries that define the measure.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import msgspec
 
@@ -11,6 +12,11 @@ from citeforge.engines.jsonlines import open_bytes, read_blocks
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.submission import Header, SubmissionLine
+
+OWN = "own"
+"""Context of lines that bring their passages."""
+CLOSED_BOOK = "none"
+"""Context of systems that were shown nothing."""
 
 
 def read_header(path: Path) -> dict[str, object] | None:
@@ -47,6 +53,52 @@ def read_answers(
     skip = 0 if read_header(path) is None else 1
     for block in read_blocks(path, SubmissionLine, skip_lines=skip, on_error=on_error):
         yield from zip(block.lines, block.rows, strict=True)
+
+
+class Places:
+    """Where the lines of one submission belong; refuses those that belong nowhere."""
+
+    def __init__(self, path: Path, benchmark: Benchmark) -> None:
+        self._path, self._benchmark = path, benchmark
+        self._seen: dict[tuple[str, int], bytearray] = {}
+
+    def row(self, line: int, answer: SubmissionLine, context: str) -> int:
+        """Row of the query that a line answers in a context set.
+
+        Raises:
+            InputError: an unknown query, a negative run, or a second line for the same place.
+        """
+        row = self._benchmark.row_of.get(answer.query_id)
+        if row is None:
+            self.refuse(line, f"query_id {answer.query_id!r} is not in the benchmark")
+        if answer.run < 0:
+            self.refuse(line, f"run {answer.run} is negative")
+        seen = self._seen.get((context, answer.run))
+        if seen is None:
+            seen = self._seen[context, answer.run] = bytearray(len(self._benchmark.query_ids))
+        if seen[row]:
+            where = f"context {context}, run {answer.run}"
+            self.refuse(line, f"query_id {answer.query_id!r} ({where}) comes twice")
+        seen[row] = 1
+        return row
+
+    def is_of(self, line: int, answer: SubmissionLine, context: str) -> bool:
+        """Whether a line is about a context set.
+
+        Raises:
+            InputError: it names one that the benchmark does not have.
+        """
+        if answer.passages is not None and (context != CLOSED_BOOK or answer.context is not None):
+            return context == OWN
+        if answer.context is None or answer.context == context:
+            return True
+        if answer.context not in self._benchmark.manifest.contexts:
+            self.refuse(line, f"context {answer.context!r} is unknown")
+        return False
+
+    def refuse(self, line: int, message: str) -> NoReturn:
+        """Raise the error of a line."""
+        raise InputError(message, path=self._path, line=line, allowed="see: citeforge check")
 
 
 def system_name(path: Path) -> str:
@@ -91,7 +143,7 @@ def choose_context(
     named = set()
     for _, answer in answers:
         if answer.passages is not None:
-            return "own"
+            return OWN
         if answer.context is None:
             break
         named.add(answer.context)

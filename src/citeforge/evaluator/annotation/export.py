@@ -20,6 +20,31 @@ class Row(dict[str, str]):
     """A row for annotators: ``item`` and the columns of its task."""
 
 
+class Sheet:
+    """Rows for annotators, and the key that tells whose each item is.
+
+    Attributes:
+        rows: rows in the order in which they were added.
+        key: item to what it is; item names tell nothing.
+    """
+
+    def __init__(self, task: Task, seed: int) -> None:
+        self._task, self._seed = task, seed
+        self.rows: list[Row] = []
+        self.key: dict[str, dict[str, object]] = {}
+
+    def add(self, where: dict[str, object], shown: dict[str, str]) -> None:
+        """Add a row that shows the columns of the task, and keep where it came from."""
+        name = digest([self._task.name, self._seed, where])[:12]
+        self.key[name] = where
+        self.rows.append(Row({ITEM: name, **shown}))
+
+    def shuffled(self) -> tuple[list[Row], dict[str, dict[str, object]]]:
+        """(rows, key), rows in an order that depends on the seed alone."""
+        generator(self._seed, "annotate order", self._task.name).shuffle(self.rows)
+        return self.rows, self.key
+
+
 def rows_of(
     task: Task, files: Sequence[ScoreFile], sample: int | None, seed: int
 ) -> tuple[list[Row], dict[str, dict[str, object]]]:
@@ -39,8 +64,7 @@ def rows_of(
     Raises:
         InputError: a score file holds no answers.
     """
-    rows: list[Row] = []
-    key: dict[str, dict[str, object]] = {}
+    sheet = Sheet(task, seed)
     queries = list(dict.fromkeys(a.query_id for f in files for a in f.answers))
     chosen = set(queries if sample is None else sample_ids(queries, sample, seed, "annotate"))
     for file in files:
@@ -56,19 +80,8 @@ def rows_of(
                         "query_id": answer.query_id,
                         **place,
                     }
-                    name, placed = place_row(task, seed, where, row)
-                    key[name] = where
-                    rows.append(placed)
-    generator(seed, "annotate order", task.name).shuffle(rows)
-    return rows, key
-
-
-def place_row(
-    task: Task, seed: int, where: dict[str, object], row: dict[str, str]
-) -> tuple[str, Row]:
-    """(item, row) with an item name that tells nothing."""
-    name = digest([task.name, seed, where])[:12]
-    return name, Row({ITEM: name, **row})
+                    sheet.add(where, row)
+    return sheet.shuffled()
 
 
 def _units(task: Task, answer: AnswerDetail) -> Iterator[tuple[dict[str, int], dict[str, str]]]:

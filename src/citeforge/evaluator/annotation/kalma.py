@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from citeforge.builders.verify import load_intact
-from citeforge.engines.draws import generator, sample_ids
+from citeforge.engines.draws import sample_ids
 from citeforge.engines.tables import read_table, shard_paths
-from citeforge.evaluator.annotation.export import Row, place_row
+from citeforge.evaluator.annotation.export import Row, Sheet
 from citeforge.evaluator.annotation.tasks import Task
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.kg import KG_GOLD
@@ -35,8 +35,7 @@ def kalma_rows(
         gold.setdefault(row["query_id"], []).append(row)
     if task.unit == "knowledge" and not gold:
         raise InputError("has no minimum knowledge sets", path=folder)
-    rows: list[Row] = []
-    key: dict[str, dict[str, object]] = {}
+    sheet = Sheet(task, seed)
     for form in ("specific", "general"):
         table = read_table(shard_paths(folder / "queries", form), QUERIES)
         texts = dict(zip(table["_id"].to_pylist(), table["text"].to_pylist(), strict=True))
@@ -53,8 +52,5 @@ def kalma_rows(
                 shown = {"question": texts[query]}
                 if "fact" in where:
                     shown["fact"] = str(where["fact"])
-                name, placed = place_row(task, seed, where, shown)
-                key[name] = where
-                rows.append(placed)
-    generator(seed, "annotate order", task.name).shuffle(rows)
-    return rows, key
+                sheet.add(where, shown)
+    return sheet.shuffled()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from citeforge.builders.audit.run import sample_negatives
 from citeforge.builders.derive import Base
-from citeforge.evaluator.annotation.export import Row, place_row
+from citeforge.evaluator.annotation.export import Row, Sheet
 from citeforge.evaluator.annotation.tasks import Task
 from citeforge.schemas.errors import InputError
 
@@ -33,13 +33,10 @@ def negative_rows(
         raise InputError("has no mapped negatives", path=folder)
     texts = base.texts({p for _, p in pairs})
     asked = dict(zip(base.query_ids, base.queries["text"].to_pylist(), strict=True))
-    rows: list[Row] = []
-    key: dict[str, dict[str, object]] = {}
+    sheet = Sheet(task, seed)
     for query, passage in pairs:
         title, text = texts[passage]
         shown = {"question": asked[query], "passage": f"{title}: {text}" if title else text}
         where: dict[str, object] = {"query_id": query, "passage": passage}
-        name, placed = place_row(task, seed, where, shown)
-        key[name] = where
-        rows.append(placed)
-    return rows, key
+        sheet.add(where, shown)
+    return sheet.rows, sheet.key

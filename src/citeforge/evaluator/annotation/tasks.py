@@ -34,6 +34,11 @@ class Task(BaseModel):
     source: str
     share: float = 1.0
 
+    @property
+    def of_benchmark(self) -> bool:
+        """Whether the rows come from a benchmark, not from score files."""
+        return self.unit not in ("answer", "statement", "citation")
+
 
 _ALCE = "Gao et al. 2023 (ALCE), appendix F"
 _AUTHORSHIP = "Abolghasemi et al. 2025, appendix A"
@@ -51,7 +56,7 @@ TASKS = {
                 "5 is a complete and clear answer, 1 does not help at all."
             ),
             columns=("question", "answer"),
-            labels=("1", "2", "3", "4", "5"),
+            labels=_RATING,
             ordinal=True,
             source=_ALCE,
         ),

@@ -6,8 +6,8 @@ import math
 from pathlib import Path
 
 from citeforge.builders.derive import Base
-from citeforge.engines.draws import generator, sample_ids
-from citeforge.evaluator.annotation.export import Row, place_row
+from citeforge.engines.draws import sample_ids
+from citeforge.evaluator.annotation.export import Row, Sheet
 from citeforge.evaluator.annotation.tasks import Task
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.tables import RELEVANT
@@ -47,8 +47,7 @@ def twin_rows(
             ]
     texts = base.texts({i for ids in shown.values() for i in ids} | set(twin_of.values()))
     asked = dict(zip(base.query_ids, base.queries["text"].to_pylist(), strict=True))
-    rows: list[Row] = []
-    key: dict[str, dict[str, object]] = {}
+    sheet = Sheet(task, seed)
     for query in queries:
         for passage in dict.fromkeys(shown[query]):
             if passage not in twin_of:
@@ -62,8 +61,5 @@ def twin_rows(
                 "original": texts[passage][1],
                 "rewritten": texts[twin_of[passage]][1],
             }
-            name, placed = place_row(task, seed, where, row)
-            key[name] = where
-            rows.append(placed)
-    generator(seed, "annotate order", task.name).shuffle(rows)
-    return rows, key
+            sheet.add(where, row)
+    return sheet.shuffled()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -25,7 +25,7 @@ from citeforge.evaluator.compare import holm, paired_t
 from citeforge.evaluator.entries import make_entry
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.statistics import Floats, Sample, estimate_all, mean_sample, ratio
-from citeforge.evaluator.submission import read_answers, require_same_benchmark, system_name
+from citeforge.evaluator.submission import Places, read_answers, require_same_benchmark, system_name
 from citeforge.schemas.authorship import PLACEBO, Cell, Design, LabelSet, design_of
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.scores import Counts, MeasureScore, NotComputed, ScoreFile
@@ -122,6 +122,7 @@ class _Reader:
         strict = self.protocol == "strict"
         grammar = self.benchmark.grammar
         measure = measure_strict if strict else measure_reference
+        places = Places(self.path, self.benchmark)
         for line, answer in read_answers(self.path):
             if answer.context not in self.cells:
                 raise InputError(
@@ -133,21 +134,8 @@ class _Reader:
                     field="context",
                     allowed=", ".join(self.cells),
                 )
-            row = self.benchmark.row_of.get(answer.query_id)
-            if row is None or answer.run < 0:
-                wrong = f"{answer.query_id!r} is not in the benchmark"
-                if row is not None:
-                    wrong = f"{answer.run} is negative"
-                name = "query_id" if row is None else "run"
-                raise InputError(wrong, path=self.path, line=line, field=name)
+            row = places.row(line, answer, answer.context)
             cell = self.cells[answer.context]
-            if row in cell.seen.get(answer.run, ()):
-                raise InputError(
-                    f"{answer.query_id!r} (cell {answer.context}, run {answer.run}) comes twice",
-                    path=self.path,
-                    line=line,
-                    field="query_id",
-                )
             values = measure(
                 answer, grammar, self.sizes[row], self.relevant[row], self.gold[row]
             )  # fmt: skip
@@ -269,9 +257,7 @@ class _Scoring:
         estimates = estimate_all([sample for _, _, sample, _, _ in rows])
         found = []
         for (measure, place, sample, p, _), estimate in zip(rows, estimates, strict=True):
-            signature = Signature(
-                **{**self.signature.__dict__, "measure": measure.name, "context": place}
-            )
+            signature = replace(self.signature, measure=measure.name, context=place)
             entry = make_entry(measure, sample, estimate, signature, f"{measure.name}[{place}]")
             entry.p_t = None if p is None or math.isnan(p) else p
             found.append(entry)

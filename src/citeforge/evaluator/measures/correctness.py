@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from citeforge.evaluator.inputs import Gold, Inputs, Item
@@ -13,6 +13,7 @@ from citeforge.evaluator.measures.alce import (
     reference_output,
     split_list,
 )
+from citeforge.evaluator.measures.cannot import CannotError
 from citeforge.schemas.grammar import without_markers
 from citeforge.schemas.text import normalise_answer
 
@@ -157,3 +158,22 @@ def bleu_statistics(output: str, references: Sequence[str], bleu: Any) -> list[i
     stats: list[int] = bleu._extract_corpus_statistics([output], [[r] for r in references])[0]
     shortest = min((len(bleu.tokenizer(r).split()) for r in references), default=0)
     return [stats[0], shortest, *stats[2:]]
+
+
+def gold_answers(inputs: Inputs, single: bool) -> Iterator[tuple[int, Item, list[str]]]:
+    """(run, item, gold texts) of every item: all gold answers, or only the single one.
+
+    Raises:
+        CannotError: no query has any.
+    """
+    found = False
+    for run, item in inputs.items():
+        gold = inputs.gold[item.row]
+        if single:
+            one = single_gold(gold)
+            gold = [] if one is None else [one]
+        texts = gold_texts(gold, inputs)
+        found = found or bool(texts)
+        yield run, item, texts
+    if not found:
+        raise CannotError("needs gold answers")

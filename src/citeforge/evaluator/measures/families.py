@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,15 +11,15 @@ from citeforge.evaluator.measures import alce, attributed_ir, correctness, model
 from citeforge.evaluator.measures.alce import CitationJudging, CitationScores, Claim
 from citeforge.evaluator.measures.bounds import Value
 from citeforge.evaluator.measures.cannot import CannotError
-from citeforge.evaluator.statistics import Floats, Sample, harmonic_sample, mean_sample, ratio
-
-
-@dataclass(frozen=True)
-class Measured:
-    """A measure's sample, with its upper bound when the judge failed somewhere."""
-
-    sample: Sample
-    upper: Sample | None = None
+from citeforge.evaluator.statistics import (
+    Floats,
+    Measured,
+    Sample,
+    harmonic_sample,
+    mean_sample,
+    ratio,
+)
+from citeforge.evaluator.tools import NO_JUDGE
 
 
 def compute(inputs: Inputs, names: set[str]) -> dict[str, Measured | str]:
@@ -62,7 +61,7 @@ def _claims(
     inputs: Inputs, read: Callable[[Item, Inputs], list[Claim]]
 ) -> list[tuple[tuple[int, int], Item, list[Claim]]]:
     if inputs.judge is None:
-        raise CannotError("needs a judge: --judge hf:MODEL, openai:MODEL, table:FILE or lexical")
+        raise CannotError(NO_JUDGE)
     if inputs.segmenter is None and inputs.task != "qampari":
         raise CannotError(inputs.why_no_segmenter or "needs a segmenter")
     found = []
@@ -216,7 +215,7 @@ def _claim_recall(inputs: Inputs) -> Iterator[tuple[str, Measured]]:
     from citeforge.engines.judge.records import JudgeFailure, Pair
 
     if inputs.judge is None:
-        raise CannotError("needs a judge: --judge hf:MODEL, openai:MODEL, table:FILE or lexical")
+        raise CannotError(NO_JUDGE)
     pairs: dict[tuple[int, int], list[Pair]] = {}
     for run, item in inputs.items():
         claims = [g.text or "" for g in inputs.gold[item.row] if g.kind == "claim"]
@@ -235,20 +234,6 @@ def _claim_recall(inputs: Inputs) -> Iterator[tuple[str, Measured]]:
     yield _values(inputs, "ALCE.ClaimRec", values)
 
 
-def _gold_answers(inputs: Inputs, single: bool) -> Iterator[tuple[int, Item, list[str]]]:
-    found = False
-    for run, item in inputs.items():
-        gold = inputs.gold[item.row]
-        if single:
-            one = correctness.single_gold(gold)
-            gold = [] if one is None else [one]
-        texts = correctness.gold_texts(gold, inputs)
-        found = found or bool(texts)
-        yield run, item, texts
-    if not found:
-        raise CannotError("needs gold answers")
-
-
 def _rouge(inputs: Inputs, single: bool) -> Iterator[tuple[str, Measured]]:
     try:
         from rouge_score.rouge_scorer import RougeScorer
@@ -256,7 +241,7 @@ def _rouge(inputs: Inputs, single: bool) -> Iterator[tuple[str, Measured]]:
         raise CannotError("needs rouge-score: pip install 'citeforge[scores]'") from error
     scorer = RougeScorer(["rougeLsum"], use_stemmer=False)
     columns: tuple[Rows, Rows, Rows] = ({}, {}, {})
-    for run, item, texts in _gold_answers(inputs, single):
+    for run, item, texts in correctness.gold_answers(inputs, single):
         if not texts:
             continue
         found = correctness.rouge_lsum(correctness.air_text(item, inputs), texts, scorer)
@@ -276,7 +261,7 @@ def _bleu(inputs: Inputs, single: bool) -> Iterator[tuple[str, Measured]]:
     shape = (len(inputs.runs), len(inputs.benchmark.query_ids), 10)
     sums = np.zeros(shape)
     values: Rows = {}
-    for run, item, texts in _gold_answers(inputs, single):
+    for run, item, texts in correctness.gold_answers(inputs, single):
         if not texts:
             continue
         output = correctness.air_text(item, inputs)

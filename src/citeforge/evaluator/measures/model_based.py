@@ -26,16 +26,9 @@ def bertscore(inputs: Inputs, single: bool = False) -> Samples:
     from citeforge.engines.answer_models import BertScore
 
     rows = []
-    for run, item in inputs.items():
-        gold = inputs.gold[item.row]
-        if single:
-            one = correctness.single_gold(gold)
-            gold = [] if one is None else [one]
-        texts = correctness.gold_texts(gold, inputs)
+    for run, item, texts in correctness.gold_answers(inputs, single):
         if texts:
             rows.append(((run, item.row), correctness.air_text(item, inputs), texts))
-    if not rows:
-        raise CannotError("needs gold answers")
     try:
         scorer = BertScore(*inputs.models.bertscore)
     except (InputError, MissingExtraError) as error:

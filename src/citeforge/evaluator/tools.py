@@ -1,0 +1,53 @@
+"""What measures may need besides the data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from citeforge.engines.answer_models import (
+    BERTSCORE_LAYER,
+    BERTSCORE_MODEL,
+    MAUVE_MODEL,
+    QA_MODEL,
+)
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.llm.records import Llm
+from citeforge.engines.segment import Segmenter
+
+NO_JUDGE = "needs a judge: --judge hf:MODEL, openai:MODEL, table:FILE or lexical"
+
+
+@dataclass(frozen=True)
+class AnswerModels:
+    """Models of correctness measures.
+
+    Attributes:
+        bertscore: model and layer.
+        mauve: language model whose features MAUVE compares.
+        qa: extractive QA model.
+    """
+
+    bertscore: tuple[str, int] = (BERTSCORE_MODEL, BERTSCORE_LAYER)
+    mauve: str = MAUVE_MODEL
+    qa: str = QA_MODEL
+
+
+@dataclass(frozen=True)
+class Tools:
+    """What measures may need besides the data.
+
+    Attributes:
+        judge: decides entailment.
+        segmenter: splits sentences.
+        why_no_segmenter: reason, when there is none.
+        models: models of correctness measures.
+        cot: QAMPARI answers are what follows the first colon of the output.
+        llm: gives marks (G-Eval), and decides whether a sentence answers at all.
+    """
+
+    judge: JudgeSession | None = None
+    segmenter: Segmenter | None = None
+    why_no_segmenter: str = ""
+    models: AnswerModels = field(default_factory=AnswerModels)
+    cot: bool = False
+    llm: Llm | None = None
