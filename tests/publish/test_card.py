@@ -14,6 +14,7 @@ from citeforge.builders.card import bars
 from citeforge.builders.command import command_of
 from citeforge.builders.licences import conflicts, describe, most_restrictive, rank
 from citeforge.builders.verify import load_intact, verify
+from citeforge.ir_convert.registry import SOURCES
 from citeforge.publish.card import write_card
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.sources import SourceInfo
@@ -40,7 +41,8 @@ def test_the_card_says_what_is_known(folder: Path, cli: Cli) -> None:
         "contexts", "corpus", "mapping", "queries",
     }  # fmt: skip
     for part in ("We did.", "Version 1.2.0", "## Reference scores", "| random | mix |",
-                 "not audited", "@article{penzkofer2024rage", "words per passage | `"):  # fmt: skip
+                 "not audited", "@inproceedings{penzkofer2024rage",
+                 "words per passage | `"):  # fmt: skip
         assert part in text
     # Rendered again, the hand-written part and the scores stay.
     again = write_card(folder)
@@ -105,10 +107,13 @@ def test_licences() -> None:
     assert [rank(x) for x in order] == [0, 1, 2, 3, 4, 5]
     assert rank("other") == rank(None) == 6
     assert describe("cc-by-nc-sa-3.0") == "non-commercial, share-alike"
-    hagrid = made("apache-2.0", ("hagrid", "apache-2.0"))
+    hagrid = made("apache-2.0", ("hagrid", SOURCES["hagrid"].licence_id))
     assert most_restrictive(hagrid) == "cc-by-sa-3.0"  # its passages are Wikipedia's
     assert "build with --licence cc-by-sa-3.0" in conflicts(hagrid)[0]
-    assert conflicts(made("cc-by-sa-3.0", ("hagrid", "apache-2.0"))) == []
+    assert conflicts(made("cc-by-sa-3.0", ("hagrid", "cc-by-sa-3.0"))) == []
+    # Nobody can tell what an unknown licence allows: the benchmark has to be under it, too.
+    assert "which is not known here" in conflicts(made("mit", ("kalma", "other")))[0]
+    assert conflicts(made("other", ("kalma", "other"))) == []
     both = made("cc-by-nc-4.0", ("beir", "cc-by-sa-4.0"), ("alce", "cc-by-nc-4.0"))
     assert "cannot be published together" in conflicts(both)[0]
     assert most_restrictive(made("mit", ("beir", None))) is None

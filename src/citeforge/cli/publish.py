@@ -32,8 +32,9 @@ def publish(
 
     if len([p for p in repo_id.split("/") if p]) != 2:
         raise UsageError(f"--repo-id {repo_id!r}: expected ORG/NAME")
-    check_sound(folder)
     publisher = Publisher()
+    if dry_run or hide_gold:
+        check_sound(folder)
     if not hide_gold:
         _one(publisher, folder, repo_id, private, revision, dry_run)
         return

@@ -13,14 +13,28 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from citeforge.builders.licences import conflicts
-from citeforge.builders.verify import load_intact, verify
+from citeforge.builders.package import MANIFEST
+from citeforge.builders.verify import load_manifest, verify
 from citeforge.engines.files import sha256_file
+from citeforge.engines.models import http_errors
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.manifest import Manifest
 
 State = Literal["new", "changed", "same", "removed"]
 T = TypeVar("T")
-_KEPT = (".gitattributes",)
+
+
+@dataclass(frozen=True)
+class LocalFile:
+    """A file of a package.
+
+    Attributes:
+        path: where it is.
+        sha256: as its manifest says; hashed once, when the package was checked.
+    """
+
+    path: Path
+    sha256: str
 
 
 @dataclass(frozen=True)
@@ -89,6 +103,11 @@ class Publisher:
     def plan(self, folder: Path, repo_id: str, branch: str = "main") -> Plan:
         """Compare a package with what is there; changes nothing.
 
+        Args:
+            folder: a package that :func:`check_sound` let pass.
+            repo_id: repository.
+            branch: compared with this branch.
+
         Raises:
             InputError: the Hub cannot be reached.
         """
@@ -97,11 +116,11 @@ class Publisher:
             plan = Plan(repo_id, remote is not None)
             there = remote or {}
             files = package_files(folder)
-            for name, path in files.items():
+            for name, file in files.items():
                 state: State = "new"
                 if name in there:
-                    state = "same" if _same(path, there[name]) else "changed"
-                plan.changes.append(Change(name, path.stat().st_size, state))
+                    state = "same" if _same(file, there[name]) else "changed"
+                plan.changes.append(Change(name, file.path.stat().st_size, state))
             gone = [n for n in there if n not in files and _is_ours(n)]
             plan.changes += [Change(n, int(there[n]["size"]), "removed") for n in sorted(gone)]
         return plan
@@ -150,7 +169,8 @@ class Publisher:
             names = sorted(
                 p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()
             )
-            rest = [n for n in names if n not in remote or not _same(folder / n, remote[n])]
+            files = {n: LocalFile(folder / n, sha256_file(folder / n)) for n in names}
+            rest = [n for n in names if n not in remote or not _same(files[n], remote[n])]
             if not rest:
                 info = self.api.repo_info(repo_id, repo_type="dataset", revision=branch)
                 return str(info.sha)
@@ -230,8 +250,8 @@ class Publisher:
 
     def _require_same(self, folder: Path, repo_id: str, tag: str) -> None:
         remote = self._remote(repo_id, tag) or {}
-        for name, path in package_files(folder).items():
-            if name not in remote or not _same(path, remote[name]):
+        for name, file in package_files(folder).items():
+            if name not in remote or not _same(file, remote[name]):
                 raise InputError(
                     f"{tag} is published already, and {name} differs there",
                     path=repo_id,
@@ -244,7 +264,7 @@ class Publisher:
         plan = self.plan(folder, repo_id, branch)
         files = package_files(folder)
         operations: list[Any] = [
-            CommitOperationAdd(c.path, str(files[c.path]))
+            CommitOperationAdd(c.path, str(files[c.path].path))
             for c in plan.moving()
             if c.state != "removed"
         ]
@@ -273,10 +293,9 @@ class Publisher:
         """Download what was published and compare every hash."""
         with tempfile.TemporaryDirectory() as work:
             copy = self.fetch(repo_id, tag, Path(work))
-            for name, path in package_files(folder).items():
-                if sha256_file(copy / name) != sha256_file(path):
+            for name, file in package_files(folder).items():
+                if sha256_file(copy / name) != file.sha256:
                     raise InputError(f"{name} came back changed", path=f"{repo_id}@{tag}")
-            load_intact(copy)
 
     def fetch(self, repo_id: str, revision: str | None, into: Path | None = None) -> Path:
         """Download a published package; from the cache when it is there already."""
@@ -286,10 +305,10 @@ class Publisher:
         return Path(found)
 
 
-def package_files(folder: Path) -> dict[str, Path]:
-    """Files of a package as its manifest knows them, and the manifest."""
-    names = [*load_intact(folder).files, "manifest.json"]
-    return {n: folder / n for n in sorted(names)}
+def package_files(folder: Path) -> dict[str, LocalFile]:
+    """Files of a sound package as its manifest knows them, and the manifest."""
+    hashes = {**load_manifest(folder).files, MANIFEST: sha256_file(folder / MANIFEST)}
+    return {name: LocalFile(folder / name, hashes[name]) for name in sorted(hashes)}
 
 
 def check_sound(folder: Path) -> Manifest:
@@ -305,19 +324,19 @@ def check_sound(folder: Path) -> Manifest:
             path=folder,
             allowed="a package without problems; see: citeforge verify",
         )
-    manifest = load_intact(folder)
+    manifest = load_manifest(folder)
     clashes = conflicts(manifest)
     if clashes:
         raise InputError(f"licence: {clashes[0]}", path=folder, field="licence")
     return manifest
 
 
-def _same(path: Path, remote: dict[str, Any]) -> bool:
-    if remote["size"] != path.stat().st_size:
+def _same(file: LocalFile, remote: dict[str, Any]) -> bool:
+    if remote["size"] != file.path.stat().st_size:
         return False
     if remote["sha256"] is not None:
-        return bool(remote["sha256"] == sha256_file(path))
-    return bool(remote["oid"] == _blob_id(path))
+        return bool(remote["sha256"] == file.sha256)
+    return bool(remote["oid"] == _blob_id(file.path))
 
 
 def _blob_id(path: Path) -> str:
@@ -328,7 +347,7 @@ def _blob_id(path: Path) -> str:
 
 def _is_ours(name: str) -> bool:
     """Whether an old version may have brought a file that the new one lacks."""
-    return name.endswith(".parquet") and name not in _KEPT
+    return name.endswith(".parquet")
 
 
 def _line(error: BaseException) -> str:
@@ -368,12 +387,10 @@ def hub_errors(repo_id: str) -> Iterator[None]:
 
 def _is_network(error: BaseException) -> bool:
     """Errors of the HTTP library, also where huggingface_hub wrapped them."""
+    known: tuple[type[BaseException], ...] = (ConnectionError, TimeoutError, *http_errors())
     seen: BaseException | None = error
     while seen is not None:
-        module = type(seen).__module__
-        if module.startswith(("httpx", "httpcore", "requests", "urllib3")):
-            return True
-        if isinstance(seen, ConnectionError | TimeoutError):
+        if isinstance(seen, known):
             return True
         seen = seen.__cause__
     return False

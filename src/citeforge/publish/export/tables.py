@@ -13,9 +13,9 @@ import yaml
 
 from citeforge.builders.derive import Base
 from citeforge.engines.files import atomic_file, write_text
-from citeforge.engines.tables import iter_batches, shard_paths, write_table
+from citeforge.engines.tables import TableWriter, iter_batches, shard_paths, write_table
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.tables import LABELS, RELEVANT
+from citeforge.schemas.tables import CORPUS, LABELS, RELEVANT
 
 Lost = list[str]
 """What a layout cannot carry, one line each."""
@@ -25,6 +25,15 @@ def corpus_rows(base: Base) -> Iterator[dict[str, Any]]:
     """Passages, streamed."""
     for batch in iter_batches(shard_paths(base.folder / "corpus", "corpus")):
         yield from batch.to_pylist()
+
+
+def write_corpus(base: Base, folder: Path) -> None:
+    """Passages without their metadata as one split, a batch at a time."""
+    columns = ["_id", "title", "text"]
+    schema = pa.schema([CORPUS.field(c) for c in columns])
+    with TableWriter(folder, "corpus", schema) as writer:
+        for batch in iter_batches(shard_paths(base.folder / "corpus", "corpus"), columns):
+            writer.write(batch)
 
 
 def judgements(base: Base) -> Iterator[tuple[str, str, int]]:
@@ -83,7 +92,6 @@ def export_mteb(base: Base, out: Path) -> Lost:
 
     Judgements stand in the split ``test``; the first context set becomes ``top_ranked``.
     """
-    corpus = [{k: r[k] for k in ("_id", "title", "text")} for r in corpus_rows(base)]
     queries = [{"_id": r["_id"], "text": r["text"]} for r in base.queries.to_pylist()]
     qrels = [
         {"query-id": q, "corpus-id": p, "score": s} for q, p, s in judgements(base)
@@ -93,10 +101,11 @@ def export_mteb(base: Base, out: Path) -> Lost:
         {"query-id": q, "corpus-ids": [d["corpus-id"] for d in rows]} for q, rows in docs.items()
     ]
     tables = {
-        "corpus": ("corpus", corpus), "queries": ("queries", queries),
+        "queries": ("queries", queries),
         "default": ("test", qrels), "top_ranked": ("test", top),
     }  # fmt: skip
-    splits = {}
+    write_corpus(base, out / "corpus")
+    splits = {"corpus": ["corpus"]}
     for config, (split, rows) in tables.items():
         write_table(out / config, split, pa.Table.from_pylist(rows))
         splits[config] = [split]
@@ -140,10 +149,7 @@ def export_trec(base: Base, out: Path) -> Lost:
 def export_rage(base: Base, out: Path) -> Lost:
     """RAGE's Hub layout: configs ``corpus``, ``queries``, ``mapping``; rage_toolkit reads it."""
     splits = {"corpus": ["corpus"], "queries": ["queries"], "mapping": []}
-    corpus = pa.Table.from_batches(
-        list(iter_batches(shard_paths(base.folder / "corpus", "corpus")))
-    )  # fmt: skip
-    write_table(out / "corpus", "corpus", corpus.select(["_id", "title", "text"]))
+    write_corpus(base, out / "corpus")
     write_table(out / "queries", "queries", base.queries.select(["_id", "text"]))
     for label in LABELS:
         if base.mappings[label].num_rows:

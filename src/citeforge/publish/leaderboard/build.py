@@ -16,7 +16,7 @@ from citeforge.evaluator.report import embed
 from citeforge.publish.leaderboard.queries import query_pages
 from citeforge.publish.leaderboard.ranking import View, compact, make_views, rest, slug
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.scores import ScoreFile
+from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _PER_QUERY = 20
@@ -89,9 +89,10 @@ def build_site(
     write_text(out / "queries.html", template.render(site=site, data=search, n=len(pages)))
     template = environment.get_template("query.html.j2")
     order = [names[p.id] for p in pages]
+    scores = _scores(views)
     for at, page in enumerate(pages):
         text = template.render(
-            site=site, page=page, scores=_scores_of(page.id, views),
+            site=site, page=page, scores=scores.get(page.id, []),
             before=order[at - 1] if at else None,
             after=order[at + 1] if at + 1 < len(order) else None,
         )  # fmt: skip
@@ -153,21 +154,27 @@ def _hardest(file: ScoreFile, main: str, names: dict[str, str]) -> list[tuple[st
     return [(names[q], q, v) for v, q in sorted(known)[:20]]
 
 
-def _scores_of(query: str, views: Sequence[View]) -> list[tuple[str, str, str, str, float]]:
-    """(view, system, page, measure, value) of one query, best systems of each view first."""
-    found = []
+def _best(view: View) -> list[tuple[int, MeasureScore]]:
+    """The best systems of a view, as numbers, with their main entries; of the same queries."""
+    rows = [
+        (i, entry)
+        for i, entry in enumerate(view.entries.get(view.main, []))
+        if entry is not None and view.files[i].query_ids == view.files[0].query_ids
+    ]
+    rows.sort(key=lambda r: -(r[1].value or 0.0))
+    return rows
+
+
+def _scores(views: Sequence[View]) -> dict[str, list[tuple[str, str, str, str, float]]]:
+    """Query to (view, system, page, measure, value), best systems of each view first."""
+    found: dict[str, list[tuple[str, str, str, str, float]]] = {}
     for view in views:
-        at = {id(f): {q: i for i, q in enumerate(f.query_ids)} for f in view.files[:1]}
-        rows = []
-        for number, file in enumerate(view.files):
-            positions = at[id(view.files[0])]
-            if file.query_ids != view.files[0].query_ids or query not in positions:
-                continue
-            entry = next((m for m in file.measures if m.name == view.main), None)
-            value = entry.per_query[positions[query]] if entry is not None else None
-            if entry is not None and value is not None:
-                row = (view.title, file.system, view.slugs[number], view.main, value * entry.scale)
-                rows.append(((entry.value or 0.0), row))
-        rows.sort(key=lambda r: -r[0])
-        found += [row for _, row in rows[:_PER_QUERY]]
+        best = _best(view)
+        for at, query in enumerate(view.files[0].query_ids):
+            rows = [
+                (view.title, view.files[i].system, view.slugs[i], view.main, value * entry.scale)
+                for i, entry in best
+                if (value := entry.per_query[at]) is not None
+            ]
+            found.setdefault(query, []).extend(rows[:_PER_QUERY])
     return found

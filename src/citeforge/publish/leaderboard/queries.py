@@ -7,6 +7,9 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
 
 from citeforge.builders.derive import Base
 from citeforge.builders.verify import load_intact
@@ -15,6 +18,8 @@ from citeforge.schemas.kg import KG_CONTEXTS, KG_GOLD, Graph, Key, from_row, gra
 from citeforge.schemas.tables import LABELS, QUERIES
 
 _SPOKES = 18
+_CONTEXTS = 4
+_GRAPHS = ("full", "absent_3", "retrieval_20")
 
 
 @dataclass(frozen=True)
@@ -99,6 +104,7 @@ class QueryPage:
         stars: context set to its sub-graphs.
         gold: gold answers.
         other: the general question of a kalma benchmark.
+        left_out: context sets that the page does not show.
     """
 
     id: str
@@ -107,6 +113,7 @@ class QueryPage:
     stars: dict[str, list[Star]] = field(default_factory=dict)
     gold: list[str] = field(default_factory=list)
     other: str = ""
+    left_out: list[str] = field(default_factory=list)
 
 
 def query_pages(folder: Path) -> Iterator[QueryPage]:
@@ -116,7 +123,8 @@ def query_pages(folder: Path) -> Iterator[QueryPage]:
         yield from _graph_pages(folder, list(manifest.contexts))
         return
     base = Base.open(folder)
-    contexts = {n: base.context(n) for n in list(manifest.contexts)[:4]}
+    names = list(manifest.contexts)
+    contexts = {n: base.context(n) for n in names[:_CONTEXTS]}
     twin_of = {r["twin_id"]: r["_id"] for r in base.twins.to_pylist() if r["twin_id"]}
     wanted = {d["corpus-id"] for c in contexts.values() for docs in c.values() for d in docs}
     texts = base.texts(wanted | {twin_of[i] for i in wanted if i in twin_of} | set(twin_of))
@@ -127,7 +135,7 @@ def query_pages(folder: Path) -> Iterator[QueryPage]:
         if row["text"]:
             gold.setdefault(row["query_id"], []).append(row["text"])
     for row in base.queries.to_pylist():
-        page = QueryPage(row["_id"], row["text"])
+        page = QueryPage(row["_id"], row["text"], left_out=names[_CONTEXTS:])
         page.gold = (gold.get(row["_id"], []) + base.answers[row["_id"]])[:10]
         for name, docs in contexts.items():
             page.contexts[name] = [
@@ -183,39 +191,30 @@ def differences(first: str, second: str) -> tuple[tuple[Piece, ...], tuple[Piece
 
 def _graph_pages(folder: Path, contexts: list[str]) -> Iterator[QueryPage]:
     texts = {
-        form: dict(
-            zip(
-                (t := read_table(shard_paths(folder / "queries", form), QUERIES))[
-                    "_id"
-                ].to_pylist(),
-                t["text"].to_pylist(),
-                strict=True,
-            )
-        )
+        form: _by_id(read_table(shard_paths(folder / "queries", form), QUERIES), "_id", "text")
         for form in ("specific", "general")
     }
     gold: dict[str, set[Key]] = {}
     for row in read_table(shard_paths(folder / "gold", "gold"), KG_GOLD).to_pylist():
         gold.setdefault(row["query_id"], set()).add(from_row(row).key)
     shown = {
-        n: dict(
-            zip(
-                (t := read_table(shard_paths(folder / "contexts", n), KG_CONTEXTS))[
-                    "query_id"
-                ].to_pylist(),
-                t["triples"].to_pylist(),
-                strict=True,
-            )
+        n: _by_id(
+            read_table(shard_paths(folder / "contexts", n), KG_CONTEXTS), "query_id", "triples"
         )
         for n in contexts
-        if n in ("full", "absent_3", "retrieval_20")
+        if n in _GRAPHS
     }
+    left_out = [n for n in contexts if n not in _GRAPHS]
     for query, text in texts["specific"].items():
-        page = QueryPage(query, text, other=texts["general"].get(query, ""))
+        page = QueryPage(query, text, other=texts["general"].get(query, ""), left_out=left_out)
         for name, rows in shown.items():
             graphs = graphs_of([from_row(r) for r in rows[query]])
             page.stars[name] = [_star(g, gold.get(query, set())) for g in graphs]
         yield page
+
+
+def _by_id(table: pa.Table, key: str, value: str) -> dict[str, Any]:
+    return dict(zip(table[key].to_pylist(), table[value].to_pylist(), strict=True))
 
 
 def _star(graph: Graph, gold: set[Key]) -> Star:

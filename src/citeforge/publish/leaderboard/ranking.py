@@ -27,7 +27,8 @@ class View:
         signatures: recipe of each measure.
         files: one a system.
         slugs: file names of the systems' pages.
-        values: measure to value of each system; NaN where there is none.
+        entries: measure to entry of each system; None where there is none, or one that another
+            recipe made.
         groups: measure to significance group of each system, from 1; 0 where there is no value.
         main: measure that ranks first.
     """
@@ -37,7 +38,7 @@ class View:
     signatures: dict[str, str]
     files: tuple[ScoreFile, ...]
     slugs: tuple[str, ...]
-    values: dict[str, list[float]]
+    entries: dict[str, list[MeasureScore | None]]
     groups: dict[str, list[int]]
     main: str
 
@@ -70,16 +71,12 @@ def make_views(files: Sequence[ScoreFile]) -> list[View]:
             for entry in file.measures:
                 signatures.setdefault(entry.name, entry.signature)
         entries = {n: [_comparable(f, n, signatures[n]) for f in mine] for n in names}
-        values = {
-            n: [math.nan if e is None or e.value is None else e.value for e in row]
-            for n, row in entries.items()
-        }
         groups = {n: significance_groups(row) for n, row in entries.items()}
         main = next((n for n in _PREFERRED if n in names), names[0] if names else "")
         views.append(
             View(
                 f"{context}, {protocol}", tuple(names), signatures, tuple(mine),
-                tuple(slugs[id(f)] for f in mine), values, groups, main,
+                tuple(slugs[id(f)] for f in mine), entries, groups, main,
             )
         )  # fmt: skip
     views.sort(key=lambda v: -len(v.files))
@@ -118,7 +115,6 @@ def significance_groups(entries: Sequence[MeasureScore | None]) -> list[int]:
 
 def compact(view: View) -> dict[str, object]:
     """What the page carries of a view: hundredths as integers, intervals of the main measure."""
-    intervals = [_interval(f, view.main) for f in view.files]
     return {
         "t": view.title,
         "m": list(view.measures),
@@ -126,9 +122,9 @@ def compact(view: View) -> dict[str, object]:
         "main": view.measures.index(view.main) if view.main else 0,
         "s": [f.system for f in view.files],
         "p": list(view.slugs),
-        "v": [[_hundredths(x) for x in view.values[n]] for n in view.measures],
+        "v": [[_value(e) for e in view.entries[n]] for n in view.measures],
         "g": view.groups.get(view.main, []),
-        "i": intervals,
+        "i": [_interval(e) for e in view.entries.get(view.main, [])],
         "n": [f.counts.n_missing for f in view.files],
     }
 
@@ -137,19 +133,22 @@ def rest(view: View) -> dict[str, object]:
     """What is loaded when another measure is picked: all groups and intervals."""
     return {
         "g": [view.groups[n] for n in view.measures],
-        "i": [[_interval(f, n) for f in view.files] for n in view.measures],
+        "i": [[_interval(e) for e in view.entries[n]] for n in view.measures],
     }
 
 
-def _interval(file: ScoreFile, name: str) -> list[int | None] | int:
-    entry = next((m for m in file.measures if m.name == name), None)
+def _value(entry: MeasureScore | None) -> int | None:
+    return None if entry is None else _hundredths(entry.value)
+
+
+def _interval(entry: MeasureScore | None) -> list[int | None] | int:
     if entry is None or entry.low is None or entry.high is None:
         return 0
     return [_hundredths(entry.low), _hundredths(entry.high)]
 
 
-def _hundredths(value: float) -> int | None:
-    return None if math.isnan(value) else round(100 * value)
+def _hundredths(value: float | None) -> int | None:
+    return None if value is None else round(100 * value)
 
 
 def _definition(name: str) -> str:

@@ -74,8 +74,10 @@ function order() {
 
 function places(v) {
   const column = v.v[state.by];
-  const sorted = column.filter(x => x !== null).sort((a, b) => b - a);
-  return column.map(x => x === null ? null : sorted.indexOf(x) + 1);
+  const first = new Map();
+  column.filter(x => x !== null).sort((a, b) => b - a)
+    .forEach((x, i) => { if (!first.has(x)) first.set(x, i + 1); });
+  return column.map(x => x === null ? null : first.get(x));
 }
 
 function interval(v, i) {
