@@ -16,7 +16,9 @@ import yaml
 from citeforge.builders.command import command_of
 from citeforge.builders.licences import describe, licences_of, most_restrictive
 from citeforge.engines.files import read_json
+from citeforge.ir_convert.registry import SOURCES
 from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.text import markdown_table
 
 AUDIT, SCORES, BY_HAND = "audit.json", "reference_scores.json", "card.md"
 _BARS = "▁▂▃▄▅▆▇█"
@@ -31,22 +33,9 @@ _KINDS = {
     "authorship": "the same passages under every label of authorship",
     "kalma": "questions whose answers must cite triples of a knowledge graph (KaLMA)",
 }
-_PAPERS = {
-    "rage": ("penzkofer2024rage", "Evaluating and Fine-Tuning Retrieval-Augmented Language Models "
-             "to Generate Text With Accurate Citations", "Penzkofer, Vinzent and Baumann, Timo",
-             "2024"),
-    "hagrid": ("kamalloo2023hagrid", "HAGRID: A Human-LLM Collaborative Dataset for Generative "
-               "Information-Seeking with Attribution", "Kamalloo, Ehsan and others", "2023"),
-    "alce": ("gao2023alce", "Enabling Large Language Models to Generate Text with Citations",
-             "Gao, Tianyu and Yen, Howard and Yu, Jiatong and Chen, Danqi", "2023"),
-    "authorship": ("abolghasemi2025evaluation", "Evaluation of Attribution Bias in "
-                   "Generator-Aware Retrieval-Augmented Large Language Models",
-                   "Abolghasemi, Amin and others", "2025"),
-    "kalma": ("li2024towards", "Towards Verifiable Generation: A Benchmark for Knowledge-aware "
-              "Language Model Attribution", "Li, Xinze and others", "2024"),
-}  # fmt: skip
-_PAPERS["twins"] = _PAPERS["authorship"]
-_PAPERS["hagrid-hub"] = _PAPERS["hagrid"]
+_PAPERS = {"rage": "rage", "hagrid": "hagrid", "alce": "alce", "twins": "attrieval",
+           "authorship": "attrieval", "kalma": "kalma"}  # fmt: skip
+"""Kind of benchmark to the source whose paper describes it."""
 
 
 @dataclass(frozen=True)
@@ -135,14 +124,6 @@ def bars(counts: Iterable[float]) -> str:
     return "".join(_BARS[min(7, int(8 * v / top))] if v else "·" for v in values)
 
 
-def _table(head: tuple[str, ...], rows: Iterable[Iterable[object]]) -> str:
-    def line(cells: Iterable[object]) -> str:
-        texts = (str(c).replace("|", "\\|").replace("\n", " ") for c in cells)
-        return "| " + " | ".join(texts) + " |"
-
-    return "\n".join([line(head), line(["---"] * len(head)), *map(line, rows)])
-
-
 def _body(manifest: Manifest, stats: dict[str, object], beside: Beside) -> str:
     shown = "triples of the sub-graphs" if manifest.kind == "kalma" else "passages"
     counted = "" if manifest.kind == "kalma" else f", counted from {manifest.grammar.base}"
@@ -163,19 +144,19 @@ def _body(manifest: Manifest, stats: dict[str, object], beside: Beside) -> str:
         "`manifest.json`, with the sha256 of every file.",
         _models(manifest),
         "## Contexts",
-        _table(
+        markdown_table(
             ("context set", "what it holds", "queries that fall short"),
             ((f"`{n}`", c.description, len(c.short)) for n, c in manifest.contexts.items()),
         ),
         "## Statistics",
-        _table(
+        markdown_table(
             ("what", "value"),
             ((k, _value(v)) for k, v in stats.items() if isinstance(v, int | float | str | dict)),
         ),
     ]
     if manifest.counts:
         parts += ["### What was kept, merged, skipped or dropped",
-                  _table(("what", "count"), manifest.counts.items())]  # fmt: skip
+                  markdown_table(("what", "count"), manifest.counts.items())]  # fmt: skip
     parts += [*_audit(beside.audit), *_licences(manifest), *_scores(beside.scores)]
     parts += [
         "## Scoring",
@@ -229,8 +210,8 @@ def _audit(audit: dict[str, Any] | None) -> list[str]:
         )
     return [
         "## Audit and known flaws",
-        _table(("check", "how"), audit["checks"].items()),
-        _table(("found", "rows"), rows or [("nothing", 0)]),
+        markdown_table(("check", "how"), audit["checks"].items()),
+        markdown_table(("found", "rows"), rows or [("nothing", 0)]),
         f"Languages of a sample: {languages or 'not looked at'}.",
         text,
     ]
@@ -241,7 +222,7 @@ def _licences(manifest: Manifest) -> list[str]:
     binding = most_restrictive(manifest)
     return [
         "## Licences",
-        _table(("source", "licence", "kind"), rows),
+        markdown_table(("source", "licence", "kind"), rows),
         f"The most restrictive one: **{binding or 'not stated'}**. The benchmark is under "
         f"**{manifest.licence or 'no stated licence'}**.",
     ]
@@ -269,16 +250,12 @@ def _scores(scores: list[dict[str, Any]]) -> list[str]:
     )
     return [
         "## Reference scores",
-        _table(("system", "context", *names), rows),
+        markdown_table(("system", "context", *names), rows),
         "\n".join(f"- `{s}`" for s in signatures),
     ]
 
 
 def _citations(manifest: Manifest) -> str:
-    kinds = [manifest.kind, *(s.kind for s in manifest.sources)]
-    entries = dict.fromkeys(_PAPERS[k] for k in kinds if k in _PAPERS)
-    return "\n".join(
-        f"@article{{{key},\n  title = {{{title}}},\n  author = {{{authors}}},\n"
-        f"  year = {{{year}}}\n}}"
-        for key, title, authors, year in entries
-    )
+    """BibTeX of the paper that the kind comes from, and of the sources."""
+    kinds = [_PAPERS.get(manifest.kind, ""), *(s.kind for s in manifest.sources)]
+    return "\n".join(dict.fromkeys(SOURCES[k].citation for k in kinds if k in SOURCES))

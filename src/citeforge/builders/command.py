@@ -67,6 +67,8 @@ def _twins(manifest: Manifest) -> list[str]:
     words += ["--temperature-step", str(a["step"])]
     words += ["--length-ratio", f"{t['shortest']},{t['longest']}"]
     words += ["--copy-similarity", str(t["copy_similarity"])]
+    words += ["--ner", c["ner"]] if c.get("ner") else []
+    words += _judge(manifest, "entailment judge")
     return words + (["--keep-failed"] if c["keep_failed"] else [])
 
 
@@ -83,6 +85,7 @@ def _authorship(manifest: Manifest) -> list[str]:
         name = labels["name"]
         words += ["--label-set", name] if name in known else ["--labels", f"{name}.yaml"]
     words += ["--candidates", c["candidates"], "--k", str(s["k"]), "--relevant", s["rule"]]
+    words += ["--embedder", c["embedder"]] if c.get("embedder") else []
     words += [] if s["sample"] is None else ["--sample", str(s["sample"])]
     words += ["--exclude-answers"] if s["exclude_answers"] else []
     return [*words, "--base", str(manifest.grammar.base), "--seed", str(s["seed"])]
@@ -90,18 +93,31 @@ def _authorship(manifest: Manifest) -> list[str]:
 
 def _kalma(manifest: Manifest) -> list[str]:
     c = manifest.config
+    limit = [] if c.get("limit") is None else ["--limit", str(c["limit"])]
     if "source" in c:
-        return ["--source", c["source"], "--seed", str(c["seed"])]
+        words = ["--source", c["source"], *limit, "--seed", str(c["seed"])]
+        for name in ("general", "gold"):
+            words += [f"--{name}", c[name]] if c.get(name) else []
+        return words
     spec = manifest.sources[0].spec.removeprefix("kg:")
     kind = "sparql" if spec.startswith("http") else "file"
     words = ["--kg", f"{kind}:{spec}"]
     words += ["--pairs", c["pairs"]] if c["pairs"] else ["--pairs-from-kg",
                                                          ",".join(c["pairs_from_kg"])]  # fmt: skip
-    words += [] if c["limit"] is None else ["--limit", str(c["limit"])]
-    words += ["--writer", _name(manifest.models, "writer")]
+    words += [*limit, "--writer", _name(manifest.models, "writer")]
     words += ["--perplexity", _name(manifest.models, "perplexity")]
-    words += ["--alpha", str(c["choices"]["alpha"]), "--rounds", str(c["choices"]["rounds"])]
+    words += _judge(manifest, "judge of sentences")
+    name = c["domain"]["name"]
+    words += [] if name == "people" else ["--domain", f"{name}.yaml"]
+    languages = c.get("languages", ["en"])
+    words += [] if languages == ["en"] else ["--languages", ",".join(languages)]
+    for flag in ("rounds", "alpha", "attempts"):
+        words += [f"--{flag}", str(c["choices"][flag])]
     return [*words, "--seed", str(c["seed"])]
+
+
+def _judge(manifest: Manifest, role: str) -> list[str]:
+    return ["--judge", _name(manifest.models, role)] if role in manifest.models else []
 
 
 def _name(models: dict[str, dict[str, Any]], role: str) -> str:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from citeforge.builders.exclusions import short_answers
+from citeforge.builders.read import texts_of
 from citeforge.builders.verify import load_intact
 from citeforge.engines.tables import TableWriter, iter_batches, read_table, shard_paths
 from citeforge.schemas.errors import InputError, UnknownValueError
@@ -133,18 +134,7 @@ class Base:
 
     def texts(self, wanted: Iterable[str]) -> dict[str, tuple[str, str]]:
         """(title, text) of passages, streamed from the corpus."""
-        ids = pa.array(sorted(set(wanted)), pa.string())
-        found: dict[str, tuple[str, str]] = {}
-        for batch in iter_batches(shard_paths(self.folder / "corpus", "corpus"), CORPUS.names[:3]):
-            here = batch.filter(pc.is_in(batch["_id"], value_set=ids))
-            for name, title, text in zip(*(c.to_pylist() for c in here.columns), strict=True):
-                found[name] = (title, text)
-        return found
-
-    def texts_table(self) -> pa.Table:
-        """The whole corpus in memory (schema CORPUS); for small benchmarks."""
-        batches = list(iter_batches(shard_paths(self.folder / "corpus", "corpus")))
-        return pa.Table.from_batches(batches, schema=CORPUS)
+        return texts_of(shard_paths(self.folder / "corpus", "corpus"), wanted)
 
     def only(self, table: pa.Table, column: str, kept: Iterable[str]) -> pa.Table:
         """Rows of the kept queries."""

@@ -103,14 +103,9 @@ def _build(
     docs: dict[str, list[dict[str, str]]],
     info: ContextSet,
 ) -> Manifest:
-    workspace = Workspace(options.out, options.if_exists)
-    try:
-        manifest = _write(options, source, kind, context, docs, info, workspace)
-    except Exception:
-        workspace.discard_if_new()
-        raise
-    workspace.publish()
-    return manifest
+    with Workspace(options.out, options.if_exists).building() as workspace:
+        folder = workspace.start("package")
+        return _write(options, source, kind, context, docs, info, folder)
 
 
 def _write(
@@ -120,9 +115,8 @@ def _write(
     context: str,
     docs: dict[str, list[dict[str, str]]],
     info: ContextSet,
-    workspace: Workspace,
+    folder: Path,
 ) -> Manifest:
-    folder = workspace.start("package")
     writer = PackageWriter(folder)
     with TableWriter(folder / "corpus", "corpus", CORPUS) as corpus:
         for batch in source.passages():

@@ -17,13 +17,7 @@ _RANKS = (
     ("no derivatives", ("cc-by-nd", "cc-by-nc-nd")),
 )  # fmt: skip
 _UNKNOWN = len(_RANKS)
-
-# What a source's text of its own is under, beside its annotations.
-PASSAGES = {
-    "hagrid": ("cc-by-sa-3.0", "passages from Wikipedia"),
-    "hagrid-hub": ("cc-by-sa-3.0", "passages from Wikipedia"),
-    "miracl": ("cc-by-sa-3.0", "passages from Wikipedia"),
-}
+_SHARE_ALIKE, _NON_COMMERCIAL, _NO_DERIVATIVES = 2, (3, 4), 5
 
 
 def rank(licence: str | None) -> int:
@@ -46,13 +40,7 @@ def describe(licence: str | None) -> str:
 
 def licences_of(manifest: Manifest) -> list[tuple[str, str | None]]:
     """(what, licence) of everything that went into a benchmark."""
-    found: list[tuple[str, str | None]] = []
-    for source in manifest.sources:
-        found.append((source.spec, source.licence))
-        if source.kind in PASSAGES:
-            licence, what = PASSAGES[source.kind]
-            found.append((f"{source.spec}: {what}", licence))
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys((s.spec, s.licence) for s in manifest.sources))
 
 
 def most_restrictive(manifest: Manifest) -> str | None:
@@ -78,10 +66,10 @@ def conflicts(manifest: Manifest) -> list[str]:
         return list(dict.fromkeys(problems))
     known = [(what, licence) for what, licence in found if licence is not None]
     for what, licence in known:
-        if rank(licence) == 5:
+        if rank(licence) == _NO_DERIVATIVES:
             problems.append(f"{what} is {licence}, which allows no derived works")
-    share_alike = [(w, x) for w, x in known if rank(x) == 2]
-    non_commercial = [(w, x) for w, x in known if rank(x) in (3, 4)]
+    share_alike = [(w, x) for w, x in known if rank(x) == _SHARE_ALIKE]
+    non_commercial = [(w, x) for w, x in known if rank(x) in _NON_COMMERCIAL]
     if share_alike and non_commercial:
         problems.append(
             f"{share_alike[0][0]} ({share_alike[0][1]}) and {non_commercial[0][0]} "
@@ -89,7 +77,12 @@ def conflicts(manifest: Manifest) -> list[str]:
             "licence, the other forbids commercial use"
         )
     for what, licence in known:
-        if rank(manifest.licence) < rank(licence) < _UNKNOWN:
+        if rank(licence) == _UNKNOWN and licence != manifest.licence:
+            problems.append(
+                f"{what} is under {licence!r}, which is not known here, and the benchmark says "
+                f"{manifest.licence}; build with --licence {licence}"
+            )
+        elif rank(manifest.licence) < rank(licence) < _UNKNOWN:
             problems.append(
                 f"the benchmark says {manifest.licence}, but {what} is {licence} "
                 f"({describe(licence)}); build with --licence {licence}"

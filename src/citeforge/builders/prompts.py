@@ -10,14 +10,13 @@ from pathlib import Path
 from jinja2 import StrictUndefined, Template, TemplateError
 from jinja2.sandbox import SandboxedEnvironment
 
-from citeforge.builders.read import Shown, iter_shown
+from citeforge.builders.read import Shown, iter_graphs, iter_shown
 from citeforge.engines.tables import read_table, shard_paths
 from citeforge.schemas.authorship import design_of
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.grammar import Grammar
-from citeforge.schemas.kg import KG_CONTEXTS, from_row, graphs_of
 from citeforge.schemas.manifest import Manifest
-from citeforge.schemas.tables import AUTHORS, QUERIES
+from citeforge.schemas.tables import AUTHORS
 
 _FOLDER = Path(__file__).parent / "templates"
 TEMPLATES = {name: _FOLDER / f"{name}.j2" for name in ("rage", "authorship", "kalma")}
@@ -110,16 +109,7 @@ def render_prompts(
 
 def _render_graphs(folder: Path, context: str, template: Template) -> Iterator[tuple[str, str]]:
     """Prompts with sub-graphs instead of passages."""
-    form = "general" if context.endswith("_general") else "specific"
-    queries = read_table(shard_paths(folder / "queries", form), QUERIES)
-    table = read_table(shard_paths(folder / "contexts", context), KG_CONTEXTS)
-    for query, text, rows in zip(
-        queries["_id"].to_pylist(),
-        queries["text"].to_pylist(),
-        table["triples"].to_pylist(),
-        strict=True,
-    ):
-        graphs = list(graphs_of([from_row(r) for r in rows]))
+    for query, text, graphs in iter_graphs(folder, context):
         try:
             yield query, template.render(query=text, graphs=graphs)
         except TemplateError as error:

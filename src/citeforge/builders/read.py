@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from citeforge.engines.tables import iter_batches, read_table, shard_paths
 from citeforge.schemas.errors import UnknownValueError
+from citeforge.schemas.kg import KG_CONTEXTS, Graph, from_row, graphs_of, question_form
 from citeforge.schemas.tables import CONTEXTS, CORPUS, QUERIES
 
 
@@ -65,7 +66,9 @@ def iter_shown(folder: Path, context: str, query_id: str | None = None) -> Itera
             raise UnknownValueError("query", query_id, known_ids.slice(0, 20).to_pylist())
         contexts = contexts.filter(pc.equal(contexts["query_id"], query_id))
     texts = dict(zip(queries["_id"].to_pylist(), queries["text"].to_pylist(), strict=True))
-    passages = _passages(folder, contexts)
+    docs = pa.concat_arrays([c.flatten() for c in contexts["docs"].chunks])
+    corpus = shard_paths(folder / "corpus", "corpus")
+    passages = texts_of(corpus, docs.field("corpus-id").unique())
     for query, docs in zip(
         contexts["query_id"].to_pylist(), contexts["docs"].to_pylist(), strict=True
     ):
@@ -75,12 +78,36 @@ def iter_shown(folder: Path, context: str, query_id: str | None = None) -> Itera
         yield Shown(query, texts[query], shown)
 
 
-def _passages(folder: Path, contexts: pa.Table) -> dict[str, tuple[str, str]]:
-    docs = pa.concat_arrays([c.flatten() for c in contexts["docs"].chunks])
-    wanted = docs.field("corpus-id").unique()
+def texts_of(corpus: list[Path], wanted: Iterable[str] | pa.Array) -> dict[str, tuple[str, str]]:
+    """(title, text) of passages by id, streamed: memory grows with what is wanted.
+
+    Args:
+        corpus: shards of a corpus.
+        wanted: ids; those that the corpus lacks are absent from the result.
+    """
+    ids = wanted if isinstance(wanted, pa.Array) else pa.array(sorted(set(wanted)), pa.string())
     found: dict[str, tuple[str, str]] = {}
-    for batch in iter_batches(shard_paths(folder / "corpus", "corpus"), CORPUS.names[:3]):
-        here = batch.filter(pc.is_in(batch["_id"], value_set=wanted))
+    for batch in iter_batches(corpus, CORPUS.names[:3]):
+        here = batch.filter(pc.is_in(batch["_id"], value_set=ids))
         for name, title, text in zip(*(c.to_pylist() for c in here.columns), strict=True):
             found[name] = (title, text)
     return found
+
+
+def iter_graphs(
+    folder: Path, context: str, query_id: str | None = None
+) -> Iterator[tuple[str, str, list[Graph]]]:
+    """(query id, question, sub-graphs) of a context set of a kalma benchmark.
+
+    Raises:
+        UnknownValueError: no such query.
+    """
+    queries = read_table(shard_paths(folder / "queries", question_form(context)), QUERIES)
+    table = read_table(shard_paths(folder / "contexts", context), KG_CONTEXTS)
+    ids = queries["_id"].to_pylist()
+    if query_id is not None and query_id not in ids:
+        raise UnknownValueError("query", query_id, ids[:20])
+    rows = zip(ids, queries["text"].to_pylist(), table["triples"].to_pylist(), strict=True)
+    for query, text, triples in rows:
+        if query_id in (None, query):
+            yield query, text, list(graphs_of([from_row(t) for t in triples]))

@@ -7,6 +7,8 @@ build takes a stage only when the key is the same.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -105,6 +107,16 @@ class Workspace:
         self.package.rename(self.out)
         sync_folder(self.out.parent)
         remove_tree(self.root)
+
+    @contextmanager
+    def building(self) -> Iterator[Workspace]:
+        """Publish when the block ends well; on an error leave nothing behind that helps nobody."""
+        try:
+            yield self
+        except Exception:
+            self.discard_if_new()
+            raise
+        self.publish()
 
     def remove(self) -> None:
         """Remove the working folder; the final name is not touched."""

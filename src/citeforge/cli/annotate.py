@@ -69,9 +69,8 @@ def export(
     from citeforge.schemas.errors import UsageError
 
     task = find_task(name)
-    of_benchmark = task.unit in ("twin", "question", "knowledge", "negative")
-    if of_benchmark != (benchmark is not None) or bool(scores) == of_benchmark:
-        what = "--benchmark DIR and no score files" if of_benchmark else "score files"
+    if task.of_benchmark != (benchmark is not None) or bool(scores) == task.of_benchmark:
+        what = "--benchmark DIR and no score files" if task.of_benchmark else "score files"
         raise UsageError(f"--task {task.name} takes {what}")
     if benchmark is not None:
         make = {"twin": twin_rows, "negative": negative_rows}.get(task.unit, kalma_rows)
@@ -119,7 +118,7 @@ def import_(
         assert benchmark is not None
         out = benchmark.with_name(f"{benchmark.name}.labels") / f"{task.name}.jsonl"
     write_text(out, to_jsonl(rows))
-    if benchmark is not None and task.unit in ("twin", "question", "knowledge", "negative"):
+    if benchmark is not None and task.of_benchmark:
         _into_stats(benchmark, task.name, rows, found)
     click.echo(f"{out}: {len(rows):,} items of {task.name}, {found.annotators} annotators")
     click.echo(

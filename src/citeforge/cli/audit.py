@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from citeforge.cli.options import endpoint_options, model_options
+from citeforge.cli.options import endpoint_options, judge_session, model_options, verdicts_option
 
 
 @click.command()
@@ -19,7 +19,7 @@ from citeforge.cli.options import endpoint_options, model_options
     help="Another split, for leaks; repeatable.",
 )
 @click.option("--judge", "judge_name", help="Do negatives entail gold answers? hf:MODEL, …")
-@click.option("--verdicts", type=click.Path(path_type=Path), help="Verdict store (SQLite).")
+@verdicts_option
 @click.option("--cross-encoder", help="Model that scores negatives: a folder or a Hub id.")
 @click.option(
     "--least-score",
@@ -45,23 +45,16 @@ def audit(folder: Path, strict: bool, accept: bool, **given: Any) -> None:
     """
     from citeforge.builders.audit.run import FILE, AuditOptions, ratchet, read_known, write_known
     from citeforge.builders.audit.run import audit as run_audit
-    from citeforge.cli.options import judge_of
     from citeforge.engines.files import write_text
-    from citeforge.engines.judge.session import JudgeSession
-    from citeforge.engines.judge.store import VerdictStore
     from citeforge.publish.card import write_card
     from citeforge.schemas.errors import InputError, UsageError
 
     known_file = given["known_flaws"]
     if (strict or accept) and known_file is None:
         raise UsageError("--strict and --accept need --known-flaws FILE")
-    judge = None
-    if given["judge_name"] is not None:
-        store = None if given["verdicts"] is None else VerdictStore(given["verdicts"])
-        judge = JudgeSession(judge_of(given, given["judge_name"]), store)
     options = AuditOptions(
         against=given["against"],
-        judge=judge,
+        judge=judge_session(given, given["judge_name"], given["verdicts"]),
         cross_encoder=given["cross_encoder"],
         threshold=given["least_score"],
         device=given["device"],

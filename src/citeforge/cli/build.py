@@ -9,6 +9,7 @@ import click
 
 from citeforge.cli.build_authorship import authorship, twins
 from citeforge.cli.build_kalma import kalma
+from citeforge.cli.options import if_exists
 from citeforge.engines.embed import DEFAULT_EMBEDDER, Prefixes, make_embedder
 from citeforge.engines.vectors import SHARD_ROWS
 from citeforge.schemas.config import Mining, RageConfig, parse_mixture
@@ -115,8 +116,6 @@ def rage(**given: Any) -> None:
     from citeforge.cli.output import summarise
     from citeforge.schemas.errors import UsageError
 
-    if given["overwrite"] and given["resume"]:
-        raise UsageError("--overwrite and --resume exclude each other")
     mixtures = tuple(parse_mixture(text) for text in given["mixtures"] or ["mix=3,3,3"])
     names = [m.name for m in mixtures]
     if len(set(names)) != len(names):
@@ -148,7 +147,7 @@ def rage(**given: Any) -> None:
     )
     options = BuildOptions(
         out=given["out"],
-        if_exists="overwrite" if given["overwrite"] else "resume" if given["resume"] else "refuse",
+        if_exists=if_exists(given),
         name=given["name"],
         licence=given["licence"],
         embeddings=given["embeddings"],
@@ -209,8 +208,9 @@ def _build_frozen(build_one: Any, given: dict[str, Any]) -> None:
     from citeforge.builders.frozen import FrozenOptions
     from citeforge.cli.output import summarise
 
-    overwrite = given.pop("overwrite")
-    options = FrozenOptions(if_exists="overwrite" if overwrite else "refuse", **given)
+    exists = if_exists(given)
+    del given["overwrite"]
+    options = FrozenOptions(if_exists=exists, **given)
     summarise(options.out, build_one(options))
 
 

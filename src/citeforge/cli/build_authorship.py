@@ -7,16 +7,18 @@ from typing import Any
 
 import click
 
-from citeforge.cli.options import client_options, endpoint_options, judge_of, open_replay
+from citeforge.cli.options import (
+    client_options,
+    endpoint_options,
+    if_exists,
+    judge_session,
+    keep_answers,
+    model_options,
+    open_replay,
+    verdicts_option,
+)
 
 _LABEL_SETS = "human_llm, person_machine, names, placebo"
-
-
-def _if_exists(given: dict[str, Any]) -> Any:
-    overwrite, resume = given.pop("overwrite"), given.pop("resume", False)
-    if overwrite and resume:
-        raise click.UsageError("--overwrite and --resume exclude each other")
-    return "overwrite" if overwrite else "resume" if resume else "refuse"
 
 
 @click.command("twins")
@@ -56,23 +58,25 @@ def _if_exists(given: dict[str, Any]) -> Any:
 )
 @click.option("--ner", help="Installed spaCy model for named entities (default: rules).")
 @click.option("--judge", "judge_name", help="Check entailment both ways: hf:MODEL, openai:MODEL, …")
+@verdicts_option
 @click.option("--keep-failed", is_flag=True, help="Keep queries without an accepted twin.")
 @click.option("--dry-run", is_flag=True, help="Say what would be asked and what it would cost.")
 @click.option("--overwrite", is_flag=True, help="Replace what is at --out.")
 @click.option("--resume", is_flag=True, help="Continue a build that was cut off.")
+@model_options
 @endpoint_options
 def twins(**given: Any) -> None:
     """LLM-written twins of every passage that the contexts name.
 
     Each twin is checked: length, no copy, numbers, dates, quotations, names, gold answers,
-    language, no preamble, no markdown. Answers are kept in --store (by default OUT.replay.db), so
-    that nothing is paid for twice, and the build can be made again with --llm replay:FILE.
+    language, no preamble, no markdown. Answers are kept in --store (by default OUT.replay.db) and
+    a judge's verdicts in --verdicts (OUT.verdicts.db), so that nothing is paid for twice, and the
+    build can be made again with --llm replay:FILE.
     """
     from citeforge.builders.twins.build import TwinOptions, build_twins, first_requests
     from citeforge.builders.twins.checks import Thresholds
     from citeforge.builders.twins.write import Attempts
     from citeforge.cli.output import summarise
-    from citeforge.engines.judge.session import JudgeSession
     from citeforge.engines.llm.client import OpenAiLlm
     from citeforge.engines.llm.writers import make_llm
     from citeforge.schemas.errors import UsageError
@@ -91,23 +95,18 @@ def twins(**given: Any) -> None:
         thresholds=Thresholds(shortest=low, longest=high, copy_similarity=given["copy_similarity"]),
         ner=given["ner"],
         keep_failed=given["keep_failed"],
-        if_exists=_if_exists(given),
+        if_exists=if_exists(given),
         name=given["name"],
     )
-    if given["llm_name"].startswith("openai:") and given["store"] is None:
-        out: Path = given["out"]
-        given["store"] = out.with_name(f"{out.name}.replay.db")
+    keep_answers(given, given["llm_name"], given["out"])
     llm = make_llm(given["llm_name"], store=open_replay(given), options=client_options(given))
     if given["dry_run"]:
         if not isinstance(llm, OpenAiLlm):
             raise UsageError("--dry-run: only openai: models are asked")
         click.echo("\n".join(llm.plan(first_requests(options, llm)).lines()))
         return
-    judge = None
-    if given["judge_name"] is not None:
-        defaults = {"revision": None, "device": "auto", "batch_size": None, "threshold": 0.5,
-                    "max_tokens": None, "entailment_label": None, "workers": 1}  # fmt: skip
-        judge = JudgeSession(judge_of({**given, **defaults}, given["judge_name"]), None)
+    verdicts = given["verdicts"] or options.out.with_name(f"{options.out.name}.verdicts.db")
+    judge = judge_session(given, given["judge_name"], verdicts)
     manifest = build_twins(options, llm, judge)
     summarise(options.out, manifest)
 
@@ -184,11 +183,12 @@ def authorship(**given: Any) -> None:
         label_sets=choose(given["label_sets"], given["label_files"]),
         origins=tuple(dict.fromkeys(origins)),
         candidates=given["candidates"] or "mapping",
+        embedder=given["embedder"] if given["candidates"] == "dense" else None,
         selection=Selection(
             given["k"], given["rule"], given["sample"], given["exclude_answers"], given["seed"]
         ),
         base=int(given["base"]),
-        if_exists=_if_exists(given),
+        if_exists=if_exists(given),
         name=given["name"],
     )
     summarise(options.out, build_authorship(options, lambda base: _ranked(base, options, given)))
@@ -211,6 +211,6 @@ def _ranked(base: Any, options: Any, given: dict[str, Any]) -> Any:
         import tempfile
 
         with tempfile.TemporaryDirectory() as folder:
-            embedder = make_embedder(given["embedder"])
+            embedder = make_embedder(options.embedder)
             return candidates.from_embeddings(base, depth, embedder, Path(folder))
     return candidates.from_run(base, Path(name))

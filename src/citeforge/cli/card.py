@@ -24,6 +24,7 @@ def card(folder: Path, scores: tuple[Path, ...], version: str | None) -> None:
     there what only you know.
     """
     from citeforge.builders.licences import conflicts
+    from citeforge.builders.verify import load_manifest
     from citeforge.evaluator.compare import load_scores
     from citeforge.publish.card import write_card
     from citeforge.schemas.errors import InputError, UsageError
@@ -31,10 +32,9 @@ def card(folder: Path, scores: tuple[Path, ...], version: str | None) -> None:
     if version is not None and not re.fullmatch(r"\d+\.\d+\.\d+", version):
         raise UsageError(f"--version {version!r}: expected X.Y.Z")
     files = [load_scores(p) for p in scores]
+    expected = load_manifest(folder).benchmark_hash
     for path, file in zip(scores, files, strict=True):
-        from citeforge.builders.verify import load_manifest
-
-        if file.benchmark_hash != load_manifest(folder).benchmark_hash:
+        if file.benchmark_hash != expected:
             raise InputError("is of another build of the benchmark", path=path)
     manifest = write_card(folder, files, version)
     click.echo(f"{folder / 'README.md'} and {folder / 'croissant.json'} written")

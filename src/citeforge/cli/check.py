@@ -6,15 +6,12 @@ from pathlib import Path
 
 import click
 
+from citeforge.cli.options import benchmark_option
+
 
 @click.command()
 @click.argument("submission", type=click.Path(path_type=Path))
-@click.option(
-    "--benchmark",
-    type=click.Path(path_type=Path),
-    required=True,
-    help="Package, or hub:ORG/NAME[@REVISION].",
-)
+@benchmark_option
 @click.option("--context", help="Context set that lines without `context` answer.")
 @click.option(
     "--format",

@@ -7,7 +7,13 @@ from typing import Any
 
 import click
 
-from citeforge.cli.options import client_options, endpoint_options, judge_of, model_options
+from citeforge.cli.options import (
+    client_options,
+    endpoint_options,
+    judge_session,
+    model_options,
+    verdicts_option,
+)
 
 
 @click.command()
@@ -16,7 +22,7 @@ from citeforge.cli.options import client_options, endpoint_options, judge_of, mo
     "--judge", "name", required=True, help="hf:MODEL, openai:MODEL, table:FILE or lexical."
 )
 @click.option("--out", type=click.Path(path_type=Path), help="Verdicts as JSON Lines.")
-@click.option("--verdicts", type=click.Path(path_type=Path), help="Verdict store (SQLite).")
+@verdicts_option
 @click.option("--dry-run", is_flag=True, help="Say what would be asked.")
 @click.option("--allow-judge-failures", is_flag=True, help="Exit with 0 in spite of failures.")
 @model_options
@@ -31,15 +37,12 @@ def judge(
     """
     from citeforge.engines.judge.llm import ANSWER_TOKENS
     from citeforge.engines.judge.pairs import read_pairs, write_verdicts
-    from citeforge.engines.judge.session import JudgeSession
-    from citeforge.engines.judge.store import VerdictStore
     from citeforge.schemas.errors import FailuresError, UsageError
 
     if out is None and not dry_run:
         raise UsageError("give --out FILE, or --dry-run")
     asked = read_pairs(pairs)
-    store = None if verdicts is None else VerdictStore(verdicts)
-    session = JudgeSession(judge_of(given, name), store)
+    session = judge_session(given, name, verdicts)
     if dry_run:
         plan = session.plan(asked)
         click.echo("\n".join(plan.lines()))

@@ -14,7 +14,6 @@ _OPTIONS = (
     click.option(
         "--kg",
         "kg_name",
-        required=True,
         help="file:PATH (.nt, .ttl, .gz), sparql:URL, or replay:FILE.",
     ),
     click.option(
@@ -63,12 +62,19 @@ def kg_options(command: F) -> F:
 
 
 def open_kg(given: dict[str, Any]) -> Any:
-    """The KnowledgeGraph of parsed options."""
+    """The KnowledgeGraph of parsed options.
+
+    Raises:
+        UsageError: no graph is named.
+    """
     from citeforge.kg.budget import Limits
     from citeforge.kg.domain import load_domain
     from citeforge.kg.engines import make_engine
     from citeforge.kg.graph import KnowledgeGraph
+    from citeforge.schemas.errors import UsageError
 
+    if given["kg_name"] is None:
+        raise UsageError("give --kg file:PATH, sparql:URL or replay:FILE")
     options: dict[str, Any] = {}
     if given["kg_name"].startswith("sparql:"):
         limits = Limits(seconds=given["kg_seconds"])

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from citeforge.cli.options import client_options, endpoint_options, open_replay
+from citeforge.cli.options import client_options, endpoint_options, keep_answers, open_replay
 
 
 @click.group()
@@ -53,9 +53,7 @@ def run(prompts: Path, name: str, out: Path, dry_run: bool, **given: Any) -> Non
         max_tokens=given["max_answer"],
         logprobs=given["logprobs"],
     )
-    if name.startswith("openai:") and given["store"] is None:
-        # Answers that were paid for are kept even when nobody asked for it.
-        given["store"] = out.with_name(f"{out.name}.replay.db")
+    keep_answers(given, name, out)
     unwritten = given["store"] is None or (dry_run and not given["store"].exists())
     store = None if unwritten else open_replay(given)
     model = make_llm(name, store=store, options=client_options(given))

@@ -7,7 +7,12 @@ from typing import Any
 
 import click
 
-from citeforge.cli.options import endpoint_options, judge_of, model_options
+from citeforge.cli.options import (
+    endpoint_options,
+    judge_session,
+    model_options,
+    verdicts_option,
+)
 
 
 @click.command("meta-eval")
@@ -26,7 +31,7 @@ from citeforge.cli.options import endpoint_options, judge_of, model_options
     multiple=True,
     help="Score files (--details) that the labels are about.",
 )
-@click.option("--verdicts", type=click.Path(path_type=Path), help="Verdict store (SQLite).")
+@verdicts_option
 @click.option("--allow-judge-failures", is_flag=True, help="Exit with 0 in spite of failures.")
 @model_options
 @endpoint_options
@@ -45,9 +50,7 @@ def meta_eval(
     labels of annotators. Prints accuracy, Pearson, Cohen's kappa, and precision and recall of
     "not supported".
     """
-    from citeforge.engines.judge.session import JudgeSession
-    from citeforge.engines.judge.store import VerdictStore
-    from citeforge.evaluator.benchmark import Benchmark
+    from citeforge.cli.fetch import open_benchmark
     from citeforge.evaluator.meta_eval import annotated_pairs, hagrid_pairs, quality
     from citeforge.schemas.errors import FailuresError, InputError, UsageError
 
@@ -56,14 +59,13 @@ def meta_eval(
     if labels is not None and not scores:
         raise UsageError("--labels needs the score files that they are about: --scores FILE")
     rows = list(
-        hagrid_pairs(Benchmark(benchmark))
+        hagrid_pairs(open_benchmark(benchmark))
         if benchmark is not None
         else annotated_pairs(labels or Path(), scores)
     )
     if not rows:
         raise InputError("has no labelled statements", path=benchmark or labels)
-    store = None if verdicts is None else VerdictStore(verdicts)
-    session = JudgeSession(judge_of(given, judge_name), store)
+    session = judge_session(given, judge_name, verdicts)
     found = quality(rows, session)
     click.echo(f"judge {session.judge.signature} against {found.n:,} human labels")
     click.echo(f"  supported, by people        {found.n_supported:,} of {found.n:,}")

@@ -10,6 +10,16 @@ import click
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+benchmark_option = click.option(
+    "--benchmark",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Package, or hub:ORG/NAME[@REVISION].",
+)
+verdicts_option = click.option(
+    "--verdicts", type=click.Path(path_type=Path), help="Verdict store (SQLite)."
+)
+
 _ENDPOINT = (
     click.option("--base-url", help="OpenAI-compatible endpoint (default: OPENAI_BASE_URL)."),
     click.option(
@@ -110,10 +120,29 @@ def open_replay(given: dict[str, Any]) -> Any:
     return None if given["store"] is None else ReplayStore(given["store"])
 
 
-def judge_of(given: dict[str, Any], name: str) -> Any:
-    """The judge of ``--judge`` with its options."""
+def keep_answers(given: dict[str, Any], name: str, out: Path) -> None:
+    """Answers that were paid for are kept even when nobody asked for it: beside ``out``."""
+    if name.startswith("openai:") and given["store"] is None:
+        given["store"] = out.with_name(f"{out.name}.replay.db")
+
+
+def if_exists(given: dict[str, Any]) -> Any:
+    """What ``--overwrite`` and ``--resume`` say, as builders take it."""
+    from citeforge.schemas.errors import UsageError
+
+    if given["overwrite"] and given.get("resume"):
+        raise UsageError("--overwrite and --resume exclude each other")
+    return "overwrite" if given["overwrite"] else "resume" if given.get("resume") else "refuse"
+
+
+def judge_session(given: dict[str, Any], name: str | None, verdicts: Path | None) -> Any:
+    """The session of ``--judge`` with its options and ``--verdicts``; None without a judge."""
+    if name is None:
+        return None
     from citeforge.engines.judge.hf import HfOptions
     from citeforge.engines.judge.registry import make_judge
+    from citeforge.engines.judge.session import JudgeSession
+    from citeforge.engines.judge.store import VerdictStore
 
     hf = HfOptions(
         revision=given["revision"],
@@ -124,4 +153,5 @@ def judge_of(given: dict[str, Any], name: str) -> Any:
         entailment_label=given["entailment_label"],
         workers=given["workers"],
     )
-    return make_judge(name, hf=hf, client=client_options(given), replay=open_replay(given))
+    judge = make_judge(name, hf=hf, client=client_options(given), replay=open_replay(given))
+    return JudgeSession(judge, None if verdicts is None else VerdictStore(verdicts))

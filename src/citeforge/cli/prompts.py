@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import click
+
+from citeforge.cli.fetch import package_folder
 
 
 @click.command()
@@ -21,16 +24,12 @@ def prompts(folder: Path, context: str | None, template: str | None, out: Path |
     Each line is {"query_id", "context", "prompt"}. Citation marks inside passages are put into
     round brackets, so that a passage's own [3] is not mistaken for passage 3.
     """
-    from citeforge.cli.fetch import package_folder
-
-    folder = package_folder(folder)
-    import json
-
     from citeforge.builders.prompts import default_template, load_template, render_prompts
     from citeforge.builders.verify import load_intact
     from citeforge.engines.files import atomic_file
     from citeforge.schemas.errors import UnknownValueError, UsageError
 
+    folder = package_folder(folder)
     manifest = load_intact(folder)
     names = list(manifest.contexts)
     if context not in (None, "all", *names):

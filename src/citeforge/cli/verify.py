@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from citeforge.cli.fetch import package_folder
+
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path))
@@ -14,13 +16,11 @@ def verify(folder: Path) -> None:
 
     Exit code 0 when it is sound, 1 with one line for each problem.
     """
-    from citeforge.cli.fetch import package_folder
-
-    folder = package_folder(folder)
     from citeforge.builders.verify import load_manifest
     from citeforge.builders.verify import verify as find_problems
     from citeforge.schemas.errors import InputError
 
+    folder = package_folder(folder)
     problems = find_problems(folder)
     for problem in problems:
         click.echo(f"{folder / problem.file}: {problem.message}", err=True)

@@ -4,9 +4,26 @@ from __future__ import annotations
 
 import re
 import string
+from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
+MONTHS = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
+"""English names; those of the calendar module follow the locale."""
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -51,3 +68,13 @@ def normalise_em(text: str) -> str:
     Lower case, ASCII punctuation dropped, white space squeezed; articles stay.
     """
     return " ".join(text.lower().translate(_PUNCTUATION).split())
+
+
+def markdown_table(head: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
+    """A table in Markdown; bars and line breaks in cells are made harmless."""
+
+    def line(cells: Iterable[object]) -> str:
+        texts = (str(c).replace("|", "\\|").replace("\n", " ") for c in cells)
+        return "| " + " | ".join(texts) + " |"
+
+    return "\n".join([line(head), line(["---"] * len(head)), *map(line, rows)])

@@ -147,13 +147,9 @@ def cross_encoded(
     """Negatives that a cross-encoder finds relevant to their query."""
     from sentence_transformers import CrossEncoder
 
-    from citeforge.engines.models import hub_model, local_model
+    from citeforge.engines.models import find_model
 
-    located = (
-        local_model(Path(model))
-        if Path(model).is_dir()
-        else hub_model(model, None, "audit without --cross-encoder")
-    )
+    located = find_model(model, None, "audit without --cross-encoder")
     encoder = CrossEncoder(str(located.folder), device=None if device == "auto" else device)
     asked = dict(zip(base.query_ids, base.queries["text"].to_pylist(), strict=True))
     rows = [(q, p) for q, p in negatives(base) if p in texts]

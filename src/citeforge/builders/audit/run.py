@@ -10,18 +10,18 @@ from pathlib import Path
 
 import msgspec
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from citeforge.builders.audit import flaws
 from citeforge.builders.audit.records import Audit, Flaw, Share
 from citeforge.builders.derive import Base, Docs
 from citeforge.builders.exclusions import short_answers
+from citeforge.builders.read import texts_of
 from citeforge.builders.verify import load_intact
 from citeforge.engines.draws import generator, sample_ids
 from citeforge.engines.files import write_text
 from citeforge.engines.jsonlines import read_blocks
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.tables import iter_batches, shard_paths
+from citeforge.engines.tables import shard_paths
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.tables import RELEVANT
 
@@ -135,11 +135,8 @@ def suspects(
             else:
                 negative[query].append({"corpus-id": passage, "label": label})
     answers = dict(zip(ids, short_answers(queries, tables[RELEVANT], gold), strict=True))
-    wanted = pa.array(sorted({i for t in tables.values() for i in t["corpus-id"].to_pylist()}))
-    texts: dict[str, str] = {}
-    for batch in iter_batches(corpus, ["_id", "text"]):
-        here = batch.filter(pc.is_in(batch["_id"], value_set=wanted.cast(pa.string())))
-        texts.update(zip(here["_id"].to_pylist(), here["text"].to_pylist(), strict=True))
+    wanted = {i for t in tables.values() for i in t["corpus-id"].to_pylist()}
+    texts = {i: text for i, (_, text) in texts_of(corpus, wanted).items()}
     mapped = _Mapped(relevant, negative, answers)
     return [*flaws.near_duplicates(mapped, texts), *flaws.answer_carriers(mapped, texts)]
 

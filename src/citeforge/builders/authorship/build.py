@@ -52,6 +52,7 @@ class AuthorshipOptions:
         origins: initials of the pairs of origins; empty for all that the package can give.
         label_sets: which labels the cells use.
         candidates: how candidates are found, for the manifest.
+        embedder: what embeds for dense candidates; None for others.
         selection: which queries and passages.
         base: number of the first passage in prompts.
         if_exists: what to do when something is there.
@@ -63,6 +64,7 @@ class AuthorshipOptions:
     label_sets: tuple[LabelSet, ...]
     origins: tuple[str, ...] = ()
     candidates: str = "mapping"
+    embedder: str | None = None
     selection: Selection = field(default_factory=Selection)
     base: int = 0
     if_exists: IfExists = "refuse"
@@ -102,14 +104,8 @@ def build_authorship(options: AuthorshipOptions, rank: Callable[[Base], Ranked])
     design = Design(
         k=options.selection.k, label_sets=options.label_sets, cells=tuple(cells)
     )  # fmt: skip
-    workspace = Workspace(options.out, options.if_exists)
-    try:
-        manifest = _Writer(base, options, chosen, design, twins).write(workspace)
-    except Exception:
-        workspace.discard_if_new()
-        raise
-    workspace.publish()
-    return manifest
+    with Workspace(options.out, options.if_exists).building() as workspace:
+        return _Writer(base, options, chosen, design, twins).write(workspace)
 
 
 def _twins(base: Base) -> dict[str, str]:
@@ -230,6 +226,7 @@ class _Writer:
             "benchmark_hash": base.manifest.benchmark_hash,
             "base": {"kind": base.manifest.kind, "config": base.manifest.config},
             "candidates": options.candidates,
+            "embedder": options.embedder,
             "selection": options.selection.__dict__,
             "design": self.design.model_dump(mode="json"),
         }

@@ -22,7 +22,7 @@ from citeforge.builders.workspace import IfExists, Workspace
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Llm, Request
 from citeforge.engines.tables import shard_paths
-from citeforge.schemas.errors import InputError, UnknownValueError
+from citeforge.schemas.errors import InputError
 from citeforge.schemas.manifest import ContextSet, Manifest
 from citeforge.schemas.tables import CONTEXTS, CORPUS, GOLD, MAPPING, QUERIES, RELEVANT, TWINS
 
@@ -66,19 +66,11 @@ def build_twins(options: TwinOptions, llm: Llm, judge: JudgeSession | None = Non
     """
     base = Base.open(options.benchmark)
     names = list(options.contexts) or list(base.manifest.contexts)
-    for name in names:
-        if name not in base.manifest.contexts:
-            raise UnknownValueError("context", name, base.manifest.contexts)
-    workspace = Workspace(options.out, options.if_exists)
-    try:
-        builder = _Builder(base, options, llm, judge, {n: base.context(n) for n in names})
+    contexts = {n: base.context(n) for n in names}
+    with Workspace(options.out, options.if_exists).building() as workspace:
+        builder = _Builder(base, options, llm, judge, contexts)
         builder.rewrite()
-        manifest = builder.write(workspace)
-    except Exception:
-        workspace.discard_if_new()
-        raise
-    workspace.publish()
-    return manifest
+        return builder.write(workspace)
 
 
 def first_requests(options: TwinOptions, llm: Llm) -> list[Request]:
@@ -289,6 +281,7 @@ class _Builder:
             "attempts": options.attempts.__dict__,
             "thresholds": options.thresholds.model_dump(),
             "entities": self.entities.name,
+            "ner": options.ner,
             "keep_failed": options.keep_failed,
             "prompts": {"twin": self.writer.prompt_sha256},
         }
