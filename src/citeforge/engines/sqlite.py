@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -64,8 +65,9 @@ def open_store(
     if is_new and readonly:
         raise InputError("does not exist", path=path, allowed="a store written by an earlier run")
     with store_errors(path):
-        if not is_new:
-            _check_kind(path, application, version)
+        is_ours = not is_new and _check_kind(path, application, version)
+        if readonly and not is_ours:
+            raise InputError("is empty", path=path, allowed="a store written by an earlier run")
         if readonly:
             connection = sqlite3.connect(
                 f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=BUSY_SECONDS
@@ -76,7 +78,7 @@ def open_store(
             raise sqlite3.OperationalError("attempt to write a readonly database")
         path.parent.mkdir(parents=True, exist_ok=True)
         connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
-        connection.execute("PRAGMA journal_mode=WAL")
+        _use_wal(connection)
         # In WAL mode, NORMAL loses nothing when the process dies, only when the machine does.
         connection.execute("PRAGMA synchronous=NORMAL")
         connection.execute("BEGIN IMMEDIATE")
@@ -87,6 +89,21 @@ def open_store(
         return connection
 
 
+def _use_wal(connection: sqlite3.Connection) -> None:
+    """Switch to WAL mode. SQLite does not wait for locks there, as it does everywhere else, so that
+    two programs that make a store together would get in each other's way."""
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            is_busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+            if not is_busy or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+
+
 def _create(connection: sqlite3.Connection, schema: str) -> None:
     # `executescript` would commit first; the statements belong into the open transaction.
     for statement in schema.split(";"):
@@ -94,8 +111,13 @@ def _create(connection: sqlite3.Connection, schema: str) -> None:
             connection.execute(statement)
 
 
-def _check_kind(path: Path, application: int, version: int) -> None:
-    """Look at the file without changing it."""
+def _check_kind(path: Path, application: int, version: int) -> bool:
+    """Look at the file without changing it.
+
+    Returns:
+        Whether it is a store; False for a database without tables, as another program that is just
+        making it, or was killed while it did, leaves it.
+    """
     with path.open("rb") as file:
         if file.read(16) != b"SQLite format 3\x00":
             raise sqlite3.DatabaseError("file is not a database")
@@ -105,9 +127,12 @@ def _check_kind(path: Path, application: int, version: int) -> None:
     try:
         (found_application,) = connection.execute("PRAGMA application_id").fetchone()
         (found_version,) = connection.execute("PRAGMA user_version").fetchone()
+        (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         (check,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     finally:
         connection.close()
+    if not found_application and not tables:
+        return False
     if found_application != application:
         raise InputError("is another kind of database", path=path, allowed="a store of this kind")
     if found_version > version:
@@ -119,3 +144,4 @@ def _check_kind(path: Path, application: int, version: int) -> None:
         )
     if check != "ok":
         raise sqlite3.DatabaseError(check)
+    return True
