@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from citeforge.evaluator.missing import not_computed
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 
@@ -43,10 +44,8 @@ def render_scores(results: list[ScoreFile]) -> str:
     lines.insert(2 + len(names), "-" * len(lines[0]))
     foreign = [f"{r.system} read as {r.submission_format}" for r in results
                if r.submission_format != "citeforge"]  # fmt: skip
-    notes = dict.fromkeys(foreign) | dict.fromkeys(
-        f"not computed: {n.name}: {n.reason}" for r in results for n in r.not_computed
-    )
-    return "\n".join([*lines, *notes, *_signatures(results)])
+    missing = [f"not computed: {line}" for line in not_computed(results)]
+    return "\n".join([*lines, *foreign, *missing, *_signatures(results)])
 
 
 def _render_design(results: list[ScoreFile]) -> str:
@@ -61,9 +60,7 @@ def _render_design(results: list[ScoreFile]) -> str:
             f"{c.n_missing:,} missing, {c.n_unparsed:,} unparsed, {c.n_uncited:,} uncited, "
             f"{c.n_out_of_range:,} out of range"
         )
-    lines += dict.fromkeys(
-        f"not computed: {n.name}: {n.reason}" for r in results for n in r.not_computed
-    )
+    lines += [f"not computed: {line}" for line in not_computed(results)]
     lines += [f"signature: {s}" for s in recipes(results)]
     return "\n".join([*lines, "all cells, and tables for papers: citeforge report SCORES"])
 

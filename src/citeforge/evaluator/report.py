@@ -14,6 +14,7 @@ from jinja2 import Environment, select_autoescape
 
 from citeforge.evaluator.authorship.page import render as authorship_page
 from citeforge.evaluator.authorship.tables import recipes, tables
+from citeforge.evaluator.missing import not_computed
 from citeforge.schemas.scores import AnswerDetail, ScoreFile
 from citeforge.schemas.signature import differing_parts
 from citeforge.schemas.text import markdown_table
@@ -62,6 +63,7 @@ def _data(files: Sequence[ScoreFile]) -> dict[str, Any]:
         "shown": [by],
         "base": _base(files),
         "warnings": _unlike(files),
+        "not_computed": not_computed(files),
         "hardest_by": by,
         "hardest": _hardest(files, by),
     }
@@ -158,7 +160,8 @@ def render_markdown(files: Sequence[ScoreFile], title: str | None = None) -> str
         ]
         return "\n".join([*parts, *(f"- `{s}`" for s in recipes(files))]) + "\n"
     table = markdown_table(*_rows(files))
-    return "\n".join([table, "", *(f"- `{s}`" for s in _signatures(files))]) + "\n"
+    missing = [f"- not computed: {line}" for line in not_computed(files)]
+    return "\n".join([table, "", *(f"- `{s}`" for s in _signatures(files)), *missing]) + "\n"
 
 
 def render_latex(files: Sequence[ScoreFile], title: str | None = None) -> str:

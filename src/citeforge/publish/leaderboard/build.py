@@ -12,6 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoes
 
 from citeforge.builders.verify import load_intact
 from citeforge.engines.files import remove_tree, write_text
+from citeforge.evaluator.missing import not_computed
 from citeforge.evaluator.report import embed
 from citeforge.publish.leaderboard.queries import query_pages
 from citeforge.publish.leaderboard.ranking import View, compact, make_views, rest, slug
@@ -134,7 +135,8 @@ def _systems(
         for file, name in zip(view.files, view.slugs, strict=True):
             hardest = _hardest(file, view.main, names)
             text = template.render(
-                site=site, file=file, view=view, hardest=hardest, measures=file.measures
+                site=site, file=file, view=view, hardest=hardest, measures=file.measures,
+                missing=not_computed([file]),
             )  # fmt: skip
             write_text(out / "systems" / f"{name}.html", text)
             count += 1
