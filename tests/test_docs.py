@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from contextlib import ExitStack
@@ -26,7 +27,9 @@ def test_generated_pages_are_fresh() -> None:
 
 PAGES = {
     "README.md": 6,
+    "docs/answers.md": 11,
     "docs/authorship.md": 10,
+    "docs/extend.md": 5,
     "docs/first-benchmark.md": 13,
     "docs/kalma.md": 11,
     "docs/leaderboard.md": 6,
@@ -38,8 +41,29 @@ PAGES = {
 """Page to the least number of `citeforge` commands that it shows."""
 
 
+def extended(folder: Path) -> Path:
+    """A copy of the source tree with the changes that docs/extend.md tells to make."""
+    shutil.copytree(ROOT / "src", folder / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    text = (ROOT / "docs" / "extend.md").read_text()
+    pattern = r"```python\n# (in )?(\S+?)(?:, after the line `([^\n]*)`)?\n(.*?)```"
+    blocks = re.findall(pattern, text, re.DOTALL)
+    assert len(blocks) == text.count("```python")
+    for changes, name, line, code in blocks:
+        path = folder / name
+        if not changes:
+            assert not path.exists()
+            path.write_text(code)
+            continue
+        before = path.read_text()
+        assert before.count(f"\n{line}\n") == 1, line
+        path.write_text(before.replace(f"\n{line}\n", f"\n{line}\n{code}"))
+    return folder / "src"
+
+
 def outside(page: str, folder: Path, servers: ExitStack) -> dict[str, str]:
     """Variables that lead a page's commands to servers on loopback instead of the network."""
+    if page == "docs/extend.md":
+        return {"PYTHONPATH": str(extended(folder))}
     if page == "docs/models.md":
         return {"OPENAI_BASE_URL": servers.enter_context(openai_server(folder / "log")).url}
     if page == "docs/kalma.md":
