@@ -202,7 +202,7 @@ def test_killed_builds_go_on_where_they_were(tmp_path: Path, cli: Cli) -> None:
     assert cli(*common, "--kg", f"file:{GRAPH}", "--out", "calm").returncode == 0
     with (
         sparql_server(GRAPH, tmp_path) as server,
-        proxy(server, tmp_path / "log", latency=0.1) as running,
+        proxy(server, tmp_path / "log", latency=0.01) as running,
     ):
         where = ("--kg", f"sparql:{running.url}", "--kg-store", "kg.db", "--kg-batch", "2")
         command = [
@@ -217,6 +217,7 @@ def test_killed_builds_go_on_where_they_were(tmp_path: Path, cli: Cli) -> None:
         ]
         for more in (1, 3, 5):
             goal = len(running.requests()) + more
+            running.answer_up_to(goal)
             process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL)
             while len(running.requests()) < goal:
                 assert process.poll() is None, "it ended before it could be killed"
@@ -224,6 +225,7 @@ def test_killed_builds_go_on_where_they_were(tmp_path: Path, cli: Cli) -> None:
             process.send_signal(signal.SIGKILL)
             assert process.wait() == -signal.SIGKILL
             assert not (tmp_path / "killed").exists()
+            running.answer_up_to(None)
         result = cli(*command[3:])
         assert result.returncode == 0, result.stderr
         asked = len(running.requests())

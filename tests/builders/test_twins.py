@@ -207,7 +207,8 @@ def test_killed_while_asking_and_built_again_nothing_is_paid_for_twice(
         ]
 
     env = {**os.environ, "OPENAI_API_KEY": "sk-test"}
-    with openai_server(tmp_path / "log", latency=0.05) as server:
+    with openai_server(tmp_path / "log") as server:
+        server.answer_up_to(4)
         process = subprocess.Popen(command(server.url, "killed"), env=env)
         while len(server.requests()) < 4:
             assert process.poll() is None, "it ended before it could be killed"
@@ -215,6 +216,7 @@ def test_killed_while_asking_and_built_again_nothing_is_paid_for_twice(
         process.send_signal(signal.SIGKILL)
         assert process.wait() == -signal.SIGKILL
         before = [r["body"] for r in server.requests()]
+        server.answer_up_to(None)
         subprocess.run(command(server.url, "killed"), env=env, check=True, capture_output=True)
         bodies = [r["body"] for r in server.requests()]
     assert not (tmp_path / "killed.partial").exists()

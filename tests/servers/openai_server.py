@@ -29,6 +29,8 @@ class Server:
         self.rng_seed = config.get("seed", 0)
         self.tries: dict[str, int] = {}
         self.window: list[float] = []
+        self.gate = Path(f"{log}.gate")
+        self.arrived = 0
 
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -54,6 +56,8 @@ class Server:
         fault = self.fault(name, attempt)
         entry = {"body": name, "attempt": attempt, "fault": fault, "time": time.monotonic()}
         self.log.write(json.dumps(entry) + "\n")
+        self.arrived += 1
+        await self.wait_for_gate(self.arrived)
         key = self.config.get("key")
         if key is not None and headers.get("authorization") != f"Bearer {key}":
             sent = headers.get("authorization", "").removeprefix("Bearer ")
@@ -79,6 +83,17 @@ class Server:
         if not path.endswith("/chat/completions") and path.endswith("/completions"):
             return await self.send(writer, 200, self.echo(payload))
         return await self.send(writer, 200, self.complete(payload))
+
+    async def wait_for_gate(self, number: int) -> None:
+        """Hold an answer back while the file LOG.gate allows fewer."""
+        while True:
+            try:
+                allowed = int(self.gate.read_text())
+            except FileNotFoundError:
+                return
+            if number <= allowed:
+                return
+            await asyncio.sleep(0.002)
 
     def fault(self, name: str, attempt: int) -> str | None:
         share = self.config.get("faults", 0.0)

@@ -24,6 +24,16 @@ class Running:
     url: str
     log: Path
 
+    def answer_up_to(self, count: int | None) -> None:
+        """Hold back the answers to all requests behind the first so many; None for no limit."""
+        gate = self.log.with_name(f"{self.log.name}.gate")
+        if count is None:
+            gate.unlink(missing_ok=True)
+            return
+        fresh = gate.with_name(f"{gate.name}.new")
+        fresh.write_text(str(count))
+        fresh.replace(gate)
+
     def requests(self) -> list[dict[str, Any]]:
         """All requests so far."""
         if not self.log.exists():
@@ -33,19 +43,25 @@ class Running:
 
 
 @contextmanager
-def openai_server(log: Path, **config: Any) -> Iterator[Running]:
-    """A server for the length of the block."""
-    script = Path(__file__).parent / "openai_server.py"
+def started(script: str, *words: str) -> Iterator[int]:
+    """A server process of this folder for the length of the block; its port."""
     process = subprocess.Popen(
-        [sys.executable, str(script), str(log), json.dumps(config)],
+        [sys.executable, str(Path(__file__).parent / script), *words],
         stdout=subprocess.PIPE,
         text=True,
     )
     try:
         assert process.stdout
-        yield Running(f"http://127.0.0.1:{int(process.stdout.readline())}/v1", log)
+        yield int(process.stdout.readline())
     finally:
         process.kill()
         process.wait()
         if process.stdout:
             process.stdout.close()
+
+
+@contextmanager
+def openai_server(log: Path, **config: Any) -> Iterator[Running]:
+    """A server for the length of the block."""
+    with started("openai_server.py", str(log), json.dumps(config)) as port:
+        yield Running(f"http://127.0.0.1:{port}/v1", log)

@@ -11,9 +11,10 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from servers.running import Running, started
 
 
 def oxigraph() -> str:
@@ -34,63 +35,46 @@ def sparql_server(data: Path, folder: Path) -> Iterator[str]:
         check=True,
         capture_output=True,
     )
+    process, url = next(p for p in (_serve(store) for _ in range(5)) if p is not None)
+    try:
+        yield f"{url}query"
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _serve(store: Path) -> tuple[subprocess.Popen[bytes], str] | None:
+    """A server that answers, and its root; None when another program took its port first."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
+    url = f"http://127.0.0.1:{port}/"
     command = [oxigraph(), "serve-read-only", "--location", str(store)]
     process = subprocess.Popen(
         [*command, "--bind", f"127.0.0.1:{port}"],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    try:
-        for _ in range(600):
-            assert process.poll() is None, "oxigraph did not start"
-            try:
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=1).close()
-                break
-            except OSError:
-                time.sleep(0.05)
-        yield f"http://127.0.0.1:{port}/query"
-    finally:
-        process.kill()
-        process.wait()
+    while process.poll() is None:
+        try:
+            urllib.request.urlopen(url, timeout=5).close()
+        except OSError:
+            time.sleep(0.05)
+        else:
+            return process, url
+    return None
 
 
-@dataclass
-class Proxy:
-    """A running proxy.
-
-    Attributes:
-        url: query URL for clients.
-        log: file with one line a request.
-    """
-
-    url: str
-    log: Path
+class Proxy(Running):
+    """A running proxy; requests stand in its log when they were answered."""
 
     def requests(self) -> list[dict[str, Any]]:
         """All requests that were answered, by their start."""
-        if not self.log.exists():
-            return []
-        rows = [json.loads(x) for x in self.log.read_text().splitlines()]
-        return sorted(rows, key=lambda r: r["start"])
+        return sorted(super().requests(), key=lambda r: r["start"])
 
 
 @contextmanager
 def proxy(upstream: str, log: Path, **config: Any) -> Iterator[Proxy]:
     """A faulty proxy before a server."""
-    script = Path(__file__).parent / "sparql_proxy.py"
-    process = subprocess.Popen(
-        [sys.executable, str(script), upstream, str(log), json.dumps(config)],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert process.stdout
-        yield Proxy(f"http://127.0.0.1:{int(process.stdout.readline())}/query", log)
-    finally:
-        process.kill()
-        process.wait()
-        if process.stdout:
-            process.stdout.close()
+    with started("sparql_proxy.py", upstream, str(log), json.dumps(config)) as port:
+        yield Proxy(f"http://127.0.0.1:{port}/query", log)

@@ -24,7 +24,24 @@ from typing import Any
 
 UPSTREAM, LOG, CONFIG = sys.argv[1], Path(sys.argv[2]), json.loads(sys.argv[3])
 LOCK = threading.Lock()
+GATE = Path(f"{LOG}.gate")
+ANSWERED = 0
 FAULTS: list[str] = list(CONFIG.get("faults", []))
+
+
+def wait_for_gate() -> None:
+    """Hold an answer back while the file LOG.gate allows no more of them."""
+    global ANSWERED
+    while True:
+        try:
+            allowed = float(GATE.read_text())
+        except FileNotFoundError:
+            allowed = float("inf")
+        with LOCK:
+            if allowed > ANSWERED:
+                ANSWERED += 1
+                return
+        time.sleep(0.002)
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -49,6 +66,7 @@ class Handler(BaseHTTPRequestHandler):
         entities = len(set(re.findall(r"<http://www\.wikidata\.org/entity/(Q\d+)>", query)))
         if CONFIG.get("slow_over") and entities > CONFIG["slow_over"]:
             fault = CONFIG.get("slow_as", "500")
+        wait_for_gate()
         time.sleep(CONFIG.get("latency", 0.0))
         # What is sent waits for the log: who has the reply finds its line there.
         sending, self.wfile = self.wfile, io.BytesIO()

@@ -109,6 +109,8 @@ class Clients:
         assert self.process.stdin
         assert self.process.stdout
         before = len(self.server.requests())
+        # However late the kill, the client gets no further.
+        self.server.answer_up_to(None if kill_after is None else before + kill_after)
         self.process.stdin.write(f"{self.server.url}\t{store}\t{N_ITEMS}\n")
         self.process.stdin.flush()
         child = int(self.process.stdout.readline())
@@ -117,7 +119,9 @@ class Clients:
                 os.kill(child, signal.SIGKILL)
                 break
             time.sleep(0.001)
-        return int(self.process.stdout.readline())
+        code = int(self.process.stdout.readline())
+        self.server.answer_up_to(None)
+        return code
 
     def close(self) -> None:
         assert self.process.stdin
