@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -26,17 +29,25 @@ PASSAGES = {
 }
 
 
-@pytest.fixture
-def folder(tmp_path: Path, cli: Cli) -> Path:
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two equal queries with one relevant passage; all others are negatives."""
-    write_beir(tmp_path / "x", PASSAGES, {"q1": "When was the bridge opened?",
+    at = tmp_path_factory.mktemp("audit")
+    write_beir(at / "x", PASSAGES, {"q1": "When was the bridge opened?",
                                           "q2": "when was  the bridge opened?"},
                [("q1", "rel", 1), ("q2", "rel", 1)])  # fmt: skip
-    result = cli(
+    words = [
         *("build", "rage", "--source", "beir:x", "--embedder", "offline", "--out", "x.r"),
         *("--n-seemingly", "2", "--n-irrelevant", "3", "--licence", "cc0-1.0"),
-    )
-    assert result.returncode == 0, result.stderr
+    ]
+    subprocess.run([sys.executable, "-m", "citeforge", *words], cwd=at, check=True)
+    return at
+
+
+@pytest.fixture
+def folder(tmp_path: Path, built: Path) -> Path:
+    """The package, for one test; its source lies beside it."""
+    shutil.copytree(built, tmp_path, dirs_exist_ok=True)
     return tmp_path / "x.r"
 
 

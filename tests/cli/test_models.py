@@ -120,7 +120,11 @@ def test_max_cost_stops_with_exit_code_3(cli: Cli, tmp_path: Path) -> None:
     ("args", "code", "message"),
     [
         (("--llm", "openai:m"), 1, "OPENAI_API_KEY is not set"),
-        (("--llm", "openai:m", "--base-url", "http://127.0.0.1:9/v1"), 1, "the connection broke"),
+        (
+            ("--llm", "openai:m", "--base-url", "http://127.0.0.1:9/v1"),
+            1,
+            "no connection to http://127.0.0.1:9/v1: ",
+        ),
         (("--llm", "openai:m", "--price", "cheap"), 2, "--price: expected IN,OUT"),
         (("--llm", "gpt"), 2, "expected openai:MODEL"),
         (("--llm", "replay:none.db"), 1, "none.db: does not exist"),

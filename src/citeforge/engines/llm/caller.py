@@ -20,6 +20,7 @@ class Caller:
     def __init__(self, options: ClientOptions) -> None:
         self.options = options
         self.gate = RateGate(options.requests_per_minute, options.tokens_per_minute)
+        self._reached = False
         self._secret = os.environ.get(KEY_VARIABLE, "")
 
     async def call(
@@ -52,7 +53,8 @@ class Caller:
             else:
                 broken += 1
                 pause = max(wait, policy.pause(broken))
-                spent = broken >= policy.attempts
+                lasting = policy.attempts if self._reached else policy.first_attempts
+                spent = broken >= min(lasting, policy.attempts)
             if spent or pause > policy.longest_wait:
                 tries = broken + throttled
                 return Failure("exhausted", f"{result.message} ({tries} tries)", result.status)
@@ -66,14 +68,23 @@ class Caller:
 
         try:
             reply = await send()
+            self._reached = True
         except openai.APIStatusError as error:
+            self._reached = True
             return self._status_error(error)
         except openai.APITimeoutError:
+            self._reached = True  # slow, or it drops what it does not want; either may pass
             seconds = self.options.timeout
             return Failure("exhausted", f"no answer within {seconds:g} s"), 0.0
         except openai.APIConnectionError as error:
-            reason = str(error.__cause__ or error) or type(error.__cause__ or error).__name__
-            return Failure("exhausted", self.clean(f"the connection broke: {reason}")), 0.0
+            cause = error.__cause__ or error
+            # Of httpx, or of httpx2, as the SDK's version has it.
+            refused = type(cause).__name__ == "ConnectError"
+            self._reached |= not refused
+            address = self.options.base_url or os.environ.get("OPENAI_BASE_URL") or "the endpoint"
+            what = f"no connection to {address}" if refused else "the connection broke"
+            message = self.clean(f"{what}: {str(cause) or type(cause).__name__}")
+            return Failure("exhausted", message), 0.0
         result = read(reply.http_response.content)
         if isinstance(result, Failure) and result.kind == "unparsable":
             return result, 0.0

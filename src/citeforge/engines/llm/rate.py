@@ -26,6 +26,8 @@ class RetryPolicy:
         base: first pause, in seconds; doubled each time, with full jitter.
         cap: longest pause without a Retry-After.
         longest_wait: longest Retry-After that is waited for.
+        first_attempts: tries of a connection to an endpoint that nothing was ever heard of: an
+            address that is wrong stays wrong.
     """
 
     attempts: int = 8
@@ -33,6 +35,7 @@ class RetryPolicy:
     base: float = 0.5
     cap: float = 30.0
     longest_wait: float = 900.0
+    first_attempts: int = 3
 
     def pause(self, attempt: int) -> float:
         """Seconds before try ``attempt + 1``, counted from 1."""
