@@ -7,7 +7,7 @@ import os
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
-from citeforge.engines.llm.options import KEY_VARIABLE, ClientOptions
+from citeforge.engines.llm.options import KEY_VARIABLE, URL_VARIABLE, ClientOptions
 from citeforge.engines.llm.rate import RateGate, retry_after
 from citeforge.engines.llm.records import Failure
 
@@ -81,7 +81,7 @@ class Caller:
             # Of httpx, or of httpx2, as the SDK's version has it.
             refused = type(cause).__name__ == "ConnectError"
             self._reached |= not refused
-            address = self.options.base_url or os.environ.get("OPENAI_BASE_URL") or "the endpoint"
+            address = self.options.base_url or os.environ.get(URL_VARIABLE) or "the endpoint"
             what = f"no connection to {address}" if refused else "the connection broke"
             message = self.clean(f"{what}: {str(cause) or type(cause).__name__}")
             return Failure("exhausted", message), 0.0
