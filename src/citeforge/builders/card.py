@@ -139,7 +139,7 @@ def _body(manifest: Manifest, stats: dict[str, object], beside: Beside) -> str:
         parts.append(beside.by_hand)
     parts += [
         "## How it was built",
-        f"```\n{command_of(manifest)}\n```",
+        _command(manifest),
         f"With citeforge {manifest.citeforge}. {_seed(manifest)}Every choice stands in "
         "`manifest.json`, with the sha256 of every file.",
         _models(manifest),
@@ -168,6 +168,13 @@ def _body(manifest: Manifest, stats: dict[str, object], beside: Beside) -> str:
         f"```bibtex\n{_citations(manifest)}\n```",
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _command(manifest: Manifest) -> str:
+    command = command_of(manifest)
+    if command is None:
+        return "The manifest does not hold the choices of a `citeforge build`."
+    return f"```\n{command}\n```"
 
 
 def _seed(manifest: Manifest) -> str:

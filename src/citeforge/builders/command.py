@@ -5,13 +5,17 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
+from pydantic import ValidationError
+
+from citeforge.schemas.config import RageConfig
 from citeforge.schemas.manifest import Manifest
 
 
-def command_of(manifest: Manifest) -> str:
+def command_of(manifest: Manifest) -> str | None:
     """The ``citeforge build`` command of a package, as a user would type it.
 
-    Folders stand as their names: where a benchmark was built from is nobody's path.
+    Folders stand as their names: where a benchmark was built from is nobody's path. None when the
+    manifest does not hold all choices, as that of a package which another program made.
     """
     maker = {
         "rage": _rage, "hagrid": _frozen, "alce": _frozen, "twins": _twins,
@@ -21,32 +25,34 @@ def command_of(manifest: Manifest) -> str:
         return "citeforge publish … --hide-gold"
     if maker is None:
         return f"citeforge build {manifest.kind}"
-    words = ["citeforge", "build", manifest.kind, *maker(manifest)]
+    try:
+        words = ["citeforge", "build", manifest.kind, *maker(manifest)]
+    except (LookupError, ValidationError):
+        return None
     if manifest.licence and manifest.kind in ("rage", "hagrid", "alce", "kalma"):
         words += ["--licence", manifest.licence]
     return shlex.join([*words, "--out", manifest.name])
 
 
 def _rage(manifest: Manifest) -> list[str]:
-    c = manifest.config
-    m = c["mining"]
-    words = ["--source", c["source"], "--embedder", c["embedder"], "--seed", str(c["seed"])]
+    c = RageConfig.model_validate(manifest.config)
+    m = c.mining
+    words = ["--source", c.source, "--embedder", c.embedder, "--seed", str(c.seed)]
     for flag, value in (
-        ("--split", c["split"]), ("--extra-corpus", c["extra_corpus"]), ("--limit", c["limit"]),
-        ("--embedder-revision", c["embedder_revision"]), ("--max-score", m["max_score"]),
-        ("--margin", m["margin"]),
+        ("--split", c.split), ("--extra-corpus", c.extra_corpus), ("--limit", c.limit),
+        ("--embedder-revision", c.embedder_revision), ("--max-score", m.max_score),
+        ("--margin", m.margin),
     ):  # fmt: skip
         words += [] if value is None else [flag, str(value)]
-    words += ["--n-seemingly", str(m["seemingly_relevant"]), "--n-irrelevant", str(m["irrelevant"])]
-    words += ["--skip-top", str(m["skip_top"])] if m["skip_top"] else []
-    for x in c["mixtures"]:
-        size = f"{x['relevant']},{x['irrelevant']},{x['seemingly_relevant']}"
-        words += ["--mixture", f"{x['name']}={size}"]
-    words += ["--corpus", c["corpus"], "--base", str(c["base"])]
-    flags = {"--remine": c["remine"], "--exclude-answers": m["exclude_answers"],
-             "--drop-self": m["drop_self"], "--allow-no-relevant": c["allow_no_relevant"],
-             "--skip-empty": c["skip_empty"], "--skip-dangling": c["skip_dangling"],
-             "--drop-suspects": c.get("drop_suspects", False)}  # fmt: skip
+    words += ["--n-seemingly", str(m.seemingly_relevant), "--n-irrelevant", str(m.irrelevant)]
+    words += ["--skip-top", str(m.skip_top)] if m.skip_top else []
+    for x in c.mixtures:
+        words += ["--mixture", f"{x.name}={x.relevant},{x.irrelevant},{x.seemingly_relevant}"]
+    words += ["--corpus", c.corpus, "--base", str(c.base)]
+    flags = {"--remine": c.remine, "--exclude-answers": m.exclude_answers,
+             "--drop-self": m.drop_self, "--allow-no-relevant": c.allow_no_relevant,
+             "--skip-empty": c.skip_empty, "--skip-dangling": c.skip_dangling,
+             "--drop-suspects": c.drop_suspects}  # fmt: skip
     return words + [flag for flag, on in flags.items() if on]
 
 

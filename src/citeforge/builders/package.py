@@ -89,12 +89,11 @@ def amend_stats(folder: Path, manifest: Manifest, extra: dict[str, object]) -> M
         The manifest as written.
     """
     stats: dict[str, object] = {**read_json(folder / STATS), **extra}
-    write_text(folder / STATS, pretty_json(stats))
     return refresh_card(folder, manifest, stats)
 
 
 def refresh_card(folder: Path, manifest: Manifest, stats: dict[str, object]) -> Manifest:
-    """Render card and manifest of a package again."""
+    """Write statistics, card and manifest of a package again."""
     splits: dict[str, list[str]] = {}
     for name in manifest.files:
         if name.endswith(".parquet"):
@@ -103,7 +102,10 @@ def refresh_card(folder: Path, manifest: Manifest, stats: dict[str, object]) -> 
             splits.setdefault(config, [])
             if split not in splits[config]:
                 splits[config].append(split)
-    write_text(folder / CARD, render_card(manifest, splits, stats, Beside.read(folder)))
+    # Nothing is written before all is rendered: what fails leaves a package that still verifies.
+    card = render_card(manifest, splits, stats, Beside.read(folder))
+    write_text(folder / STATS, pretty_json(stats))
+    write_text(folder / CARD, card)
     manifest = manifest.model_copy(update={"files": dict(manifest.files)})
     for name in (STATS, CARD, *BESIDE):
         manifest.files.pop(name, None)

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from citeforge.builders.card import AUDIT, SCORES
-from citeforge.builders.package import STATS, pretty_json, refresh_card
+from citeforge.builders.package import STATS, refresh_card
 from citeforge.builders.verify import load_intact
 from citeforge.engines.files import read_json, write_text
 from citeforge.engines.tables import iter_batches, shard_paths
@@ -43,7 +43,6 @@ def write_card(
     corpus = shard_paths(folder / "corpus", "corpus")
     if corpus:
         stats["words per passage"] = _lengths(corpus)
-        write_text(folder / STATS, pretty_json(stats))
     if scores:
         rows = [_short(s) for s in scores]
         write_text(folder / SCORES, json.dumps(rows, ensure_ascii=False, indent=1) + "\n")
