@@ -1,6 +1,7 @@
 "use strict";
-// Draws one page of the ranking at a time: a table of 1,000 systems sorts as fast as one of 100.
-const PAGE = 100;
+// Draws one page of the ranking at a time: a table of 1,000 systems sorts as fast as one of 50.
+const PAGE = 50;
+const byName = new Intl.Collator("en", { numeric: true });
 const data = JSON.parse(document.getElementById("data").textContent);
 const get = id => document.getElementById(id);
 const more = [];
@@ -62,7 +63,7 @@ function order() {
   const words = state.find.toLowerCase();
   const rows = v.s.map((_, i) => i).filter(i => !words || v.s[i].toLowerCase().includes(words));
   const sign = state.down ? -1 : 1;
-  if (state.sort === null) rows.sort((a, b) => -sign * v.s[a].localeCompare(v.s[b]));
+  if (state.sort === null) rows.sort((a, b) => -sign * byName.compare(v.s[a], v.s[b]));
   else {
     // Equal hundredths: the group tells which value is the higher one.
     const column = v.v[state.sort], groups = state.sort === v.main ? v.g : [];
