@@ -15,7 +15,7 @@ import pytest
 
 from citeforge.evaluator.compare import load_scores
 from citeforge.publish.leaderboard.build import build_site
-from citeforge.publish.leaderboard.queries import differences
+from citeforge.publish.leaderboard.queries import differences, query_pages
 from citeforge.publish.leaderboard.ranking import significance_groups, slug
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.scores import Counts, MeasureScore, ScoreFile
@@ -343,3 +343,18 @@ def test_the_command_and_its_refusals(package: Path, cli: Cli, tmp_path: Path) -
     file = load_scores(tmp_path / "scores" / "random.json")
     with pytest.raises(InputError, match="comes twice"):
         build_site(package, [file, file], tmp_path / "x")
+
+
+def test_query_pages_show_what_was_scored_and_name_the_rest(cli: Cli, tmp_path: Path) -> None:
+    sets = [f"s{i}=1,{i},1" for i in range(6)]
+    result = cli(
+        *("build", "rage", "--source", f"beir:{EXAMPLES / 'facts'}", "--embedder", "offline"),
+        *(word for name in sets for word in ("--mixture", name)),
+        *("--out", "p"),
+    )
+    assert result.returncode == 0, result.stderr
+    first = next(query_pages(tmp_path / "p"))
+    assert (list(first.contexts), first.left_out) == (["s0", "s1", "s2", "s3"], ["s4", "s5"])
+    # s5 comes last in the manifest; a system was scored in it, so that it is shown.
+    first = next(query_pages(tmp_path / "p", {"s5"}))
+    assert (list(first.contexts), first.left_out) == (["s0", "s1", "s2", "s5"], ["s3", "s4"])

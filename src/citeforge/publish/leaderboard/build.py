@@ -74,7 +74,7 @@ def build_site(
     }
     for name in ("site.css", "ranking.js", "viewer.js"):
         write_text(out / name, (_TEMPLATES / name).read_text(encoding="utf-8"))
-    pages = list(query_pages(folder))
+    pages = list(query_pages(folder, {f.context for f in files}))
     taken: set[str] = set()
     names = {p.id: slug(p.id, taken) for p in pages}
     index = environment.get_template("index.html.j2").render(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -116,15 +116,25 @@ class QueryPage:
     left_out: list[str] = field(default_factory=list)
 
 
-def query_pages(folder: Path) -> Iterator[QueryPage]:
-    """All queries of a benchmark with what systems are shown."""
+def query_pages(folder: Path, scored: Iterable[str] = ()) -> Iterator[QueryPage]:
+    """All queries of a benchmark with what systems are shown.
+
+    Args:
+        folder: benchmark.
+        scored: context sets that systems were scored in; they are shown before others.
+    """
     manifest = load_intact(folder)
+    known = list(manifest.contexts)
+    first = [n for n in known if n in set(scored)]
     if manifest.kind == "kalma":
-        yield from _graph_pages(folder, list(manifest.contexts))
+        usual = [n for n in known if n in _GRAPHS]
+        names = list(dict.fromkeys([*first, *usual]))[: max(len(usual), _CONTEXTS)]
+        yield from _graph_pages(folder, names, [n for n in known if n not in names])
         return
     base = Base.open(folder)
-    names = list(manifest.contexts)
-    contexts = {n: base.context(n) for n in names[:_CONTEXTS]}
+    names = list(dict.fromkeys([*first, *known]))[:_CONTEXTS]
+    contexts = {n: base.context(n) for n in known if n in names}
+    left_out = [n for n in known if n not in names]
     twin_of = {r["twin_id"]: r["_id"] for r in base.twins.to_pylist() if r["twin_id"]}
     wanted = {d["corpus-id"] for c in contexts.values() for docs in c.values() for d in docs}
     texts = base.texts(wanted | {twin_of[i] for i in wanted if i in twin_of} | set(twin_of))
@@ -135,7 +145,7 @@ def query_pages(folder: Path) -> Iterator[QueryPage]:
         if row["text"]:
             gold.setdefault(row["query_id"], []).append(row["text"])
     for row in base.queries.to_pylist():
-        page = QueryPage(row["_id"], row["text"], left_out=names[_CONTEXTS:])
+        page = QueryPage(row["_id"], row["text"], left_out=left_out)
         page.gold = (gold.get(row["_id"], []) + base.answers[row["_id"]])[:10]
         for name, docs in contexts.items():
             page.contexts[name] = [
@@ -189,7 +199,7 @@ def differences(first: str, second: str) -> tuple[tuple[Piece, ...], tuple[Piece
     return tuple(left), tuple(right)
 
 
-def _graph_pages(folder: Path, contexts: list[str]) -> Iterator[QueryPage]:
+def _graph_pages(folder: Path, contexts: list[str], left_out: list[str]) -> Iterator[QueryPage]:
     texts = {
         form: _by_id(read_table(shard_paths(folder / "queries", form), QUERIES), "_id", "text")
         for form in ("specific", "general")
@@ -202,9 +212,7 @@ def _graph_pages(folder: Path, contexts: list[str]) -> Iterator[QueryPage]:
             read_table(shard_paths(folder / "contexts", n), KG_CONTEXTS), "query_id", "triples"
         )
         for n in contexts
-        if n in _GRAPHS
     }
-    left_out = [n for n in contexts if n not in _GRAPHS]
     for query, text in texts["specific"].items():
         page = QueryPage(query, text, other=texts["general"].get(query, ""), left_out=left_out)
         for name, rows in shown.items():
