@@ -51,6 +51,20 @@ def test_the_card_says_what_is_known(folder: Path, cli: Cli) -> None:
     assert cli("card", folder, "--version", "two").returncode == 2
 
 
+def test_a_card_that_was_changed_by_hand_is_not_written_over(folder: Path, cli: Cli) -> None:
+    card = folder / "README.md"
+    card.write_text(f"{card.read_text()}\nMy own words.\n")
+    result = cli("card", folder)
+    assert result.returncode == 1
+    assert "README.md: was changed by hand; your text in card.md beside it" in result.stderr
+    assert card.read_text().endswith("My own words.\n")
+    card.unlink()
+    (folder / "card.md").write_text("My own words.\n")
+    assert cli("card", folder).returncode == 0
+    assert "My own words." in card.read_text()
+    assert verify(folder) == []
+
+
 def test_the_command_in_the_card_makes_the_same_benchmark(
     folder: Path, cli: Cli, tmp_path: Path
 ) -> None:

@@ -92,12 +92,20 @@ def load_intact(folder: Path, beside: bool = False) -> Manifest:
     Raises:
         InputError: names the first file that has not.
     """
-    from citeforge.builders.package import BESIDE
+    from citeforge.builders.package import BESIDE, CARD
 
     manifest = load_manifest(folder)
     for problem in damaged_files(folder, manifest):
         if beside and problem.file in BESIDE:
             continue
+        if beside and problem.file == CARD:
+            if not (folder / CARD).exists():
+                continue
+            raise InputError(
+                "was changed by hand",
+                path=folder / CARD,
+                allowed="your text in card.md beside it; remove README.md and run this again",
+            )
         raise InputError(
             problem.message,
             path=folder / problem.file,
