@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from citeforge.schemas.kg import Key, Triple
-from citeforge.schemas.triples import TripleGrammar, render, squeeze
+from citeforge.schemas.triples import TripleCitation, TripleGrammar, render, squeeze
 
 SHOWN = [
     Triple("Q1", "Ada", "P1412", "languages spoken, written or signed", "English"),
@@ -71,6 +71,17 @@ READINGS = [
 @pytest.mark.parametrize(("text", "expected"), READINGS)
 def test_readings(text: str, expected: list[tuple[str, str, str]]) -> None:
     assert read(text) == expected
+
+
+@pytest.mark.parametrize("value", ["0", "]", "Ada, Countess"])
+def test_a_relation_may_be_called_name(value: str) -> None:
+    """In a citation "name: …" otherwise only repeats whose triples these are."""
+    grammar = TripleGrammar([Triple("Q7", "x", "P1", "Name", value)])
+    text = render("Q7", [("Name", value)])
+    assert [(m.start, m.end) for m in grammar.parse(text).markers] == [(0, len(text))]
+    assert grammar.brackets == [[TripleCitation("Q7", "Name", value)]]
+    grammar.parse("[Q7, name: x, Name: 0]")
+    assert [(c.relation, c.value) for c in grammar.brackets[0]] == [("Name", "0")]
 
 
 def test_marks_stand_where_they_stand() -> None:

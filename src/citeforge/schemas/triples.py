@@ -106,6 +106,10 @@ class TripleGrammar:
         found: list[TripleCitation] = []
         at = opening.end()
         name = _NAME.match(output, at)
+        if name is not None and self._known_fact(
+            output, _spaces(output, _spaces(output, at) + 1), qid
+        ):
+            name = None  # the graph has a relation of that name
         if name is not None and (stop := re.compile(r"[,\]]").search(output, name.end())):
             at = stop.start()  # "name: …" only repeats whose triples these are
         while True:
