@@ -13,6 +13,7 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.segment import SpacySegmenter
 from citeforge.evaluator.inputs import Gold, Inputs, Item, Shown
 from citeforge.evaluator.measures.families import compute
+from citeforge.evaluator.tools import Tools
 from citeforge.schemas.grammar import Grammar
 
 
@@ -90,9 +91,7 @@ def measure() -> Measure:
             gold or [[] for _ in outputs],
             Grammar(),
             task,
-            JudgeSession(judge or Facts()),
-            SpacySegmenter(),
-            cot=cot,
+            Tools(JudgeSession(judge or Facts()), SpacySegmenter(), cot=cot),
         )
         found: dict[str, Any] = {}
         for name, measured in compute(inputs, set(names)).items():

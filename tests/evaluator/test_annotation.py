@@ -117,6 +117,14 @@ def test_the_whole_way_round(cli: Cli, files: list[Path], tmp_path: Path) -> Non
     )
     assert judged.returncode == 0, judged.stderr
     assert "against 12 human labels" in judged.stdout
+    for place, what in (({"citation": 99}, "citation"), ({"statement": 99}, "statement")):
+        (tmp_path / "bad.jsonl").write_text(
+            json.dumps({**rows[0], "label": "full", **place}) + "\n"
+        )
+        scores = ("--scores", "one.json", "--scores", "two.json")
+        wrong = cli("meta-eval", "--judge", "lexical", "--labels", "bad.jsonl", *scores)
+        assert wrong.returncode == 1
+        assert f"bad.jsonl:1: labels a {what} that no score file holds" in wrong.stderr
 
 
 def test_label_studio(cli: Cli, files: list[Path], tmp_path: Path) -> None:

@@ -22,12 +22,12 @@ SYSTEMS = {
 def lines(
     name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int
 ) -> Iterator[dict[str, Any]]:
-    """Lines of a submission to the first of the context sets; copying has one run."""
-    context = contexts[0]
-    if name in ("gold", "all-gold"):
-        yield from _gold(benchmark, context, name == "all-gold")
-    else:
-        yield from _first_passage(benchmark, context, 2 if "two" in name else None)
+    """Lines of a submission; copying has one run."""
+    for context in contexts:
+        if name in ("gold", "all-gold"):
+            yield from _gold(benchmark, context, name == "all-gold")
+        else:
+            yield from _first_passage(benchmark, context, 2 if "two" in name else None)
 
 
 def _gold(benchmark: Benchmark, context: str, everything: bool) -> Iterator[dict[str, Any]]:

@@ -53,7 +53,7 @@ def run_system(
 
     Raises:
         UnknownValueError: no such system or context set.
-        UsageError: the system does not answer this kind of benchmark.
+        UsageError: the system does not answer this kind of benchmark, or has nothing to say.
     """
     require_system(name)
     manifest = benchmark.manifest
@@ -62,18 +62,10 @@ def run_system(
         if context not in known:
             raise UnknownValueError("context", context, known)
     make = kalma.lines if manifest.kind == "kalma" else SYSTEMS[name]
-    return write_lines(name, manifest, make(name, benchmark, contexts or known, runs, seed), out)
+    return _write(name, manifest, make(name, benchmark, contexts or known, runs, seed), out)
 
 
-def write_lines(system: str, manifest: Manifest, lines: Iterable[dict[str, Any]], out: Path) -> int:
-    """Write a submission: header, then lines.
-
-    Returns:
-        Number of lines.
-
-    Raises:
-        UsageError: there is none.
-    """
+def _write(system: str, manifest: Manifest, lines: Iterable[dict[str, Any]], out: Path) -> int:
     header = {
         "submission": {
             "system": system,

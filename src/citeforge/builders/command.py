@@ -24,7 +24,7 @@ def command_of(manifest: Manifest) -> str | None:
     if manifest.config.get("hidden_gold"):
         return "citeforge publish … --hide-gold"
     if maker is None:
-        return f"citeforge build {manifest.kind}"
+        return None
     try:
         words = ["citeforge", "build", manifest.kind, *maker(manifest)]
     except (LookupError, ValidationError):

@@ -66,9 +66,8 @@ def iter_shown(folder: Path, context: str, query_id: str | None = None) -> Itera
             raise UnknownValueError("query", query_id, known_ids.slice(0, 20).to_pylist())
         contexts = contexts.filter(pc.equal(contexts["query_id"], query_id))
     texts = dict(zip(queries["_id"].to_pylist(), queries["text"].to_pylist(), strict=True))
-    docs = pa.concat_arrays([c.flatten() for c in contexts["docs"].chunks])
-    corpus = shard_paths(folder / "corpus", "corpus")
-    passages = texts_of(corpus, docs.field("corpus-id").unique())
+    named = pa.concat_arrays([c.flatten() for c in contexts["docs"].chunks]).field("corpus-id")
+    passages = texts_of(shard_paths(folder / "corpus", "corpus"), named.unique())
     for query, docs in zip(
         contexts["query_id"].to_pylist(), contexts["docs"].to_pylist(), strict=True
     ):

@@ -21,13 +21,13 @@ def labels_of(benchmark: Benchmark, context: str) -> list[list[str]]:
 
 def describe(inputs: Inputs, labels: list[list[str]]) -> list[AnswerDetail]:
     """Answers of the first run, in the order of the benchmark."""
-    segmenter = inputs.segmenter or SpacySegmenter()
+    segmenter = inputs.tools.segmenter or SpacySegmenter()
     rows = []
     for item in sorted(inputs.runs[0], key=lambda i: i.row):
         found = split_statements(item.output, inputs.grammar, segmenter, len(item.passages))
         rows.append((item, [(s, _cited(s, item, inputs)) for s in found.statements]))
-    if inputs.judge is not None:
-        inputs.judge.ask(
+    if inputs.tools.judge is not None:
+        inputs.tools.judge.ask(
             _pair(item, statement, cited)
             for item, statements in rows
             for statement, (cited, _) in statements
@@ -72,10 +72,10 @@ def _pair(item: Item, statement: Statement, cited: list[int]) -> Pair:
 
 
 def _supported(item: Item, statement: Statement, cited: list[int], inputs: Inputs) -> bool | None:
-    if inputs.judge is None:
+    if inputs.tools.judge is None:
         return None
     if not cited:
         return False
     pair = _pair(item, statement, cited)
-    decision = inputs.judge.ask([pair])[pair]
+    decision = inputs.tools.judge.ask([pair])[pair]
     return None if isinstance(decision, JudgeFailure) else decision.entailed

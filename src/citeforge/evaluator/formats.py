@@ -213,17 +213,17 @@ def _from_trec(rows: Sequence[tuple[int, str, _Trec24 | _Trec25]], benchmark: Be
         ]
         parts = []
         for sentence in row.answer:
-            positions = [
-                c
-                if isinstance(c, int)
-                else references.index(c)
-                if c in references
-                else len(references)
-                for c in sentence.citations
-            ]
+            positions = [_position(c, references) for c in sentence.citations]
             parts.append(f"{sentence.text.strip()} {''.join(f'[{base + p}]' for p in positions)}")
         output = "\n".join(p.strip() for p in parts)
         yield line, SubmissionLine(query, output, passages=passages)
+
+
+def _position(citation: int | str, references: Sequence[str]) -> int:
+    """0-based position of a citation; behind the last one for an id that is none of them."""
+    if isinstance(citation, int):
+        return citation
+    return references.index(citation) if citation in references else len(references)
 
 
 FORMATS: dict[str, Callable[[Path, Benchmark], Lines]] = {

@@ -11,13 +11,11 @@ from typing import Any
 import numpy as np
 
 from citeforge.builders.read import iter_shown
-from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.segment import Segmenter
 from citeforge.engines.tables import read_table, shard_paths
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.statistics import Floats
 from citeforge.evaluator.submission import CLOSED_BOOK, OWN, Places
-from citeforge.evaluator.tools import AnswerModels, Tools
+from citeforge.evaluator.tools import Tools
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.grammar import Grammar
 from citeforge.schemas.submission import SubmissionLine
@@ -82,11 +80,7 @@ class Inputs:
         gold: gold rows of each query row.
         grammar: citation grammar.
         task: ``asqa``, ``qampari``, ``eli5``, or an empty string.
-        judge: decides entailment; None when none was named.
-        segmenter: splits sentences; None when it is not to be had.
-        why_no_segmenter: reason, when there is none.
-        models: models of correctness measures.
-        cot: QAMPARI answers are what follows the first colon of the output.
+        tools: judge, segmenter and models.
         statements: what the families have read so far, so that no answer is segmented twice.
     """
 
@@ -96,11 +90,7 @@ class Inputs:
     gold: list[list[Gold]]
     grammar: Grammar
     task: str
-    judge: JudgeSession | None = None
-    segmenter: Segmenter | None = None
-    why_no_segmenter: str = ""
-    models: AnswerModels = field(default_factory=AnswerModels)
-    cot: bool = False
+    tools: Tools = field(default_factory=Tools)
     statements: dict[Any, Any] = field(default_factory=dict)
 
     def column(self, values: dict[tuple[int, int], float]) -> Floats:
@@ -183,11 +173,7 @@ def read_inputs(
         read_gold(benchmark),
         benchmark.grammar if base is None else Grammar(base),
         task,
-        tools.judge,
-        tools.segmenter,
-        tools.why_no_segmenter,
-        tools.models,
-        tools.cot,
+        tools,
     )
 
 

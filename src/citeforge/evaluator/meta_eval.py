@@ -109,6 +109,10 @@ def annotated_pairs(labels: Path, scores: Sequence[Path]) -> Iterator[Labelled]:
                 )
             statement = answer.statements[row.statement]
             cited = statement.cited if row.citation is None else [row.citation]
+            if any(not 0 <= c < len(answer.passages) for c in cited):
+                raise InputError(
+                    "labels a citation that no score file holds", path=labels, line=number
+                )
             shown = [answer.passages[c] for c in cited]
             premise = "\n".join(render(Shown(p.id, p.title, p.text), strict=True) for p in shown)
             yield Labelled(Pair(premise, statement.text), row.label == "full")

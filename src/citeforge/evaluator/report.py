@@ -153,14 +153,14 @@ def _signatures(files: Sequence[ScoreFile]) -> list[str]:
 
 def render_markdown(files: Sequence[ScoreFile], title: str | None = None) -> str:
     """A Markdown table with the signatures beneath."""
+    missing = [f"- not computed: {line}" for line in not_computed(files)]
     if _of_cells(files):
         parts = [
             f"## {found.title}\n\n{found.note}\n\n{markdown_table(found.head, found.rows)}\n"
             for found in tables(files)
         ]
-        return "\n".join([*parts, *(f"- `{s}`" for s in recipes(files))]) + "\n"
+        return "\n".join([*parts, *(f"- `{s}`" for s in recipes(files)), *missing]) + "\n"
     table = markdown_table(*_rows(files))
-    missing = [f"- not computed: {line}" for line in not_computed(files)]
     return "\n".join([table, "", *(f"- `{s}`" for s in _signatures(files)), *missing]) + "\n"
 
 

@@ -138,9 +138,7 @@ def score(
                 samples.append(found)
     if tools.judge is not None:
         counts.n_judge_failed = tools.judge.failures()
-    order = {m.name: m for m in measures}
-    places = {name: place for place, name in enumerate(order)}
-    samples.sort(key=lambda m: places[m.sample.name])
+    by_name = {m.sample.name: m for m in samples}
     base = Signature(
         measure="",
         protocol=protocol,
@@ -160,7 +158,8 @@ def score(
         counts=counts,
         query_ids=benchmark.query_ids,
         measures=bounded_entries(
-            [(order[m.sample.name], m) for m in samples], lambda m: _signature(base, m, tools)
+            [(m, by_name[m.name]) for m in measures if m.name in by_name],
+            lambda m: _signature(base, m, tools),
         ),
         not_computed=missing,
         answers=answers_kept,

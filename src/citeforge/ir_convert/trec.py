@@ -122,7 +122,7 @@ def read_topics(path: Path) -> dict[str, tuple[int, str]]:
     """
     found: dict[str, tuple[int, str]] = {}
     lines = list(text_lines(path))
-    tagged = bool(lines) and lines[0][1].strip().lower().startswith("<top")
+    tagged = bool(lines) and _TOP.match(lines[0][1]) is not None
     for number, name, text in _tagged(path, lines) if tagged else _tabbed(path, lines):
         if name in found:
             raise InputError(

@@ -100,7 +100,7 @@ def _time(kg: KnowledgeGraph, qid: str, pid: str, value: str, precision: int) ->
     yield f"{iri(entity + qid)} {claim} {iri(stem)} .\n"
     yield f"{iri(stem)} {psv} {iri(stem + '-value')} .\n"
     yield f"{iri(stem + '-value')} <{WIKIBASE}timeValue> {value} .\n"
-    yield (f'{iri(stem + "-value")} <{WIKIBASE}timePrecision> "{precision}"^^<{XSD}integer> .\n')
+    yield f'{iri(stem + "-value")} <{WIKIBASE}timePrecision> "{precision}"^^<{XSD}integer> .\n'
 
 
 def hash_of(text: str) -> int:

@@ -136,13 +136,14 @@ class ExtensionCheck:
     def wrong(self, extensions: Sequence[Extension]) -> list[str | None]:
         """Why each extension cannot be taken; None when it can. The judge is asked once for all of
         them, and only about those that pass everything else."""
-        reasons = [self._broken_rule(e) for e in extensions]
+        checked = [self._checked(e) for e in extensions]
+        reasons = [reason for reason, _ in checked]
         if self.judge is None:
             return reasons
         pairs = {
-            i: Pair(self._new_sentence(e), verbalise(e.triple, self.domain))
-            for i, e in enumerate(extensions)
-            if reasons[i] is None
+            i: Pair(sentence, verbalise(extensions[i].triple, self.domain))
+            for i, (reason, sentence) in enumerate(checked)
+            if reason is None
         }
         decisions = self.judge.ask(pairs.values())
         for i, pair in pairs.items():
@@ -153,30 +154,29 @@ class ExtensionCheck:
                 reasons[i] = "does not say the new fact (judge)"
         return reasons
 
-    def _broken_rule(self, extension: Extension) -> str | None:
+    def _checked(self, extension: Extension) -> tuple[str | None, str]:
+        """The rule that an extension breaks, if any, and the sentences that it adds."""
         triple, pool = extension.triple, extension.pool
         old, new = cited(extension.before, pool), cited(extension.after, pool)
         if any(new.count(k) < old.count(k) for k in old):
-            return "lost a citation"
+            return "lost a citation", ""
         if sorted(new) != sorted([*old, triple.key]):
-            return "does not add just the citation of the new fact"
-        text, previous = plain(extension.after, pool), plain(extension.before, pool)
-        grown = len(self.segmenter.split(text)) - len(self.segmenter.split(previous))
+            return "does not add just the citation of the new fact", ""
+        text = plain(extension.after, pool)
+        before, after = self._sentences(plain(extension.before, pool)), self._sentences(text)
+        grown = len(after) - len(before)
         if not 0 <= grown <= 1:
-            return f"is {grown} sentences longer"
+            return f"is {grown} sentences longer", ""
         words = f" {normalise_em(text)} "
         shapes = [normalise_em(s) for s in (*renderings(triple), *extension.aliases)]
         if not any(f" {s} " in words for s in shapes if s):
-            return f"does not name {triple.value!r}"
-        return self._contradiction(self._new_sentence(extension), pool)
+            return f"does not name {triple.value!r}", ""
+        known = {normalise_em(s) for s in before}
+        added = " ".join(s for s in after if normalise_em(s) not in known)
+        return self._contradiction(added, pool), added
 
-    def _new_sentence(self, extension: Extension) -> str:
-        """The sentences that the paragraph did not have."""
-        before = plain(extension.before, extension.pool)
-        after = plain(extension.after, extension.pool)
-        known = {normalise_em(before[s:e]) for s, e in self.segmenter.split(before)}
-        found = [after[s:e] for s, e in self.segmenter.split(after)]
-        return " ".join(s for s in found if normalise_em(s) not in known)
+    def _sentences(self, text: str) -> list[str]:
+        return [text[s:e] for s, e in self.segmenter.split(text)]
 
     def _contradiction(self, sentence: str, pool: Sequence[Triple]) -> str | None:
         for known in pool:

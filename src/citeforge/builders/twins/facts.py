@@ -146,10 +146,6 @@ class Entities:
         pipeline.max_length = 2_000_000
         return pipeline
 
-    def of(self, text: str) -> list[str]:
-        """Distinct entities, in order."""
-        return list(dict.fromkeys(span.text for span in self._spans(self._pipeline(text))))
-
     def missing(self, human: str, twin: str) -> list[str]:
         """Entities of the passage of which some capitalised word is not in the twin."""
         # spaCy cuts words where the regular expression does not ("A0_"): the twin has both kinds.

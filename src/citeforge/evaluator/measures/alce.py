@@ -163,8 +163,10 @@ def strict_claims(item: Item, inputs: Inputs) -> list[Claim]:
     """Statements of the whole output; each distinct citation once, out-of-range ones wrong."""
     if inputs.task == "qampari":
         return list(_strict_qampari(item, inputs))
-    assert inputs.segmenter is not None
-    found = split_statements(item.output, inputs.grammar, inputs.segmenter, len(item.passages))
+    assert inputs.tools.segmenter is not None
+    found = split_statements(
+        item.output, inputs.grammar, inputs.tools.segmenter, len(item.passages)
+    )
     return [_claim(s.text, s.numbers, item, inputs) for s in found.statements]
 
 
@@ -188,7 +190,7 @@ def _strict_qampari(item: Item, inputs: Inputs) -> Iterator[Claim]:
 
 def answer_part(text: str, inputs: Inputs) -> str:
     """With ``cot``, what follows the first colon; nothing without one."""
-    return text.partition(":")[2] if inputs.cot else text
+    return text.partition(":")[2] if inputs.tools.cot else text
 
 
 def split_list(text: str) -> list[str]:
@@ -233,8 +235,8 @@ def reference_claims(item: Item, inputs: Inputs) -> list[Claim]:
         parts = output.rstrip().rstrip(".").rstrip(",").split(",")
         sentences = [f"{item.query} {part.strip()}" for part in parts]
     else:
-        assert inputs.segmenter is not None
-        sentences = [output[s:e] for s, e in inputs.segmenter.split(output)]
+        assert inputs.tools.segmenter is not None
+        sentences = [output[s:e] for s, e in inputs.tools.segmenter.split(output)]
     claims = []
     n = len(item.passages)
     for sentence in sentences:

@@ -32,9 +32,9 @@ def claims_of(item: Item, inputs: Inputs) -> list[Claim]:
 def _reference_claims(item: Item, inputs: Inputs) -> list[Claim]:
     """Citations de-duplicated and cut to seven before the range check; twenty statements at most;
     a marker that opens a sentence replaces the citations of the statement before."""
-    assert inputs.segmenter is not None
+    assert inputs.tools.segmenter is not None
     found: list[tuple[str, list[int]]] = []
-    for start, end in inputs.segmenter.split(item.output):
+    for start, end in inputs.tools.segmenter.split(item.output):
         sentence = item.output[start:end]
         leading = _LEADING.match(sentence)
         if leading and found:

@@ -60,10 +60,10 @@ def _values(
 def _claims(
     inputs: Inputs, read: Callable[[Item, Inputs], list[Claim]]
 ) -> list[tuple[tuple[int, int], Item, list[Claim]]]:
-    if inputs.judge is None:
+    if inputs.tools.judge is None:
         raise CannotError(NO_JUDGE)
-    if inputs.segmenter is None and inputs.task != "qampari":
-        raise CannotError(inputs.why_no_segmenter or "needs a segmenter")
+    if inputs.tools.segmenter is None and inputs.task != "qampari":
+        raise CannotError(inputs.tools.why_no_segmenter or "needs a segmenter")
     found = []
     for run, item in inputs.items():
         # In `strict` all families read the same statements; they are cut once.
@@ -81,8 +81,8 @@ def _citations(
     with_title: bool,
 ) -> Iterator[tuple[str, Measured]]:
     rows = _claims(inputs, read)
-    assert inputs.judge is not None
-    judging = CitationJudging(inputs.judge, inputs.protocol == "strict", with_title)
+    assert inputs.tools.judge is not None
+    judging = CitationJudging(inputs.tools.judge, inputs.protocol == "strict", with_title)
     scores = judging.score([(item, claims) for _, item, claims in rows])
     recall: dict[tuple[int, int], Value] = {}
     precision: dict[tuple[int, int], Value] = {}
@@ -151,9 +151,9 @@ def _with_passages(inputs: Inputs) -> Inputs:
 def _auto_ais(inputs: Inputs) -> Iterator[tuple[str, Measured]]:
     inputs = _with_passages(inputs)
     rows = _claims(inputs, attributed_ir.claims_of)
-    assert inputs.judge is not None
+    assert inputs.tools.judge is not None
     answers = [(item, claims) for _, item, claims in rows]
-    found = attributed_ir.auto_ais(answers, inputs.judge, with_passages=False)
+    found = attributed_ir.auto_ais(answers, inputs.tools.judge, with_passages=False)
     keys = [key for key, _, _ in rows]
     yield _values(inputs, "AutoAIS.cit", {k: a.cited_all for k, a in zip(keys, found, strict=True)})
     yield _values(
@@ -164,9 +164,9 @@ def _auto_ais(inputs: Inputs) -> Iterator[tuple[str, Measured]]:
 def _auto_ais_passages(inputs: Inputs) -> Iterator[tuple[str, Measured]]:
     inputs = _with_passages(inputs)
     rows = _claims(inputs, attributed_ir.claims_of)
-    assert inputs.judge is not None
+    assert inputs.tools.judge is not None
     answers = [(item, claims) for _, item, claims in rows]
-    found = attributed_ir.auto_ais(answers, inputs.judge, with_passages=True)
+    found = attributed_ir.auto_ais(answers, inputs.tools.judge, with_passages=True)
     values = {key: a.passages for (key, _, _), a in zip(rows, found, strict=True)}
     yield _values(inputs, "AutoAIS.psg", values)
 
@@ -214,7 +214,7 @@ def _qampari(inputs: Inputs) -> Iterator[tuple[str, Measured]]:
 def _claim_recall(inputs: Inputs) -> Iterator[tuple[str, Measured]]:
     from citeforge.engines.judge.records import JudgeFailure, Pair
 
-    if inputs.judge is None:
+    if inputs.tools.judge is None:
         raise CannotError(NO_JUDGE)
     pairs: dict[tuple[int, int], list[Pair]] = {}
     for run, item in inputs.items():
@@ -224,7 +224,7 @@ def _claim_recall(inputs: Inputs) -> Iterator[tuple[str, Measured]]:
             pairs[run, item.row] = [Pair(text, claim) for claim in claims]
     if not pairs:
         raise CannotError("needs claims (ELI5)")
-    decisions = inputs.judge.ask(p for group in pairs.values() for p in group)
+    decisions = inputs.tools.judge.ask(p for group in pairs.values() for p in group)
     values = {}
     for key, group in pairs.items():
         found = [decisions[p] for p in group]

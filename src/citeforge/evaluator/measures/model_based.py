@@ -30,7 +30,7 @@ def bertscore(inputs: Inputs, single: bool = False) -> Samples:
         if texts:
             rows.append(((run, item.row), correctness.air_text(item, inputs), texts))
     try:
-        scorer = BertScore(*inputs.models.bertscore)
+        scorer = BertScore(*inputs.tools.models.bertscore)
     except (InputError, MissingExtraError) as error:
         raise CannotError(str(error)) from error
     found = scorer.best([r[1] for r in rows], [r[2] for r in rows])
@@ -66,7 +66,7 @@ def mauve(inputs: Inputs) -> Samples:
         if not human:
             raise CannotError("needs long answers (ASQA, ELI5) or gold answers")
         try:
-            values.append(compute(human, written, inputs.models.mauve))
+            values.append(compute(human, written, inputs.tools.models.mauve))
         except (InputError, MissingExtraError) as error:
             raise CannotError(str(error)) from error
     n = len(inputs.benchmark.query_ids)
@@ -98,7 +98,7 @@ def qa(inputs: Inputs) -> Samples:
     if not known:
         raise CannotError("needs qa_pairs (ASQA)")
     try:
-        model = ExtractiveQa(inputs.models.qa)
+        model = ExtractiveQa(inputs.tools.models.qa)
     except InputError as error:
         raise CannotError(str(error)) from error
     columns: dict[str, Rows] = {"QA-EM": {}, "QA-F1": {}, "QA-Hit": {}}
@@ -124,9 +124,9 @@ def alce_rouge(inputs: Inputs) -> Samples:
         from rouge_score.rouge_scorer import RougeScorer
     except ImportError as error:
         raise CannotError("needs rouge-score: pip install 'citeforge[scores]'") from error
-    if inputs.segmenter is None:
-        raise CannotError(inputs.why_no_segmenter or "needs a segmenter")
-    segmenter = inputs.segmenter
+    if inputs.tools.segmenter is None:
+        raise CannotError(inputs.tools.why_no_segmenter or "needs a segmenter")
+    segmenter = inputs.tools.segmenter
 
     def lines(text: str) -> str:
         lowered = text.lower()
