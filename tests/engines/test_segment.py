@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from citeforge.engines.segment import PunktSegmenter, SpacySegmenter, make_segmenter
-from citeforge.schemas.errors import InputError, UnknownValueError
+from citeforge.engines.segment import SpacySegmenter, make_segmenter
+from citeforge.schemas.errors import UnknownValueError
 
 SEGMENTER = SpacySegmenter()
 
@@ -79,14 +79,6 @@ def test_a_million_characters() -> None:
 def test_the_signature_names_the_rules() -> None:
     assert SEGMENTER.signature.startswith("spacy-3.")
     assert SEGMENTER.signature.endswith("r1")
-
-
-def test_punkt_without_its_data(monkeypatch: pytest.MonkeyPatch) -> None:
-    import nltk
-
-    monkeypatch.setattr(nltk.data, "path", [])
-    with pytest.raises(InputError, match="--segmenter spacy"):
-        PunktSegmenter()
 
 
 def test_unknown_segmenters() -> None:

@@ -31,7 +31,7 @@ def make_tools(
     segmenter: str | None,
     given: dict[str, Any],
 ) -> Tools:
-    """What the measures need. Without punkt's data, reference measures that need sentences are
+    """What the measures need. Without punkt's tables, reference measures that need sentences are
     not computed, unless another segmenter was named."""
     judge = judge_session(given, judge_name, verdicts)
     models = AnswerModels(

@@ -1,4 +1,4 @@
-"""Sentence segmenters: spaCy's sentencizer corrected by our rules, and NLTK's punkt."""
+"""Sentence segmenters: spaCy's sentencizer corrected by our rules (NLTK's is in ``punkt``)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import cached_property
 from importlib.metadata import version
 from typing import Any, Protocol
 
-from citeforge.schemas.errors import InputError, UnknownValueError
+from citeforge.schemas.errors import UnknownValueError
 
 RULES_VERSION = 1
 
@@ -149,41 +149,17 @@ def _trimmed(text: str, start: int, end: int) -> Span | None:
     return start, start + len(stripped)
 
 
-class PunktSegmenter:
-    """NLTK's punkt, which the papers used; needs its data on this machine."""
-
-    def __init__(self) -> None:
-        """Load punkt.
-
-        Raises:
-            InputError: NLTK or punkt's data are not installed.
-        """
-        try:
-            import nltk
-            from nltk.tokenize.punkt import PunktTokenizer
-
-            self._tokenizer: Any = PunktTokenizer("english")
-            self.signature = f"punkt-{nltk.__version__}"
-        except (ImportError, LookupError) as error:
-            raise InputError(
-                "NLTK's punkt data is not installed",
-                allowed="python -m nltk.downloader punkt_tab, or --segmenter spacy "
-                "(signed reference~seg:spacy)",
-            ) from error
-
-    def split(self, text: str) -> list[Span]:
-        return [(int(s), int(e)) for s, e in self._tokenizer.span_tokenize(text)]
-
-
 def make_segmenter(name: str) -> Segmenter:
     """``spacy`` or ``punkt``.
 
     Raises:
         UnknownValueError: another name.
-        InputError: punkt's data is missing.
+        InputError: punkt's parameters are missing.
     """
     if name == "spacy":
         return SpacySegmenter()
     if name == "punkt":
+        from citeforge.engines.punkt import PunktSegmenter
+
         return PunktSegmenter()
     raise UnknownValueError("segmenter", name, ["spacy", "punkt"])

@@ -1,0 +1,41 @@
+"""Our punkt against NLTK's on real answers and passages."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import nltk
+import pytest
+
+from citeforge.engines import punkt
+from citeforge.engines.punkt import PunktSegmenter
+from conftest import real_data
+from engines.test_punkt import write_punkt_tab
+
+
+def real_texts() -> list[str]:
+    """Outputs with citation marks, gold answers and passages, as they are."""
+    data = real_data()
+    texts = []
+    for name in ("zephyr_RTG_vanilla", "zephyr_G"):
+        for line in (data / "attributed_ir" / f"{name}.jsonl").read_text().splitlines():
+            texts.append(json.loads(line)["output"])
+    for line in (data / "hagrid" / "dev.jsonl").read_text().splitlines():
+        row = json.loads(line)
+        texts += [a["answer"] for a in row["answers"]]
+        texts += [q["text"] for q in row["quotes"]]
+    return texts
+
+
+def test_equal_to_nltk_on_real_sentences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_punkt_tab(tmp_path, punkt._from_package())
+    monkeypatch.setattr(nltk.data, "path", [str(tmp_path)])
+    nltk.tokenize._get_punkt_tokenizer.cache_clear()
+    ours = PunktSegmenter()
+    n_sentences = 0
+    for text in real_texts():
+        found = [text[s:e] for s, e in ours.split(text)]
+        assert found == nltk.sent_tokenize(text)
+        n_sentences += len(found)
+    assert n_sentences > 5_000
