@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cached_property
 from importlib.metadata import version
+from itertools import pairwise
 from typing import Any, Protocol
 
 from citeforge.schemas.errors import UnknownValueError
@@ -37,6 +39,10 @@ _NEXT_WORD = re.compile(r"\s*[\"'“‘(\[]*(\w+)")
 _CLOSERS = "\"'”’)]»"
 _EXTRA_END = re.compile(r"(?<=[\w\])%])[.!?…][\"'”’)\]»]*(?=\s+[\"'“‘(\[]*[A-Z0-9])")
 _MAX_LENGTH = 900_000
+# spaCy's tokenizer is quadratic in the length of a run without spaces.
+_LONG_RUN = re.compile(r"[^\w\s]{200}|\S{5000}")
+# What the rules look at before the end of a sentence; the rest of a long line is not copied.
+_WINDOW = 200
 
 
 class Segmenter(Protocol):
@@ -75,20 +81,24 @@ class SpacySegmenter:
     def split(self, text: str) -> list[Span]:
         spans: list[Span] = []
         for start, end in _lines(text):
-            spans.extend(self._split_line(text[start:end], start))
+            if not text[start:end].isspace():
+                spans.extend(self._split_line(text[start:end], start))
         return spans
 
     def _split_line(self, line: str, offset: int) -> list[Span]:
         ends: set[int] = set()
-        for start in range(0, len(line), _MAX_LENGTH):
-            piece = line[start : start + _MAX_LENGTH]
-            ends.update(start + s.end_char for s in self._pipeline(piece).sents)
+        for start, end in _pieces(line):
+            ends.update(start + s.end_char for s in self._pipeline(line[start:end]).sents)
         ends.update(m.end() for m in _EXTRA_END.finditer(line))
-        cuts = sorted(_behind_closers(line, e) for e in ends)
+        cuts: list[int] = []
+        for found in sorted(ends):
+            if not cuts or found > cuts[-1]:
+                cuts.append(_behind_closers(line, found))
         spans: list[Span] = []
         start = 0
-        for cut in [*(c for c in dict.fromkeys(cuts) if c < len(line)), len(line)]:
-            if cut <= start or (cut < len(line) and not _is_end(line[start:cut], line[cut:])):
+        last = len(line.rstrip())
+        for cut in [*(c for c in cuts if c < last), len(line)]:
+            if cut <= start or (cut < len(line) and not _is_end(line, start, cut)):
                 continue
             span = _trimmed(line, start, cut)
             if span is not None:
@@ -104,13 +114,22 @@ def _behind_closers(line: str, end: int) -> int:
     return end
 
 
-def _is_end(left: str, right: str) -> bool:
-    """Whether a sentence ends between the two parts of a line."""
-    if not left.strip() or not right.strip():
+def _pieces(line: str) -> Iterator[Span]:
+    """A line in pieces that spaCy reads in linear time: all of it, but for monsters."""
+    cuts = [0, *(m.end() for m in _LONG_RUN.finditer(line)), len(line)]
+    for low, high in pairwise(cuts):
+        for start in range(low, high, _MAX_LENGTH):
+            yield start, min(high, start + _MAX_LENGTH)
+
+
+def _is_end(line: str, start: int, cut: int) -> bool:
+    """Whether a sentence that starts at ``start`` ends at ``cut``, where something follows."""
+    left = line[max(start, cut - _WINDOW) : cut]
+    if not left.strip():
         return False
-    if _ENUMERATOR.fullmatch(left):
+    if cut - start <= _WINDOW and _ENUMERATOR.fullmatch(left):
         return False
-    following = _NEXT_WORD.match(right)
+    following = _NEXT_WORD.match(line, cut)
     word = following.group(1) if following else ""
     # `"Really?" she asked`: what goes on in lower case is the same sentence.
     if word[:1].islower():

@@ -104,11 +104,16 @@ def split_statements(
 
 def _joined(output: str, spans: tuple[Span, ...]) -> str:
     """Text of a statement; the space before a marker goes with it where punctuation follows."""
-    text = ""
+    pieces: list[str] = []
     for start, end in spans:
         piece = output[start:end]
-        text = (text.rstrip() if piece[:1] in ".,;:!?)" else text) + piece
-    return " ".join(text.split())
+        if piece[0] in ".,;:!?)":
+            while pieces and not pieces[-1].strip():
+                pieces.pop()
+            if pieces:
+                pieces[-1] = pieces[-1].rstrip()
+        pieces.append(piece)
+    return " ".join("".join(pieces).split())
 
 
 def _owner(place: int, sentences: list[Span], starts: list[int], forward: bool) -> int:
@@ -131,7 +136,10 @@ def _raw_spans(
 ) -> tuple[Span, ...]:
     """Where [start, end) of the text without markers stands in the output."""
     spans = []
-    for i, (raw, clean) in enumerate(zip(raw_starts, clean_starts, strict=True)):
+    for i in range(bisect_right(clean_starts, start) - 1, len(clean_starts)):
+        raw, clean = raw_starts[i], clean_starts[i]
+        if clean >= end:
+            break
         clean_end = clean_starts[i + 1] if i + 1 < len(clean_starts) else size
         low, high = max(start, clean), min(end, clean_end)
         if low < high:

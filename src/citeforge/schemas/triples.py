@@ -131,7 +131,7 @@ class TripleGrammar:
     def _known_fact(self, output: str, at: int, qid: str) -> tuple[TripleCitation, int] | None:
         for text, relation, value in self._facts.get(qid, ()):
             end = _match_squeezed(output, at, text)
-            if end is not None and output[_spaces(output, end) :][:1] in (",", "]"):
+            if end is not None and _after_spaces(output, end) in (",", "]"):
                 return TripleCitation(qid, relation, value), end
         return None
 
@@ -143,7 +143,7 @@ class TripleGrammar:
         body = at
         for known in self._relations:
             end = _match_squeezed(output, at, known)
-            if end is not None and output[_spaces(output, end) :][:1] == ":":
+            if end is not None and _after_spaces(output, end) == ":":
                 relation, body = known, _spaces(output, end) + 1
                 break
         else:
@@ -177,7 +177,7 @@ class TripleGrammar:
         at = _spaces(output, at)
         for known in self._relations:
             end = _match_squeezed(output, at, known)
-            if end is not None and output[_spaces(output, end) :][:1] == ":":
+            if end is not None and _after_spaces(output, end) == ":":
                 return True
         return re.compile(r"[^,:\[\]]{1,80}:\s").match(output, at) is not None
 
@@ -191,6 +191,12 @@ def _spaces(output: str, at: int) -> int:
     while at < len(output) and output[at].isspace():
         at += 1
     return at
+
+
+def _after_spaces(output: str, at: int) -> str:
+    """The first character that is no white space; empty at the end."""
+    at = _spaces(output, at)
+    return output[at : at + 1]
 
 
 def _match_squeezed(output: str, at: int, text: str) -> int | None:

@@ -179,9 +179,9 @@ def _claim(text: str, numbers: list[int], item: Item, inputs: Inputs) -> Claim:
 def _strict_qampari(item: Item, inputs: Inputs) -> Iterator[Claim]:
     for part in split_list(answer_part(item.output, inputs)):
         markers = inputs.grammar.parse(part, len(item.passages)).markers
-        text = part
-        for marker in reversed(markers):
-            text = text[: marker.start] + text[marker.end :]
+        kept = zip([0, *(m.end for m in markers)], [*(m.start for m in markers), len(part)],
+                   strict=True)  # fmt: skip
+        text = "".join(part[start:end] for start, end in kept)
         text = " ".join(text.strip(" .,\n").split())
         if text:
             numbers = [n for m in markers for n in m.numbers]
@@ -195,10 +195,10 @@ def answer_part(text: str, inputs: Inputs) -> str:
 
 def split_list(text: str) -> list[str]:
     """Items of a list answer: cut at newlines, and at commas outside quotes and brackets."""
-    parts = [""]
-    depth = 0
+    parts = []
+    start = depth = 0
     quoted = False
-    for character in text:
+    for at, character in enumerate(text):
         if character in "([【":
             depth += 1
         elif character in ")]】":
@@ -206,11 +206,10 @@ def split_list(text: str) -> list[str]:
         elif character in '"“”':
             quoted = not quoted
         if (character == "," and depth == 0 and not quoted) or character == "\n":
-            parts.append("")
+            parts.append(text[start:at])
+            start = at + 1
             depth, quoted = 0, False
-        else:
-            parts[-1] += character
-    return parts
+    return [*parts, text[start:]]
 
 
 def reference_output(output: str) -> str:

@@ -12,7 +12,8 @@ from citeforge.schemas.text import contains_answer, normalise_answer
 
 _REFERENCE = re.compile(r"\[(\d+)\]")
 # The plain markers, with the space before them where `without_markers` takes it along.
-_PLAIN = re.compile(r"[ \t]*\[\d{1,3}\](?=[ \t\n.,;:!?)\[]|\Z)|\[\d{1,3}\]")
+# A run of spaces is tried from its start only.
+_PLAIN = re.compile(r"(?<![ \t])[ \t]*\[\d{1,3}\](?=[ \t\n.,;:!?)\[]|\Z)|\[\d{1,3}\]")
 
 
 class Answer(NamedTuple):
