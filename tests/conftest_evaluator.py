@@ -11,9 +11,10 @@ import pytest
 from citeforge.engines.judge.records import JudgeFailure, Keep, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.segment import SpacySegmenter
-from citeforge.evaluator.inputs import Gold, Inputs, Item, Shown
+from citeforge.evaluator.inputs import Inputs, Item
 from citeforge.evaluator.measures.families import compute
 from citeforge.evaluator.tools import Tools
+from citeforge.package.items import Gold, Passage
 from citeforge.schemas.grammar import Grammar
 
 
@@ -75,7 +76,8 @@ def measure() -> Measure:
         cot: bool = False,
     ) -> dict[str, Any]:
         shown = tuple(
-            Shown(f"p{i}", *(("", p) if isinstance(p, str) else p)) for i, p in enumerate(passages)
+            Passage(f"p{i}", *(("", p) if isinstance(p, str) else p))
+            for i, p in enumerate(passages)
         )
         n = len(outputs)
         texts = queries or ["q"] * n

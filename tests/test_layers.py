@@ -18,6 +18,7 @@ LAYERS = [
     "engines",
     "ir_convert",
     "kg",
+    "package",
     "builders",
     "evaluator",
     "baselines",

@@ -14,7 +14,8 @@ import pytest
 from citeforge.builders.audit.records import Audit, Flaw
 from citeforge.builders.audit.run import estimate, ratchet, read_known
 from citeforge.builders.derive import Base
-from citeforge.builders.verify import load_intact, verify
+from citeforge.builders.verify import verify
+from citeforge.package.manifest import load_intact
 from citeforge.schemas.errors import InputError
 from conftest import Cli, write_beir, write_jsonl
 
@@ -125,7 +126,7 @@ def test_a_judge_and_a_cross_encoder(folder: Path, tmp_path: Path, cli: Cli) -> 
     )  # fmt: skip
     torch.manual_seed(0)
     BertForSequenceClassification(config).save_pretrained(tmp_path / "ce")
-    negatives = sum(len(d) for d in Base.open(folder).negatives.values())
+    negatives = sum(len(d) for d in Base(folder).negatives.values())
     for least, expected in ((0.0, negatives), (1.1, 0)):
         found = audited(cli, folder, "--cross-encoder", tmp_path / "ce", "--least-score", least)
         assert len(keys(found, "cross-encoder-relevant")) == expected
@@ -202,6 +203,6 @@ def test_building_without_suspects(folder: Path, tmp_path: Path, cli: Cli) -> No
     assert verify(tmp_path / "clean") == []
     manifest = load_intact(tmp_path / "clean")
     assert manifest.counts["suspect negatives dropped: near-duplicate"] == 2
-    shown = {d["corpus-id"] for ds in Base.open(tmp_path / "clean").negatives.values() for d in ds}
+    shown = {d["corpus-id"] for ds in Base(tmp_path / "clean").negatives.values() for d in ds}
     assert "near" not in shown
     assert "near-duplicate" not in audited(cli, tmp_path / "clean").flaws

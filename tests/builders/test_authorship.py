@@ -20,9 +20,11 @@ from citeforge.builders.authorship.select import Selection
 from citeforge.builders.derive import Base
 from citeforge.builders.package import manifest_digest, render_manifest
 from citeforge.builders.prompts import load_template, render_prompts
-from citeforge.builders.verify import load_intact, verify
+from citeforge.builders.verify import verify
 from citeforge.engines.files import sha256_file
 from citeforge.engines.tables import read_table, shard_paths, write_table
+from citeforge.package.manifest import load_intact
+from citeforge.package.package import Package
 from citeforge.schemas.authorship import Cell, LabelSet, design_of, make_cells
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.tables import AUTHORS, CONTEXTS
@@ -83,7 +85,7 @@ def test_the_cells_of_the_design() -> None:
 
 def test_every_cell_shows_the_same_passages_in_the_same_order(built: Path) -> None:
     assert verify(built) == []
-    base = Base.open(built)
+    base = Base(built)
     human_of = {r["twin_id"]: r["_id"] for r in base.twins.to_pylist()}
     design = design_of(base.manifest)
     assert len(design.cells) == 4 + 2 * (4 + 2 + 2 + 4)
@@ -109,7 +111,7 @@ def test_every_cell_shows_the_same_passages_in_the_same_order(built: Path) -> No
 
 
 def test_labels_differ_between_cells_in_nothing_but_the_side(built: Path) -> None:
-    base = Base.open(built)
+    base = Base(built)
     for cell in design_of(base.manifest).cells:
         paths = shard_paths(built / "authors", cell.context)
         assert bool(paths) == (cell.labels is not None)
@@ -158,15 +160,15 @@ def test_exactly_one_relevant_counts_judgements(package: Path, tmp_path: Path) -
         for line in (ROOT / "examples/facts/qrels/test.tsv").read_text().splitlines()[1:]
     )
     build(package, tmp_path / "one", selection=Selection(k=5))
-    assert Base.open(tmp_path / "one").query_ids == [q for q, n in sorted(judged.items()) if n == 1]
+    assert Base(tmp_path / "one").query_ids == [q for q, n in sorted(judged.items()) if n == 1]
     build(package, tmp_path / "any", selection=Selection(k=5, rule="any"))
-    contexts = Base.open(tmp_path / "any").context("hh_vanilla")
+    contexts = Base(tmp_path / "any").context("hh_vanilla")
     assert {q: sum(d["label"] == "relevant" for d in docs) for q, docs in contexts.items()} == {
         q: min(n, 4) for q, n in judged.items()
     }
     sampled = build(package, tmp_path / "s", selection=Selection(k=5, sample=7))
     assert sampled.counts["queries left out: several relevant passages"] == 9
-    assert len(Base.open(tmp_path / "s").query_ids) == 7
+    assert len(Base(tmp_path / "s").query_ids) == 7
 
 
 def test_bm25_ranks_by_hand_worked_scores(tmp_path: Path, cli: Cli) -> None:
@@ -186,11 +188,11 @@ def test_bm25_ranks_by_hand_worked_scores(tmp_path: Path, cli: Cli) -> None:
         *("--mixture", "m=1,1,0", "--n-seemingly", "0"),
     )
     assert result.returncode == 0, result.stderr
-    assert from_bm25(Base.open(tmp_path / "x.r"), 4) == {"q": ["b", "d", "a", "c"]}
+    assert from_bm25(Base(tmp_path / "x.r"), 4) == {"q": ["b", "d", "a", "c"]}
     result = cli(*("build", "authorship", "--benchmark", "x.r", "--candidates", "bm25"),
                  *("--k", "3", "--out", "a"))  # fmt: skip
     assert result.returncode == 0, result.stderr
-    docs = Base.open(tmp_path / "a").context("hh_vanilla")["q"]
+    docs = Base(tmp_path / "a").context("hh_vanilla")["q"]
     others = [d["corpus-id"] for d in docs if d["label"] != "relevant"]
     assert others == ["b", "a"]  # in the ranking's order, the relevant one put anywhere
 
@@ -209,13 +211,13 @@ def test_bad_runs_are_refused(package: Path, tmp_path: Path, text: str, message:
     path = tmp_path / "run.txt"
     path.write_text(text + "\n")
     with pytest.raises(InputError, match=message):
-        from_run(Base.open(package), path)
+        from_run(Base(package), path)
 
 
 def test_runs_are_ranked_as_trec_eval_ranks(package: Path, tmp_path: Path) -> None:
     path = tmp_path / "run.txt"
     path.write_text("q01 Q0 moon-io 1 1.0 t\nq01 Q0 moon-titan 2 3.0 t\nq01 Q0 moon-luna 3 1.0 t\n")
-    ranked = from_run(Base.open(package), path)
+    ranked = from_run(Base(package), path)
     assert ranked["q01"] == ["moon-titan", "moon-luna", "moon-io"]
 
 
@@ -249,9 +251,8 @@ def test_labels_of_ones_own(package: Path, tmp_path: Path) -> None:
         "note: For each passage its source is given.\n"
     )
     build(package, tmp_path / "a", label_sets=choose([], [path]))
-    manifest = load_intact(tmp_path / "a")
     template = load_template("authorship")
-    prompts = dict(render_prompts(tmp_path / "a", manifest, "hh_source_informed_cf", template))
+    prompts = dict(render_prompts(Package(tmp_path / "a"), "hh_source_informed_cf", template))
     text = prompts["q01"]
     assert "3. For each passage its source is given." in text
     assert text.count("(source: NASA)") == 1  # the relevant passage
@@ -306,7 +307,7 @@ def test_a_passage_cannot_label_itself(tmp_path: Path, cli: Cli) -> None:
     manifest = load_intact(tmp_path / "a")
     template = load_template("authorship")
     for cell in manifest.contexts:
-        ((_, text),) = render_prompts(tmp_path / "a", manifest, cell, template)
+        ((_, text),) = render_prompts(Package(tmp_path / "a"), cell, template)
         assert "True. (written by (Human)) (0)" in text
         assert "\n[1] " in text
 
@@ -348,6 +349,6 @@ def test_another_seed_moves_the_relevant_passage(package: Path, tmp_path: Path) 
     orders = []
     for seed in (0, 1):
         build(package, tmp_path / str(seed), selection=Selection(k=5, seed=seed))
-        rows = Base.open(tmp_path / str(seed)).context("hh_vanilla")
+        rows = Base(tmp_path / str(seed)).context("hh_vanilla")
         orders.append([[d["label"] for d in docs].index("relevant") for docs in rows.values()])
     assert orders[0] != orders[1]

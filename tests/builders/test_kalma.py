@@ -20,7 +20,7 @@ from citeforge.builders.kalma.evolve import Choices
 from citeforge.builders.kalma.score import Specificity, rank
 from citeforge.builders.kalma.selection import Stated, disambiguate, read_stated
 from citeforge.builders.kalma.tasks import template_writer_templates
-from citeforge.builders.verify import load_intact, verify
+from citeforge.builders.verify import verify
 from citeforge.engines.llm.records import Answer, Failure, Request, Result
 from citeforge.engines.llm.writers import TemplateWriter
 from citeforge.engines.perplexity.records import make_perplexity
@@ -28,6 +28,7 @@ from citeforge.engines.tables import read_table, shard_paths
 from citeforge.kg.domain import Domain, load_domain
 from citeforge.kg.engines import StoreEngine
 from citeforge.kg.graph import KnowledgeGraph
+from citeforge.package.manifest import load_intact
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.kg import KG_ABSENT, KG_EVOLUTION, KG_GOLD, Graph, Triple, from_row
 from conftest import EXAMPLES, Cli, write_jsonl

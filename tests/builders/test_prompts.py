@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from citeforge.builders.prompts import load_template, neutralise, render_prompts
-from citeforge.builders.verify import load_manifest
+from citeforge.package.package import Package
 from citeforge.schemas.errors import InputError
 
 
@@ -25,7 +25,7 @@ def test_marks_inside_passages_are_neutralised(text: str, expected: str) -> None
 
 
 def test_one_prompt_a_query_with_numbered_passages(package: Path) -> None:
-    prompts = dict(render_prompts(package, load_manifest(package), "mix", load_template("rage")))
+    prompts = dict(render_prompts(Package(package), "mix", load_template("rage")))
     assert len(prompts) == 30
     text = prompts["q01"]
     assert "Question: Which moon is the most volcanically active body" in text
@@ -37,7 +37,7 @@ def test_one_prompt_a_query_with_numbered_passages(package: Path) -> None:
 def test_own_template(package: Path, tmp_path: Path) -> None:
     path = tmp_path / "mine.j2"
     path.write_text("{{ query }}|{% for d in docs %}{{ d.number }} {% endfor %}")
-    (_, text), *_ = render_prompts(package, load_manifest(package), "mix", load_template(str(path)))
+    (_, text), *_ = render_prompts(Package(package), "mix", load_template(str(path)))
     assert (
         text
         == "Which moon is the most volcanically active body in the Solar System?|1 2 3 4 5 6 7 "
@@ -52,11 +52,11 @@ def test_wrong_templates(package: Path, tmp_path: Path, template: str, message: 
     path = tmp_path / "bad.j2"
     path.write_text(template)
     with pytest.raises(InputError, match=message):
-        list(render_prompts(package, load_manifest(package), "mix", load_template(str(path))))
+        list(render_prompts(Package(package), "mix", load_template(str(path))))
 
 
 def test_templates_run_in_a_sandbox(package: Path, tmp_path: Path) -> None:
     path = tmp_path / "evil.j2"
     path.write_text("{{ docs.__class__.__mro__[1].__subclasses__() }}")
     with pytest.raises(InputError):
-        list(render_prompts(package, load_manifest(package), "mix", load_template(str(path))))
+        list(render_prompts(Package(package), "mix", load_template(str(path))))

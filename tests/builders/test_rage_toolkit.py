@@ -16,11 +16,11 @@ from rage_toolkit import AugmentedGenerationSystem, evaluate
 
 from citeforge.builders.package import PackageWriter
 from citeforge.builders.rage import BuildOptions, build_rage
-from citeforge.builders.verify import load_manifest
 from citeforge.engines.embed import make_embedder
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.score import score
+from citeforge.package.manifest import load_manifest
 from citeforge.schemas.config import RageConfig
 from citeforge.schemas.manifest import ContextSet
 from citeforge.schemas.tables import CONTEXTS, LABELS

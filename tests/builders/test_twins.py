@@ -20,9 +20,10 @@ from citeforge.builders.derive import Base
 from citeforge.builders.rage import BuildOptions, build_rage
 from citeforge.builders.twins.build import TwinOptions, build_twins
 from citeforge.builders.twins.write import Attempts
-from citeforge.builders.verify import load_intact, verify
+from citeforge.builders.verify import verify
 from citeforge.engines.embed import make_embedder
 from citeforge.engines.llm.records import Answer, Failure, Request, Result
+from citeforge.package.manifest import load_intact
 from citeforge.schemas.config import Mining, Mixture, RageConfig
 from citeforge.schemas.errors import InputError
 from conftest import ROOT, Cli, write_beir
@@ -82,7 +83,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def shown(folder: Path, query: str) -> list[str]:
-    return [d["corpus-id"] for d in Base.open(folder).context("list")[query]]
+    return [d["corpus-id"] for d in Base(folder).context("list")[query]]
 
 
 def build(base: Path, out: Path, llm: Scripted, **options: Any) -> Any:
@@ -93,7 +94,7 @@ def test_every_shown_passage_gets_one_twin(base: Path, tmp_path: Path) -> None:
     llm = Scripted()
     manifest = build(base, tmp_path / "t", llm)
     assert verify(tmp_path / "t") == []
-    found = Base.open(tmp_path / "t")
+    found = Base(tmp_path / "t")
     named = {p for q in ("q1", "q2") for p in shown(base, q)}
     rows = found.twins.to_pylist()
     assert {r["_id"] for r in rows} == named
@@ -111,7 +112,7 @@ def test_a_failing_twin_is_asked_again_at_a_higher_temperature(base: Path, tmp_p
     llm = Scripted({(0, 0): "Sure! No.", (0, 1): Failure("truncated", "cut")})
     build(base, tmp_path / "t", llm)
     assert [a for a in llm.asked if a[0] == 0] == [(0, 0, 0.1), (0, 1, 0.4), (0, 2, 0.7)]
-    row = next(r for r in Base.open(tmp_path / "t").twins.to_pylist() if r["_id"] == "p0")
+    row = next(r for r in Base(tmp_path / "t").twins.to_pylist() if r["_id"] == "p0")
     assert (row["attempts"], row["temperature"], row["accepted"]) == (3, 0.7, True)
 
 
@@ -127,7 +128,7 @@ def test_a_failing_negative_gives_way_to_the_next_one_of_its_query(
     before, after = shown(base, "q1"), shown(tmp_path / "t", "q1")
     new = [a for b, a in zip(before, after, strict=True) if b != a]
     assert len(new) == 1
-    negatives = [d["corpus-id"] for d in Base.open(base).negatives["q1"]]
+    negatives = [d["corpus-id"] for d in Base(base).negatives["q1"]]
     # The next in the query's list that was not shown yet, in the very same place.
     expected = next(n for n in negatives if n not in before)
     assert new == [expected]
@@ -144,11 +145,11 @@ def test_a_query_whose_relevant_passage_fails_is_dropped_and_counted(
     manifest = build(base, tmp_path / "t", Scripted(never(0)))
     dropped = "queries with a passage that has no accepted twin"
     assert manifest.counts[f"{dropped}, dropped"] == 1
-    assert Base.open(tmp_path / "t").query_ids == ["q2"]
+    assert Base(tmp_path / "t").query_ids == ["q2"]
     assert verify(tmp_path / "t") == []
     kept = build(base, tmp_path / "k", Scripted(never(0)), keep_failed=True)
     assert kept.counts[f"{dropped}, kept"] == 1
-    row = next(r for r in Base.open(tmp_path / "k").twins.to_pylist() if r["_id"] == "p0")
+    row = next(r for r in Base(tmp_path / "k").twins.to_pylist() if r["_id"] == "p0")
     assert not row["accepted"]
     assert row["twin_id"]
     assert "length" in row["failed"]
@@ -174,7 +175,7 @@ def test_twins_of_the_quick_start(package: Path, cli: Cli, tmp_path: Path) -> No
     result = cli(*("build", "twins", "--benchmark", package, "--llm", "replay:t.db"), "--out", "t")
     assert result.returncode == 0, result.stderr
     assert verify(tmp_path / "t") == []
-    rows = {r["_id"]: r for r in Base.open(tmp_path / "t").twins.to_pylist()}
+    rows = {r["_id"]: r for r in Base(tmp_path / "t").twins.to_pylist()}
     assert all(r["accepted"] for r in rows.values())
     # texts.jsonl holds a copy, a preamble and an overlong text as first attempts on purpose.
     texts = (ROOT / "examples/twins/texts.jsonl").read_text().splitlines()

@@ -12,9 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from citeforge.builders.package import benchmark_hash, manifest_digest, render_manifest
-from citeforge.builders.verify import load_intact, load_manifest, verify
+from citeforge.builders.verify import verify
 from citeforge.engines.files import sha256_file
 from citeforge.evaluator.benchmark import Benchmark
+from citeforge.package.manifest import load_intact, load_manifest
 from citeforge.schemas.errors import InputError
 
 

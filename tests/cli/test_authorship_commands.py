@@ -6,7 +6,8 @@ import csv
 import json
 from pathlib import Path
 
-from citeforge.builders.verify import load_intact, verify
+from citeforge.builders.verify import verify
+from citeforge.package.manifest import load_intact
 from conftest import ROOT, Cli
 
 

@@ -13,8 +13,9 @@ import yaml
 from citeforge.builders.card import bars
 from citeforge.builders.command import command_of
 from citeforge.builders.licences import conflicts, describe, most_restrictive, rank
-from citeforge.builders.verify import load_intact, verify
+from citeforge.builders.verify import verify
 from citeforge.ir_convert.registry import SOURCES
+from citeforge.package.manifest import load_intact
 from citeforge.publish.card import write_card
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.sources import SourceInfo

@@ -52,7 +52,7 @@ def test_beir_reads_it(package: Path, tmp_path: Path) -> None:
 
     out = exported("beir", package, tmp_path / "x")
     corpus, queries, qrels = GenericDataLoader(data_folder=str(out)).load(split="test")
-    base = Base.open(package)
+    base = Base(package)
     assert len(corpus) == 84
     assert corpus["moon-io"]["title"] == "Io"
     assert set(queries) == set(base.query_ids)
@@ -84,7 +84,7 @@ print(len(split["corpus"]), len(split["queries"]), sum(s > 0 for r in split["rel
                             cwd=tmp_path)  # fmt: skip
     assert result.returncode == 0, result.stderr[-2000:]
     assert result.stdout.split() == ["84", "30", "41"]
-    same_tables(Base.open(package), f"mteb:{out}")
+    same_tables(Base(package), f"mteb:{out}")
 
 
 def test_ir_measures_reads_it(package: Path, tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_ir_measures_reads_it(package: Path, tmp_path: Path) -> None:
     out = exported("trec", package, tmp_path / "x")
     qrels = list(ir_measures.read_trec_qrels(str(out / "qrels.txt")))
     run = list(ir_measures.read_trec_run(str(out / "mix.run")))
-    base = Base.open(package)
+    base = Base(package)
     shown = base.context("mix")
     assert [(r.query_id, r.doc_id) for r in run] == [
         (q, d["corpus-id"]) for q, docs in shown.items() for d in docs
@@ -111,7 +111,7 @@ def test_rage_toolkit_and_datasets_read_it(package: Path, tmp_path: Path) -> Non
     out = exported("rage-toolkit", package, tmp_path / "x")
     mapping = datasets.load_dataset(str(out), "mapping")
     assert set(mapping) == {"relevant", "irrelevant", "seemingly_relevant"}
-    base = Base.open(package)
+    base = Base(package)
     source = open_source(f"rage:{out}", None, ReadOptions())
     assert source.relevant().to_pydict() == base.mappings["relevant"].to_pydict()
     for label, table in source.mined().items():
@@ -127,7 +127,7 @@ def test_rage_toolkit_and_datasets_read_it(package: Path, tmp_path: Path) -> Non
 def test_attrieval_and_attributed_ir(package: Path, tmp_path: Path) -> None:
     out = exported("attrieval", package, tmp_path / "x")
     source = open_source(f"attrieval:{out / 'data'}", None, ReadOptions())
-    base = Base.open(package)
+    base = Base(package)
     texts = {r["_id"]: r["text"] for b in source.passages() for r in b.to_pylist()}
     found = {(r["query-id"], texts[r["corpus-id"]]) for r in source.relevant().to_pylist()}
     ours = base.texts(i for ids in base.relevant.values() for i in ids)
@@ -177,7 +177,7 @@ def test_alce_and_kalma(cli: Cli, tmp_path: Path) -> None:
     out = exported("alce", tmp_path / "a", tmp_path / "ax")
     again = ("build", "alce", "--source", f"alce:{out / 'data.json'}", "--k", "2", "--out", "b")
     assert cli(*again).returncode == 0
-    one, two = Base.open(tmp_path / "a"), Base.open(tmp_path / "b")
+    one, two = Base(tmp_path / "a"), Base(tmp_path / "b")
     assert one.gold.to_pydict() == two.gold.to_pydict()
     assert one.manifest.benchmark_hash == two.manifest.benchmark_hash
     graph = EXAMPLES / "people" / "graph.ttl"
@@ -316,7 +316,7 @@ def test_random_benchmarks_survive_the_round_trip(
         )
         options = BuildOptions(root / "b")
         build_rage(config, options, lambda: make_embedder("offline", device="cpu"))
-        base = Base.open(root / "b")
+        base = Base(root / "b")
         for name in ("beir", "trec"):
             same_tables(base, f"{name}:{exported(name, root / 'b', root / name / 'x')}")
         scores = open_source(f"beir:{root / 'beir' / 'x'}", None, ReadOptions()).relevant()

@@ -17,7 +17,8 @@ import pytest
 
 from citeforge.builders.derive import Base
 from citeforge.builders.package import manifest_digest, render_manifest
-from citeforge.builders.verify import load_intact, verify
+from citeforge.builders.verify import verify
+from citeforge.package.manifest import load_intact
 from citeforge.publish.card import write_card
 from citeforge.publish.hidden import join_package, split_package
 from citeforge.publish.hub import Publisher, parse_hub
@@ -204,9 +205,9 @@ def test_hidden_gold(package: Path, cli: Cli, tmp_path: Path) -> None:
     assert verify(tmp_path / "public") == []
     names = {p.parent.name for p in (tmp_path / "public").rglob("*.parquet")}
     assert names == {"corpus", "queries", "contexts"}
-    shown = Base.open(tmp_path / "public").context("mix")
+    shown = Base(tmp_path / "public").context("mix")
     assert {d["label"] for docs in shown.values() for d in docs} == {"unjudged"}
-    assert Base.open(tmp_path / "public").relevant == {q: [] for q in shown}
+    assert Base(tmp_path / "public").relevant == {q: [] for q in shown}
     assert public.benchmark_hash != gold.benchmark_hash
     assert join_package(tmp_path / "public", tmp_path / "gold", tmp_path / "joined") == (
         public.benchmark_hash

@@ -73,7 +73,7 @@ def scored(
 @pytest.fixture(scope="module")
 def site(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """150 made systems on the example benchmark, one with a hostile name."""
-    from citeforge.builders.verify import load_intact
+    from citeforge.package.manifest import load_intact
 
     manifest = load_intact(package)
     queries = [f"q{i:02d}" for i in range(1, 31)]
@@ -274,8 +274,8 @@ def test_no_serious_accessibility_fault(
 
 
 def test_size_of_1000_systems_and_30_measures(package: Path, tmp_path: Path, browser: Any) -> None:
-    from citeforge.builders.verify import load_intact
     from citeforge.evaluator.measures.registry import MEASURES
+    from citeforge.package.manifest import load_intact
 
     benchmark_hash = load_intact(package).benchmark_hash
     names = list(MEASURES)[:30]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from citeforge.builders.verify import load_intact
+from citeforge.package.manifest import load_intact
 from conftest import Cli, real_data
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from citeforge.builders.verify import load_intact
+from citeforge.package.manifest import load_intact
 from conftest import Cli, real_data
 from servers.sparql import sparql_server
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from citeforge.builders.read import iter_shown
 from citeforge.engines.segment import SpacySegmenter
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.inputs import read_gold
@@ -44,7 +43,7 @@ def _first_passage(
     """ALCE, appendix D: copying the best passage already scores high on citation measures."""
     segmenter = SpacySegmenter()
     base = benchmark.manifest.grammar.base
-    for shown in iter_shown(benchmark.folder, context):
+    for shown in benchmark.items(context):
         if not shown.passages:
             continue
         text = shown.passages[0].text

@@ -17,10 +17,10 @@ from citeforge.builders.command import command_of
 from citeforge.builders.licences import describe, licences_of, most_restrictive
 from citeforge.engines.files import read_json
 from citeforge.ir_convert.registry import SOURCES
+from citeforge.package.manifest import AUDIT, BY_HAND, SCORES
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.text import markdown_table
 
-AUDIT, SCORES, BY_HAND = "audit.json", "reference_scores.json", "card.md"
 _BARS = "▁▂▃▄▅▆▇█"
 _SIZES = ((1000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"),
           (10_000_000, "1M<n<10M"), (100_000_000, "10M<n<100M"))  # fmt: skip

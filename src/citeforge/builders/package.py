@@ -9,16 +9,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from citeforge.builders.card import AUDIT, BY_HAND, SCORES, Beside, render_card
+from citeforge.builders.card import Beside, render_card
 from citeforge.engines.files import digest, read_json, sha256_file, write_text
 from citeforge.engines.tables import write_table
+from citeforge.package.manifest import BESIDE, CARD, MANIFEST, STATS, pretty_json
 from citeforge.schemas.manifest import Manifest
-
-MANIFEST = "manifest.json"
-STATS = "stats.json"
-CARD = "README.md"
-BESIDE = (AUDIT, SCORES, BY_HAND, "croissant.json")
-"""Files that may join a package after its build; the manifest then knows them."""
 
 
 class PackageWriter:
@@ -115,13 +110,6 @@ def refresh_card(folder: Path, manifest: Manifest, stats: dict[str, object]) -> 
     manifest.manifest_sha256 = manifest_digest(manifest)
     write_text(folder / MANIFEST, render_manifest(manifest))
     return manifest
-
-
-def pretty_json(value: object) -> str:
-    """Indented JSON with a line end; equal values give equal text."""
-    import json
-
-    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
 def render_manifest(manifest: Manifest) -> str:

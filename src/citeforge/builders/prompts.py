@@ -10,13 +10,12 @@ from pathlib import Path
 from jinja2 import StrictUndefined, Template, TemplateError
 from jinja2.sandbox import SandboxedEnvironment
 
-from citeforge.builders.read import Shown, iter_graphs, iter_shown
-from citeforge.engines.tables import read_table, shard_paths
+from citeforge.package.items import Item, pairs
+from citeforge.package.package import Package
 from citeforge.schemas.authorship import design_of
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.grammar import Grammar
 from citeforge.schemas.manifest import Manifest
-from citeforge.schemas.tables import AUTHORS
 
 _FOLDER = Path(__file__).parent / "templates"
 TEMPLATES = {name: _FOLDER / f"{name}.j2" for name in ("rage", "authorship", "kalma")}
@@ -76,24 +75,22 @@ def load_template(name: str) -> Template:
         raise InputError(f"is not a Jinja template ({error})", path=path, line=line) from error
 
 
-def render_prompts(
-    folder: Path, manifest: Manifest, context: str, template: Template
-) -> Iterator[tuple[str, str]]:
+def render_prompts(package: Package, context: str, template: Template) -> Iterator[tuple[str, str]]:
     """(query id, prompt) for every query of a context set.
 
     Raises:
         InputError: the template uses something that is not there.
     """
-    if manifest.kind == "kalma":
-        yield from _render_graphs(folder, context, template)
+    if package.has_graphs:
+        yield from _render_graphs(package, context, template)
         return
-    labelling = _Labelling(folder, manifest, context)
-    for shown in iter_shown(folder, context):
-        docs = _docs(shown, manifest.grammar.base, labelling)
+    labelling = _Labelling(package, context)
+    base = package.manifest.grammar.base
+    for item in package.items(context):
         values = {
-            "query": shown.query,
-            "docs": docs,
-            "base": manifest.grammar.base,
+            "query": item.query,
+            "docs": _docs(item, base, labelling),
+            "base": base,
             "note": labelling.note,
         }
         try:
@@ -104,14 +101,14 @@ def render_prompts(
                 path="template",
                 allowed="query, base, note, docs with number, title, text, label",
             ) from error
-        yield shown.query_id, text
+        yield item.query_id, text
 
 
-def _render_graphs(folder: Path, context: str, template: Template) -> Iterator[tuple[str, str]]:
+def _render_graphs(package: Package, context: str, template: Template) -> Iterator[tuple[str, str]]:
     """Prompts with sub-graphs instead of passages."""
-    for query, text, graphs in iter_graphs(folder, context):
+    for item in package.items(context):
         try:
-            yield query, template.render(query=text, graphs=graphs)
+            yield item.query_id, template.render(query=item.query, graphs=item.graphs)
         except TemplateError as error:
             raise InputError(
                 f"cannot be rendered ({error})",
@@ -123,13 +120,13 @@ def _render_graphs(folder: Path, context: str, template: Template) -> Iterator[t
 class _Labelling:
     """What a cell of an authorship benchmark says of each passage; elsewhere, nothing."""
 
-    def __init__(self, folder: Path, manifest: Manifest, context: str) -> None:
+    def __init__(self, package: Package, context: str) -> None:
         self.note = ""
         self._labels: dict[str, list[str]] = {}
         self._own: re.Pattern[str] | None = None
-        if manifest.kind != "authorship":
+        if package.manifest.kind != "authorship":
             return
-        design = design_of(manifest)
+        design = design_of(package.manifest)
         words = {w for s in design.label_sets for w in (*s.first, *s.second)}
         # A passage that says "[LLM]" of itself must not pass for labelled.
         self._own = re.compile(r"\[(" + "|".join(map(re.escape, sorted(words))) + r")\]")
@@ -138,10 +135,8 @@ class _Labelling:
             return
         labels = design.label_set(cell.labels)
         self.note = labels.note
-        table = read_table(shard_paths(folder / "authors", context), AUTHORS)
-        for query, found in zip(
-            table["query_id"].to_pylist(), table["labels"].to_pylist(), strict=True
-        ):
+        table = package.table("authors", context)
+        for query, found in pairs(table["query_id"], table["labels"]):
             self._labels[query] = [labels.phrase.replace("{label}", w) for w in found]
 
     def of(self, query: str, position: int) -> str:
@@ -152,13 +147,13 @@ class _Labelling:
         return text if self._own is None else self._own.sub(r"(\1)", text)
 
 
-def _docs(shown: Shown, base: int, labelling: _Labelling) -> list[PromptDoc]:
+def _docs(item: Item, base: int, labelling: _Labelling) -> list[PromptDoc]:
     return [
         PromptDoc(
             base + position,
             labelling.plain(neutralise(passage.title)),
             labelling.plain(neutralise(passage.text)),
-            labelling.of(shown.query_id, position),
+            labelling.of(item.query_id, position),
         )
-        for position, passage in enumerate(shown.passages)
+        for position, passage in enumerate(item.passages)
     ]

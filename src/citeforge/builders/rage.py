@@ -21,7 +21,6 @@ from citeforge.builders.mining import Mined, SeeminglyRelevant, draw_irrelevant
 from citeforge.builders.mixture import Pools, freeze
 from citeforge.builders.package import PackageWriter, safe_name
 from citeforge.builders.stats import context_stats, corpus_stats, mapping_stats
-from citeforge.builders.verify import load_manifest
 from citeforge.builders.workspace import IfExists, Workspace
 from citeforge.engines.draws import sample_ids
 from citeforge.engines.embed import Embedder
@@ -36,6 +35,7 @@ from citeforge.engines.tables import (
 from citeforge.engines.vectors import SHARD_ROWS, VectorShard, ensure_shards, iter_blocks
 from citeforge.ir_convert.registry import SOURCES, open_source
 from citeforge.ir_convert.source import ReadOptions, Source
+from citeforge.package.manifest import load_manifest
 from citeforge.schemas.config import RageConfig
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.manifest import GrammarInfo, Manifest

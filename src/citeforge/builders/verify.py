@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from citeforge.engines.duplicates import DuplicateFinder, first_duplicate
-from citeforge.engines.files import digest, read_json, sha256_file
 from citeforge.engines.tables import iter_batches, read_table, shard_paths
-from citeforge.engines.textfiles import validated
-from citeforge.schemas.errors import InputError
+from citeforge.package.manifest import Problem, damaged_files, load_manifest
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.tables import (
     CONTEXTS,
@@ -22,96 +19,9 @@ from citeforge.schemas.tables import (
     LABELS,
     MAPPING,
     QUERIES,
-    SCHEMA_VERSION,
     UNJUDGED,
     schemas_of,
 )
-
-
-@dataclass(frozen=True)
-class Problem:
-    """One thing that is wrong with a package.
-
-    Attributes:
-        file: relative file or table name.
-        message: what is wrong.
-    """
-
-    file: str
-    message: str
-
-    def __str__(self) -> str:
-        return f"{self.file}: {self.message}"
-
-
-def load_manifest(folder: Path) -> Manifest:
-    """Read and check the manifest itself, down to the byte.
-
-    Raises:
-        InputError: missing, damaged, changed, or written by a newer version.
-    """
-    from citeforge.builders.package import MANIFEST, pretty_json
-
-    path = folder / MANIFEST
-    if not path.is_file():
-        raise InputError(
-            "is not a benchmark package", path=folder, allowed="a folder that citeforge build made"
-        )
-    content = read_json(path)
-    version = ("schema_version", SCHEMA_VERSION)
-    manifest = validated(Manifest, content, path, version=version)
-    # Of what the file says, not of the record made from it: a newer record has more fields.
-    own = digest({**content, "manifest_sha256": ""})
-    if manifest.manifest_sha256 != own or path.read_bytes() != pretty_json(content).encode():
-        raise InputError(
-            "was changed after the build (it does not match its own sha256)",
-            path=path,
-            allowed="a fresh copy of the package",
-        )
-    return manifest
-
-
-def damaged_files(folder: Path, manifest: Manifest) -> Iterator[Problem]:
-    """Files that are missing or whose sha256 is not the manifest's."""
-    for name, expected in manifest.files.items():
-        path = folder / name
-        if not path.is_file():
-            yield Problem(name, "is missing")
-        elif sha256_file(path) != expected:
-            yield Problem(name, "has another sha256 than the manifest says")
-
-
-def load_intact(folder: Path, beside: bool = False) -> Manifest:
-    """The manifest of a package whose files all have their recorded sha256.
-
-    Args:
-        folder: package.
-        beside: files that people edit beside the tables (card.md and the like) may have changed;
-            the card is about to be rendered again.
-
-    Raises:
-        InputError: names the first file that has not.
-    """
-    from citeforge.builders.package import BESIDE, CARD
-
-    manifest = load_manifest(folder)
-    for problem in damaged_files(folder, manifest):
-        if beside and problem.file in BESIDE:
-            continue
-        if beside and problem.file == CARD:
-            if not (folder / CARD).exists():
-                continue
-            raise InputError(
-                "was changed by hand",
-                path=folder / CARD,
-                allowed="your text in card.md beside it; remove README.md and run this again",
-            )
-        raise InputError(
-            problem.message,
-            path=folder / problem.file,
-            allowed="a fresh copy of the package; see: citeforge verify",
-        )
-    return manifest
 
 
 def verify(folder: Path) -> list[Problem]:

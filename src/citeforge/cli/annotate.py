@@ -130,7 +130,7 @@ def import_(
 def _into_stats(benchmark: Path, task: str, rows: list[dict[str, Any]], found: Agreement) -> None:
     """Keep labels and agreement in the statistics of a benchmark; its tables stay."""
     from citeforge.builders.package import amend_stats
-    from citeforge.builders.verify import load_intact
+    from citeforge.package.manifest import load_intact
 
     decided = [r["label"] for r in rows if r["label"] is not None]
     figures: dict[str, object] = {f"annotation {task}: items": len(rows)}

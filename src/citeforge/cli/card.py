@@ -24,8 +24,8 @@ def card(folder: Path, scores: tuple[Path, ...], version: str | None) -> None:
     there what only you know.
     """
     from citeforge.builders.licences import conflicts
-    from citeforge.builders.verify import load_manifest
     from citeforge.evaluator.compare import load_scores
+    from citeforge.package.manifest import load_manifest
     from citeforge.publish.card import write_card
     from citeforge.schemas.errors import InputError, UsageError
 

@@ -18,7 +18,7 @@ def kalma() -> None:
 def trace(folder: Path, query: str) -> None:
     """Show how a question grew, round by round."""
     from citeforge.builders.kalma.package import trace_text
-    from citeforge.builders.verify import load_intact
+    from citeforge.package.manifest import load_intact
     from citeforge.schemas.errors import InputError
 
     manifest = load_intact(folder)

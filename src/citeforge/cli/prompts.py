@@ -25,12 +25,13 @@ def prompts(folder: Path, context: str | None, template: str | None, out: Path |
     round brackets, so that a passage's own [3] is not mistaken for passage 3.
     """
     from citeforge.builders.prompts import default_template, load_template, render_prompts
-    from citeforge.builders.verify import load_intact
     from citeforge.engines.files import atomic_file
+    from citeforge.package.package import Package
     from citeforge.schemas.errors import UnknownValueError, UsageError
 
     folder = package_folder(folder)
-    manifest = load_intact(folder)
+    package = Package(folder)
+    manifest = package.manifest
     names = list(manifest.contexts)
     if context not in (None, "all", *names):
         raise UnknownValueError("context", str(context), [*names, "all"])
@@ -43,7 +44,7 @@ def prompts(folder: Path, context: str | None, template: str | None, out: Path |
     lines = (
         json.dumps({"query_id": query, "context": name, "prompt": text}, ensure_ascii=False) + "\n"
         for name in chosen
-        for query, text in render_prompts(folder, manifest, name, loaded)
+        for query, text in render_prompts(package, name, loaded)
     )
     if out is None:
         for line in lines:

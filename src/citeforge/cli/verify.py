@@ -16,8 +16,8 @@ def verify(folder: Path) -> None:
 
     Exit code 0 when it is sound, 1 with one line for each problem.
     """
-    from citeforge.builders.verify import load_manifest
     from citeforge.builders.verify import verify as find_problems
+    from citeforge.package.manifest import load_manifest
     from citeforge.schemas.errors import InputError
 
     folder = package_folder(folder)

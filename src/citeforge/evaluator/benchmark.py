@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from citeforge.builders.read import texts_of
-from citeforge.builders.verify import load_intact
-from citeforge.engines.tables import read_table, shard_paths
-from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
-from citeforge.schemas.grammar import Grammar
-from citeforge.schemas.manifest import Manifest
-from citeforge.schemas.tables import CONTEXTS, MAPPING, QUERIES, RELEVANT
+from citeforge.package.items import pairs
+from citeforge.package.package import Package
+from citeforge.schemas.errors import UsageError
+from citeforge.schemas.tables import RELEVANT
 
 
 @dataclass(frozen=True)
@@ -62,44 +57,14 @@ class ContextTable:
         return ids
 
 
-class Benchmark:
-    """A package whose files were checked against its manifest.
+class Benchmark(Package):
+    """A benchmark as the evaluator sees it.
 
     Attributes:
-        folder: where it is.
-        manifest: its manifest.
-        query_ids: queries in order.
         also_known: hashes that submissions may name besides its own: that of the half without gold.
     """
 
     also_known: frozenset[str] = frozenset()
-
-    def __init__(self, folder: Path) -> None:
-        """Open a package.
-
-        Raises:
-            InputError: not a package, or a file differs from its recorded sha256.
-        """
-        self.folder = folder
-        self.manifest: Manifest = load_intact(folder)
-        split = "specific" if self.manifest.kind == "kalma" else "queries"
-        self.queries = read_table(shard_paths(folder / "queries", split), QUERIES)
-        self.query_ids: list[str] = self.queries["_id"].to_pylist()
-
-    @cached_property
-    def row_of(self) -> dict[str, int]:
-        """Row of each query id."""
-        return {name: row for row, name in enumerate(self.query_ids)}
-
-    @property
-    def grammar(self) -> Grammar:
-        """The citation grammar that the prompts of this benchmark asked for."""
-        return Grammar(self.manifest.grammar.base)
-
-    @property
-    def label(self) -> str:
-        """``name@`` and the first 8 digits of the hash, as in signatures."""
-        return f"{self.manifest.name}@{self.manifest.benchmark_hash[:8]}"
 
     def context(self, name: str) -> ContextTable:
         """Read one context set.
@@ -108,13 +73,9 @@ class Benchmark:
             UnknownValueError: no such set.
             InputError: its rows are not those of the queries.
         """
-        if name not in self.manifest.contexts:
-            raise UnknownValueError("context", name, self.manifest.contexts)
-        if self.manifest.kind == "kalma":
+        if self.has_graphs and name in self.manifest.contexts:
             raise UsageError("the contexts of a kalma benchmark hold triples; use kalma measures")
-        table = read_table(shard_paths(self.folder / "contexts", name), CONTEXTS).combine_chunks()
-        if not pc.all(pc.equal(table["query_id"], self.queries["_id"])).as_py():
-            raise InputError("does not have the queries of the benchmark", path=name)
+        table = self.context_table(name).combine_chunks()
         docs = table["docs"].combine_chunks()
         flat = docs.flatten()
         offsets = np.zeros(len(docs) + 1, np.int64)
@@ -125,29 +86,16 @@ class Benchmark:
     @cached_property
     def relevant_ids(self) -> list[list[str]]:
         """Relevant passages of each query, in the order of the source (HAGRID's quotes)."""
-        mapping = read_table(shard_paths(self.folder / "mapping", RELEVANT), MAPPING)
         found: list[list[str]] = [[] for _ in self.query_ids]
-        for query, passage in zip(
-            mapping["query-id"].to_pylist(), mapping["corpus-id"].to_pylist(), strict=True
-        ):
+        mapping = self.mappings[RELEVANT]
+        for query, passage in pairs(mapping["query-id"], mapping["corpus-id"]):
             found[self.row_of[query]].append(passage)
         return found
-
-    def texts(self, wanted: Iterable[str]) -> dict[str, tuple[str, str]]:
-        """(title, text) of passages by id; for formats that give ids alone."""
-        return texts_of(shard_paths(self.folder / "corpus", "corpus"), wanted)
 
     @cached_property
     def short_answers(self) -> dict[tuple[str, str], list[str]]:
         """Short answers of (query, relevant passage) pairs that have a list of them."""
-        mapping = read_table(shard_paths(self.folder / "mapping", RELEVANT), MAPPING)
+        mapping = self.mappings[RELEVANT]
         known = mapping.filter(pc.is_valid(mapping["short_answers"]))
-        return {
-            (query, passage): json.loads(answers)
-            for query, passage, answers in zip(
-                known["query-id"].to_pylist(),
-                known["corpus-id"].to_pylist(),
-                known["short_answers"].to_pylist(),
-                strict=True,
-            )
-        }
+        columns = (known[name] for name in ("query-id", "corpus-id", "short_answers"))
+        return {(query, passage): json.loads(found) for query, passage, found in pairs(*columns)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from citeforge.builders.read import iter_shown
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.segment import SpacySegmenter
 from citeforge.evaluator.benchmark import Benchmark
@@ -12,14 +11,14 @@ from citeforge.evaluator.statements import Statement, split_statements
 from citeforge.schemas.scores import AnswerDetail, PassageDetail, StatementDetail
 
 
-def labels_of(benchmark: Benchmark, context: str) -> list[list[str]]:
+def labels_of(benchmark: Benchmark, context: str) -> list[list[str | None]]:
     """Labels of the passages of each query; empty lists for own passages and closed book."""
     if context not in benchmark.manifest.contexts:
         return [[] for _ in benchmark.query_ids]
-    return [[p.label for p in row.passages] for row in iter_shown(benchmark.folder, context)]
+    return [[p.label for p in item.passages] for item in benchmark.items(context)]
 
 
-def describe(inputs: Inputs, labels: list[list[str]]) -> list[AnswerDetail]:
+def describe(inputs: Inputs, labels: list[list[str | None]]) -> list[AnswerDetail]:
     """Answers of the first run, in the order of the benchmark."""
     segmenter = inputs.tools.segmenter or SpacySegmenter()
     rows = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,44 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from citeforge.builders.read import iter_shown
-from citeforge.engines.tables import read_table, shard_paths
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.statistics import Floats
 from citeforge.evaluator.submission import CLOSED_BOOK, OWN, Places
 from citeforge.evaluator.tools import Tools
+from citeforge.package.items import Gold, Passage
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.grammar import Grammar
 from citeforge.schemas.submission import SubmissionLine
-from citeforge.schemas.tables import GOLD
-
-
-@dataclass(frozen=True)
-class Shown:
-    """A passage that the system was shown.
-
-    Attributes:
-        id: its id; an empty string when the submission gives none.
-        title: its title, or an empty string.
-        text: its text.
-    """
-
-    id: str
-    title: str
-    text: str
-
-
-@dataclass(frozen=True)
-class Gold:
-    """One gold row of a query; see the GOLD table."""
-
-    kind: str
-    text: str | None
-    aliases: tuple[str, ...]
-    informative: int | None
-    attributable: int | None
-    citations: tuple[str, ...]
-    extra: dict[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -65,7 +34,7 @@ class Item:
     row: int
     query: str
     output: str
-    passages: tuple[Shown, ...]
+    passages: tuple[Passage, ...]
     is_missing: bool = False
 
 
@@ -109,19 +78,9 @@ class Inputs:
 
 def read_gold(benchmark: Benchmark) -> list[list[Gold]]:
     """Gold rows of each query, in their order."""
-    table = read_table(shard_paths(benchmark.folder / "gold", "gold"), GOLD)
     found: list[list[Gold]] = [[] for _ in benchmark.query_ids]
-    for row in table.to_pylist():
-        gold = Gold(
-            kind=row["kind"],
-            text=row["text"],
-            aliases=tuple(row["aliases"] or ()),
-            informative=row["informative"],
-            attributable=row["attributable"],
-            citations=tuple(row["citations"] or ()),
-            extra=json.loads(row["metadata"]) if row["metadata"] else {},
-        )
-        found[benchmark.row_of[row["query_id"]]].append(gold)
+    for row in benchmark.gold.to_pylist():
+        found[benchmark.row_of[row["query_id"]]].append(Gold.of(row))
     return found
 
 
@@ -177,25 +136,22 @@ def read_inputs(
     )
 
 
-def _shown(benchmark: Benchmark, context: str) -> list[tuple[Shown, ...]]:
+def _shown(benchmark: Benchmark, context: str) -> list[tuple[Passage, ...]]:
     if context in (OWN, CLOSED_BOOK):
         return [() for _ in benchmark.query_ids]
-    return [
-        tuple(Shown(p.id, p.title, p.text) for p in row.passages)
-        for row in iter_shown(benchmark.folder, context)
-    ]
+    return [item.passages for item in benchmark.items(context)]
 
 
 def _passages(
-    answer: SubmissionLine, shown: list[tuple[Shown, ...]], row: int
-) -> tuple[Shown, ...]:
+    answer: SubmissionLine, shown: list[tuple[Passage, ...]], row: int
+) -> tuple[Passage, ...]:
     if answer.passages is None:
         return shown[row]
-    return tuple(Shown(p.docid or "", p.title, p.text) for p in answer.passages)
+    return tuple(Passage(p.docid or "", p.title, p.text) for p in answer.passages)
 
 
 def _with_missing(
-    items: list[Item], texts: list[str], shown: list[tuple[Shown, ...]]
+    items: list[Item], texts: list[str], shown: list[tuple[Passage, ...]]
 ) -> list[Item]:
     """One item for every query, missing ones empty: they score the worst value."""
     by_row = {item.row: item for item in items}

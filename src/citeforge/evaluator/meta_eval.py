@@ -16,8 +16,8 @@ from citeforge.engines.tables import read_table, shard_paths
 from citeforge.evaluator.annotation.agreement import cohen_kappa
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.compare import load_scores
-from citeforge.evaluator.inputs import Shown
 from citeforge.evaluator.measures.alce import render
+from citeforge.package.items import Passage
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.grammar import without_markers
 from citeforge.schemas.tables import GOLD
@@ -70,7 +70,7 @@ def hagrid_pairs(benchmark: Benchmark) -> Iterator[Labelled]:
     for sentence in labelled:
         markers = benchmark.grammar.parse(sentence["text"], 1 << 30).markers
         text = without_markers(sentence["text"], markers)
-        shown = [Shown(i, *passages[i]) for i in sentence["citations"]]
+        shown = [Passage(i, *passages[i]) for i in sentence["citations"]]
         premise = "\n".join(render(s, strict=True) for s in shown)
         yield Labelled(Pair(premise, text), bool(sentence["attributable"]))
 
@@ -114,7 +114,7 @@ def annotated_pairs(labels: Path, scores: Sequence[Path]) -> Iterator[Labelled]:
                     "labels a citation that no score file holds", path=labels, line=number
                 )
             shown = [answer.passages[c] for c in cited]
-            premise = "\n".join(render(Shown(p.id, p.title, p.text), strict=True) for p in shown)
+            premise = "\n".join(render(Passage(p.id, p.title, p.text), strict=True) for p in shown)
             yield Labelled(Pair(premise, statement.text), row.label == "full")
 
 

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 
-from citeforge.builders.card import AUDIT, SCORES
-from citeforge.builders.package import STATS, refresh_card
-from citeforge.builders.verify import load_intact
+from citeforge.builders.package import refresh_card
 from citeforge.engines.files import read_json, write_text
 from citeforge.engines.tables import iter_batches, shard_paths
+from citeforge.package.manifest import AUDIT, SCORES, STATS, load_intact
 from citeforge.publish.croissant import FILE as CROISSANT
 from citeforge.publish.croissant import render_croissant
 from citeforge.schemas.manifest import Manifest

@@ -8,15 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from citeforge.builders.package import (
-    CARD,
-    MANIFEST,
-    STATS,
-    PackageWriter,
-)
-from citeforge.builders.verify import load_intact
+from citeforge.builders.package import PackageWriter
 from citeforge.engines.files import read_json, write_text
 from citeforge.engines.tables import read_table, shard_paths
+from citeforge.package.manifest import CARD, MANIFEST, STATS, load_intact
 from citeforge.publish.hub import copy_files
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.manifest import Manifest

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from citeforge.builders.licences import conflicts
-from citeforge.builders.package import MANIFEST
-from citeforge.builders.verify import load_manifest, verify
+from citeforge.builders.verify import verify
 from citeforge.engines.files import sha256_file
 from citeforge.engines.models import http_errors
+from citeforge.package.manifest import MANIFEST, load_manifest
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.manifest import Manifest
 

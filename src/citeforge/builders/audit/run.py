@@ -15,13 +15,13 @@ from citeforge.builders.audit import flaws
 from citeforge.builders.audit.records import Audit, Flaw, Share
 from citeforge.builders.derive import Base, Docs
 from citeforge.builders.exclusions import short_answers
-from citeforge.builders.read import texts_of
-from citeforge.builders.verify import load_intact
 from citeforge.engines.draws import generator, sample_ids
 from citeforge.engines.files import write_text
 from citeforge.engines.jsonlines import read_blocks
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.tables import shard_paths
+from citeforge.package.manifest import load_intact
+from citeforge.package.package import texts_of
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.tables import RELEVANT
 
@@ -62,7 +62,7 @@ def audit(folder: Path, options: AuditOptions) -> Audit:
     checks = {"texts": f"empty, over {flaws.LONG} words, repeated queries"}
     n_negatives = 0
     if corpus:
-        base = Base.open(folder)
+        base = Base(folder)
         pairs = list(flaws.negatives(base))
         n_negatives = len(pairs)
         wanted = {p for _, p in pairs} | {i for ids in base.relevant.values() for i in ids}
@@ -86,7 +86,7 @@ def audit(folder: Path, options: AuditOptions) -> Audit:
             name = Path(options.cross_encoder).name
             checks["cross-encoder"] = f"{name}, score of {options.threshold} and more"
         for other in options.against:
-            found += flaws.leaks(base, Base.open(other))
+            found += flaws.leaks(base, Base(other))
         checks["leaks"] = (
             ", ".join(p.name for p in options.against) or "not made: no other split given"
         )

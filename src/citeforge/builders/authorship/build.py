@@ -82,7 +82,7 @@ def build_authorship(options: AuthorshipOptions, rank: Callable[[Base], Ranked])
         InputError: no query qualifies, a pool of names is too small, or a folder is at fault.
         UsageError: LLM origins without twins.
     """
-    base = Base.open(options.benchmark)
+    base = Base(options.benchmark)
     twins = _twins(base)
     names = options.origins or (tuple(ORIGINS) if twins else ("hh",))
     if not twins and set(names) != {"hh"}:

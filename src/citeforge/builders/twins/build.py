@@ -64,7 +64,7 @@ def build_twins(options: TwinOptions, llm: Llm, judge: JudgeSession | None = Non
         InputError: the package, the writer's store or the output folder is at fault.
         UnknownValueError: no such context set.
     """
-    base = Base.open(options.benchmark)
+    base = Base(options.benchmark)
     names = list(options.contexts) or list(base.manifest.contexts)
     contexts = {n: base.context(n) for n in names}
     with Workspace(options.out, options.if_exists).building() as workspace:
@@ -80,7 +80,7 @@ def first_requests(options: TwinOptions, llm: Llm) -> list[Request]:
         InputError: not a package.
         UnknownValueError: no such context set.
     """
-    base = Base.open(options.benchmark)
+    base = Base(options.benchmark)
     names = list(options.contexts) or list(base.manifest.contexts)
     docs = [d for n in names for row in base.context(n).values() for d in row]
     texts = base.texts(d["corpus-id"] for d in docs)

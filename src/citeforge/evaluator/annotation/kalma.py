@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from citeforge.builders.verify import load_intact
 from citeforge.engines.draws import sample_ids
 from citeforge.engines.tables import read_table, shard_paths
 from citeforge.evaluator.annotation.export import Row, Sheet
 from citeforge.evaluator.annotation.tasks import Task
+from citeforge.package.manifest import load_intact
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.kg import KG_GOLD
 from citeforge.schemas.tables import QUERIES

@@ -27,7 +27,7 @@ def negative_rows(
     Raises:
         InputError: the benchmark has no mapped negatives.
     """
-    base = Base.open(folder)
+    base = Base(folder)
     pairs = sample_negatives(base, sample or DEFAULT, seed)
     if not pairs:
         raise InputError("has no mapped negatives", path=folder)

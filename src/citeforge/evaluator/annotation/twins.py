@@ -30,7 +30,7 @@ def twin_rows(
     Raises:
         InputError: the benchmark has no twins.
     """
-    base = Base.open(folder)
+    base = Base(folder)
     pairs = zip(base.twins["_id"].to_pylist(), base.twins["twin_id"].to_pylist(), strict=True)
     twin_of = {human: twin for human, twin in pairs if twin}
     if not twin_of:

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.evaluator.inputs import Inputs, Item, Shown
+from citeforge.evaluator.inputs import Inputs, Item
 from citeforge.evaluator.measures.bounds import BOTH, Bounds, Value
 from citeforge.evaluator.statements import split_statements
+from citeforge.package.items import Passage
 
 _MARK = re.compile(r"\[\d+")
 _SPACED_MARK = re.compile(r" \[\d+")
@@ -55,7 +56,7 @@ class CitationScores:
     supported: list[Bounds] = field(default_factory=list)
 
 
-def render(passage: Shown, strict: bool, with_title: bool = True) -> str:
+def render(passage: Passage, strict: bool, with_title: bool = True) -> str:
     """A passage as a premise."""
     if not with_title or (strict and not passage.title):
         return passage.text

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.evaluator.inputs import Gold, Inputs, Item
+from citeforge.evaluator.inputs import Inputs, Item
 from citeforge.evaluator.measures.alce import Claim, strict_claims
 from citeforge.evaluator.measures.bounds import BOTH, Bounds, Value
 from citeforge.evaluator.measures.correctness import single_gold
+from citeforge.package.items import Gold
 
 MOST_CITATIONS = 7
 MOST_STATEMENTS = 20

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from citeforge.evaluator.inputs import Gold, Inputs, Item
+from citeforge.evaluator.inputs import Inputs, Item
 from citeforge.evaluator.measures.alce import (
     answer_part,
     reference_clean,
@@ -14,6 +14,7 @@ from citeforge.evaluator.measures.alce import (
     split_list,
 )
 from citeforge.evaluator.measures.cannot import CannotError
+from citeforge.package.items import Gold
 from citeforge.schemas.grammar import without_markers
 from citeforge.schemas.text import normalise_answer
 

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from citeforge.evaluator.inputs import Gold, Inputs, Item
+from citeforge.evaluator.inputs import Inputs, Item
 from citeforge.evaluator.measures import correctness
 from citeforge.evaluator.measures.cannot import CannotError
 from citeforge.evaluator.statistics import Sample, mean_sample
+from citeforge.package.items import Gold
 from citeforge.schemas.errors import InputError, MissingExtraError
 from citeforge.schemas.text import normalise_answer
 

@@ -4,55 +4,18 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from citeforge.builders.derive import Base, Docs
-from citeforge.builders.verify import load_intact
+from citeforge.builders.derive import Base
 from citeforge.engines.files import write_text
 from citeforge.engines.tables import read_table, shard_paths
 from citeforge.ir_convert.kalma import write_gold, write_items
+from citeforge.package.manifest import load_intact
 from citeforge.publish.export.tables import Lost
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.kg import KG_CONTEXTS, KG_GOLD, Triple, from_row, graphs_of
-from citeforge.schemas.tables import QUERIES, RELEVANT
-
-
-@dataclass(frozen=True)
-class Shown:
-    """A question with the passages of one context.
-
-    Attributes:
-        query_id: its id.
-        text: its text.
-        docs: passages with labels, in order.
-        gold: gold rows.
-    """
-
-    query_id: str
-    text: str
-    docs: list[dict[str, Any]]
-    gold: list[dict[str, Any]]
-
-
-def shown_rows(base: Base, context: str) -> Iterator[Shown]:
-    """Every question with its context and gold."""
-    contexts: dict[str, Docs] = base.context(context)
-    texts = base.texts(d["corpus-id"] for docs in contexts.values() for d in docs)
-    gold: dict[str, list[dict[str, Any]]] = {}
-    for row in base.gold.to_pylist():
-        gold.setdefault(row["query_id"], []).append(row)
-    for query in base.queries.to_pylist():
-        docs = [
-            {
-                "id": d["corpus-id"], "title": texts[d["corpus-id"]][0],
-                "text": texts[d["corpus-id"]][1], "label": d["label"],
-            }
-            for d in contexts[query["_id"]]
-        ]  # fmt: skip
-        yield Shown(query["_id"], query["text"], docs, gold.get(query["_id"], []))
+from citeforge.schemas.tables import QUERIES
 
 
 def only_context(base: Base, context: str | None) -> tuple[str, Lost]:
@@ -69,32 +32,32 @@ def export_alce(base: Base, out: Path, context: str | None = None) -> Lost:
     """``data.json``: a list of items with question, docs, and what gold there is."""
     name, lost = only_context(base, context)
     items = []
-    for row in shown_rows(base, name):
+    for row in base.items(name):
         item: dict[str, Any] = {
             "sample_id": row.query_id,
-            "question": row.text,
-            "docs": [{k: d[k] for k in ("id", "title", "text")} for d in row.docs],
+            "question": row.query,
+            "docs": [{"id": d.id, "title": d.title, "text": d.text} for d in row.passages],
         }
-        pairs = [g for g in row.gold if g["kind"] == "qa_pair"]
+        pairs = [g for g in row.gold if g.kind == "qa_pair"]
         if pairs:
             item["qa_pairs"] = [
-                {"question": g["text"] or "", "short_answers": g["aliases"] or []} for g in pairs
+                {"question": g.text or "", "short_answers": list(g.aliases)} for g in pairs
             ]
-        longs = [g["text"] for g in row.gold if g["kind"] == "long_answer"]
+        longs = [g.text for g in row.gold if g.kind == "long_answer"]
         if longs:
             item["annotations"] = [{"long_answer": t} for t in longs]
-        lists = [g["aliases"] or [] for g in row.gold if g["kind"] == "answer_list"]
+        lists = [list(g.aliases) for g in row.gold if g.kind == "answer_list"]
         if lists:
             item["answers"] = lists
-        claims = [g["text"] for g in row.gold if g["kind"] == "claim"]
+        claims = [g.text for g in row.gold if g.kind == "claim"]
         if claims:
             item["claims"] = claims
-        answers = [g["text"] for g in row.gold if g["kind"] == "answer" and g["text"]]
+        answers = [g.text for g in row.gold if g.kind == "answer" and g.text]
         if answers:
             item["answer"] = answers[0]
         short = base.answers[row.query_id]
         if short and not pairs and not lists:
-            item["qa_pairs"] = [{"question": row.text, "short_answers": short}]
+            item["qa_pairs"] = [{"question": row.query, "short_answers": short}]
         items.append(item)
     write_text(out / "data.json", json.dumps(items, ensure_ascii=False, indent=1) + "\n")
     lost.append("relevance labels: ALCE calls documents relevant that hold a short answer")
@@ -112,14 +75,14 @@ def export_attrieval(base: Base, out: Path, context: str | None = None) -> Lost:
     rows = [
         {
             "query_id": row.query_id,
-            "query": row.text,
+            "query": row.query,
             "passages": {
-                "passage_text": [d["text"] for d in row.docs],
-                "is_selected": [int(d["label"] == RELEVANT) for d in row.docs],
+                "passage_text": [d.text for d in row.passages],
+                "is_selected": [int(d.is_relevant) for d in row.passages],
             },
             "org_answers": base.answers[row.query_id],
         }
-        for row in shown_rows(base, name)
+        for row in base.items(name)
     ]
     features = datasets.Features(
         {
@@ -147,17 +110,17 @@ def export_attributed_ir(base: Base, out: Path, context: str | None = None) -> L
     with (out / "data.csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["query_id", "query", "quotes", "answers", "output"])
-        for row in shown_rows(base, name):
+        for row in base.items(name):
             quotes = [
-                {"idx": i, "docid": d["id"], "title": d["title"], "text": d["text"]}
-                for i, d in enumerate(row.docs, 1)
+                {"idx": i, "docid": d.id, "title": d.title, "text": d.text}
+                for i, d in enumerate(row.passages, 1)
             ]
             answers = [
-                {"answer": g["text"], "answer_type": g["answer_type"],
-                 "informative": g["informative"], "attributable": g["attributable"]}
-                for g in row.gold if g["text"]
+                {"answer": g.text, "answer_type": g.answer_type,
+                 "informative": g.informative, "attributable": g.attributable}
+                for g in row.gold if g.text
             ]  # fmt: skip
-            writer.writerow([row.query_id, row.text, repr(quotes), repr(answers), ""])
+            writer.writerow([row.query_id, row.query, repr(quotes), repr(answers), ""])
     return [*lost, "relevance labels of passages", "sentence labels of gold answers"]
 
 

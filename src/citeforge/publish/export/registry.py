@@ -48,7 +48,7 @@ def export(name: str, folder: Path, out: Path, context: str | None = None) -> Lo
     try:
         if name == "kalma":
             return items.export_kalma(folder, out, context)
-        base = Base.open(folder)
+        base = Base(folder)
         if context is not None and context not in base.manifest.contexts:
             raise UnknownValueError("context", context, base.manifest.contexts)
         if name in _WHOLE:

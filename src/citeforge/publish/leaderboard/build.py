@@ -10,10 +10,10 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
-from citeforge.builders.verify import load_intact
 from citeforge.engines.files import remove_tree, write_text
 from citeforge.evaluator.missing import not_computed
 from citeforge.evaluator.report import embed
+from citeforge.package.manifest import load_intact
 from citeforge.publish.leaderboard.queries import query_pages
 from citeforge.publish.leaderboard.ranking import View, compact, make_views, rest, slug
 from citeforge.schemas.errors import InputError

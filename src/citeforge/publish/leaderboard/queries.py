@@ -7,15 +7,12 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-import pyarrow as pa
 
 from citeforge.builders.derive import Base
-from citeforge.builders.verify import load_intact
-from citeforge.engines.tables import read_table, shard_paths
-from citeforge.schemas.kg import KG_CONTEXTS, KG_GOLD, Graph, Key, from_row, graphs_of
-from citeforge.schemas.tables import LABELS, QUERIES
+from citeforge.package.items import pairs
+from citeforge.package.package import Package
+from citeforge.schemas.kg import Graph, Key
+from citeforge.schemas.tables import LABELS
 
 _SPOKES = 18
 _CONTEXTS = 4
@@ -36,7 +33,7 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Shown:
+class PassageView:
     """A passage in a context.
 
     Attributes:
@@ -109,7 +106,7 @@ class QueryPage:
 
     id: str
     text: str
-    contexts: dict[str, list[Shown]] = field(default_factory=dict)
+    contexts: dict[str, list[PassageView]] = field(default_factory=dict)
     stars: dict[str, list[Star]] = field(default_factory=dict)
     gold: list[str] = field(default_factory=list)
     other: str = ""
@@ -123,15 +120,16 @@ def query_pages(folder: Path, scored: Iterable[str] = ()) -> Iterator[QueryPage]
         folder: benchmark.
         scored: context sets that systems were scored in; they are shown before others.
     """
-    manifest = load_intact(folder)
-    known = list(manifest.contexts)
+    package = Package(folder)
+    manifest = package.manifest
+    known = package.contexts
     first = [n for n in known if n in set(scored)]
-    if manifest.kind == "kalma":
+    if package.has_graphs:
         usual = [n for n in known if n in _GRAPHS]
         names = list(dict.fromkeys([*first, *usual]))[: max(len(usual), _CONTEXTS)]
-        yield from _graph_pages(folder, names, [n for n in known if n not in names])
+        yield from _graph_pages(package, names, [n for n in known if n not in names])
         return
-    base = Base.open(folder)
+    base = Base(folder, manifest)
     names = list(dict.fromkeys([*first, *known]))[:_CONTEXTS]
     contexts = {n: base.context(n) for n in known if n in names}
     left_out = [n for n in known if n not in names]
@@ -172,7 +170,7 @@ def _shown(
     texts: dict[str, tuple[str, str]],
     notes: dict[tuple[str, str], str],
     of_human: dict[str, str],
-) -> Shown:
+) -> PassageView:
     name = doc["corpus-id"]
     title, text = texts[name]
     human: tuple[Piece, ...] = ()
@@ -180,7 +178,7 @@ def _shown(
     if name in of_human and of_human[name] in texts:
         human, twin = differences(text, texts[of_human[name]][1])
     label = doc["label"]
-    return Shown(
+    return PassageView(
         number, name, title, text, label.replace("_", " "), label.replace("_", "-"),
         notes.get((query, name), ""), human, twin,
     )  # fmt: skip
@@ -199,30 +197,19 @@ def differences(first: str, second: str) -> tuple[tuple[Piece, ...], tuple[Piece
     return tuple(left), tuple(right)
 
 
-def _graph_pages(folder: Path, contexts: list[str], left_out: list[str]) -> Iterator[QueryPage]:
-    texts = {
-        form: _by_id(read_table(shard_paths(folder / "queries", form), QUERIES), "_id", "text")
-        for form in ("specific", "general")
-    }
-    gold: dict[str, set[Key]] = {}
-    for row in read_table(shard_paths(folder / "gold", "gold"), KG_GOLD).to_pylist():
-        gold.setdefault(row["query_id"], set()).add(from_row(row).key)
-    shown = {
-        n: _by_id(
-            read_table(shard_paths(folder / "contexts", n), KG_CONTEXTS), "query_id", "triples"
+def _graph_pages(package: Package, contexts: list[str], left_out: list[str]) -> Iterator[QueryPage]:
+    general = package.table("queries", "general")
+    others = dict(pairs(general["_id"], general["text"]))
+    for items in zip(*map(package.items, contexts), strict=True):
+        first = items[0]
+        text = package.queries["text"][package.row_of[first.query_id]].as_py()
+        page = QueryPage(
+            first.query_id, text, other=others.get(first.query_id, ""), left_out=left_out
         )
-        for n in contexts
-    }
-    for query, text in texts["specific"].items():
-        page = QueryPage(query, text, other=texts["general"].get(query, ""), left_out=left_out)
-        for name, rows in shown.items():
-            graphs = graphs_of([from_row(r) for r in rows[query]])
-            page.stars[name] = [_star(g, gold.get(query, set())) for g in graphs]
+        gold = {t.key for t in first.knowledge}
+        for item in items:
+            page.stars[item.context] = [_star(g, gold) for g in item.graphs]
         yield page
-
-
-def _by_id(table: pa.Table, key: str, value: str) -> dict[str, Any]:
-    return dict(zip(table[key].to_pylist(), table[value].to_pylist(), strict=True))
 
 
 def _star(graph: Graph, gold: set[Key]) -> Star:

@@ -1,0 +1,1 @@
+"""Packages as they lie on disk: the one reader of their tables."""

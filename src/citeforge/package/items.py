@@ -1,0 +1,113 @@
+"""What a query of a benchmark consists of: what systems are shown, and what would be right."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from citeforge.schemas.kg import Graph, Triple
+from citeforge.schemas.tables import RELEVANT
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A passage in a context.
+
+    Attributes:
+        id: its id in the corpus; an empty string where a system's own passage has none.
+        title: its title, or an empty string.
+        text: its text.
+        label: relevant, irrelevant, seemingly_relevant or unjudged; None for a system's own.
+    """
+
+    id: str
+    title: str
+    text: str
+    label: str | None = None
+
+    @property
+    def is_relevant(self) -> bool:
+        """Whether it was judged relevant to the query."""
+        return self.label == RELEVANT
+
+
+@dataclass(frozen=True)
+class Gold:
+    """One row of the gold table.
+
+    Attributes:
+        kind: ``answer``, ``long_answer``, ``qa_pair``, ``answer_list`` or ``claim``.
+        text: its text, where it has one.
+        aliases: accepted short forms.
+        informative: HAGRID's label (1, 0), or None.
+        attributable: likewise.
+        citations: ids of the passages that it cites.
+        extra: what else the source says.
+        answer_type: HAGRID's kind of answer.
+    """
+
+    kind: str
+    text: str | None
+    aliases: tuple[str, ...]
+    informative: int | None
+    attributable: int | None
+    citations: tuple[str, ...]
+    extra: dict[str, object] = field(default_factory=dict)
+    answer_type: str | None = None
+
+    @staticmethod
+    def of(row: dict[str, Any]) -> Gold:
+        """From a row of the schema GOLD."""
+        return Gold(
+            kind=row["kind"],
+            text=row["text"],
+            aliases=tuple(row["aliases"] or ()),
+            informative=row["informative"],
+            attributable=row["attributable"],
+            citations=tuple(row["citations"] or ()),
+            extra=json.loads(row["metadata"]) if row["metadata"] else {},
+            answer_type=row["answer_type"],
+        )
+
+
+@dataclass(frozen=True)
+class Item:
+    """One query in one context set.
+
+    Attributes:
+        query_id: its id.
+        query: its text.
+        context: name of the context set.
+        passages: what systems are shown, in order; empty where they are shown triples.
+        graphs: sub-graphs that systems are shown; empty where they are shown passages.
+        gold: gold rows, in order.
+        knowledge: minimum knowledge set (KaLMA): the triples that an answer should cite.
+    """
+
+    query_id: str
+    query: str
+    context: str
+    passages: tuple[Passage, ...] = ()
+    graphs: tuple[Graph, ...] = ()
+    gold: tuple[Gold, ...] = ()
+    knowledge: tuple[Triple, ...] = ()
+
+    @property
+    def relevant(self) -> tuple[int, ...]:
+        """0-based positions of the relevant passages."""
+        return tuple(i for i, p in enumerate(self.passages) if p.is_relevant)
+
+
+def by_query(rows: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """Rows of a table by their ``query_id``, in their order."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        found.setdefault(row["query_id"], []).append(row)
+    return found
+
+
+def pairs(*columns: Any) -> Iterator[tuple[Any, ...]]:
+    """Rows of table columns as tuples."""
+    return zip(*(c.to_pylist() for c in columns), strict=True)

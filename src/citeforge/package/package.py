@@ -1,0 +1,238 @@
+"""The one reader of a benchmark package: nobody else knows where a table lies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from html import escape
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from citeforge.engines.tables import iter_batches, read_table, shard_paths
+from citeforge.package.items import Gold, Item, Passage, by_query, pairs
+from citeforge.package.manifest import load_intact
+from citeforge.schemas.errors import InputError, UnknownValueError
+from citeforge.schemas.grammar import Grammar
+from citeforge.schemas.kg import from_row, graphs_of, question_form
+from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.tables import CORPUS, KG_BY_CONFIG, LABELS, TWINS, schemas_of
+
+
+class Package:
+    """A benchmark on disk, read table by table when a table is asked for.
+
+    Attributes:
+        folder: where it is.
+        manifest: its manifest, checked.
+    """
+
+    def __init__(self, folder: Path, manifest: Manifest | None = None) -> None:
+        """Open a package, and check every file of it against the manifest, once.
+
+        Args:
+            folder: where it is.
+            manifest: its manifest, when somebody has checked the files already.
+
+        Raises:
+            InputError: not a package, or a file differs from its recorded sha256.
+        """
+        self.folder = folder
+        self.manifest = manifest or load_intact(folder)
+
+    def __repr__(self) -> str:
+        contexts = ", ".join(self.contexts)
+        return (
+            f"<{self.manifest.kind} benchmark {self.label}: {len(self.query_ids):,} queries, "
+            f"contexts {contexts}>"
+        )
+
+    def __len__(self) -> int:
+        """Number of queries."""
+        return len(self.query_ids)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: what the package is, in a table."""
+        m = self.manifest
+        rows = [
+            ("kind", m.kind),
+            ("queries", f"{len(self):,}"),
+            ("licence", m.licence or "not stated"),
+            *((f"context {name}", info.description) for name, info in m.contexts.items()),
+            ("sources", ", ".join(s.spec for s in m.sources)),
+            ("hash", m.benchmark_hash),
+        ]
+        cells = "".join(
+            f"<tr><th style='text-align:left'>{escape(k)}</th><td>{escape(v)}</td></tr>"
+            for k, v in rows
+        )
+        return f"<table><caption>{escape(m.name)}</caption>{cells}</table>"
+
+    @property
+    def name(self) -> str:
+        """Name of the benchmark."""
+        return self.manifest.name
+
+    @property
+    def hash(self) -> str:
+        """sha256 over its tables, 64 hexadecimal digits."""
+        return self.manifest.benchmark_hash
+
+    @property
+    def label(self) -> str:
+        """``name@`` and the first 8 digits of the hash, as in signatures."""
+        return f"{self.manifest.name}@{self.manifest.benchmark_hash[:8]}"
+
+    @property
+    def contexts(self) -> list[str]:
+        """Names of the frozen context sets."""
+        return list(self.manifest.contexts)
+
+    @property
+    def grammar(self) -> Grammar:
+        """The citation grammar that the prompts of this benchmark ask for."""
+        return Grammar(self.manifest.grammar.base)
+
+    @property
+    def has_graphs(self) -> bool:
+        """Whether systems are shown triples instead of passages."""
+        return schemas_of(self.manifest.kind) is KG_BY_CONFIG
+
+    def shards(self, config: str, split: str) -> list[Path]:
+        """Files of a table, in order; none where the table is empty."""
+        return shard_paths(self.folder / config, split)
+
+    def table(self, config: str, split: str) -> pa.Table:
+        """A whole table in its schema; no rows where the package has none.
+
+        Raises:
+            UnknownValueError: no such config in this kind of benchmark.
+            InputError: a file is damaged.
+        """
+        known = schemas_of(self.manifest.kind)
+        if config not in known:
+            raise UnknownValueError("config", config, known)
+        return read_table(self.shards(config, split), known[config])
+
+    @cached_property
+    def queries(self) -> pa.Table:
+        """Schema QUERIES; of a KaLMA benchmark the specific questions."""
+        return self.table("queries", "specific" if self.has_graphs else "queries")
+
+    @cached_property
+    def query_ids(self) -> list[str]:
+        """In the order of the benchmark."""
+        ids: list[str] = self.queries["_id"].to_pylist()
+        return ids
+
+    @cached_property
+    def row_of(self) -> dict[str, int]:
+        """Row of each query id."""
+        return {name: row for row, name in enumerate(self.query_ids)}
+
+    def questions(self, context: str) -> list[str]:
+        """Texts of the queries as a context set asks them, in the order of the benchmark."""
+        table = self.table("queries", question_form(context)) if self.has_graphs else self.queries
+        texts: list[str] = table["text"].to_pylist()
+        return texts
+
+    def context_table(self, context: str) -> pa.Table:
+        """Rows of a context set (schema CONTEXTS, or KG_CONTEXTS).
+
+        Raises:
+            UnknownValueError: no such context set.
+            InputError: its rows are not those of the queries.
+        """
+        if context not in self.manifest.contexts:
+            raise UnknownValueError("context", context, self.manifest.contexts)
+        table = self.table("contexts", context)
+        if not table["query_id"].equals(self.queries["_id"]):
+            raise InputError("does not have the queries of the benchmark", path=context)
+        return table
+
+    @cached_property
+    def mappings(self) -> dict[str, pa.Table]:
+        """Label to table (schema MAPPING)."""
+        return {label: self.table("mapping", label) for label in LABELS}
+
+    @cached_property
+    def gold(self) -> pa.Table:
+        """Schema GOLD, or KG_GOLD."""
+        return self.table("gold", "gold")
+
+    @cached_property
+    def twins(self) -> pa.Table:
+        """Schema TWINS; no rows where the package has none."""
+        return read_table(self.shards("twins", "twins"), TWINS)
+
+    @property
+    def corpus(self) -> list[Path]:
+        """Shards of the corpus (schema CORPUS), to be streamed."""
+        return self.shards("corpus", "corpus")
+
+    def texts(self, wanted: Iterable[str] | pa.Array) -> dict[str, tuple[str, str]]:
+        """(title, text) of passages by id; the corpus is streamed, memory grows with what is asked.
+
+        Args:
+            wanted: ids; those that the corpus lacks are absent from the result.
+        """
+        return texts_of(self.corpus, wanted)
+
+    def items(self, context: str | None = None, query_id: str | None = None) -> Iterator[Item]:
+        """Queries with what systems are shown and with their gold, in the order of the benchmark.
+
+        Holds the passages that the context set names, not the corpus.
+
+        Args:
+            context: context set; None for the only one, or the first.
+            query_id: only this query.
+
+        Raises:
+            UnknownValueError: no such context set or query.
+        """
+        name = self.contexts[0] if context is None and self.contexts else context or ""
+        if query_id is not None and query_id not in self.row_of:
+            raise UnknownValueError("query", query_id, self.query_ids[:20])
+        return self._graph_items(name, query_id) if self.has_graphs else self._items(name, query_id)
+
+    def _items(self, context: str, query_id: str | None) -> Iterator[Item]:
+        table, questions = self.context_table(context), self.questions(context)
+        gold = by_query(self.gold.to_pylist())
+        if query_id is not None:
+            row = self.row_of[query_id]
+            table, questions = table.slice(row, 1), questions[row : row + 1]
+        named = pa.concat_arrays([c.flatten() for c in table["docs"].chunks]).field("corpus-id")
+        texts = self.texts(named.unique())
+        for query, docs, question in zip(
+            table["query_id"].to_pylist(), table["docs"].to_pylist(), questions, strict=True
+        ):
+            passages = (Passage(d["corpus-id"], *texts[d["corpus-id"]], d["label"]) for d in docs)
+            right = tuple(map(Gold.of, gold.get(query, [])))
+            yield Item(query, question, context, tuple(passages), gold=right)
+
+    def _graph_items(self, context: str, query_id: str | None) -> Iterator[Item]:
+        table, questions = self.context_table(context), self.questions(context)
+        gold = by_query(self.gold.to_pylist())
+        for row, (query, triples) in enumerate(pairs(table["query_id"], table["triples"])):
+            if query_id in (None, query):
+                graphs = tuple(graphs_of([from_row(t) for t in triples]))
+                # A triple that counts in several rounds is one piece of knowledge.
+                knowledge = tuple(dict.fromkeys(from_row(g) for g in gold.get(query, [])))
+                yield Item(query, questions[row], context, graphs=graphs, knowledge=knowledge)
+
+
+def texts_of(corpus: list[Path], wanted: Iterable[str] | pa.Array) -> dict[str, tuple[str, str]]:
+    """(title, text) of passages by id, streamed: memory grows with what is wanted.
+
+    Args:
+        corpus: shards of a corpus.
+        wanted: ids; those that the corpus lacks are absent from the result.
+    """
+    ids = wanted if isinstance(wanted, pa.Array) else pa.array(sorted(set(wanted)), pa.string())
+    found: dict[str, tuple[str, str]] = {}
+    for batch in iter_batches(corpus, CORPUS.names[:3]):
+        here = batch.filter(pc.is_in(batch["_id"], value_set=ids))
+        for name, title, text in pairs(*here.columns):
+            found[name] = (title, text)
+    return found

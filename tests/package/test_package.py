@@ -1,0 +1,73 @@
+"""The one reader: what it says of a package is what the tables hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from citeforge.package.package import Package
+from citeforge.schemas.errors import InputError, UnknownValueError
+
+
+def rows(package: Path, table: str) -> list[dict[str, object]]:
+    """Rows as pyarrow itself reads them."""
+    found: list[dict[str, object]] = pq.read_table(next(package.glob(table))).to_pylist()
+    return found
+
+
+def test_items_are_the_rows_of_the_tables_in_their_order(package: Path) -> None:
+    opened = Package(package)
+    texts = {r["_id"]: r["text"] for r in rows(package, "corpus/corpus-*.parquet")}
+    questions = {r["_id"]: r["text"] for r in rows(package, "queries/queries-*.parquet")}
+    contexts = rows(package, "contexts/mix-*.parquet")
+    items = list(opened.items("mix"))
+    assert len(opened) == len(items) == len(contexts) == 30
+    for item, row in zip(items, contexts, strict=True):
+        docs: list[dict[str, str]] = row["docs"]  # type: ignore[assignment]
+        assert (item.query_id, item.query) == (row["query_id"], questions[row["query_id"]])
+        assert [(p.id, p.text, p.label) for p in item.passages] == [
+            (d["corpus-id"], texts[d["corpus-id"]], d["label"]) for d in docs
+        ]
+        relevant = tuple(i for i, d in enumerate(docs) if d["label"] == "relevant")
+        assert item.relevant == relevant
+
+
+def test_one_query_is_the_same_item_as_among_all(package: Path) -> None:
+    opened = Package(package)
+    everything = {i.query_id: i for i in opened.items("mix")}
+    assert list(opened.items("mix", "q21")) == [everything["q21"]]
+
+
+def test_the_first_context_set_is_the_default(package: Path) -> None:
+    opened = Package(package)
+    assert next(opened.items()) == next(opened.items(opened.contexts[0]))
+
+
+def test_unknown_names_are_said_with_the_known_ones(package: Path) -> None:
+    opened = Package(package)
+    with pytest.raises(UnknownValueError, match=r"unknown context 'mixx'.*did you mean 'mix'"):
+        list(opened.items("mixx"))
+    with pytest.raises(UnknownValueError, match="unknown query 'q999'"):
+        list(opened.items("mix", "q999"))
+    with pytest.raises(UnknownValueError, match="unknown config 'evolution'"):
+        opened.table("evolution", "evolution")
+
+
+def test_a_table_without_rows_has_its_columns(package: Path) -> None:
+    assert Package(package).twins.num_rows == 0
+    assert "twin_id" in Package(package).twins.column_names
+
+
+def test_what_is_no_package_is_said(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is not a benchmark package"):
+        Package(tmp_path)
+
+
+def test_it_says_what_it_is(package: Path) -> None:
+    opened = Package(package)
+    assert repr(opened) == f"<rage benchmark {opened.label}: 30 queries, contexts mix>"
+    opened.manifest = opened.manifest.model_copy(update={"name": "<script>"})
+    assert "<script>" not in opened._repr_html_()
+    assert "&lt;script&gt;" in opened._repr_html_()
