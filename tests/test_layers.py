@@ -23,6 +23,7 @@ LAYERS = [
     "evaluator",
     "baselines",
     "publish",
+    "library",
     "cli",
 ]
 

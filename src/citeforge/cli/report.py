@@ -14,7 +14,7 @@ import click
     "--format",
     "kind",
     type=click.Choice(["html", "md", "json", "csv", "latex"]),
-    help="Default: by the name of --out, else md.",
+    help="Default: by the ending of --out; md on stdout.",
 )
 @click.option("--title", help="Title of the report.")
 def report(scores: tuple[Path, ...], out: Path | None, kind: str | None, title: str | None) -> None:
@@ -25,10 +25,9 @@ def report(scores: tuple[Path, ...], out: Path | None, kind: str | None, title: 
     """
     from citeforge.engines.files import write_text
     from citeforge.evaluator.compare import load_scores
-    from citeforge.evaluator.report import RENDERERS
+    from citeforge.evaluator.report import RENDERERS, format_of
 
-    names = {".html": "html", ".htm": "html", ".json": "json", ".csv": "csv", ".tex": "latex"}
-    chosen = kind or (names.get(out.suffix, "md") if out is not None else "md")
+    chosen = kind or format_of(out)
     text = RENDERERS[chosen]([load_scores(path) for path in scores], title)
     if out is None:
         click.echo(text, nl=False)

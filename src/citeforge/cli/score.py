@@ -95,12 +95,13 @@ def score(
     of the scores. Absent answers score the worst value.
     """
     from citeforge.cli.fetch import open_benchmark
-    from citeforge.cli.table import render_scores
-    from citeforge.cli.tools import default_families, make_tools
+    from citeforge.cli.tools import make_tools
     from citeforge.engines.files import write_text
+    from citeforge.evaluator.choose import default_families
     from citeforge.evaluator.measures.registry import select
     from citeforge.evaluator.score import Protocol
     from citeforge.evaluator.score import score as score_one
+    from citeforge.evaluator.table import render_scores
     from citeforge.schemas.errors import FailuresError, UsageError
 
     names = [name.strip() for name in (measures or "").split(",") if name.strip()]

@@ -7,20 +7,11 @@ from typing import Any
 
 from citeforge.cli.options import client_options, judge_session, open_replay
 from citeforge.engines.answer_models import BERTSCORE_LAYER
+from citeforge.evaluator.choose import choose_tools
 from citeforge.evaluator.measures.registry import Measure
 from citeforge.evaluator.score import Protocol
 from citeforge.evaluator.tools import AnswerModels, Tools
-from citeforge.schemas.errors import InputError, UsageError
-
-
-def default_families(kind: str) -> list[str]:
-    """Families that fit a kind of benchmark."""
-    return {
-        "hagrid": ["alce", "attributed_ir"],
-        "alce": ["alce"],
-        "authorship": ["authorship"],
-        "kalma": ["kalma"],
-    }.get(kind, ["rage"])
+from citeforge.schemas.errors import UsageError
 
 
 def make_tools(
@@ -42,20 +33,9 @@ def make_tools(
         from citeforge.engines.llm.writers import make_llm
 
         llm = make_llm(given["llm_name"], store=open_replay(given), options=client_options(given))
-    needs_sentences = any("segmenter" in m.uses for m in measures)
-    if all(m.family == "kalma" for m in measures) and judge is None:
-        needs_sentences = False  # without a judge nothing looks at sentences
-    if not needs_sentences:
-        return Tools(judge, models=models, cot=given["cot"], llm=llm)
-    from citeforge.engines.segment import make_segmenter
-
-    name = segmenter or ("spacy" if protocol == "strict" else "punkt")
-    try:
-        return Tools(judge, make_segmenter(name), models=models, cot=given["cot"], llm=llm)
-    except InputError as error:
-        if segmenter is not None:
-            raise
-        return Tools(judge, None, str(error), models, given["cot"], llm)
+    return choose_tools(
+        measures, protocol, judge, segmenter, models=models, cot=given["cot"], llm=llm
+    )
 
 
 def _model_and_layer(text: str) -> tuple[str, int]:

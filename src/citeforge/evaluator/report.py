@@ -15,6 +15,7 @@ from jinja2 import Environment, select_autoescape
 from citeforge.evaluator.authorship.page import render as authorship_page
 from citeforge.evaluator.authorship.tables import recipes, tables
 from citeforge.evaluator.missing import not_computed
+from citeforge.schemas.errors import UsageError
 from citeforge.schemas.scores import AnswerDetail, ScoreFile
 from citeforge.schemas.signature import differing_parts
 from citeforge.schemas.text import markdown_table
@@ -212,3 +213,24 @@ RENDERERS: dict[str, Callable[[Sequence[ScoreFile], str | None], str]] = {
     "csv": render_csv,
     "latex": render_latex,
 }
+
+ENDINGS = {".html": "html", ".htm": "html", ".md": "md", ".json": "json", ".csv": "csv",
+           ".tex": "latex"}  # fmt: skip
+"""Ending of a file name to the format that it asks for."""
+
+
+def format_of(out: str | Path | None) -> str:
+    """Format that a file name asks for; ``md`` without a file.
+
+    Raises:
+        UsageError: the name has no known ending.
+    """
+    if out is None:
+        return "md"
+    ending = Path(out).suffix.lower()
+    if ending not in ENDINGS:
+        raise UsageError(
+            f"{out}: a report cannot be written as {ending or 'a file without ending'!r}; "
+            f"known: {', '.join(ENDINGS)}, or name the format"
+        )
+    return ENDINGS[ending]

@@ -1,0 +1,64 @@
+"""Which measures fit a benchmark, and which tools they need."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.llm.records import Llm
+from citeforge.evaluator.measures.declared import Measure
+from citeforge.evaluator.tools import AnswerModels, Tools
+from citeforge.schemas.errors import InputError
+
+
+def default_families(kind: str) -> list[str]:
+    """Families that fit a kind of benchmark."""
+    return {
+        "hagrid": ["alce", "attributed_ir"],
+        "alce": ["alce"],
+        "authorship": ["authorship"],
+        "kalma": ["kalma"],
+    }.get(kind, ["rage"])
+
+
+def choose_tools(
+    measures: list[Measure],
+    protocol: str,
+    judge: JudgeSession | None,
+    segmenter: str | None = None,
+    *,
+    models: AnswerModels | None = None,
+    cot: bool = False,
+    llm: Llm | None = None,
+) -> Tools:
+    """What the measures need, made only when one of them needs it.
+
+    Args:
+        measures: declared measures to compute.
+        protocol: ``strict`` or ``reference``.
+        judge: decides entailment; None without.
+        segmenter: name; None for the protocol's own. Where that one is not installed, measures
+            that need sentences are not computed, and say why.
+        models: models of correctness measures.
+        cot: QAMPARI answers follow the first colon.
+        llm: gives marks.
+
+    Raises:
+        InputError: the segmenter that was named is not installed.
+        UnknownValueError: there is none of that name.
+    """
+    tools = Tools(judge, models=models or AnswerModels(), cot=cot, llm=llm)
+    needed = any("segmenter" in m.uses for m in measures)
+    if all(m.family == "kalma" for m in measures) and judge is None:
+        needed = False  # without a judge nothing looks at sentences
+    if not needed:
+        return tools
+    from citeforge.engines.segment import make_segmenter
+
+    name = segmenter or ("spacy" if protocol == "strict" else "punkt")
+    try:
+        return replace(tools, segmenter=make_segmenter(name))
+    except InputError as error:
+        if segmenter is not None:
+            raise
+        return replace(tools, why_no_segmenter=str(error))

@@ -1,0 +1,1 @@
+"""What ``import citeforge`` offers: benchmarks, scores and rewards from Python."""

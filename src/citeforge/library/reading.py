@@ -1,0 +1,55 @@
+"""How an output is read: its citations, and its statements."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from citeforge.engines.segment import Segmenter, make_segmenter
+from citeforge.evaluator.statements import Statements
+from citeforge.evaluator.statements import split_statements as _split
+from citeforge.schemas.grammar import Grammar, Parsed
+
+_MANY = 1 << 30
+"""Number of passages shown when the caller does not say: no citation is out of range."""
+
+
+def parse_citations(output: str, n_docs: int | None = None, base: int = 1) -> Parsed:
+    """Citation marks of an output, as ``strict`` reads them (METRICS section 0).
+
+    Args:
+        output: what a system wrote.
+        n_docs: number of passages shown; None when it does not matter (marks such as ``[2019]``
+            then count as citations).
+        base: number of the first passage, 1 or 0.
+
+    Returns:
+        ``markers`` (offsets and numbers as written) and ``unparsed`` (offsets of brackets that
+        look like citations and are not read as such). Never raises.
+    """
+    return Grammar(base).parse(output, _MANY if n_docs is None else n_docs)
+
+
+def split_statements(
+    output: str, n_docs: int | None = None, base: int = 1, segmenter: str = "spacy"
+) -> Statements:
+    """Statements of an output with the citations that belong to each (METRICS section 0).
+
+    Args:
+        output: what a system wrote.
+        n_docs: number of passages shown; None when it does not matter.
+        base: number of the first passage, 1 or 0.
+        segmenter: splits sentences; see ``--segmenter``.
+
+    Returns:
+        Statements without markers, each with its citation numbers as written, in order.
+
+    Raises:
+        UnknownValueError: no such segmenter.
+    """
+    n = _MANY if n_docs is None else n_docs
+    return _split(output, Grammar(base), _segmenter(segmenter), n)
+
+
+@lru_cache(maxsize=4)
+def _segmenter(name: str) -> Segmenter:
+    return make_segmenter(name)

@@ -1,0 +1,107 @@
+"""A reward for training loops: the score of one answer, in microseconds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Literal, get_args
+
+from citeforge.evaluator.benchmark import Benchmark
+from citeforge.evaluator.measures.rage import Answer, reference_scorer, strict_scorer
+from citeforge.evaluator.score import Protocol
+from citeforge.library.benchmarks import load
+from citeforge.schemas.errors import UnknownValueError, UsageError
+
+RewardMeasure = Literal["CiteF1", "CiteP", "CiteR", "Reward"]
+"""``Reward`` is RAGE's (CiteP + CiteR) / 2 (section 4)."""
+
+
+class CitationReward:
+    """Scores single answers against the frozen contexts of a benchmark.
+
+    ``reward(query_id, output)`` is in [0, 1]; nothing is read from disk after the first call. A
+    query without a relevant passage in its context has no recall: it is rewarded with its
+    precision.
+
+    Attributes:
+        benchmark: what is answered.
+        context: context set that is answered.
+        measure: what the reward is.
+    """
+
+    def __init__(
+        self,
+        benchmark: Benchmark | str | Path,
+        measure: RewardMeasure = "CiteF1",
+        *,
+        context: str | None = None,
+        protocol: Protocol = "strict",
+    ) -> None:
+        """Prepare the contexts.
+
+        Args:
+            benchmark: opened, a folder, or ``hub:ORG/NAME``.
+            measure: of one answer: its citation F1, precision, recall, or the mean of the two.
+            context: context set; None for the only one.
+            protocol: how citations are read.
+
+        Raises:
+            UnknownValueError: no such measure or context set.
+            UsageError: several context sets and none named, or contexts of triples.
+        """
+        if measure not in get_args(RewardMeasure):
+            raise UnknownValueError("measure", measure, get_args(RewardMeasure))
+        self.benchmark = benchmark if isinstance(benchmark, Benchmark) else load(benchmark)
+        known = self.benchmark.contexts
+        if context is None and len(known) > 1:
+            raise UsageError(f"the benchmark has several context sets; give context= {known}")
+        self.context = known[0] if context is None else context
+        self.measure = measure
+        self._table = self.benchmark.context(self.context)
+        make = strict_scorer if protocol == "strict" else reference_scorer
+        self._score = make(self.benchmark.grammar)
+        self._of = {"CiteF1": _f1, "CiteP": _precision, "CiteR": _recall, "Reward": _mean}[measure]
+
+    def __call__(self, query_id: str, output: str) -> float:
+        """Reward of one answer, in [0, 1].
+
+        Raises:
+            UnknownValueError: the benchmark has no such query.
+        """
+        row = self.benchmark.row_of.get(query_id)
+        if row is None:
+            raise UnknownValueError("query", query_id, self.benchmark.query_ids[:20])
+        table = self._table
+        return self._of(self._score(output, table.sizes[row], table.relevant[row], {}))
+
+    def many(self, query_ids: Iterable[str], outputs: Iterable[str]) -> list[float]:
+        """Rewards of several answers, in order.
+
+        Raises:
+            ValueError: not as many outputs as queries.
+        """
+        return [self(q, o) for q, o in zip(query_ids, outputs, strict=True)]
+
+    @property
+    def query_ids(self) -> Sequence[str]:
+        """Queries that can be answered."""
+        return self.benchmark.query_ids
+
+
+def _precision(answer: Answer) -> float:
+    return answer.precision
+
+
+def _recall(answer: Answer) -> float:
+    return answer.precision if math.isnan(answer.recall) else answer.recall
+
+
+def _mean(answer: Answer) -> float:
+    return (answer.precision + _recall(answer)) / 2
+
+
+def _f1(answer: Answer) -> float:
+    precision, recall = answer.precision, _recall(answer)
+    total = precision + recall
+    return 2 * precision * recall / total if total else 0.0

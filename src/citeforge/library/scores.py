@@ -1,0 +1,236 @@
+"""Scores in Python: score, read, compare, report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from citeforge.engines.files import write_text
+from citeforge.engines.judge.records import Judge
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.evaluator.benchmark import Benchmark
+from citeforge.evaluator.choose import choose_tools, default_families
+from citeforge.evaluator.compare import Difference, load_scores
+from citeforge.evaluator.compare import compare as compare_files
+from citeforge.evaluator.measures.registry import select
+from citeforge.evaluator.score import Protocol
+from citeforge.evaluator.score import score as score_file
+from citeforge.library.benchmarks import load
+from citeforge.library.submissions import Answers, submission_file
+from citeforge.schemas.errors import UnknownValueError, UsageError
+from citeforge.schemas.scores import Counts, MeasureScore, NotComputed, ScoreFile
+
+if TYPE_CHECKING:
+    import pandas
+
+
+class Scores:
+    """All scores of one submission: a mapping of measure names to values with intervals.
+
+    Attributes:
+        file: the score file, as ``citeforge score --out`` writes it.
+    """
+
+    def __init__(self, file: ScoreFile) -> None:
+        self.file = file
+        self._measures = {m.name: m for m in file.measures}
+
+    def __getitem__(self, measure: str) -> MeasureScore:
+        """One measure: ``value``, ``low``, ``high`` as displayed, ``per_query`` raw, ``signature``.
+
+        Raises:
+            UsageError: it was asked for and could not be computed; with the reason.
+            UnknownValueError: it was not asked for.
+        """
+        if measure in self._measures:
+            return self._measures[measure]
+        for absent in self.file.not_computed:
+            if absent.name == measure:
+                raise UsageError(f"{measure} was not computed: {absent.reason}")
+        raise UnknownValueError("measure", measure, self._measures)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._measures)
+
+    def __contains__(self, measure: object) -> bool:
+        return measure in self._measures
+
+    def __len__(self) -> int:
+        return len(self._measures)
+
+    @property
+    def system(self) -> str:
+        """Name of the system."""
+        return self.file.system
+
+    @property
+    def counts(self) -> Counts:
+        """Queries, answers, what is missing or could not be read."""
+        return self.file.counts
+
+    @property
+    def not_computed(self) -> list[NotComputed]:
+        """Measures that were asked for and could not be computed, with reasons."""
+        return self.file.not_computed
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """One row a measure: value, low, high, stderr, n, n_undefined, scale, signature."""
+        import pandas
+
+        columns = ["value", "low", "high", "stderr", "n", "n_undefined", "scale", "signature"]
+        rows = [[getattr(m, c) for c in columns] for m in self.file.measures]
+        names = pandas.Index([m.name for m in self.file.measures], name="measure")
+        return pandas.DataFrame(rows, index=names, columns=columns)
+
+    def per_query(self) -> pandas.DataFrame:
+        """One row a query and one column a measure, raw values; NaN where a measure is undefined.
+
+        Raw values lie in [0, 1] or in the measure's own range (METRICS section 6, "Scales").
+        """
+        import pandas
+
+        queries = pandas.Index(self.file.query_ids, name="query_id")
+        values = {m.name: m.per_query for m in self.file.measures}
+        return pandas.DataFrame(values, index=queries, dtype="float64")
+
+    def save(self, path: str | Path) -> None:
+        """Write the score file that ``compare``, ``report`` and ``leaderboard`` read."""
+        write_text(Path(path), self.file.model_dump_json() + "\n")
+
+    def __repr__(self) -> str:
+        shown = ", ".join(
+            f"{m.name} {m.value:.2f}" for m in self.file.measures[:4] if m.value is not None
+        )
+        return f"<scores of {self.system} on {self.file.benchmark}: {shown}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the table that ``citeforge score`` prints."""
+        from citeforge.evaluator.table import render_scores
+
+        return f"<pre>{escape(render_scores([self.file]))}</pre>"
+
+
+def score(
+    answers: Answers,
+    benchmark: Benchmark | str | Path,
+    measures: Sequence[str] = (),
+    *,
+    context: str | None = None,
+    protocol: Protocol = "strict",
+    judge: str | Judge | None = None,
+    segmenter: str | None = None,
+    file_format: str = "auto",
+    system: str | None = None,
+    details: bool = False,
+) -> Scores:
+    """Score answers against a benchmark; the same numbers as ``citeforge score``.
+
+    Args:
+        answers: submission file (any format of ``--format``), dictionaries with ``query_id`` and
+            ``output``, or a DataFrame with such columns.
+        benchmark: what they answer: opened, a folder, or ``hub:ORG/NAME``.
+        measures: measures or families; none for those that fit the benchmark.
+        context: context set; None for the one that the answers are about.
+        protocol: ``strict``, or ``reference``: what the paper's own code prints.
+        judge: decides entailment: a name (``lexical``, ``hf:MODEL``, ``openai:MODEL``,
+            ``table:FILE``) or an object with the protocol ``Judge``.
+        segmenter: splits sentences; None for the protocol's own.
+        file_format: format of a submission file.
+        system: name of the system, for answers in memory.
+        details: keep the answers in statements, for reports.
+
+    Returns:
+        Values with 95 % intervals, counts, and the signature of every number.
+
+    Raises:
+        InputError: an answer to no query of the benchmark, twice the same, or unreadable.
+        UsageError: a measure, context or judge that does not exist or fit.
+    """
+    opened = benchmark if isinstance(benchmark, Benchmark) else load(benchmark)
+    wanted = select(list(measures) or default_families(opened.manifest.kind))
+    tools = choose_tools(wanted, protocol, _session(judge), segmenter)
+    with submission_file(answers, system) as path:
+        return Scores(
+            score_file(
+                path,
+                opened,
+                wanted,
+                context=context,
+                protocol=protocol,
+                tools=tools,
+                file_format=file_format,
+                details=details,
+            )
+        )
+
+
+def _session(judge: str | Judge | None) -> JudgeSession | None:
+    if judge is None:
+        return None
+    if not isinstance(judge, str):
+        return JudgeSession(judge)
+    from citeforge.engines.judge.registry import make_judge
+
+    return JudgeSession(make_judge(judge))
+
+
+def read_scores(path: str | Path) -> Scores:
+    """Read a score file that ``citeforge score --out`` or :meth:`Scores.save` wrote.
+
+    Raises:
+        InputError: it cannot be read, or is none.
+    """
+    return Scores(load_scores(Path(path)))
+
+
+def compare(*scores: Scores | str | Path) -> list[Difference]:
+    """Paired differences of systems, measure by measure; as ``citeforge compare``.
+
+    Args:
+        scores: two or more, of the same benchmark and recipe.
+
+    Raises:
+        UsageError: fewer than two.
+        InputError: their signatures differ in more than the system; the parts are named.
+    """
+    if len(scores) < 2:
+        raise UsageError("compare needs the scores of at least two systems")
+    return list(compare_files([_file(s) for s in scores]))
+
+
+def report(
+    scores: Sequence[Scores | str | Path],
+    out: str | Path | None = None,
+    *,
+    kind: str | None = None,
+    title: str | None = None,
+) -> str:
+    """A report of one or several systems; as ``citeforge report``.
+
+    Args:
+        scores: of one or several systems.
+        out: file to write; None to write none.
+        kind: ``html``, ``md``, ``json``, ``csv`` or ``latex``; None for what the name of ``out``
+            says, else ``md``.
+        title: title of the report.
+
+    Returns:
+        Its text.
+
+    Raises:
+        UsageError: the ending of ``out`` says no format.
+    """
+    from citeforge.evaluator.report import RENDERERS, format_of
+
+    if not scores:
+        raise UsageError("report needs the scores of at least one system")
+    text = RENDERERS[kind or format_of(out)]([_file(s) for s in scores], title)
+    if out is not None:
+        write_text(Path(out), text)
+    return text
+
+
+def _file(scores: Scores | str | Path) -> ScoreFile:
+    return scores.file if isinstance(scores, Scores) else load_scores(Path(scores))

@@ -1,0 +1,173 @@
+"""``import citeforge``: the same numbers as the command line, from Python."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas
+import pytest
+
+import citeforge as cf
+from citeforge import errors
+from conftest import Cli
+
+Q21 = "The Verrazzano-Narrows Bridge took it in 1964"
+
+
+def answers(package: Path) -> list[dict[str, object]]:
+    """One answer a query: the first relevant passage and the first other one, cited."""
+    rows: list[dict[str, object]] = []
+    for item in cf.load(package).items("mix"):
+        other = next(i for i in range(len(item.passages)) if i not in item.relevant)
+        rows.append(
+            {"query_id": item.query_id, "output": f"So. [{item.relevant[0] + 1}][{other + 1}]"}
+        )
+    return rows
+
+
+def test_the_numbers_are_those_of_the_command_line(package: Path, tmp_path: Path, cli: Cli) -> None:
+    rows = answers(package)
+    path = tmp_path / "answers.jsonl"
+    path.write_text("".join(json.dumps(r) + "\n" for r in rows))
+    result = cli("score", path, "--benchmark", package, "--out", tmp_path / "s.json")
+    assert result.returncode == 0, result.stderr
+    theirs = cf.read_scores(tmp_path / "s.json")
+    for given in (rows, pandas.DataFrame(rows), path, str(path)):
+        ours = cf.score(given, cf.load(package))
+        assert list(ours) == list(theirs)
+        for name in ours:
+            assert ours[name] == theirs[name]
+    assert ours["CiteP"].value == 100 * 1 / 2
+    low, high = ours["CiteP"].low, ours["CiteP"].high
+    assert low == high == 50.0
+
+
+def test_a_submission_file_brings_its_own_name_and_rows_are_given_one(package: Path) -> None:
+    rows = answers(package)
+    assert cf.score(rows, package).system == "answers"
+    assert cf.score(rows, package, system="mine").system == "mine"
+
+
+def test_frames_with_empty_cells_are_rows_without_them(package: Path) -> None:
+    rows = answers(package)
+    frame = pandas.DataFrame(rows)
+    frame["context"] = ["mix", *[math.nan] * (len(rows) - 1)]
+    assert cf.score(frame, package)["CiteP"].value == 50.0
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"query_id": "q21"}, r"answers\[1\].*output"),
+        ({"query_id": "nobody", "output": ""}, r"answers\[1\].*'nobody' is not in the benchmark"),
+        ({"query_id": "q21", "output": {1, 2}.__iter__}, r"answers\[1\]: cannot be written"),
+    ],
+)
+def test_wrong_rows_are_named_by_their_place(
+    package: Path, row: dict[str, object], message: str
+) -> None:
+    with pytest.raises(errors.InputError, match=message):
+        cf.score([{"query_id": "q01", "output": "x"}, row], package)
+
+
+def test_what_is_no_answers_at_all_is_refused(package: Path) -> None:
+    for given in (3, {"query_id": "q21", "output": ""}):
+        with pytest.raises(errors.UsageError, match="expected a path, dictionaries or a DataFrame"):
+            cf.score(given, package)
+
+
+def test_measures_say_why_they_are_not_there(package: Path) -> None:
+    scores = cf.score(answers(package), package, ["CiteF1", "ALCE.CitRec"])
+    assert "CiteF1" in scores and len(scores) == 1
+    with pytest.raises(errors.UsageError, match="was not computed: needs a judge"):
+        scores["ALCE.CitRec"]
+    with pytest.raises(errors.UnknownValueError, match=r"unknown measure 'CiteF2'.*'CiteF1'"):
+        scores["CiteF2"]
+
+
+def test_a_judge_of_ones_own(package: Path) -> None:
+    named = cf.score(answers(package), package, ["ALCE.CitRec"], judge="lexical")
+    assert "lexical" in named["ALCE.CitRec"].signature
+
+
+def test_tables(package: Path) -> None:
+    scores = cf.score(answers(package), package, ["CiteP", "CiteR"])
+    table = scores.to_pandas()
+    assert table.loc["CiteP", "value"] == 50.0 and table.loc["CiteP", "n"] == 30
+    each = scores.per_query()
+    assert each.shape == (30, 2)
+    # per_query is raw, value as displayed.
+    assert 100 * each["CiteR"].mean() == pytest.approx(scores["CiteR"].value)
+
+
+def test_compare_and_report(package: Path, tmp_path: Path) -> None:
+    good = cf.score(answers(package), package, ["CiteP"], system="good")
+    bad = cf.score(
+        [{**r, "output": "Nothing is cited."} for r in answers(package)],
+        package,
+        ["CiteP"],
+        system="bad",
+    )
+    (difference,) = cf.compare(bad, good)
+    assert (difference.first, difference.second, difference.difference) == ("bad", "good", 50.0)
+    text = cf.report([good, bad], tmp_path / "r.html")
+    assert (tmp_path / "r.html").read_text() == text and "<html" in text
+    assert "| CiteP" in cf.report([good, bad])
+    with pytest.raises(errors.UsageError, match=r"r\.pdf: a report cannot be written as '\.pdf'"):
+        cf.report([good], tmp_path / "r.pdf")
+    with pytest.raises(errors.UsageError, match="at least two"):
+        cf.compare(good)
+    good.save(tmp_path / "good.json")
+    assert cf.read_scores(tmp_path / "good.json").file == good.file
+
+
+def test_citations_and_statements() -> None:
+    parsed = cf.parse_citations("One [1, 3]. Two [2019].", n_docs=5)
+    assert [m.numbers for m in parsed.markers] == [(1, 3)]
+    assert len(parsed.unparsed) == 1
+    split = cf.split_statements("One [1]. Two [2][3].", n_docs=5)
+    assert [(s.text, s.numbers) for s in split.statements] == [("One.", [1]), ("Two.", [2, 3])]
+
+
+def test_the_reward_of_one_answer_is_its_score(package: Path) -> None:
+    rows = answers(package)
+    bench = cf.load(package)
+    scores = cf.score(rows, bench, ["CiteP", "CiteR", "CiteF1@query", "Reward"])
+    each = scores.per_query()
+    for measure, column in [
+        ("CiteP", "CiteP"), ("CiteR", "CiteR"), ("CiteF1", "CiteF1@query"), ("Reward", "Reward"),
+    ]:  # fmt: skip
+        reward = cf.CitationReward(bench, measure)  # type: ignore[arg-type]
+        got = reward.many([str(r["query_id"]) for r in rows], [str(r["output"]) for r in rows])
+        assert got == pytest.approx(each[column].tolist(), abs=0)
+
+
+def test_the_reward_refuses_what_it_cannot_score(package: Path) -> None:
+    with pytest.raises(errors.UnknownValueError, match="unknown measure 'MAUVE'"):
+        cf.CitationReward(package, "MAUVE")  # type: ignore[arg-type]
+    with pytest.raises(errors.UnknownValueError, match="unknown query 'nobody'"):
+        cf.CitationReward(package)("nobody", "x [1].")
+    with pytest.raises(errors.UnknownValueError, match="unknown context 'mixx'"):
+        cf.CitationReward(package, context="mixx")
+
+
+def test_importing_it_imports_nothing_heavy() -> None:
+    script = "import citeforge, sys; print('\\n'.join(sys.modules))"
+    loaded = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert not {"torch", "numpy", "pyarrow", "pydantic", "click", "spacy"} & set(loaded)
+    assert not [name for name in loaded if name.startswith("citeforge.")]
+
+
+def test_every_public_name_is_there_and_documented() -> None:
+    assert dir(cf) == sorted(cf.__all__)
+    for name in cf.__all__:
+        value = getattr(cf, name)
+        assert name == "__version__" or value.__doc__, name
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        cf.nothing  # noqa: B018
