@@ -90,7 +90,7 @@ def test_a_wrong_key_is_one_line_and_never_shown(cli: Cli, package: Path, tmp_pa
 
 
 def test_failures_are_counted_with_exit_code_3(cli: Cli, tmp_path: Path) -> None:
-    rows = [{"query_id": f"q{i}", "prompt": "#length" if i == 3 else f"p{i}"} for i in range(5)]
+    rows = [{"query_id": f"q{i}", "prompt": "#filter" if i == 3 else f"p{i}"} for i in range(5)]
     (tmp_path / "p.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
     with openai_server(tmp_path / "log") as server:
         result = cli(
@@ -98,9 +98,42 @@ def test_failures_are_counted_with_exit_code_3(cli: Cli, tmp_path: Path) -> None
             *("--base-url", server.url),
         )
     assert result.returncode == 3
-    assert "q3: truncated" in result.stderr
+    assert "q3: content_filter" in result.stderr
     assert len((tmp_path / "s.jsonl").read_text().splitlines()) == 1 + 4
     assert "answers            4" in cli("llm", "stats", "s.jsonl.replay.db").stdout
+
+
+def test_empty_and_cut_replies_are_answers(cli: Cli, package: Path, tmp_path: Path) -> None:
+    """25 of 30 replies say nothing or are cut; none of them leaves the mean."""
+    cli("prompts", package, "--out", "p.jsonl")
+    rows = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text().splitlines()]
+    for i, row in enumerate(rows):
+        row["prompt"] = "#empty" if i < 15 else f"[1] {i} #length" if i < 25 else f"[1] {i}"
+    (tmp_path / "p.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
+    with openai_server(tmp_path / "log") as server:
+        result = cli(
+            *("llm", "run", "p.jsonl", "--llm", "openai:m", "--out", "s.jsonl"),
+            *("--base-url", server.url),
+        )
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == (
+        "s.jsonl: 30 answers of openai:m (10 cut at --max-answer 512, 15 empty)\n"
+    )
+    lines = [json.loads(line) for line in (tmp_path / "s.jsonl").read_text().splitlines()][1:]
+    assert [line["output"] for line in lines[:15]] == [""] * 15
+    assert [line.get("finish_reason") for line in lines] == [None] * 15 + ["length"] * 10 + (
+        [None] * 5
+    )
+    checked = cli("check", "s.jsonl", "--benchmark", package)
+    assert checked.returncode == 0
+    assert "10 answers were cut at the token limit" in checked.stdout
+    assert "15 answers are empty" in checked.stdout
+    for protocol in ("strict", "reference"):
+        args = ("score", "s.jsonl", "--benchmark", package, "--protocol", protocol)
+        assert cli(*args, "--out", "x.json").returncode == 0
+        counts = json.loads((tmp_path / "x.json").read_text())["counts"]
+        assert (counts["n_answered"], counts["n_missing"]) == (30, 0)
+        assert (counts["n_truncated"], counts["n_empty"]) == (10, 15)
 
 
 def test_max_cost_stops_with_exit_code_3(cli: Cli, tmp_path: Path) -> None:

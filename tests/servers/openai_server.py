@@ -187,6 +187,12 @@ class Server:
             "message": {"role": "assistant", "content": answer},
             "finish_reason": reason,
         }
+        if "#refusal" in text:
+            choice["message"] = {
+                "role": "assistant",
+                "content": None,
+                "refusal": "I will not say.",
+            }
         if payload.get("logprobs"):
             tokens = [{"token": w, "logprob": -0.5, "top_logprobs": []} for w in words]
             choice["logprobs"] = {"content": tokens}

@@ -13,26 +13,54 @@ from citeforge.engines.jsonlines import read_blocks
 from citeforge.engines.llm.records import Answer, Failure, Request, Result
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.grammar import Grammar
+from citeforge.schemas.submission import make_header
 
 
 class PromptRow(msgspec.Struct, forbid_unknown_fields=True):
-    """A line of `citeforge prompts`."""
+    """A line of `citeforge prompts`.
+
+    Attributes:
+        query_id: query of the benchmark.
+        prompt: what is asked.
+        context: context set that the prompt shows.
+        benchmark: name of the benchmark that it was made of; None in files of 0.1.
+        benchmark_hash: its hash; likewise.
+    """
 
     query_id: str
     prompt: str
     context: str | None = None
+    benchmark: str | None = None
+    benchmark_hash: str | None = None
 
 
 def read_prompts(path: Path) -> list[PromptRow]:
-    """All prompts of a file.
+    """All prompts of a file, which are of one benchmark.
 
     Raises:
-        InputError: a line is wrong, or there is none.
+        InputError: a line is wrong or of another benchmark than the first, or there is none.
     """
-    rows = [row for block in read_blocks(path, PromptRow) for row in block.rows]
+    rows: list[PromptRow] = []
+    for block in read_blocks(path, PromptRow):
+        for line, row in zip(block.lines, block.rows, strict=True):
+            rows.append(row)
+            if row.benchmark_hash != rows[0].benchmark_hash:
+                raise InputError(
+                    f"is of {_origin(row)}, the lines before are of {_origin(rows[0])}",
+                    path=path,
+                    line=line,
+                    field="benchmark_hash",
+                    allowed="one file, and one submission, a benchmark",
+                )
     if not rows:
         raise InputError("holds no prompts", path=path, allowed="what `citeforge prompts` writes")
     return rows
+
+
+def _origin(row: PromptRow) -> str:
+    if row.benchmark_hash is None:
+        return "a benchmark that it does not name"
+    return f"{row.benchmark or 'the benchmark'} with hash {row.benchmark_hash[:16]}…"
 
 
 def requests_of(
@@ -43,22 +71,30 @@ def requests_of(
     if logprobs:
         params["logprobs"] = True
     return [
-        Request((("user", row.prompt),), params, sample=run) for run in range(runs) for row in rows
+        Request((("user", row.prompt),), params, sample=run, needs_text=False)
+        for run in range(runs)
+        for row in rows
     ]
 
 
 def write_submission(
     out: Path, system: str, rows: Sequence[PromptRow], results: Sequence[Result], runs: int
 ) -> list[tuple[str, Failure]]:
-    """Write the answers; failures are left out, and scored as missing.
+    """Write the answers, empty and cut ones too; failures are left out, and scored as missing.
 
     Returns:
         (query id, failure) of every prompt without an answer.
     """
     failures: list[tuple[str, Failure]] = []
     keys = [(run, row) for run in range(runs) for row in rows]
+    header = make_header(
+        system,
+        rows[0].benchmark,
+        rows[0].benchmark_hash,
+        [row.context for row in rows if row.context is not None],
+    )
     with atomic_file(out) as file:
-        file.write(msgspec.json.encode({"submission": {"system": system}}) + b"\n")
+        file.write(msgspec.json.encode(header) + b"\n")
         for (run, row), result in zip(keys, results, strict=True):
             if isinstance(result, Failure):
                 failures.append((row.query_id, result))
@@ -68,6 +104,8 @@ def write_submission(
                 line["context"] = row.context
             if result.logprobs is not None:
                 line["logprobs"] = citation_logprobs(result)
+            if result.finish_reason is not None:
+                line["finish_reason"] = result.finish_reason
             file.write(msgspec.json.encode(line) + b"\n")
     return failures
 

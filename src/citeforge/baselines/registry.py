@@ -13,6 +13,7 @@ from citeforge.engines.files import atomic_file
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.schemas.errors import UnknownValueError, UsageError
 from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.submission import make_header
 
 Lines = Callable[[str, Benchmark, list[str], int, int], Iterator[dict[str, Any]]]
 """(system, benchmark, context sets, runs, seed) to the lines of a submission."""
@@ -62,17 +63,18 @@ def run_system(
         if context not in known:
             raise UnknownValueError("context", context, known)
     make = kalma.lines if manifest.kind == "kalma" else SYSTEMS[name]
-    return _write(name, manifest, make(name, benchmark, contexts or known, runs, seed), out)
+    lines = make(name, benchmark, contexts or known, runs, seed)
+    return _write(name, manifest, contexts or known, lines, out)
 
 
-def _write(system: str, manifest: Manifest, lines: Iterable[dict[str, Any]], out: Path) -> int:
-    header = {
-        "submission": {
-            "system": system,
-            "benchmark": manifest.name,
-            "benchmark_hash": manifest.benchmark_hash,
-        }
-    }
+def _write(
+    system: str,
+    manifest: Manifest,
+    contexts: list[str],
+    lines: Iterable[dict[str, Any]],
+    out: Path,
+) -> int:
+    header = make_header(system, manifest.name, manifest.benchmark_hash, contexts)
     written = 0
     with atomic_file(out) as file:
         file.write(msgspec.json.encode(header) + b"\n")

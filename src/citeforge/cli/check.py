@@ -33,7 +33,8 @@ def check(
     """Check a submission; never changes it.
 
     Exit code 1 on errors (unreadable lines, wrong types, unknown or duplicate keys), 0 when there
-    are only warnings (missing keys, marks that are not read or out of range).
+    are only warnings (missing keys, marks that are not read or out of range, no benchmark hash,
+    answers that are empty or were cut).
     """
     from citeforge.cli.fetch import open_benchmark
     from citeforge.evaluator.check import check as find

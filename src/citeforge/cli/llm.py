@@ -36,12 +36,15 @@ def llm() -> None:
 def run(prompts: Path, name: str, out: Path, dry_run: bool, **given: Any) -> None:
     """Answer prompts and write a submission.
 
-    PROMPTS is what `citeforge prompts --out` wrote. Prompts without an answer are left out of the
-    submission and counted; exit code 3. Answers are kept in --store (by default OUT.replay.db), so
+    PROMPTS is what `citeforge prompts --out` wrote; the submission names the benchmark that they
+    are of. A reply that is empty or was cut at --max-answer is an answer; the line of a cut one
+    says `"finish_reason": "length"`. Prompts without an answer are left out of the submission and
+    counted; exit code 3. Answers are kept in --store (by default OUT.replay.db), so
     that nothing is paid for twice.
     """
     from citeforge.baselines.llm import read_prompts, requests_of, write_submission
     from citeforge.engines.llm.client import OpenAiLlm
+    from citeforge.engines.llm.records import TRUNCATED, Answer
     from citeforge.engines.llm.writers import make_llm
     from citeforge.schemas.errors import FailuresError, UsageError
 
@@ -65,7 +68,15 @@ def run(prompts: Path, name: str, out: Path, dry_run: bool, **given: Any) -> Non
     results = model.complete(requests)
     system = given["system"] or model.identity()["name"]
     failures = write_submission(out, system, rows, results, given["runs"])
-    click.echo(f"{out}: {len(results) - len(failures):,} answers of {system}")
+    found = [r for r in results if isinstance(r, Answer)]
+    notes = {
+        f"cut at --max-answer {given['max_answer']}": sum(
+            r.finish_reason == TRUNCATED for r in found
+        ),
+        "empty": sum(not r.text.strip() for r in found),
+    }
+    told = ", ".join(f"{n:,} {what}" for what, n in notes.items() if n)
+    click.echo(f"{out}: {len(found):,} answers of {system}" + (f" ({told})" if told else ""))
     if failures:
         for query, failure in failures[:5]:
             click.echo(f"{query}: {failure.kind}: {failure.message}", err=True)

@@ -21,8 +21,10 @@ from citeforge.cli.fetch import package_folder
 def prompts(folder: Path, context: str | None, template: str | None, out: Path | None) -> None:
     """Write one prompt a query.
 
-    Each line is {"query_id", "context", "prompt"}. Citation marks inside passages are put into
-    round brackets, so that a passage's own [3] is not mistaken for passage 3.
+    Each line is {"query_id", "context", "prompt", "benchmark", "benchmark_hash"}; `llm run` hands
+    the last two on to the submission, so that it is never scored against another build. Citation
+    marks inside passages are put into round brackets, so that a passage's own [3] is not mistaken
+    for passage 3.
     """
     from citeforge.builders.prompts import default_template, load_template, render_prompts
     from citeforge.engines.files import atomic_file
@@ -41,8 +43,12 @@ def prompts(folder: Path, context: str | None, template: str | None, out: Path |
         )
     chosen = names if context in (None, "all") else [str(context)]
     loaded = load_template(template or default_template(manifest))
+    origin = {"benchmark": manifest.name, "benchmark_hash": manifest.benchmark_hash}
     lines = (
-        json.dumps({"query_id": query, "context": name, "prompt": text}, ensure_ascii=False) + "\n"
+        json.dumps(
+            {"query_id": query, "context": name, "prompt": text, **origin}, ensure_ascii=False
+        )
+        + "\n"
         for name in chosen
         for query, text in render_prompts(package, name, loaded)
     )

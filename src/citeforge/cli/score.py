@@ -133,6 +133,9 @@ def score(
 
         results.append(max_row(results))
     click.echo(render_scores(results))
+    for result in results:
+        for text in result.warnings:
+            click.echo(f"warning: {result.submission}: {text}", err=True)
     session = tools.judge
     if session is not None and not session.judge.comparable:
         click.echo("judged by a baseline: not comparable with published numbers")

@@ -8,7 +8,13 @@ from pathlib import Path
 from citeforge.evaluator.benchmark import Benchmark, ContextTable
 from citeforge.evaluator.formats import answers_of, detect
 from citeforge.evaluator.kalma.inputs import Shown, read_answer, read_shown
-from citeforge.evaluator.submission import require_same_benchmark
+from citeforge.evaluator.origin import (
+    Reach,
+    anonymous_warnings,
+    is_anonymous,
+    require_same_benchmark,
+)
+from citeforge.evaluator.submission import MOST_RUNS, TOO_MANY_RUNS
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.submission import SubmissionLine
 
@@ -21,11 +27,15 @@ class Findings:
         errors: (line, message): wrong types, unknown or duplicate keys, unreadable lines.
         warnings: (line or None, message): missing keys, unparsed or out-of-range marks.
         n_lines: answers that could be read.
+        n_empty: of these, without any text.
+        n_truncated: of these, cut at the token limit, as their lines say.
     """
 
     errors: list[tuple[int | None, str]] = field(default_factory=list)
     warnings: list[tuple[int | None, str]] = field(default_factory=list)
     n_lines: int = 0
+    n_empty: int = 0
+    n_truncated: int = 0
 
 
 def check(
@@ -54,6 +64,8 @@ class _Checker:
         self.graphs: dict[str, tuple[list[Shown], frozenset[str]]] = {}
         self.found = Findings()
         self.seen: dict[tuple[str, str, int], int] = {}
+        self.runs: set[int] = set()
+        self.reach = Reach()
 
     def run(self, path: Path, file_format: str) -> Findings:
         chosen = detect(path) if file_format == "auto" else file_format
@@ -72,8 +84,25 @@ class _Checker:
                 raise
             self._unreadable(error)
         self._missing()
+        self._doubts(path, chosen)
         self.found.errors.sort(key=lambda e: e[0] or 0)
         return self.found
+
+    def _doubts(self, path: Path, chosen: str) -> None:
+        """What makes it doubtful that the file answers this benchmark, and how answers end."""
+        found: list[str] = []
+        if chosen != "citeforge" or is_anonymous(path):
+            found += anonymous_warnings(path, self.benchmark) if chosen == "citeforge" else []
+            triples = self.benchmark.manifest.kind == "kalma"
+            found += self.reach.warnings("triples" if triples else "passages")
+        if self.found.n_truncated:
+            found.append(
+                f"{self.found.n_truncated:,} answers were cut at the token limit (finish_reason "
+                "length); they are scored as they are"
+            )
+        if self.found.n_empty:
+            found.append(f"{self.found.n_empty:,} answers are empty; they are scored as answers")
+        self.found.warnings = [*((None, text) for text in found), *self.found.warnings]
 
     def _unreadable(self, error: InputError) -> None:
         text = error.message if error.field is None else f"{error.field}: {error.message}"
@@ -100,6 +129,11 @@ class _Checker:
         if answer.run < 0:
             self.found.errors.append((line, f"run: {answer.run} is negative; runs count from 0"))
             return
+        self.runs.add(answer.run)
+        if len(self.runs) > MOST_RUNS:
+            self.runs.discard(answer.run)
+            self.found.errors.append((line, f"run: {answer.run} {TOO_MANY_RUNS}"))
+            return
         key = (answer.query_id, name, answer.run)
         if key in self.seen:
             self.found.errors.append(
@@ -107,11 +141,13 @@ class _Checker:
             )
             return
         self.seen[key] = line
+        self.found.n_truncated += answer.is_truncated
+        self.found.n_empty += not answer.output.strip()
         if self.benchmark.manifest.kind == "kalma":
             self._check_triples(line, answer.output, name, row)
             return
         shown = len(answer.passages) if answer.passages is not None else self._size(name, row)
-        self._check_marks(line, answer.output, shown)
+        self._check_marks(line, answer, shown)
 
     def _check_triples(self, line: int, output: str, name: str, row: int) -> None:
         if name not in self.graphs:
@@ -125,6 +161,8 @@ class _Checker:
             self.found.warnings.append(
                 (line, f"output: {incomplete} citations lack a relation or a value")
             )
+        keys = {c.key for c in reading.citations if c.complete}
+        self.reach.add((), len(keys - shown[row].keys), 0)
         strange = [c for c in reading.citations if c.complete and c.key not in shown[row].keys]
         if strange:
             c = strange[0]
@@ -141,14 +179,19 @@ class _Checker:
             self.tables[name] = self.benchmark.context(name)
         return self.tables[name].sizes[row]
 
-    def _check_marks(self, line: int, output: str, shown: int) -> None:
-        grammar = self.benchmark.grammar
+    def _check_marks(self, line: int, answer: SubmissionLine, shown: int) -> None:
+        output, grammar = answer.output, self.benchmark.grammar
         parsed = grammar.parse(output, shown)
         for start, end in parsed.unparsed:
             mark = output[start:end]
             self.found.warnings.append((line, f"output: {mark!r} is not read as a citation"))
         first, last = grammar.base, grammar.base + shown - 1
         beyond = sorted({n for m in parsed.markers for n in m.numbers if not first <= n <= last})
+        if answer.passages is None:
+            inside = {n - grammar.base + 1 for m in parsed.markers for n in m.numbers} - {
+                n - grammar.base + 1 for n in beyond
+            }
+            self.reach.add(inside, len(beyond), shown)
         if beyond:
             numbers = ", ".join(map(str, beyond[:5]))
             self.found.warnings.append(

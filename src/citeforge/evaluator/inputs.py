@@ -50,6 +50,7 @@ class Inputs:
         grammar: citation grammar.
         task: ``asqa``, ``qampari``, ``eli5``, or an empty string.
         tools: judge, segmenter and models.
+        n_truncated: answers that were cut at the token limit.
         statements: what the families have read so far, so that no answer is segmented twice.
     """
 
@@ -60,6 +61,7 @@ class Inputs:
     grammar: Grammar
     task: str
     tools: Tools = field(default_factory=Tools)
+    n_truncated: int = 0
     statements: dict[Any, Any] = field(default_factory=dict)
 
     def column(self, values: dict[tuple[int, int], float]) -> Floats:
@@ -133,6 +135,7 @@ def read_inputs(
         benchmark.grammar if base is None else Grammar(base),
         task,
         tools,
+        places.n_truncated,
     )
 
 

@@ -18,6 +18,12 @@ from citeforge.evaluator.inputs import Inputs, read_inputs
 from citeforge.evaluator.measures import rage
 from citeforge.evaluator.measures.families import compute
 from citeforge.evaluator.measures.registry import Measure
+from citeforge.evaluator.origin import (
+    anonymous_warnings,
+    is_anonymous,
+    require_same_benchmark,
+    survey,
+)
 from citeforge.evaluator.statistics import (
     Floats,
     Measured,
@@ -31,7 +37,6 @@ from citeforge.evaluator.submission import (
     OWN,
     Places,
     choose_context,
-    require_same_benchmark,
     system_name,
 )
 from citeforge.evaluator.tools import Tools
@@ -110,6 +115,11 @@ def score(
         return answers_of(path, benchmark, chosen)
 
     name = choose_context(answers(), list(benchmark.manifest.contexts), context)
+    grammar = benchmark.grammar if index_base is None else Grammar(index_base)
+    warnings: list[str] = []
+    if chosen != "citeforge" or is_anonymous(path):
+        warnings += anonymous_warnings(path, benchmark) if chosen == "citeforge" else []
+        warnings += survey(path, answers(), benchmark, name, grammar)
     tools = tools or Tools()
     if tools.judge is not None:
         tools.judge.begin()
@@ -142,7 +152,7 @@ def score(
     base = Signature(
         measure="",
         protocol=protocol,
-        grammar=(benchmark.grammar if index_base is None else Grammar(index_base)).signature,
+        grammar=grammar.signature,
         context=name,
         benchmark=benchmark.label,
     )
@@ -163,6 +173,7 @@ def score(
         ),
         not_computed=missing,
         answers=answers_kept,
+        warnings=warnings,
     )
 
 
@@ -221,6 +232,7 @@ def count_inputs(inputs: Inputs) -> Counts:
         n_missing=n * len(inputs.runs) - tally["answered"],
         n_unparsed=tally["unparsed"],
         n_empty=tally["empty"],
+        n_truncated=inputs.n_truncated,
         n_uncited=tally["uncited"],
         n_out_of_range=tally["beyond"],
         n_no_relevant=sum(not ids for ids in inputs.benchmark.relevant_ids),
@@ -237,7 +249,7 @@ class _Reader:
         make = rage.strict_scorer if protocol == "strict" else rage.reference_scorer
         self.scorer = make(benchmark.grammar)
         self.answers = self._answers()
-        self.tally = dict.fromkeys(("unparsed", "empty", "uncited", "out_of_range"), 0)
+        self.tally = dict.fromkeys(("unparsed", "empty", "truncated", "uncited", "out_of_range"), 0)
 
     def _answers(self) -> dict[int, dict[int, list[str]]]:
         """Short answers by query row and position in the context."""
@@ -280,6 +292,7 @@ class _Reader:
             raise InputError(
                 "holds no answer to this context set", path=path, allowed=f"context {name!r}"
             )
+        self.tally["truncated"] = places.n_truncated
         ordered = [runs[number] for number in sorted(runs)]
         if self.protocol == "strict":
             self._fill_missing(ordered)
@@ -308,6 +321,7 @@ class _Reader:
             n_missing=n * len(runs) - answered,
             n_unparsed=self.tally["unparsed"],
             n_empty=self.tally["empty"],
+            n_truncated=self.tally["truncated"],
             n_uncited=self.tally["uncited"],
             n_out_of_range=self.tally["out_of_range"],
             n_no_relevant=sum(not r for r in self.table.relevant),

@@ -17,6 +17,12 @@ OWN = "own"
 """Context of lines that bring their passages."""
 CLOSED_BOOK = "none"
 """Context of systems that were shown nothing."""
+MOST_RUNS = 1000
+"""Every run answers all queries, so that each one costs memory for all of them."""
+TOO_MANY_RUNS = (
+    f"makes more than {MOST_RUNS:,} runs; `run` numbers the repetitions of the whole benchmark, "
+    "not its lines"
+)
 
 
 def read_header(path: Path) -> dict[str, object] | None:
@@ -56,23 +62,34 @@ def read_answers(
 
 
 class Places:
-    """Where the lines of one submission belong; refuses those that belong nowhere."""
+    """Where the lines of one submission belong; refuses those that belong nowhere.
+
+    Attributes:
+        n_truncated: lines with a place whose answer was cut at the token limit.
+    """
 
     def __init__(self, path: Path, benchmark: Benchmark) -> None:
+        self.n_truncated = 0
         self._path, self._benchmark = path, benchmark
         self._seen: dict[tuple[str, int], bytearray] = {}
+        self._runs: set[int] = set()
 
     def row(self, line: int, answer: SubmissionLine, context: str) -> int:
         """Row of the query that a line answers in a context set.
 
         Raises:
-            InputError: an unknown query, a negative run, or a second line for the same place.
+            InputError: an unknown query, a negative run, a run too many, or a second line for the
+                same place.
         """
         row = self._benchmark.row_of.get(answer.query_id)
         if row is None:
             self.refuse(line, f"query_id {answer.query_id!r} is not in the benchmark")
         if answer.run < 0:
             self.refuse(line, f"run {answer.run} is negative")
+        if answer.run not in self._runs:
+            self._runs.add(answer.run)
+            if len(self._runs) > MOST_RUNS:
+                self.refuse(line, TOO_MANY_RUNS)
         seen = self._seen.get((context, answer.run))
         if seen is None:
             seen = self._seen[context, answer.run] = bytearray(len(self._benchmark.query_ids))
@@ -80,6 +97,7 @@ class Places:
             where = f"context {context}, run {answer.run}"
             self.refuse(line, f"query_id {answer.query_id!r} ({where}) comes twice")
         seen[row] = 1
+        self.n_truncated += answer.is_truncated
         return row
 
     def is_of(self, line: int, answer: SubmissionLine, context: str) -> bool:
@@ -106,25 +124,6 @@ def system_name(path: Path) -> str:
     header = read_header(path) or {}
     name = header.get("system")
     return str(name) if name else path.name.removesuffix(".gz").removesuffix(".jsonl")
-
-
-def require_same_benchmark(path: Path, benchmark: Benchmark) -> None:
-    """Refuse a submission whose header names another build of the benchmark.
-
-    Raises:
-        InputError: the hashes differ: other contexts were shown.
-    """
-    named = (read_header(path) or {}).get("benchmark_hash")
-    known = {benchmark.manifest.benchmark_hash, *benchmark.also_known}
-    if named is not None and named not in known:
-        raise InputError(
-            f"was made on a benchmark with hash {str(named)[:16]}…, "
-            f"this one has {benchmark.manifest.benchmark_hash[:16]}…",
-            path=path,
-            line=1,
-            field="benchmark_hash",
-            allowed="score it against the benchmark that it answers",
-        )
 
 
 def choose_context(

@@ -23,6 +23,8 @@ def render_scores(results: list[ScoreFile]) -> str:
             ("queries", "n_queries"),
             ("answered", "n_answered"),
             ("missing", "n_missing"),
+            ("truncated", "n_truncated"),
+            ("empty", "n_empty"),
             ("unparsed", "n_unparsed"),
             ("judge failed", "n_judge_failed"),
             ("uncited", "n_uncited"),
@@ -57,7 +59,8 @@ def _render_design(results: list[ScoreFile]) -> str:
         c = r.counts
         lines.append(
             f"{r.system}: {c.n_queries} queries, {c.n_answered:,} answers in all cells, "
-            f"{c.n_missing:,} missing, {c.n_unparsed:,} unparsed, {c.n_uncited:,} uncited, "
+            f"{c.n_missing:,} missing, {c.n_truncated:,} truncated, {c.n_empty:,} empty, "
+            f"{c.n_unparsed:,} unparsed, {c.n_uncited:,} uncited, "
             f"{c.n_out_of_range:,} out of range"
         )
     lines += [f"not computed: {line}" for line in not_computed(results)]

@@ -76,6 +76,7 @@ class Counts(BaseModel):
         n_unparsed: answers with a mark that looks like a citation and could not be read.
         n_judge_failed: pairs on which the judge failed.
         n_empty: answers without any text.
+        n_truncated: answers that were cut at the token limit, as their lines say.
         n_uncited: answers without any citation.
         n_out_of_range: answers that cite a passage that was not shown.
         n_no_relevant: queries without a relevant passage in the context.
@@ -90,6 +91,7 @@ class Counts(BaseModel):
     n_unparsed: int
     n_judge_failed: int = 0
     n_empty: int = 0
+    n_truncated: int = 0
     n_uncited: int = 0
     n_out_of_range: int = 0
     n_no_relevant: int = 0
@@ -170,6 +172,7 @@ class ScoreFile(BaseModel):
         not_computed: measures asked for and not computed, with reasons.
         design: cells of an authorship benchmark; names of its measures end in ``[cell]``.
         answers: answers in statements, for reports; only when ``--details`` was given.
+        warnings: what makes it doubtful that the submission answers this benchmark.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -189,3 +192,4 @@ class ScoreFile(BaseModel):
     not_computed: list[NotComputed] = []
     design: Design | None = None
     answers: list[AnswerDetail] = []
+    warnings: list[str] = []

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
+
+TRUNCATED = "length"
+"""``finish_reason`` of an answer that was cut, as the OpenAI protocol names it."""
 
 
 class OwnPassage(msgspec.Struct, gc=False):
@@ -47,6 +51,8 @@ class SubmissionLine(msgspec.Struct, gc=False, forbid_unknown_fields=True):
         passages: the system's own passages, in the order shown.
         citations: positions cited by each statement, when the system gives them apart.
         logprobs: log probabilities of the citation tokens.
+        finish_reason: why the model stopped, where that was not of its own accord: ``length`` for
+            an answer that was cut at the token limit.
         meta: anything else.
     """
 
@@ -57,10 +63,33 @@ class SubmissionLine(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     passages: list[OwnPassage] | None = None
     citations: list[list[int]] | None = None
     logprobs: list[TokenLogprob] | None = None
+    finish_reason: str | None = None
     meta: Any = None
+
+    @property
+    def is_truncated(self) -> bool:
+        """Whether the answer was cut at the token limit."""
+        return self.finish_reason == TRUNCATED
 
 
 class Header(msgspec.Struct, forbid_unknown_fields=True):
-    """Optional first line: ``{"submission": {"system", "benchmark", …}}``."""
+    """Optional first line: ``{"submission": {"system", "benchmark", "benchmark_hash", …}}``."""
 
     submission: dict[str, Any]
+
+
+def make_header(
+    system: str, benchmark: str | None, benchmark_hash: str | None, contexts: Iterable[str]
+) -> Header:
+    """The header that says what a submission answers.
+
+    Args:
+        system: name of the system.
+        benchmark: name of the benchmark; None when the prompts do not say.
+        benchmark_hash: its hash, by which ``score`` and ``check`` know it; likewise.
+        contexts: context sets that were shown, repeats allowed.
+    """
+    named = {"benchmark": benchmark, "benchmark_hash": benchmark_hash}
+    known: dict[str, Any] = {k: v for k, v in named.items() if v is not None}
+    shown = list(dict.fromkeys(contexts))
+    return Header({"system": system, **known, **({"contexts": shown} if shown else {})})

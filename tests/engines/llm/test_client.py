@@ -95,6 +95,38 @@ def test_a_200_without_a_whole_answer_is_a_failure(tmp_path: Path, text: str, ki
         assert len(server.requests()) > before
 
 
+def test_where_no_text_is_needed_empty_and_cut_replies_are_answers(tmp_path: Path) -> None:
+    """A system under test says what it says; it is asked once, and a replay says the same."""
+    texts = ["fine", "cut #length", "#empty", "#filter", "#nochoice", "#refusal"]
+    requests = [Request((("user", t),), needs_text=False) for t in texts]
+    with openai_server(tmp_path / "log") as server, ReplayStore(tmp_path / "s.db") as store:
+        results = llm(server, store).complete(requests)
+        fine, cut, empty, withheld, nothing, refused = results
+        assert isinstance(fine, Answer)
+        assert fine.finish_reason is None
+        assert isinstance(cut, Answer)
+        assert (cut.text, cut.finish_reason) == ("echo: cut #length", "length")
+        assert isinstance(empty, Answer)
+        assert (empty.text, empty.finish_reason) == ("", None)
+        assert isinstance(refused, Answer)
+        assert (refused.text, refused.finish_reason) == ("I will not say.", "refusal")
+        assert [r.kind for r in (withheld, nothing) if isinstance(r, Failure)] == [
+            "content_filter",
+            "empty",
+        ]
+        before = len(server.requests())
+        assert llm(server, store).complete(requests[:3]) == [fine, cut, empty]
+        assert len(server.requests()) == before
+        # Whoever needs a text gets the failure that such a reply is for him.
+        needy = [Request(r.messages) for r in (*requests[1:3], requests[5])]
+        found = llm(server, store).complete(needy)
+        assert [r.kind for r in found if isinstance(r, Failure)] == ["truncated", "empty", "empty"]
+        store.close()
+        rows = [r for r in requests if r.messages[0][1] not in ("#filter", "#nochoice")]
+        assert ReplayLlm(tmp_path / "s.db").complete(rows) == [fine, cut, empty, refused]
+        assert [type(r) for r in ReplayLlm(tmp_path / "s.db").complete(needy)] == [Failure] * 3
+
+
 def test_paid_tokens_of_failures_count(tmp_path: Path) -> None:
     with openai_server(tmp_path / "log") as server, ReplayStore(tmp_path / "s.db") as store:
         llm(server, store).complete([ask("three words #length")])

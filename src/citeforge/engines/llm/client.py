@@ -16,7 +16,7 @@ from citeforge.engines.llm.budget import (
 )
 from citeforge.engines.llm.caller import Caller
 from citeforge.engines.llm.options import KEY_VARIABLE, ClientOptions, make_client
-from citeforge.engines.llm.records import Answer, Request, Result
+from citeforge.engines.llm.records import Answer, Request, Result, settle
 from citeforge.engines.llm.reply import read_reply
 from citeforge.engines.llm.store import ReplayStore
 from citeforge.engines.progress import Advance, progress
@@ -89,7 +89,7 @@ class OpenAiLlm:
             if stored is None:
                 waiting[key] = request
             else:
-                settled(key, stored)
+                settled(key, settle(request, stored))
         if waiting:
             asyncio.run(_Run(self, waiting, settled).everything())
         return [results[key] for key in keys]
@@ -141,6 +141,8 @@ class _Run:
                 read_reply,
                 estimate_prompt_tokens(request),
             )
+            if isinstance(result, Answer):
+                result = settle(request, result)
             self._keep(key, request, result)
             await self.budget.settle(held, result)
             self._judge_start(result)

@@ -30,6 +30,8 @@ class Request:
         sample: index of a repeated request; equal payloads with other indices are asked apart.
         task: name of the task, which the template writer looks at; not part of the payload.
         values: what a template of that task needs; not part of the payload.
+        needs_text: whether a reply that is empty or cut is a failure, as it is for whoever builds
+            on the text; a system under test answers with whatever it says. Not part of the payload.
     """
 
     messages: tuple[tuple[str, str], ...]
@@ -37,6 +39,7 @@ class Request:
     sample: int = 0
     task: str = ""
     values: Mapping[str, Any] = field(default_factory=dict)
+    needs_text: bool = True
 
     def payload(self, model: str) -> dict[str, Any]:
         """The body that is sent."""
@@ -64,14 +67,15 @@ class Token:
 
 @dataclass(frozen=True)
 class Answer:
-    """A complete answer.
+    """What a model replied.
 
     Attributes:
-        text: what the model wrote; never empty.
+        text: what the model wrote; empty, or cut, only where the request allows it.
         prompt_tokens: as the endpoint counted, 0 when it did not say.
         completion_tokens: likewise.
         model: model as the endpoint named it.
         logprobs: tokens with log probabilities, when they were asked for.
+        finish_reason: why the model stopped, as the endpoint named it; None for ``stop``.
     """
 
     text: str
@@ -79,6 +83,7 @@ class Answer:
     completion_tokens: int = 0
     model: str = ""
     logprobs: tuple[Token, ...] | None = None
+    finish_reason: str | None = None
 
 
 @dataclass(frozen=True)
@@ -101,6 +106,25 @@ class Failure:
 
 
 Result = Answer | Failure
+
+TRUNCATED, REFUSED = "length", "refusal"
+"""``finish_reason`` of an answer that was cut at its limit, and of one whose text is a refusal that
+the endpoint keeps apart from the content."""
+
+
+def settle(request: Request, answer: Answer) -> Result:
+    """A reply as its request takes it: where a text is needed, one that is cut, empty or a refusal
+    is a failure."""
+    if not request.needs_text:
+        return answer
+    paid = (answer.prompt_tokens, answer.completion_tokens)
+    if answer.finish_reason == TRUNCATED:
+        return Failure("truncated", "the reply was cut at max_tokens", 200, *paid)
+    if answer.finish_reason == REFUSED:
+        return Failure("empty", f"the reply refused: {answer.text}"[:200], 200, *paid)
+    if not answer.text.strip():
+        return Failure("empty", "the reply is empty", 200, *paid)
+    return answer
 
 
 class Llm(Protocol):

@@ -1,10 +1,10 @@
-"""Reading replies of the OpenAI protocol: an answer only when it is complete."""
+"""Reading replies of the OpenAI protocol."""
 
 from __future__ import annotations
 
 import msgspec
 
-from citeforge.engines.llm.records import Answer, Failure, Result, Token
+from citeforge.engines.llm.records import REFUSED, Answer, Failure, Result, Token
 
 
 class _Message(msgspec.Struct):
@@ -44,7 +44,8 @@ _DECODER = msgspec.json.Decoder(_Completion)
 def read_reply(body: bytes) -> Result:
     """The answer in the body of a 200, or why it is none.
 
-    An empty, cut-off (``finish_reason: length``), filtered or unparsable reply is a failure.
+    A reply that is filtered, unparsable or without choices is a failure; one that is empty or cut
+    off (``finish_reason: length``) is an answer, which :func:`records.settle` may refuse.
     """
     try:
         completion = _DECODER.decode(body)
@@ -59,13 +60,11 @@ def read_reply(body: bytes) -> Result:
     choice = completion.choices[0]
     if choice.finish_reason == "content_filter":
         return Failure("content_filter", "the reply was withheld by a content filter", 200, *paid)
-    if choice.finish_reason == "length":
-        return Failure("truncated", "the reply was cut at max_tokens", 200, *paid)
-    text = choice.message.content
-    if text is None or not text.strip():
-        reason = "refused: " + choice.message.refusal if choice.message.refusal else "is empty"
-        return Failure("empty", f"the reply {reason}"[:200], 200, *paid)
+    text, reason = choice.message.content or "", choice.finish_reason
+    if not text.strip() and choice.message.refusal:
+        text, reason = choice.message.refusal, REFUSED
     logprobs = None
     if choice.logprobs is not None and choice.logprobs.content is not None:
         logprobs = tuple(Token(t.token, t.logprob) for t in choice.logprobs.content)
-    return Answer(text, *paid, completion.model, logprobs)
+    stopped = None if reason in (None, "", "stop") else reason
+    return Answer(text, *paid, completion.model, logprobs, stopped)

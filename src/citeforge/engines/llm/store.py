@@ -252,6 +252,8 @@ def encode_answer(answer: Answer) -> str:
     }
     if answer.logprobs is not None:
         fields["logprobs"] = [[t.token, t.logprob] for t in answer.logprobs]
+    if answer.finish_reason is not None:
+        fields["finish_reason"] = answer.finish_reason
     return canonical_json(fields)
 
 
@@ -265,4 +267,5 @@ def decode_answer(text: str) -> Answer:
         fields["completion_tokens"],
         fields["model"],
         None if logprobs is None else tuple(Token(t, float(p)) for t, p in logprobs),
+        fields.get("finish_reason"),
     )

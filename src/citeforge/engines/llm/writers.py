@@ -12,7 +12,7 @@ from jinja2.sandbox import SandboxedEnvironment
 from citeforge.engines.files import digest
 from citeforge.engines.llm.client import OpenAiLlm
 from citeforge.engines.llm.options import ClientOptions
-from citeforge.engines.llm.records import Answer, Llm, Request, Result
+from citeforge.engines.llm.records import Answer, Llm, Request, Result, settle
 from citeforge.engines.llm.store import ReplayStore
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 
@@ -61,7 +61,11 @@ class ReplayLlm:
                 path=self.path,
                 allowed="the store of a complete run with the same prompts and parameters",
             )
-        return [answer for answer in found if answer is not None]
+        return [
+            settle(request, answer)
+            for request, answer in zip(requests, found, strict=True)
+            if answer is not None
+        ]
 
 
 class TemplateWriter:

@@ -24,8 +24,14 @@ from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.compare import holm, paired_t
 from citeforge.evaluator.entries import make_entry
 from citeforge.evaluator.measures.declared import Measure
+from citeforge.evaluator.origin import (
+    anonymous_warnings,
+    is_anonymous,
+    require_same_benchmark,
+    survey,
+)
 from citeforge.evaluator.statistics import Floats, Sample, estimate_all, mean_sample, ratio
-from citeforge.evaluator.submission import Places, read_answers, require_same_benchmark, system_name
+from citeforge.evaluator.submission import Places, read_answers, system_name
 from citeforge.schemas.authorship import PLACEBO, Cell, Design, LabelSet, design_of
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.scores import Counts, MeasureScore, NotComputed, ScoreFile
@@ -101,7 +107,14 @@ def score_design(
         measures=entries,
         not_computed=scoring.missing,
         design=reader.design,
+        warnings=_warnings(path, benchmark) if is_anonymous(path) else [],
     )
+
+
+def _warnings(path: Path, benchmark: Benchmark) -> list[str]:
+    """What makes it doubtful that the submission answers this benchmark."""
+    found = survey(path, read_answers(path), benchmark, None, benchmark.grammar)
+    return anonymous_warnings(path, benchmark) + found
 
 
 class _Reader:
@@ -116,7 +129,7 @@ class _Reader:
         self.gold = _gold(benchmark)
         n = len(benchmark.query_ids)
         self.cells = {name: CellRuns(n) for name in tables}
-        self.tally = dict.fromkeys(("unparsed", "empty", "uncited", "beyond"), 0)
+        self.tally = dict.fromkeys(("unparsed", "empty", "truncated", "uncited", "beyond"), 0)
 
     def read(self) -> None:
         strict = self.protocol == "strict"
@@ -143,6 +156,7 @@ class _Reader:
             self._count(answer.output, values)
         if not any(c.runs for c in self.cells.values()):
             raise InputError("holds no answers", path=self.path)
+        self.tally["truncated"] = places.n_truncated
         if strict:
             self._fill()
 
@@ -177,6 +191,7 @@ class _Reader:
             n_missing=keys - answered,
             n_unparsed=self.tally["unparsed"],
             n_empty=self.tally["empty"],
+            n_truncated=self.tally["truncated"],
             n_uncited=self.tally["uncited"],
             n_out_of_range=self.tally["beyond"],
             n_no_relevant=sum(not r for r in self.relevant),

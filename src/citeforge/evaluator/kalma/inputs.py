@@ -102,6 +102,7 @@ class KalmaInputs:
         runs: one list a run; ``strict`` has one reading for every query.
         segmenter: splits sentences; None when no measure needs it.
         relations: relation names of the whole benchmark.
+        n_truncated: answers that were cut at the token limit.
     """
 
     benchmark: Benchmark
@@ -109,6 +110,7 @@ class KalmaInputs:
     runs: list[list[Reading]]
     segmenter: Segmenter | None
     relations: frozenset[str]
+    n_truncated: int = 0
     _claims: dict[tuple[int, str], list[Claim]] = field(default_factory=dict)
 
     def claims(self, reading: Reading) -> list[Claim]:
@@ -199,7 +201,7 @@ def read_kalma(
                 for row, s in enumerate(shown)
             }
         ordered.append(list(mine.values()))
-    return KalmaInputs(benchmark, protocol, ordered, segmenter, relations)
+    return KalmaInputs(benchmark, protocol, ordered, segmenter, relations, places.n_truncated)
 
 
 def read_answer(row: int, shown: Shown, output: str, relations: Iterable[str]) -> Reading:

@@ -20,10 +20,15 @@ from citeforge.evaluator.kalma.citations import citation_samples
 from citeforge.evaluator.kalma.inputs import Claim, KalmaInputs, read_kalma
 from citeforge.evaluator.kalma.judged import align_samples, hypothesis, na_samples
 from citeforge.evaluator.measures.declared import Measure
+from citeforge.evaluator.origin import (
+    Reach,
+    anonymous_warnings,
+    is_anonymous,
+    require_same_benchmark,
+)
 from citeforge.evaluator.statistics import Measured
 from citeforge.evaluator.submission import (
     choose_context,
-    require_same_benchmark,
     system_name,
 )
 from citeforge.evaluator.tools import NO_JUDGE, Tools
@@ -109,7 +114,20 @@ def score_kalma(
         ),
         not_computed=missing,
         answers=_details(inputs, tools.judge) if details and tools.segmenter else [],
+        warnings=_warnings(path, inputs, chosen),
     )
+
+
+def _warnings(path: Path, inputs: KalmaInputs, chosen: str) -> list[str]:
+    """What makes it doubtful that the submission answers this benchmark."""
+    if chosen == "citeforge" and not is_anonymous(path):
+        return []
+    reach = Reach()
+    for reading in (r for run in inputs.runs for r in run):
+        keys = {c.key for c in reading.citations if c.complete}
+        reach.add((), len(keys - reading.shown.keys), 0)
+    unnamed = anonymous_warnings(path, inputs.benchmark) if chosen == "citeforge" else []
+    return unnamed + reach.warnings("triples")
 
 
 _SUMS = frozenset({"KaLMA.Corr@micro", "KaLMA.P@micro", "KaLMA.F1@micro", "KaLMA.Align@micro"})
@@ -197,6 +215,7 @@ def _counts(inputs: KalmaInputs) -> Counts:
         n_missing=n * len(inputs.runs) - len(readings),
         n_unparsed=sum(r.n_unparsed > 0 for r in readings),
         n_empty=sum(not r.output.strip() for r in readings),
+        n_truncated=inputs.n_truncated,
         n_uncited=sum(not r.citations for r in readings),
         n_out_of_range=sum(any(c.key not in r.shown.keys for c in r.citations) for r in readings),
     )

@@ -1,0 +1,140 @@
+"""Whether a submission answers this benchmark: its header, else what its citations give away."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from citeforge.evaluator.benchmark import Benchmark, ContextTable
+from citeforge.evaluator.submission import Places, read_header
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.grammar import Grammar
+from citeforge.schemas.submission import SubmissionLine
+
+_MUCH = 0.2
+_LEAST = 3
+_HARDLY = math.log(1e-9)
+
+
+def require_same_benchmark(path: Path, benchmark: Benchmark) -> None:
+    """Refuse a submission whose header names another build of the benchmark.
+
+    Raises:
+        InputError: the hashes differ: other contexts were shown.
+    """
+    named = (read_header(path) or {}).get("benchmark_hash")
+    known = [benchmark.manifest.benchmark_hash, *benchmark.also_known]
+    if named is not None and named not in known:
+        raise InputError(
+            f"was made on a benchmark with hash {str(named)[:16]}…, "
+            f"this one has {benchmark.manifest.benchmark_hash[:16]}…",
+            path=path,
+            line=1,
+            field="benchmark_hash",
+            allowed="score it against the benchmark that it answers",
+        )
+
+
+def is_anonymous(path: Path) -> bool:
+    """Whether a submission does not say by a hash which benchmark it answers."""
+    return (read_header(path) or {}).get("benchmark_hash") is None
+
+
+def anonymous_warnings(path: Path, benchmark: Benchmark) -> list[str]:
+    """What to say of a submission of our own format without a hash."""
+    name = (read_header(path) or {}).get("benchmark")
+    other = "" if name in (None, benchmark.manifest.name) else f", and its benchmark is {name!r}"
+    return [
+        f"the header has no benchmark_hash{other}: nothing tells that the answers were made on "
+        f"{benchmark.label}; prompts of `citeforge prompts` carry it"
+    ]
+
+
+@dataclass
+class Reach:
+    """How far citations reach, held against what this benchmark shows.
+
+    Context sets of two builds may have the same names and queries. Where the header does not tell
+    the builds apart, answers that were made with more passages cite beyond these, and answers that
+    were made with fewer never cite the last ones.
+    """
+
+    _n_citing: int = 0
+    _n_beyond: int = 0
+    _sizes: Counter[int] = field(default_factory=Counter)
+    _farthest: int = 0
+
+    def add(self, inside: Iterable[int], n_beyond: int, shown: int) -> None:
+        """Count one answer.
+
+        Args:
+            inside: 1-based positions of the distinct passages cited.
+            n_beyond: distinct citations of what was not shown.
+            shown: number of passages shown; 0 where positions mean nothing.
+        """
+        cited = set(inside)
+        if not cited and not n_beyond:
+            return
+        self._n_citing += 1
+        self._n_beyond += n_beyond > 0
+        if shown and cited:
+            self._sizes[shown] += len(cited)
+            self._farthest = max(self._farthest, *cited)
+
+    def warnings(self, what: str = "passages") -> list[str]:
+        """What gives another build away; empty when nothing does."""
+        found = []
+        if self._n_beyond >= max(_LEAST, _MUCH * self._n_citing):
+            found.append(
+                f"{self._n_beyond:,} of {self._n_citing:,} answers with citations cite {what} that "
+                "this benchmark does not show: were they made on another build of it?"
+            )
+        wider = {size: n for size, n in self._sizes.items() if size > self._farthest}
+        # Chance that citations spread over all passages would miss the last ones altogether.
+        missed = sum(n * math.log(self._farthest / size) for size, n in wider.items())
+        if self._farthest >= _LEAST and missed < _HARDLY:
+            found.append(
+                f"none of {sum(self._sizes.values()):,} citations goes beyond passage "
+                f"{self._farthest}, though up to {max(wider)} are shown: were the answers made "
+                f"with {self._farthest} passages?"
+            )
+        return found
+
+
+def survey(
+    path: Path,
+    answers: Iterable[tuple[int, SubmissionLine]],
+    benchmark: Benchmark,
+    context: str | None,
+    grammar: Grammar,
+) -> list[str]:
+    """Read the citations of a whole submission for :class:`Reach`.
+
+    Args:
+        path: submission, for messages.
+        answers: its lines.
+        benchmark: what it is scored against; not one of graphs.
+        context: context set that is scored; None for each line's own.
+        grammar: citation grammar with the submission's index base.
+
+    Raises:
+        InputError: an unreadable line, or an unknown or duplicate key.
+    """
+    reach = Reach()
+    places = Places(path, benchmark)
+    tables: dict[str, ContextTable] = {}
+    for line, answer in answers:
+        name = context or answer.context
+        if answer.passages is not None or name not in benchmark.manifest.contexts:
+            continue
+        if not places.is_of(line, answer, name):
+            continue
+        if name not in tables:
+            tables[name] = benchmark.context(name)
+        shown = tables[name].sizes[places.row(line, answer, name)]
+        inside, outside, _ = grammar.cited(answer.output, shown)
+        reach.add((position + 1 for position in inside), outside, shown)
+    return reach.warnings()
