@@ -1,4 +1,4 @@
-"""Writes the generated pages: DATASETS.md, docs/cli.md, docs/measures.md, docs/schemas/*.json.
+"""Writes the generated pages: DATASETS.md, docs/{api,cli,measures}.md, docs/schemas/*.
 
 `--check` writes nothing and fails when a page is stale.
 """
@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 import msgspec
+from api import api_page
 
 from citeforge.baselines.llm import PromptRow
 from citeforge.builders.audit.records import AUDIT_VERSION, Audit
@@ -132,6 +133,7 @@ def pages() -> dict[str, str]:
     """File name to text of every generated page."""
     return {
         "DATASETS.md": datasets_page(),
+        "docs/api.md": api_page(NOTE),
         "docs/cli.md": cli_page(),
         "docs/measures.md": measures_page(),
         "docs/schemas/tables.md": tables_page(),

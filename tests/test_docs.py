@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import shutil
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import citeforge
 from conftest import ROOT
 from servers.hub import hub_server
 from servers.running import openai_server
@@ -105,6 +107,25 @@ def test_every_command_of_the_pages_runs(tmp_path: Path, page: str) -> None:
     assert result.returncode == 0, result.stderr[-3000:]
 
 
+def test_the_python_page_runs(tmp_path: Path) -> None:
+    """The `sh` block of docs/library.md, then all its `python` blocks as one program."""
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    text = (ROOT / "docs" / "library.md").read_text()
+    env = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "HF_HOME": str(tmp_path / "hf"),
+    }
+    script = "\n".join(re.findall(r"```sh\n(.*?)```", text, re.DOTALL))
+    program = "\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
+    callable_names = [n for n in citeforge.__all__ if inspect.isfunction(getattr(citeforge, n))]
+    for name in (*callable_names, "CitationReward"):
+        assert f"cf.{name}(" in program, name
+    for command in (["bash", "-euo", "pipefail", "-c", script], [sys.executable, "-c", program]):
+        result = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
+        assert result.returncode == 0, result.stderr[-3000:]
+
+
 ALL = ["README.md", *sorted(f"docs/{p.name}" for p in ROOT.glob("docs/*.md"))]
 
 
@@ -112,7 +133,7 @@ ALL = ["README.md", *sorted(f"docs/{p.name}" for p in ROOT.glob("docs/*.md"))]
 def test_no_command_stands_in_a_block_that_is_not_run(page: str) -> None:
     text = (ROOT / page).read_text()
     for language, block in re.findall(r"```(\w*)\n(.*?)```", text, re.DOTALL):
-        if language != "sh" or page not in PAGES:
+        if language != "sh" or page not in {*PAGES, "docs/library.md"}:
             assert not re.search(r"^\s*(\$ )?citeforge ", block, re.MULTILINE), block
 
 
