@@ -12,7 +12,7 @@ from citeforge.engines.files import atomic_file
 from citeforge.engines.jsonlines import read_blocks
 from citeforge.engines.llm.records import Answer, Failure, Request, Result
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.grammar import Grammar
+from citeforge.schemas.marks import citation_marks
 from citeforge.schemas.submission import make_header
 
 
@@ -113,9 +113,10 @@ def write_submission(
 def citation_logprobs(answer: Answer) -> list[dict[str, Any]]:
     """Log probabilities of the tokens that write citation numbers.
 
-    Each digit-bearing token inside a citation mark counts once, under the mark's index.
+    Each digit-bearing token inside a citation mark counts once, under the mark's index: that of
+    :func:`citeforge.schemas.marks.citation_marks`, which the scorer asks too.
     """
-    marks = Grammar().parse(answer.text, 1 << 30).markers
+    marks = citation_marks(answer.text)
     found = []
     at = 0
     for token in answer.logprobs or ():

@@ -52,6 +52,7 @@ def _rage(manifest: Manifest) -> list[str]:
     flags = {"--remine": c.remine, "--exclude-answers": m.exclude_answers,
              "--drop-self": m.drop_self, "--allow-no-relevant": c.allow_no_relevant,
              "--skip-empty": c.skip_empty, "--skip-dangling": c.skip_dangling,
+             "--skip-contradictions": c.skip_contradictions,
              "--drop-suspects": c.drop_suspects}  # fmt: skip
     return words + [flag for flag, on in flags.items() if on]
 

@@ -122,7 +122,10 @@ class _Build:
 
     def run(self) -> Manifest:
         read = ReadOptions(
-            self.config.skip_empty, self.config.skip_dangling, self.workspace.stage("archives")
+            self.config.skip_empty,
+            self.config.skip_dangling,
+            self.workspace.stage("archives"),
+            self.config.skip_contradictions,
         )
         source = open_source(self.config.source, self.config.split, read)
         extra = None
@@ -234,7 +237,7 @@ class _Build:
             self._with_relevant(source, records.queries, records.relevant, records.counts)
         given = {} if self.config.remine else source.mined()
         if given:
-            return self._given_mappings(source, corpus, records, given)
+            return self._given_mappings(source, corpus, records, given, rows[rows >= 0])
         return self._mined_mappings(infos, corpus, records, rows[rows >= 0])
 
     def _refuse_dangling(self, source: Source, relevant: pa.Table, rows: np.ndarray) -> None:
@@ -253,16 +256,47 @@ class _Build:
         )
 
     def _given_mappings(
-        self, source: Source, corpus: list[Path], records: _Records, given: dict[str, pa.Table]
+        self,
+        source: Source,
+        corpus: list[Path],
+        records: _Records,
+        given: dict[str, pa.Table],
+        positions: np.ndarray,
     ) -> dict[str, pa.Table]:
         tables = {RELEVANT: records.relevant}
+        taken: dict[str, list[Mined]] = {q: [] for q in records.queries["_id"].to_pylist()}
         for label, table in given.items():
             kept, rows = self._positions(corpus, _only(table, "query-id", records.queries["_id"]))
             if (rows < 0).any():
                 self._refuse_dangling(source, table, rows)
                 records.counts[f"{label} rows of unknown passages, skipped"] = int((rows < 0).sum())
             tables[label] = kept
+            for query, position in zip(
+                kept["query-id"].to_pylist(), rows[rows >= 0].tolist(), strict=True
+            ):
+                taken[query].append(Mined(position, 0.0, 0))
+        if IRRELEVANT not in given and self.config.mining.irrelevant:
+            tables[IRRELEVANT] = self._drawn(corpus, records, positions, list(taken.values()))
         return tables
+
+    def _drawn(
+        self, corpus: list[Path], records: _Records, positions: np.ndarray, taken: list[list[Mined]]
+    ) -> pa.Table:
+        """Irrelevant passages for a source that brings only seemingly relevant ones."""
+        mining = self.config.mining
+        ids = records.queries["_id"].to_pylist()
+        exclusions = find_exclusions(
+            corpus, records.queries, records.relevant, positions, self._answers(records),
+            mining.drop_self,
+        )  # fmt: skip
+        size = sum(b.num_rows for b in iter_batches(corpus, ["_id"]))
+        drawn, dropped = draw_irrelevant(
+            corpus, size, ids, exclusions, taken, mining, self.config.seed
+        )
+        if mining.exclude_answers:
+            exclusions.counts["irrelevant candidates dropped: contain an answer"] = dropped
+        records.counts.update(exclusions.counts)
+        return irrelevant_table(corpus, ids, drawn)
 
     def _mined_mappings(
         self,

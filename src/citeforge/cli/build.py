@@ -104,6 +104,11 @@ def build() -> None:
 @click.option("--skip-empty", is_flag=True, help="Skip, and count, rows without text.")
 @click.option("--skip-dangling", is_flag=True, help="Skip, and count, judgements of missing rows.")
 @click.option(
+    "--skip-contradictions",
+    is_flag=True,
+    help="Of judgements that contradict each other, keep the highest and count the others.",
+)
+@click.option(
     "--drop-suspects",
     is_flag=True,
     help="Drop negatives that nearly repeat a relevant passage or hold a gold answer.",
@@ -140,6 +145,7 @@ def rage(**given: Any) -> None:
         "allow_no_relevant",
         "skip_empty",
         "skip_dangling",
+        "skip_contradictions",
         "drop_suspects",
     )
     config = RageConfig(

@@ -142,7 +142,16 @@ def read_kalma_csv(path: Path, benchmark: Benchmark) -> Lines:
 
 
 def read_attrieval(path: Path, benchmark: Benchmark) -> Lines:
-    """AttriEval's saved ``datasets.Dataset``; markers count from 0, as its prompts do."""
+    """AttriEval's saved ``datasets.Dataset``; markers count from 0, as its prompts do.
+
+    On an authorship benchmark: its outputs cell by cell, see
+    :func:`citeforge.evaluator.authorship.attrieval.read_cells`.
+    """
+    if benchmark.manifest.kind == "authorship":
+        from citeforge.evaluator.authorship.attrieval import read_cells
+
+        yield from read_cells(path, benchmark)
+        return
     import datasets
 
     by_text = _ids_by_text(benchmark)

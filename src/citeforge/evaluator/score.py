@@ -90,7 +90,7 @@ def score(
     if any(m.family == "authorship" for m in measures):
         from citeforge.evaluator.authorship.score import score_design
 
-        return score_design(path, benchmark, measures, protocol, context)
+        return score_design(path, benchmark, measures, protocol, context, file_format)
     if any(m.family == "kalma" for m in measures):
         from citeforge.evaluator.kalma.score import score_kalma
 

@@ -62,6 +62,7 @@ def _render_design(results: list[ScoreFile]) -> str:
             f"{c.n_missing:,} missing, {c.n_truncated:,} truncated, {c.n_empty:,} empty, "
             f"{c.n_unparsed:,} unparsed, {c.n_uncited:,} uncited, "
             f"{c.n_out_of_range:,} out of range"
+            + (f", {c.n_no_gold:,} queries without gold" if c.n_no_gold else "")
         )
     lines += [f"not computed: {line}" for line in not_computed(results)]
     lines += [f"signature: {s}" for s in recipes(results)]

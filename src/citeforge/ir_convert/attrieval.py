@@ -11,12 +11,13 @@ import pyarrow as pa
 
 from citeforge.engines.files import digest_folder, sha256_file
 from citeforge.engines.jsonlines import read_blocks
+from citeforge.engines.tables import table_of
 from citeforge.ir_convert.collect import PassageCollector
 from citeforge.ir_convert.judged import JudgedSource, Judgements, Place
 from citeforge.ir_convert.source import ReadOptions
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.sources import SourceInfo
-from citeforge.schemas.tables import GOLD
+from citeforge.schemas.tables import GOLD, MAPPING, SEEMINGLY_RELEVANT
 
 
 class _Row(msgspec.Struct):
@@ -32,8 +33,9 @@ class _Row(msgspec.Struct):
 def open_attrieval(argument: str, split: str | None, options: ReadOptions) -> JudgedSource:
     """Open ``attrieval:PATH``: a folder that ``datasets`` saved, or JSON Lines of such rows.
 
-    A passage is known by its text; selected ones are relevant. ``org_answers`` (or MS MARCO's
-    ``answers``) become gold.
+    A passage is known by its text; selected ones are relevant, the others of the same query are
+    its seemingly relevant ones, ranked as they are listed: a retriever found them, and people did
+    not select them. ``org_answers`` (or MS MARCO's ``answers``) become gold.
 
     Raises:
         InputError: another layout.
@@ -42,7 +44,8 @@ def open_attrieval(argument: str, split: str | None, options: ReadOptions) -> Ju
     rows = list(_rows(path))
     collector = PassageCollector(path, options.skip_empty)
     texts: dict[str, tuple[int, str]] = {}
-    judged = Judgements(str(path))
+    judged = Judgements(str(path), skip_contradictions=options.skip_contradictions)
+    listed: dict[tuple[str, str], int] = {}
     gold: list[dict[str, object]] = []
     passages: dict[str, tuple[int, str, str]] = {}
     for number, row in rows:
@@ -59,8 +62,9 @@ def open_attrieval(argument: str, split: str | None, options: ReadOptions) -> Ju
         if name in texts:
             raise InputError(f"the query {name!r} comes twice", path=path, line=number)
         texts[name] = (number, query)
-        for text, selected in pairs:
+        for rank, (text, selected) in enumerate(pairs, 1):
             ident = _ident(str(text))
+            listed.setdefault((name, ident), rank)
             if collector.add(number, ident, "", str(text)):
                 passages.setdefault(ident, (number, "", str(text)))
                 judged.add(number, name, ident, int(bool(selected)))
@@ -79,7 +83,13 @@ def open_attrieval(argument: str, split: str | None, options: ReadOptions) -> Ju
     info.files = {path.name: digest_folder(path) if path.is_dir() else sha256_file(path)}
     info.rules = {"relevant": "is_selected"}
     table = pa.Table.from_pylist(gold, schema=GOLD)
-    return JudgedSource(info, texts, judged, stream, options, (), table)
+    unselected = [
+        (query, passage, None, None, listed[query, passage])
+        for (query, passage), score in judged.scores.items()
+        if not score
+    ]
+    negatives = {SEEMINGLY_RELEVANT: table_of(unselected, MAPPING)} if unselected else {}
+    return JudgedSource(info, texts, judged, stream, options, (), table, negatives)
 
 
 def _ident(text: str) -> str:

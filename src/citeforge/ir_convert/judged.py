@@ -40,11 +40,15 @@ class Judgements:
         path: file, for messages.
         scores: (query, passage) to judgement.
         lines: where each pair stands.
+        skip_contradictions: of two judgements, keep the higher one and count the other.
+        contradicted: judgements that were passed over.
     """
 
     path: str
     scores: dict[tuple[str, str], int] = field(default_factory=dict)
     lines: dict[tuple[str, str], int] = field(default_factory=dict)
+    skip_contradictions: bool = False
+    contradicted: int = 0
 
     def add(self, line: int, query: str, passage: str, score: int) -> None:
         """Take in one judgement.
@@ -53,13 +57,16 @@ class Judgements:
             InputError: the pair was judged otherwise before.
         """
         pair = (query, passage)
-        if self.scores.get(pair, score) != score:
+        known = self.scores.get(pair, score)
+        if known != score and not self.skip_contradictions:
             raise InputError(
                 f"judges {query!r}, {passage!r} otherwise than line {self.lines[pair]}",
                 path=self.path,
                 line=line,
+                allowed="one judgement, or pass --skip-contradictions to keep the higher one",
             )
-        self.scores[pair] = score
+        self.contradicted += known != score
+        self.scores[pair] = max(known, score)
         self.lines.setdefault(pair, line)
 
 
@@ -75,6 +82,7 @@ class JudgedSource:
         options: permissions.
         files: files read, for their hashes.
         gold_table: gold rows; None for none.
+        negatives: negative mappings that the source brings along, by label (schema MAPPING).
     """
 
     source: SourceInfo
@@ -84,6 +92,7 @@ class JudgedSource:
     options: ReadOptions
     files: tuple[Path, ...] = ()
     gold_table: pa.Table | None = None
+    negatives: dict[str, pa.Table] = field(default_factory=dict)
 
     def info(self) -> SourceInfo:
         if not self.source.files:
@@ -153,13 +162,17 @@ class JudgedSource:
         kept = [(q, p, None, float(s), None) for (q, p), s in pairs.items() if s > 0]
         if len(kept) < len(pairs):
             self.source.counts["judgements of zero or less"] = len(pairs) - len(kept)
+        if self.judged.contradicted:
+            self.source.counts["contradicting judgements, the higher one kept"] = (
+                self.judged.contradicted
+            )
         return table_of(kept, MAPPING)
 
     def gold(self) -> pa.Table:
         return no_gold() if self.gold_table is None else self.gold_table
 
     def mined(self) -> dict[str, pa.Table]:
-        return {}
+        return self.negatives
 
     def where(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
         return self.judged.path, self.judged.lines.get((query_id, corpus_id))

@@ -205,7 +205,8 @@ SOURCES = {
             factory="citeforge.ir_convert.attrieval:open_attrieval",
             argument="folder saved by `datasets`, or JSON Lines; passages{passage_text, is_selected}",
             splits="one",
-            becomes="passages become corpus, selected ones `mapping/relevant`; answers `gold`",
+            becomes="passages become corpus, selected ones `mapping/relevant`, the others "
+            "`mapping/seemingly_relevant` in the order listed; answers `gold`",
             licence=_EACH,
             citation=_ATTRIEVAL,
         ),

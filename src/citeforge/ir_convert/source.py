@@ -21,11 +21,13 @@ class ReadOptions:
         skip_empty: passages and queries without text.
         skip_dangling: judgements that name a missing passage or query.
         workdir: folder for unpacked archives; removed by whoever made it.
+        skip_contradictions: judgements of a passage that another row judges relevant.
     """
 
     skip_empty: bool = False
     skip_dangling: bool = False
     workdir: Path = field(default_factory=Path)
+    skip_contradictions: bool = False
 
 
 class Source(Protocol):

@@ -126,6 +126,7 @@ class RageConfig(BaseModel):
         allow_no_relevant: queries without relevant passages are kept.
         skip_empty: rows without text are skipped and counted.
         skip_dangling: judgements of missing rows are skipped and counted.
+        skip_contradictions: of two judgements of one pair, the higher is kept, the other counted.
         drop_suspects: mined negatives that an audit suspects to be relevant are dropped.
     """
 
@@ -146,4 +147,5 @@ class RageConfig(BaseModel):
     allow_no_relevant: bool = False
     skip_empty: bool = False
     skip_dangling: bool = False
+    skip_contradictions: bool = False
     drop_suspects: bool = False

@@ -80,6 +80,7 @@ class Counts(BaseModel):
         n_uncited: answers without any citation.
         n_out_of_range: answers that cite a passage that was not shown.
         n_no_relevant: queries without a relevant passage in the context.
+        n_no_gold: queries without a gold answer (authorship benchmarks).
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -95,6 +96,7 @@ class Counts(BaseModel):
     n_uncited: int = 0
     n_out_of_range: int = 0
     n_no_relevant: int = 0
+    n_no_gold: int = 0
 
 
 class StatementDetail(BaseModel):

@@ -29,7 +29,8 @@ class TokenLogprob(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     """Log probability of one citation token.
 
     Attributes:
-        index: position of the citation in the output, from 0.
+        index: mark that the token is a part of, counted from 0 over every ``[n]`` and every other
+            bracket that may be a citation (``[2019]`` counts, ``[NA]`` does not).
         token: the token.
         logprob: natural logarithm of its probability.
     """

@@ -27,6 +27,8 @@ MONTHS = (
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
+_NO_WORD = re.compile(r"[^\w\s]")
+_NO_LETTER = re.compile(r"[^\w\s]|_")
 
 
 def normalise_passages(texts: pa.Array) -> pa.Array:
@@ -62,8 +64,21 @@ def contains_answer(normalised_text: str, answers: list[str]) -> bool:
     return False
 
 
+def match_form(text: str, *, underscores: bool = False) -> str:
+    """Form in which exact match is looked for (METRICS section 7).
+
+    Lower case; what is neither a word character nor white space is dropped, in every script; white
+    space squeezed; articles stay.
+
+    Args:
+        text: an output or an answer.
+        underscores: keep ``_``, which regular expressions count among word characters.
+    """
+    return " ".join((_NO_WORD if underscores else _NO_LETTER).sub("", text.lower()).split())
+
+
 def normalise_em(text: str) -> str:
-    """Form in which exact match is looked for (METRICS section 5).
+    """Form in which names and values are looked for in texts.
 
     Lower case, ASCII punctuation dropped, white space squeezed; articles stay.
     """

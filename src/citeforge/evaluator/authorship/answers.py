@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
 import numpy as np
 
 from citeforge.evaluator.statistics import Floats
-from citeforge.schemas.grammar import Grammar, without_markers
-from citeforge.schemas.submission import SubmissionLine
-from citeforge.schemas.text import normalise_em
+from citeforge.schemas.grammar import Grammar, Marker, without_markers
+from citeforge.schemas.marks import citation_marks, is_plain, read_number
+from citeforge.schemas.submission import SubmissionLine, TokenLogprob
+from citeforge.schemas.text import match_form
 
 _REFERENCE = re.compile(r"\[(\d+)\]")
+_DIGITS = re.compile(r"\d+")
 
 
 @dataclass(frozen=True)
@@ -24,12 +27,13 @@ class Values:
     Attributes:
         precision: relevant among the distinct cited passages; 0 when nothing is cited.
         recall: cited among the relevant passages; NaN without any.
-        em: 1 when a gold answer is part of the output, else 0; NaN without gold answers.
+        em: 1 when a gold answer is part of the output, else 0; without gold answers NaN in
+            ``strict`` and 0 in ``reference``.
         cited_relevant: distinct relevant passages cited.
         cited_total: distinct passages cited.
         relevant_sum: probabilities of citation tokens of relevant passages, summed.
         relevant_n: number of such tokens.
-        other_sum: the same of the other passages.
+        other_sum: the same of the other passages (``reference``: of every other number).
         other_n: their number.
         unparsed: marks that could not be read.
         out_of_range: distinct citations of passages that were not shown.
@@ -71,11 +75,17 @@ def measure_strict(
     markers = grammar.parse(answer.output, n_docs).markers
     em = math.nan
     if gold:
-        text = normalise_em(without_markers(answer.output, markers))
-        em = float(any(n and n in text for n in map(normalise_em, gold)))
-    positions = _token_positions(answer, [m.numbers for m in markers if not m.is_na], grammar.base)
-    return _values(inside, outside, relevant, em, _confidence(answer, positions, n_docs, relevant),
-                   unparsed)  # fmt: skip
+        text = match_form(without_markers(answer.output, markers))
+        em = float(any(n and n in text for n in map(match_form, gold)))
+    confidence = (0.0, 0.0, 0.0, 0.0)
+    if answer.logprobs:
+        read = {m.start: m for m in markers if not m.is_na}
+        positions = [
+            position if position is not None and 0 <= position < n_docs else None
+            for position in _strict_positions(answer.output, answer.logprobs, read, grammar.base)
+        ]
+        confidence = _confidence(answer.logprobs, positions, relevant)
+    return _values(inside, outside, relevant, em, confidence, unparsed)
 
 
 def measure_reference(
@@ -85,15 +95,18 @@ def measure_reference(
     relevant: frozenset[int],
     gold: Sequence[str],
 ) -> Values:
-    """What AttriEval's functions compute: ``[n]`` alone, from 0; out of range is ignored."""
-    found = {int(n) for n in _REFERENCE.findall(answer.output)}
+    """What AttriEval's functions compute: ``[n]`` alone, from 0; out of range is ignored.
+
+    Not so for confidence: there, every number that is not the relevant one is another passage.
+    """
+    found = {read_number(n) for n in _REFERENCE.findall(answer.output)}
     inside = {n for n in found if n < n_docs}
-    em = math.nan
-    if gold:
-        text = normalise_em(answer.output)
-        em = float(any(normalise_em(g) in text for g in gold))
-    positions = [_plain_number(t.token) for t in answer.logprobs or ()]
-    confidence = _confidence(answer, positions, n_docs, relevant)
+    text = match_form(answer.output, underscores=True)
+    em = float(any(match_form(g, underscores=True) in text for g in gold))
+    confidence = (0.0, 0.0, 0.0, 0.0)
+    if answer.logprobs:
+        positions = _reference_positions(answer.output, answer.logprobs)
+        confidence = _confidence(answer.logprobs, positions, relevant)
     return _values(inside, 0, relevant, em, confidence, 0)
 
 
@@ -123,36 +136,73 @@ def _values(
     )
 
 
-def _token_positions(
-    answer: SubmissionLine, marks: Sequence[tuple[int, ...]], base: int
+def _strict_positions(
+    output: str, tokens: Sequence[TokenLogprob], read: Mapping[int, Marker], base: int
 ) -> list[int | None]:
-    """0-based position that each token of ``logprobs`` cites; None when that is not clear.
+    """0-based position that each token cites; None when that is not clear.
 
-    A mark with one number says it itself, also where its digits are several tokens.
+    A token counts when the mark of its index was read as a citation and holds the token's digits.
+    The tokens of one mark write its numbers one after the other: ``10`` may come as ``1``, ``0``.
+
+    Args:
+        output: the answer.
+        tokens: its citation tokens.
+        read: offset to each mark that was read as a citation.
+        base: number of the first passage.
     """
-    found: list[int | None] = []
-    for token in answer.logprobs or ():
-        numbers = marks[token.index] if 0 <= token.index < len(marks) else ()
-        number = numbers[0] if len(numbers) == 1 else _plain_number(token.token)
-        found.append(None if number is None else number - base)
+    marks = citation_marks(output)
+    by_mark: dict[int, list[int]] = {}
+    for place, token in enumerate(tokens):
+        by_mark.setdefault(token.index, []).append(place)
+    found: list[int | None] = [None] * len(tokens)
+    for index, places in by_mark.items():
+        mark = read.get(marks[index].start) if 0 <= index < len(marks) else None
+        if mark is None:
+            continue
+        written = _DIGITS.findall(output[mark.start : mark.end])
+        digits = ["".join(c for c in tokens[p].token if c.isdecimal()) for p in places]
+        for place, number in zip(places, _numbers_of(digits, written), strict=True):
+            if number is not None and number in mark.numbers:
+                found[place] = number - base
     return found
 
 
-def _plain_number(token: str) -> int | None:
-    digits = token.strip(" [],")
-    return int(digits) if digits.isdecimal() and len(digits) < 10 else None
+def _numbers_of(tokens: Sequence[str], written: Sequence[str]) -> list[int | None]:
+    """The written number that each token of a mark is a part of, by its digits."""
+    if "".join(tokens) == "".join(written):
+        # Digit by digit: which number each one stands in.
+        owners = [read_number(number) for number in written for _ in number]
+        ends = np.cumsum([len(t) for t in tokens]).tolist()
+        return [owners[end - len(t)] if t else None for t, end in zip(tokens, ends, strict=True)]
+    return [read_number(t) if t in written else None for t in tokens]
+
+
+def _reference_positions(output: str, tokens: Sequence[TokenLogprob]) -> list[int | None]:
+    """Number that each token cites: ``[``, one token of digits, ``]``, as AttriEval finds them.
+
+    A token whose index is that of no mark stands for itself: AttriEval's own files list numbers
+    that it found among the tokens, wherever they stand in the text.
+    """
+    marks = citation_marks(output)
+    uses = Counter(token.index for token in tokens)
+    found: list[int | None] = []
+    for token in tokens:
+        mark = marks[token.index] if 0 <= token.index < len(marks) else None
+        plain = mark is None or (uses[token.index] == 1 and is_plain(output, mark))
+        digits = token.token.strip(" [],")
+        found.append(read_number(digits) if plain and digits.isdecimal() else None)
+    return found
 
 
 def _confidence(
-    answer: SubmissionLine,
+    tokens: Sequence[TokenLogprob],
     positions: Sequence[int | None],
-    n_docs: int,
     relevant: frozenset[int],
 ) -> tuple[float, float, float, float]:
     """Summed probabilities and number of citation tokens: relevant passages, then the others."""
     sums = [0.0, 0.0, 0.0, 0.0]
-    for token, position in zip(answer.logprobs or (), positions, strict=True):
-        if position is None or not 0 <= position < n_docs:
+    for token, position in zip(tokens, positions, strict=True):
+        if position is None:
             continue
         side = 0 if position in relevant else 2
         sums[side] += min(1.0, math.exp(min(0.0, token.logprob)))

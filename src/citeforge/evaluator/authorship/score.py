@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from citeforge.builders.exclusions import short_answers
-from citeforge.engines.files import sha256_file
+from citeforge.engines.files import digest_folder, sha256_file
 from citeforge.engines.tables import read_table, shard_paths
 from citeforge.evaluator.authorship.answers import (
     CellRuns,
@@ -23,6 +23,7 @@ from citeforge.evaluator.authorship.answers import (
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.compare import holm, paired_t
 from citeforge.evaluator.entries import make_entry
+from citeforge.evaluator.formats import answers_of, detect
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.origin import (
     anonymous_warnings,
@@ -57,6 +58,7 @@ def score_design(
     measures: list[Measure],
     protocol: Literal["strict", "reference"],
     context: str | None,
+    file_format: str = "auto",
 ) -> ScoreFile:
     """Score a submission to an authorship benchmark.
 
@@ -66,6 +68,7 @@ def score_design(
         measures: measures of the family ``authorship``.
         protocol: ``strict`` or ``reference``.
         context: must be None: the measures look at all cells.
+        file_format: format of the submission; see :mod:`citeforge.evaluator.formats`.
 
     Raises:
         UsageError: another kind of benchmark, measures of other families, or a context.
@@ -88,16 +91,26 @@ def score_design(
             "--protocol reference counts passages from 0, as AttriEval does; the prompts of "
             f"{benchmark.manifest.name} count from {benchmark.manifest.grammar.base}"
         )
-    require_same_benchmark(path, benchmark)
-    reader = _Reader(path, benchmark, protocol)
+    chosen = detect(path) if file_format == "auto" else file_format
+    warnings: list[str] = []
+    if chosen == "citeforge":
+        require_same_benchmark(path, benchmark)
+        if is_anonymous(path):
+            warnings = _warnings(path, benchmark)
+    elif chosen == "attrieval" and benchmark.manifest.grammar.base != 0:
+        raise UsageError(
+            "AttriEval's prompts count passages from 0; those of "
+            f"{benchmark.manifest.name} count from {benchmark.manifest.grammar.base}"
+        )
+    reader = _Reader(path, benchmark, protocol, chosen)
     reader.read()
     scoring = _Scoring(benchmark, reader, protocol, {m.name: m for m in measures})
     entries = scoring.entries()
     return ScoreFile(
-        system=system_name(path),
+        system=system_name(path) if path.is_file() else path.name,
         submission=path.name,
-        submission_format="citeforge",
-        submission_sha256=sha256_file(path),
+        submission_format=chosen,
+        submission_sha256=sha256_file(path) if path.is_file() else digest_folder(path),
         benchmark=benchmark.manifest.name,
         benchmark_hash=benchmark.manifest.benchmark_hash,
         protocol=protocol,
@@ -107,7 +120,7 @@ def score_design(
         measures=entries,
         not_computed=scoring.missing,
         design=reader.design,
-        warnings=_warnings(path, benchmark) if is_anonymous(path) else [],
+        warnings=warnings,
     )
 
 
@@ -120,8 +133,8 @@ def _warnings(path: Path, benchmark: Benchmark) -> list[str]:
 class _Reader:
     """Reads a submission cell by cell; only numbers are kept."""
 
-    def __init__(self, path: Path, benchmark: Benchmark, protocol: str) -> None:
-        self.path, self.benchmark, self.protocol = path, benchmark, protocol
+    def __init__(self, path: Path, benchmark: Benchmark, protocol: str, form: str) -> None:
+        self.path, self.benchmark, self.protocol, self.form = path, benchmark, protocol, form
         self.design: Design = design_of(benchmark.manifest)
         tables = {c.context: benchmark.context(c.context) for c in self.design.cells}
         first = tables[self.design.cells[0].context]
@@ -136,7 +149,7 @@ class _Reader:
         grammar = self.benchmark.grammar
         measure = measure_strict if strict else measure_reference
         places = Places(self.path, self.benchmark)
-        for line, answer in read_answers(self.path):
+        for line, answer in answers_of(self.path, self.benchmark, self.form):
             if answer.context not in self.cells:
                 raise InputError(
                     "is missing"
@@ -195,6 +208,7 @@ class _Reader:
             n_uncited=self.tally["uncited"],
             n_out_of_range=self.tally["beyond"],
             n_no_relevant=sum(not r for r in self.relevant),
+            n_no_gold=sum(not g for g in self.gold),
         )
 
 
@@ -302,10 +316,10 @@ class _Scoring:
                 continue
             for name, column in _PER_CELL.items():
                 if name in self.measures:
-                    values = self.column(cell.context, column)
-                    if np.isnan(values).all():
+                    if name == "Auth.EM" and not any(self.reader.gold):
                         self._not_computed(name, cell.context, "no gold short answers")
                         continue
+                    values = self.column(cell.context, column)
                     sample = mean_sample(name, values)
                     yield self.measures[name], cell.context, sample, None, cell.labels
             for name, side in _CONFIDENCE.items():

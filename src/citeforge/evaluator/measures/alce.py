@@ -12,6 +12,7 @@ from citeforge.evaluator.inputs import Inputs, Item
 from citeforge.evaluator.measures.bounds import BOTH, Bounds, Value
 from citeforge.evaluator.statements import split_statements
 from citeforge.package.items import Passage
+from citeforge.schemas.marks import read_number
 
 _MARK = re.compile(r"\[\d+")
 _SPACED_MARK = re.compile(r" \[\d+")
@@ -240,7 +241,7 @@ def reference_claims(item: Item, inputs: Inputs) -> list[Claim]:
     claims = []
     n = len(item.passages)
     for sentence in sentences:
-        positions = [int(mark[1:]) - 1 for mark in _MARK.findall(sentence)]
+        positions = [read_number(mark[1:]) - 1 for mark in _MARK.findall(sentence)]
         text = reference_clean(sentence).strip()
         if any(p >= n or p < -n for p in positions):
             claims.append(Claim(text, (), skipped=True))

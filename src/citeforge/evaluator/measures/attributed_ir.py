@@ -12,6 +12,7 @@ from citeforge.evaluator.measures.alce import Claim, strict_claims
 from citeforge.evaluator.measures.bounds import BOTH, Bounds, Value
 from citeforge.evaluator.measures.correctness import single_gold
 from citeforge.package.items import Gold
+from citeforge.schemas.marks import read_number
 
 MOST_CITATIONS = 7
 MOST_STATEMENTS = 20
@@ -20,7 +21,7 @@ _LEADING = re.compile(r"\s*(?:\[\d+(?:,\s*\d+)*\]\s*)+")
 
 
 def _numbers(text: str) -> list[int]:
-    return [int(n) for mark in _MARK.findall(text) for n in mark.split(",")]
+    return [read_number(n.strip()) for mark in _MARK.findall(text) for n in mark.split(",")]
 
 
 def claims_of(item: Item, inputs: Inputs) -> list[Claim]:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from citeforge.schemas.grammar import Grammar, without_markers
+from citeforge.schemas.marks import read_number
 from citeforge.schemas.text import contains_answer, normalise_answer
 
 _REFERENCE = re.compile(r"\[(\d+)\]")
@@ -83,7 +84,7 @@ def reference_scorer(grammar: Grammar) -> Scorer:
     def score(
         output: str, n_docs: int, relevant: frozenset[int], answers: dict[int, list[str]]
     ) -> Answer:
-        found = {int(n) for n in _REFERENCE.findall(output)}
+        found = {read_number(n) for n in _REFERENCE.findall(output)}
         cited = {n - 1 for n in found if 0 < n <= n_docs}
         hits = cited & relevant
         short_em = math.nan

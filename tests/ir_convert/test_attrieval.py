@@ -1,0 +1,106 @@
+"""AttriEval's and MS MARCO's rows as a source: what people did not select stays beside it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from citeforge.builders.derive import Base
+from citeforge.ir_convert.attrieval import open_attrieval
+from citeforge.ir_convert.source import ReadOptions
+from citeforge.schemas.errors import InputError
+from conftest import Cli, write_jsonl
+
+
+def marco(path: Path, rows: list[tuple[str, list[str], list[int]]]) -> Path:
+    return write_jsonl(
+        path,
+        [
+            {
+                "query_id": f"m{number}",
+                "query": query,
+                "answers": ["an answer"],
+                "passages": {"passage_text": texts, "is_selected": selected},
+            }
+            for number, (query, texts, selected) in enumerate(rows)
+        ],
+    )
+
+
+ROWS = [
+    ("first question?", ["Zinc is a metal.", "Tin is one too.", "So is lead."], [0, 1, 0]),
+    ("second question?", ["Cats purr.", "Dogs bark.", "Owls hoot.", "Cows low."], [1, 0, 0, 0]),
+]
+
+
+def test_unselected_passages_are_the_negatives_of_their_query(tmp_path: Path) -> None:
+    source = open_attrieval(str(marco(tmp_path / "m.jsonl", ROWS)), None, ReadOptions())
+    texts = {r["_id"]: r["text"] for b in source.passages() for r in b.to_pylist()}
+    (label,) = source.mined()
+    assert label == "seemingly_relevant"
+    found = [
+        (r["query-id"], texts[r["corpus-id"]], r["rank"]) for r in source.mined()[label].to_pylist()
+    ]
+    assert found == [
+        ("m0", "Zinc is a metal.", 1), ("m0", "So is lead.", 3),
+        ("m1", "Dogs bark.", 2), ("m1", "Owls hoot.", 3), ("m1", "Cows low.", 4),
+    ]  # fmt: skip
+
+
+def test_a_benchmark_of_them_shows_each_query_its_own_list(cli: Cli, tmp_path: Path) -> None:
+    path = marco(tmp_path / "m.jsonl", ROWS)
+    # No model: negatives are given, so nothing is embedded.
+    rage = ("build", "rage", "--source", f"attrieval:{path}", "--embedder", "nowhere/none")
+    result = cli(*rage, "--n-irrelevant", "0", "--mixture", "m=1,0,1", "--out", "b")
+    assert result.returncode == 0, result.stderr
+    result = cli("build", "authorship", "--benchmark", "b", "--k", "4", "--out", "a")
+    assert result.returncode == 0, result.stderr
+    base = Base.open(tmp_path / "a")
+    shown = {
+        query: [base.texts([d["corpus-id"]])[d["corpus-id"]][1] for d in docs]
+        for query, docs in base.context("hh_vanilla").items()
+    }
+    for query, (_, texts, selected) in zip(("m0", "m1"), ROWS, strict=True):
+        assert set(shown[query]) == set(texts)
+        # The others keep the order of the list; the selected one is put anywhere.
+        others = [t for t, s in zip(texts, selected, strict=True) if not s]
+        assert [t for t in shown[query] if t in others] == others
+
+
+def test_irrelevant_passages_are_still_drawn_where_the_source_has_none(
+    cli: Cli, tmp_path: Path
+) -> None:
+    path = marco(tmp_path / "m.jsonl", ROWS)
+    rage = ("build", "rage", "--source", f"attrieval:{path}", "--embedder", "nowhere/none")
+    result = cli(*rage, "--n-irrelevant", "2", "--mixture", "m=1,1,1", "--out", "b")
+    assert result.returncode == 0, result.stderr
+    base = Base.open(tmp_path / "b")
+    own = {"m0": ROWS[0][1], "m1": ROWS[1][1]}
+    rows = base.mappings["irrelevant"].to_pylist()
+    assert [r["query-id"] for r in rows] == ["m0", "m0", "m1", "m1"]
+    for row in rows:
+        (text,) = (t for _, t in base.texts([row["corpus-id"]]).values())
+        assert text not in own[row["query-id"]]
+
+
+def test_a_passage_judged_both_ways_is_refused_or_counted(cli: Cli, tmp_path: Path) -> None:
+    rows = [*ROWS, ("third?", ["Fish swim.", "Birds fly.", "Fish swim."], [0, 0, 1])]
+    path = marco(tmp_path / "m.jsonl", rows)
+    with pytest.raises(InputError, match="otherwise than line 3") as error:
+        open_attrieval(str(path), None, ReadOptions())
+    assert "--skip-contradictions" in (error.value.allowed or "")
+    rage = ("build", "rage", "--source", f"attrieval:{path}", "--embedder", "nowhere/none",
+            "--n-irrelevant", "0", "--mixture", "m=1,0,1", "--out", "b")  # fmt: skip
+    assert cli(*rage).returncode == 1
+    result = cli(*rage, "--skip-contradictions")
+    assert result.returncode == 0, result.stderr
+    manifest = json.loads((tmp_path / "b" / "manifest.json").read_text())
+    (source,) = manifest["sources"]
+    assert source["counts"]["contradicting judgements, the higher one kept"] == 1
+    base = Base.open(tmp_path / "b")
+    texts = {i: t for i, (_, t) in base.texts(base.relevant["m2"]).items()}
+    assert list(texts.values()) == ["Fish swim."]
+    negatives = base.texts(d["corpus-id"] for d in base.negatives["m2"])
+    assert [t for _, t in negatives.values()] == ["Birds fly."]
