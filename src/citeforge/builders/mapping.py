@@ -8,9 +8,12 @@ import numpy as np
 import pyarrow as pa
 
 from citeforge.builders.corpus import take_rows
-from citeforge.builders.mining import Mined
-from citeforge.engines.tables import table_of
-from citeforge.schemas.tables import MAPPING
+from citeforge.builders.exclusions import Exclusions
+from citeforge.builders.mining import Mined, draw_irrelevant
+from citeforge.builders.mixture import Pools
+from citeforge.engines.tables import iter_batches, table_of
+from citeforge.schemas.config import Mining
+from citeforge.schemas.tables import IRRELEVANT, MAPPING, SEEMINGLY_RELEVANT
 
 
 def seemingly_table(corpus: list[Path], ids: list[str], taken: list[list[Mined]]) -> pa.Table:
@@ -23,12 +26,45 @@ def seemingly_table(corpus: list[Path], ids: list[str], taken: list[list[Mined]]
     return table_of(rows, MAPPING)
 
 
-def irrelevant_table(corpus: list[Path], ids: list[str], drawn: list[list[int]]) -> pa.Table:
-    """Schema MAPPING, queries in order, passages in the order drawn."""
+def drawn_table(
+    corpus: list[Path],
+    ids: list[str],
+    exclusions: Exclusions,
+    taken: list[list[Mined]],
+    mining: Mining,
+    seed: int,
+) -> pa.Table:
+    """Irrelevant passages, drawn: schema MAPPING, queries in order, passages in the order drawn.
+
+    Args:
+        corpus: Parquet files of the corpus.
+        ids: queries.
+        exclusions: what may not be drawn; told how many carriers of answers were dropped.
+        taken: seemingly relevant passages of each query, which are not drawn either.
+        mining: how many are drawn.
+        seed: seed of the draws.
+    """
+    size = sum(b.num_rows for b in iter_batches(corpus, ["_id"]))
+    drawn, dropped = draw_irrelevant(corpus, size, ids, exclusions, taken, mining, seed)
+    if mining.exclude_answers:
+        exclusions.counts["irrelevant candidates dropped: contain an answer"] = dropped
     flat = [(query, p) for query, positions in zip(ids, drawn, strict=True) for p in positions]
     names = _names(corpus, [p for _, p in flat])
     rows = [(query, name, None, None, None) for (query, _), name in zip(flat, names, strict=True)]
     return table_of(rows, MAPPING)
+
+
+def short_mappings(pools: Pools, mining: Mining) -> dict[str, dict[str, int]]:
+    """Queries with fewer mapped passages than asked: query to label to the number found."""
+    short: dict[str, dict[str, int]] = {}
+    for label, asked in (
+        (IRRELEVANT, mining.irrelevant),
+        (SEEMINGLY_RELEVANT, mining.seemingly_relevant),
+    ):
+        for query, found in pools.by_label[label].items():
+            if len(found) < asked:
+                short.setdefault(query, {})[label] = len(found)
+    return short
 
 
 def _names(corpus: list[Path], positions: list[int]) -> list[str]:

@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 from citeforge import __version__
 from citeforge.builders.audit.run import drop_suspects
 from citeforge.builders.corpus import embedding_texts, find_rows, write_corpus
-from citeforge.builders.exclusions import find_exclusions, short_answers
-from citeforge.builders.mapping import irrelevant_table, seemingly_table
-from citeforge.builders.mining import Mined, SeeminglyRelevant, draw_irrelevant
+from citeforge.builders.exclusions import Exclusions, find_exclusions, short_answers
+from citeforge.builders.mapping import drawn_table, seemingly_table, short_mappings
+from citeforge.builders.mining import Mined, SeeminglyRelevant
 from citeforge.builders.mixture import Pools, freeze
 from citeforge.builders.package import PackageWriter, safe_name
 from citeforge.builders.stats import context_stats, corpus_stats, mapping_stats
@@ -271,32 +271,15 @@ class _Build:
                 self._refuse_dangling(source, table, rows)
                 records.counts[f"{label} rows of unknown passages, skipped"] = int((rows < 0).sum())
             tables[label] = kept
-            for query, position in zip(
-                kept["query-id"].to_pylist(), rows[rows >= 0].tolist(), strict=True
-            ):
+            found = rows[rows >= 0].tolist()
+            for query, position in zip(kept["query-id"].to_pylist(), found, strict=True):
                 taken[query].append(Mined(position, 0.0, 0))
         if IRRELEVANT not in given and self.config.mining.irrelevant:
-            tables[IRRELEVANT] = self._drawn(corpus, records, positions, list(taken.values()))
+            exclusions = self._exclusions(corpus, records, positions)
+            places, mining, seed = list(taken.values()), self.config.mining, self.config.seed
+            tables[IRRELEVANT] = drawn_table(corpus, list(taken), exclusions, places, mining, seed)
+            records.counts.update(exclusions.counts)
         return tables
-
-    def _drawn(
-        self, corpus: list[Path], records: _Records, positions: np.ndarray, taken: list[list[Mined]]
-    ) -> pa.Table:
-        """Irrelevant passages for a source that brings only seemingly relevant ones."""
-        mining = self.config.mining
-        ids = records.queries["_id"].to_pylist()
-        exclusions = find_exclusions(
-            corpus, records.queries, records.relevant, positions, self._answers(records),
-            mining.drop_self,
-        )  # fmt: skip
-        size = sum(b.num_rows for b in iter_batches(corpus, ["_id"]))
-        drawn, dropped = draw_irrelevant(
-            corpus, size, ids, exclusions, taken, mining, self.config.seed
-        )
-        if mining.exclude_answers:
-            exclusions.counts["irrelevant candidates dropped: contain an answer"] = dropped
-        records.counts.update(exclusions.counts)
-        return irrelevant_table(corpus, ids, drawn)
 
     def _mined_mappings(
         self,
@@ -359,14 +342,7 @@ class _Build:
     ) -> dict[str, Any]:
         mining = self.config.mining
         ids = records.queries["_id"].to_pylist()
-        exclusions = find_exclusions(
-            corpus,
-            records.queries,
-            records.relevant,
-            positions,
-            self._answers(records),
-            mining.drop_self,
-        )
+        exclusions = self._exclusions(corpus, records, positions)
         taken: list[list[Mined]] = [[] for _ in ids]
         if mining.seemingly_relevant:
             miner = SeeminglyRelevant(corpus, shards, vectors, exclusions, mining)
@@ -375,18 +351,21 @@ class _Build:
                 exclusions.counts["seemingly relevant candidates dropped: contain an answer"] = (
                     miner.n_answer_carriers
                 )
-        size = sum(b.num_rows for b in iter_batches(corpus, ["_id"]))
-        drawn, dropped = draw_irrelevant(
-            corpus, size, ids, exclusions, taken, mining, self.config.seed
-        )
-        if mining.exclude_answers:
-            exclusions.counts["irrelevant candidates dropped: contain an answer"] = dropped
+        irrelevant = drawn_table(corpus, ids, exclusions, taken, mining, self.config.seed)
         folder = self.workspace.start("mapping")
         files = write_table(folder, SEEMINGLY_RELEVANT, seemingly_table(corpus, ids, taken))
-        files |= write_table(folder, IRRELEVANT, irrelevant_table(corpus, ids, drawn))
+        files |= write_table(folder, IRRELEVANT, irrelevant)
         record = {"counts": exclusions.counts}
         self.workspace.finish("mapping", key, files, record)
         return record
+
+    def _exclusions(
+        self, corpus: list[Path], records: _Records, positions: np.ndarray
+    ) -> Exclusions:
+        answers, drop_self = self._answers(records), self.config.mining.drop_self
+        return find_exclusions(
+            corpus, records.queries, records.relevant, positions, answers, drop_self
+        )
 
     def _answers(self, records: _Records) -> list[list[str]]:
         if not self.config.mining.exclude_answers:
@@ -443,15 +422,10 @@ class _Build:
             grammar=GrammarInfo(base=self.config.base),
             contexts=contexts,
             counts=records.counts,
-            short_mappings=self._short(pools),
-            libraries=self._libraries(),
+            short_mappings=short_mappings(pools, self.config.mining),
+            libraries=_libraries() if self.models else {},
         )
         return writer.finish(manifest, stats)
-
-    def _libraries(self) -> dict[str, str]:
-        if not self.models:
-            return {}
-        return {n: version(n) for n in ("torch", "sentence-transformers", "transformers")}
 
     def _write_corpus(
         self, folder: Path, corpus: list[Path], tables: dict[str, pa.Table]
@@ -466,19 +440,10 @@ class _Build:
                 writer.write(batch.cast(CORPUS))
         return writer.files
 
-    def _short(self, pools: Pools) -> dict[str, dict[str, int]]:
-        """Queries with fewer mapped passages than asked."""
-        short: dict[str, dict[str, int]] = {}
-        mining = self.config.mining
-        for label, asked in (
-            (IRRELEVANT, mining.irrelevant),
-            (SEEMINGLY_RELEVANT, mining.seemingly_relevant),
-        ):
-            for query, found in pools.by_label[label].items():
-                if len(found) < asked:
-                    short.setdefault(query, {})[label] = len(found)
-        return short
-
 
 def _only(table: pa.Table, column: str, ids: pa.Array | pa.ChunkedArray) -> pa.Table:
     return table.filter(pc.is_in(table[column], value_set=ids))
+
+
+def _libraries() -> dict[str, str]:
+    return {n: version(n) for n in ("torch", "sentence-transformers", "transformers")}
