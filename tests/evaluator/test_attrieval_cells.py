@@ -58,7 +58,7 @@ def save(
 ) -> Path:
     """The cell as we export it, with AttriEval's columns, saved again."""
     with tempfile.TemporaryDirectory() as exported:
-        export_attrieval(Base.open(benchmark.folder), Path(exported), cell)
+        export_attrieval(Base(benchmark.folder), Path(exported), cell)
         rows = list(map(dict, datasets.load_from_disk(f"{exported}/data")))
     for at, (row, text) in enumerate(zip(rows, answers, strict=True)):
         row |= {"rag_raw_answer": text, **{name: values[at] for name, values in columns.items()}}

@@ -57,7 +57,7 @@ def test_a_benchmark_of_them_shows_each_query_its_own_list(cli: Cli, tmp_path: P
     assert result.returncode == 0, result.stderr
     result = cli("build", "authorship", "--benchmark", "b", "--k", "4", "--out", "a")
     assert result.returncode == 0, result.stderr
-    base = Base.open(tmp_path / "a")
+    base = Base(tmp_path / "a")
     shown = {
         query: [base.texts([d["corpus-id"]])[d["corpus-id"]][1] for d in docs]
         for query, docs in base.context("hh_vanilla").items()
@@ -76,7 +76,7 @@ def test_irrelevant_passages_are_still_drawn_where_the_source_has_none(
     rage = ("build", "rage", "--source", f"attrieval:{path}", "--embedder", "nowhere/none")
     result = cli(*rage, "--n-irrelevant", "2", "--mixture", "m=1,1,1", "--out", "b")
     assert result.returncode == 0, result.stderr
-    base = Base.open(tmp_path / "b")
+    base = Base(tmp_path / "b")
     own = {"m0": ROWS[0][1], "m1": ROWS[1][1]}
     rows = base.mappings["irrelevant"].to_pylist()
     assert [r["query-id"] for r in rows] == ["m0", "m0", "m1", "m1"]
@@ -99,7 +99,7 @@ def test_a_passage_judged_both_ways_is_refused_or_counted(cli: Cli, tmp_path: Pa
     manifest = json.loads((tmp_path / "b" / "manifest.json").read_text())
     (source,) = manifest["sources"]
     assert source["counts"]["contradicting judgements, the higher one kept"] == 1
-    base = Base.open(tmp_path / "b")
+    base = Base(tmp_path / "b")
     texts = {i: t for i, (_, t) in base.texts(base.relevant["m2"]).items()}
     assert list(texts.values()) == ["Fish swim."]
     negatives = base.texts(d["corpus-id"] for d in base.negatives["m2"])

@@ -138,7 +138,7 @@ def outputs(
     finally:
         sys.path.pop(0)
     folder = tmp_path_factory.mktemp("outputs")
-    base = Base.open(benchmark.folder)
+    base = Base(benchmark.folder)
     for cell in design_of(benchmark.manifest).cells:
         export_attrieval(base, folder / "exported" / cell.context, cell.context)
         rows = []
