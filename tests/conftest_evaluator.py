@@ -10,6 +10,7 @@ import pytest
 
 from citeforge.engines.judge.records import JudgeFailure, Keep, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.llm.records import Answer, Failure, Request, Result
 from citeforge.engines.segment import SpacySegmenter
 from citeforge.evaluator.inputs import Inputs, Item
 from citeforge.evaluator.measures.families import compute
@@ -45,6 +46,27 @@ class Facts:
                 continue
             needed = {c for c in pair.hypothesis if c in "ABCDEF"}
             keep([(i, Verdict(bool(needed) and needed <= set(pair.premise)))])
+
+
+class Scripted:
+    """An LLM that gives marks by the answer's text."""
+
+    def __init__(self, replies: dict[str, str | Failure]) -> None:
+        self.replies = replies
+        self.asked: list[str] = []
+
+    def identity(self) -> dict[str, Any]:
+        return {"name": "openai:m"}
+
+    def complete(self, requests: Sequence[Request]) -> list[Result]:
+        results: list[Result] = []
+        for request in requests:
+            text = request.messages[0][1]
+            self.asked.append(text)
+            assert request.params["temperature"] == 0
+            reply = next(r for k, r in self.replies.items() if f"Answer: {k}" in text)
+            results.append(Answer(reply) if isinstance(reply, str) else reply)
+        return results
 
 
 class World:

@@ -11,16 +11,21 @@ from typing import Any
 import pytest
 
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.llm.records import Answer, Failure, Request, Result
 from citeforge.engines.segment import SpacySegmenter
 from citeforge.evaluator.kalma.citations import citation_samples
 from citeforge.evaluator.kalma.geval import Marker, geval_samples, mark_of, prompt_digest
-from citeforge.evaluator.kalma.inputs import KalmaInputs, Reading, Shown, read_answer
+from citeforge.evaluator.kalma.inputs import (
+    KalmaInputs,
+    Reading,
+    Shown,
+    read_answer,
+    read_reference,
+)
 from citeforge.evaluator.kalma.judged import align_samples, na_samples
 from citeforge.evaluator.statistics import estimate_all
 from citeforge.schemas.kg import Key, Triple
 from conftest import EXAMPLES, Cli, write_jsonl
-from conftest_evaluator import Facts, World
+from conftest_evaluator import Facts, Scripted, World
 from servers.running import openai_server
 
 
@@ -42,7 +47,7 @@ def inputs(
     readings = [
         Reading(i, shown, "", (), 0, 0, is_missing=True)
         if text is None
-        else read_answer(i, shown, text, ())
+        else (read_answer if protocol == "strict" else read_reference)(i, shown, text, ())
         for i, text in enumerate(outputs)
     ]
     if protocol == "reference":
@@ -172,32 +177,15 @@ def test_na_by_hand() -> None:
 def test_na_in_reference_counts_pairs() -> None:
     # "Absent" is the gold of rounds ≥ 2 that the answer does not cite: rB and rE. Both statements
     # entail both: four pairs of two statements and two triples.
-    found, _, _ = judged(["So B and E [NA]. So E and B [NA].", "So A."], "reference")
+    found, _, _ = judged(["So B and E [NA] too. So E and B [NA] too.", "So A."], "reference")
     assert found["KaLMA.NA.P"] == 4 / 2
     assert found["KaLMA.NA.R"] == 4 / 2  # the answer without [NA] has left
+    # Its expression never cuts where a capital stands two characters before the full stop: "A].".
+    found, _, _ = judged(["So B and E [NA]. So E and B [NA]."], "reference")
+    assert found["KaLMA.NA.P"] == 2 / 1
+    assert found["KaLMA.NA.R"] == 2 / 2
     cited, _, _ = judged("So B [Q1, rB: B]. So E [NA].", "reference")
     assert (cited["KaLMA.NA.P"], cited["KaLMA.NA.R"]) == (1 / 1, 1 / 1)
-
-
-class Scripted:
-    """Marks by the answer's text."""
-
-    def __init__(self, replies: dict[str, str | Failure]) -> None:
-        self.replies = replies
-        self.asked: list[str] = []
-
-    def identity(self) -> dict[str, Any]:
-        return {"name": "openai:m"}
-
-    def complete(self, requests: Sequence[Request]) -> list[Result]:
-        results: list[Result] = []
-        for request in requests:
-            text = request.messages[0][1]
-            self.asked.append(text)
-            assert request.params["temperature"] == 0
-            reply = next(r for k, r in self.replies.items() if f"Answer: {k}" in text)
-            results.append(Answer(reply) if isinstance(reply, str) else reply)
-        return results
 
 
 def test_geval_by_hand() -> None:

@@ -11,17 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from citeforge.ir_convert.kalma import (
-    RELATIONS,
-    read_gold,
-    read_items,
-    write_gold,
-    write_items,
-)
+from citeforge.ir_convert.kalma import read_gold, read_items, write_gold, write_items
 from citeforge.ir_convert.registry import open_source
 from citeforge.ir_convert.source import ReadOptions
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.kg import Graph, Triple
+from citeforge.schemas.kg import Graph, Triple, relation_key
 
 ADA = {
     "name": "Ada Lovelace",
@@ -40,10 +34,12 @@ def write(path: Path, content: Any) -> Path:
 def test_an_entry(tmp_path: Path) -> None:
     (item,) = read_items(write(tmp_path / "a.json", [["Question: Who was Ada? ", [ADA]]]))
     assert item.question == "Who was Ada?"
-    assert item.empty == 1  # the spouse
+    assert item.empty == {"Q7259": {"spouse": " "}}
+    assert item.n_empty == 1
+    # Relations keep the names that answers to the published questions have.
     assert item.graphs[0].triples == (
-        Triple("Q7259", "Ada Lovelace", "", "date of birth", "1815-12-10", "", "unknown"),
-        Triple("Q7259", "Ada Lovelace", "", "notable work", "Notes, on a machine"),
+        Triple("Q7259", "Ada Lovelace", "", "date_of_birth", "1815-12-10", "", "unknown"),
+        Triple("Q7259", "Ada Lovelace", "", "notable works", "Notes, on a machine"),
     )
 
 
@@ -69,6 +65,33 @@ def test_gold_of_another_layout(tmp_path: Path) -> None:
         read_gold(write(tmp_path / "g.json", rows))
 
 
+@pytest.mark.parametrize(
+    "fact",
+    [None, "Q1", [], ["Q1", "spouse"], ["Q1", "spouse", 3], ["", "spouse", "x"],
+     ["Q1", "spouse", "x", "2"], ["Q1", "spouse", "x", -1], ["Q1", "spouse", "x", 2**31],
+     ["Q1", "spouse", "x", True], ["Q1", "spouse", "x", 1, 1], {"Q1": 1}],
+)  # fmt: skip
+def test_facts_of_another_layout(tmp_path: Path, fact: Any) -> None:
+    with pytest.raises(InputError, match="entry 1"):
+        read_gold(write(tmp_path / "g.json", [["Q?", [fact]]]))
+
+
+def test_rounds_of_one_file_and_of_two(tmp_path: Path) -> None:
+    a, b, c = (["Q1", "spouse", x] for x in "abc")
+    every = write(tmp_path / "with.json", [["Q?", [a, b, c]]])
+    assert [f.round for f in read_gold(every)[0]] == [0, 0, 0]
+    later = write(tmp_path / "no_round1.json", [["Q?", [c, b]]])
+    assert [f.round for f in read_gold(every, later)[0]] == [1, 2, 2]
+    exact = write(tmp_path / "exact.json", [["Q?", [[*a, 1], [*b, 4], c]]])
+    assert [f.round for f in read_gold(exact)[0]] == [1, 4, 0]
+    assert [f.round for f in read_gold(exact, later)[0]] == [1, 4, 2]
+    other = write(tmp_path / "other.json", [["Q?", [["Q1", "spouse", "d"]]]])
+    with pytest.raises(InputError, match="entry 1: has Q1, spouse, d, which the gold of all"):
+        read_gold(every, other)
+    with pytest.raises(InputError, match="has 0 entries"):
+        read_gold(every, write(tmp_path / "none.json", []))
+
+
 def test_it_is_no_source_of_passages() -> None:
     with pytest.raises(UsageError, match=r"citeforge build kalma --source kalma:x\.json"):
         open_source("kalma:x.json", None, ReadOptions())
@@ -76,7 +99,7 @@ def test_it_is_no_source_of_passages() -> None:
 
 text = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1).map(str.strip)
 values = text.filter(bool)
-relations = values.filter(lambda r: r not in {"name", "qid", *RELATIONS})
+relations = values.filter(lambda r: r not in {"name", "qid"})
 
 
 @st.composite
@@ -88,7 +111,10 @@ def graphs(draw: st.DrawFn) -> Graph:
     return Graph(
         qid,
         name,
-        tuple(Triple(qid, name, "", r, v, "", "unknown" if r in dates else "") for r, v in found),
+        tuple(
+            Triple(qid, name, "", r, v, "", "unknown" if relation_key(r) in dates else "")
+            for r, v in found
+        ),
     )
 
 
@@ -101,9 +127,12 @@ def test_written_and_read_again(entries: list[tuple[str, list[Graph]]]) -> None:
         path, gold = Path(folder) / "a.json", Path(folder) / "g.json"
         assert write_items([q for q, _ in entries], [g for _, g in entries], path) == 0
         assert [(i.question, list(i.graphs)) for i in read_items(path)] == entries
-        flat = [[t for g in found for t in g.triples] for _, found in entries]
+        flat = [
+            [(t, at % 4) for at, t in enumerate(t for g in found for t in g.triples)]
+            for _, found in entries
+        ]
         write_gold([q for q, _ in entries], flat, gold)
-        assert read_gold(gold) == [[(t.qid, t.relation, t.value) for t in f] for f in flat]
+        assert read_gold(gold) == [[(t.qid, t.relation, t.value, n) for t, n in f] for f in flat]
 
 
 def test_a_layout_of_one_value_a_relation(tmp_path: Path) -> None:

@@ -35,6 +35,9 @@ from citeforge.cli.options import (
 @click.option("--source", help="kalma:PATH of BioKaLMA's published specific questions.")
 @click.option("--general", type=click.Path(path_type=Path), help="Its general questions.")
 @click.option("--gold", type=click.Path(path_type=Path), help="Its minimum knowledge sets.")
+@click.option(
+    "--gold-later", type=click.Path(path_type=Path), help="The same without facts of round 1."
+)
 @click.option("--writer", default="template", show_default=True, help="template, openai:, replay:.")
 @click.option(
     "--perplexity",
@@ -120,5 +123,7 @@ def _published(options: Any, given: dict[str, Any]) -> Any:
     kind, _, argument = given["source"].partition(":")
     if kind != "kalma" or not argument:
         raise UsageError(f"--source {given['source']!r}: expected kalma:PATH")
-    found = read_published(Path(argument), given["general"], given["gold"], options.limit)
+    found = read_published(
+        Path(argument), given["general"], given["gold"], options.limit, given["gold_later"]
+    )
     return build_published(options, found, load_domain(given["domain"]))

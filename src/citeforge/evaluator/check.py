@@ -161,9 +161,9 @@ class _Checker:
             self.found.warnings.append(
                 (line, f"output: {incomplete} citations lack a relation or a value")
             )
-        keys = {c.key for c in reading.citations if c.complete}
-        self.reach.add((), len(keys - shown[row].keys), 0)
-        strange = [c for c in reading.citations if c.complete and c.key not in shown[row].keys]
+        keys = {c.key.compared for c in reading.citations if c.complete}
+        self.reach.add((), len(keys - shown[row].citable), 0)
+        strange = [c for c in reading.citations if c.complete and not shown[row].shows(c)]
         if strange:
             c = strange[0]
             self.found.warnings.append(

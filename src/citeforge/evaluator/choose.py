@@ -8,7 +8,7 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Llm
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.tools import AnswerModels, Tools
-from citeforge.schemas.errors import InputError
+from citeforge.schemas.errors import InputError, UsageError
 
 
 def default_families(kind: str) -> list[str]:
@@ -46,11 +46,14 @@ def choose_tools(
     Raises:
         InputError: the segmenter that was named is not installed.
         UnknownValueError: there is none of that name.
+        UsageError: KaLMA's reference measures, which have a splitter of their own.
     """
     tools = Tools(judge, models=models or AnswerModels(), cot=cot, llm=llm)
     needed = any("segmenter" in m.uses for m in measures)
-    if all(m.family == "kalma" for m in measures) and judge is None:
-        needed = False  # without a judge nothing looks at sentences
+    if measures and all(m.family == "kalma" for m in measures):
+        if protocol == "reference":
+            return _with_kalmas_sentences(tools, segmenter)
+        needed &= judge is not None  # without a judge nothing looks at sentences
     if not needed:
         return tools
     from citeforge.engines.segment import make_segmenter
@@ -62,3 +65,15 @@ def choose_tools(
         if segmenter is not None:
             raise
         return replace(tools, why_no_segmenter=str(error))
+
+
+def _with_kalmas_sentences(tools: Tools, segmenter: str | None) -> Tools:
+    """KaLMA's code cuts sentences with an expression of its own; no segmenter is its equal."""
+    if segmenter is not None:
+        raise UsageError(
+            f"--segmenter {segmenter}: KaLMA's reference measures split as KaLMA's code does; "
+            "leave the option out, or score with --protocol strict"
+        )
+    from citeforge.evaluator.kalma.reference import SENTENCES
+
+    return tools if tools.judge is None else replace(tools, segmenter=SENTENCES)

@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from citeforge.engines.files import read_json, write_text
 from citeforge.ir_convert.source import ReadOptions, Source
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.kg import Graph, Triple
+from citeforge.schemas.kg import Graph, Triple, relation_key
 
-RELATIONS = {
-    "date_of_birth": "date of birth",
-    "date_of_death": "date of death",
-    "surname": "family name",
-    "alma mater": "educated at",
-    "notable works": "notable work",
-    "languages spoken": "languages spoken, written or signed",
-}
-"""Relation names of BioKaLMA that differ from Wikidata's labels, to those."""
-
-_OWN = {wikidata: own for own, wikidata in RELATIONS.items()}
 _DATES = ("date of birth", "date of death")
 _META = ("name", "qid")
 
@@ -34,13 +24,27 @@ class Item:
 
     Attributes:
         question: text, a leading ``question:`` taken away.
-        graphs: published sub-graphs; one value a relation.
-        empty: values that are empty strings, left out.
+        graphs: published sub-graphs; one value a relation, named as the files name it.
+        empty: QID to relations whose value is blank, with that value; no triples.
     """
 
     question: str
     graphs: tuple[Graph, ...]
-    empty: int = 0
+    empty: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    @property
+    def n_empty(self) -> int:
+        """Number of blank values."""
+        return sum(map(len, self.empty.values()))
+
+
+class GoldFact(NamedTuple):
+    """A line of a minimum knowledge set; the round is 0 where the file gives none."""
+
+    qid: str
+    relation: str
+    value: str
+    round: int = 0
 
 
 def open_kalma(argument: str, split: str | None, options: ReadOptions) -> Source:
@@ -56,7 +60,7 @@ def open_kalma(argument: str, split: str | None, options: ReadOptions) -> Source
 
 
 def read_items(path: Path) -> list[Item]:
-    """All entries of a published file, relation names mapped to Wikidata's.
+    """All entries of a published file.
 
     Raises:
         InputError: another layout; names the entry.
@@ -77,7 +81,8 @@ def _item(path: Path, number: int, row: Any) -> Item:
     question = row[0].strip()
     if question.lower().startswith("question:"):
         question = question[len("question:") :].strip()
-    graphs, empty = [], 0
+    graphs: list[Graph] = []
+    empty: dict[str, dict[str, str]] = {}
     for graph in row[1]:
         if not isinstance(graph, dict) or not all(isinstance(graph.get(k), str) for k in _META):
             raise InputError(
@@ -93,64 +98,128 @@ def _item(path: Path, number: int, row: Any) -> Item:
                     f"{relation!r} is no text", path=path, field=f"entry {number}"
                 )  # fmt: skip
             if not value.strip():
-                empty += 1
+                empty.setdefault(graph["qid"], {})[relation] = value
                 continue
-            label: str = RELATIONS.get(relation, relation)
-            precision = "unknown" if label in _DATES else ""
-            triples.append(
-                Triple(graph["qid"], graph["name"], "", label, value.strip(), "", precision)
-            )
+            precision = "unknown" if relation_key(relation) in _DATES else ""
+            triples.append(Triple(graph["qid"], graph["name"], "", relation, value, "", precision))
         graphs.append(Graph(graph["qid"], graph["name"], tuple(triples)))
     return Item(question, tuple(graphs), empty)
 
 
-def read_gold(path: Path) -> list[list[tuple[str, str, str]]]:
+def read_gold(path: Path, later: Path | None = None) -> list[list[GoldFact]]:
     """Minimum knowledge sets: ``[question, [[qid, relation, value], …]]``.
 
+    A fourth element is the round. KaLMA's code has two such files, with and without the facts of
+    round 1; given both, facts of the first alone get round 1 and those of both round 2 ("2 or
+    later", all that its figures depend on).
+
+    Args:
+        path: facts of all rounds.
+        later: facts of rounds 2 and later.
+
     Raises:
-        InputError: another layout.
+        InputError: another layout, or a fact that only the second file has.
     """
-    content = read_json(path)
+    found = _gold_rows(path)
+    if later is None:
+        return found
+    others = _gold_rows(later)
+    if len(others) != len(found):
+        raise InputError(f"has {len(others)} entries and {path.name} has {len(found)}", path=later)
+    both = zip(found, others, strict=True)
+    return [_with_rounds(later, at, mine, rest) for at, (mine, rest) in enumerate(both, 1)]
+
+
+def _with_rounds(
+    path: Path, entry: int, facts: Sequence[GoldFact], later: Sequence[GoldFact]
+) -> list[GoldFact]:
+    rest = Counter(f[:3] for f in later)
     found = []
-    try:
-        for _, triples in content:
-            found.append(
-                [(str(q), RELATIONS.get(r, str(r)), str(v)) for q, r, v in triples]
-            )  # fmt: skip
-    except (TypeError, ValueError) as error:
+    for fact in facts:
+        is_later = rest[fact[:3]] > 0
+        rest[fact[:3]] -= is_later
+        number = (fact.round if fact.round > 1 else 2) if is_later else 1
+        found.append(fact._replace(round=number))
+    alone = next((key for key, n in rest.items() if n > 0), None)
+    if alone is not None:
         raise InputError(
-            "is no list of [question, [[qid, relation, value], …]]", path=path,
-            field=f"entry {len(found) + 1}",
-        ) from error  # fmt: skip
+            f"has {', '.join(alone)}, which the gold of all rounds lacks", path=path,
+            field=f"entry {entry}", allowed="facts of the file given with --gold",
+        )  # fmt: skip
     return found
 
 
-def write_items(questions: Sequence[str], graphs: Sequence[Sequence[Graph]], path: Path) -> int:
+def _gold_rows(path: Path) -> list[list[GoldFact]]:
+    content = read_json(path)
+    if not isinstance(content, list):
+        raise InputError("is no list of [question, [[qid, relation, value], …]]", path=path)
+    found: list[list[GoldFact]] = []
+    for number, row in enumerate(content, 1):
+        if not isinstance(row, list) or len(row) != 2 or not isinstance(row[1], list):
+            raise _wrong_gold(path, number)
+        facts = []
+        for fact in row[1]:
+            if not isinstance(fact, list) or not _is_fact(fact):
+                raise _wrong_gold(path, number)
+            facts.append(GoldFact(*fact))
+        found.append(facts)
+    return found
+
+
+def _is_fact(fact: list[Any]) -> bool:
+    """Three texts, the first two with a character, and perhaps a round (a table's int32)."""
+    words, rest = fact[:3], fact[3:]
+    if len(words) < 3 or not all(isinstance(w, str) for w in words) or not all(words[:2]):
+        return False
+    return not rest or (len(rest) == 1 and type(rest[0]) is int and 0 <= rest[0] < 2**31)
+
+
+def _wrong_gold(path: Path, number: int) -> InputError:
+    return InputError(
+        "is not [question, [[qid, relation, value], …]]", path=path, field=f"entry {number}",
+        allowed="texts, and perhaps a round from 0 as the fourth element of a fact",
+    )  # fmt: skip
+
+
+def write_items(
+    questions: Sequence[str],
+    graphs: Sequence[Sequence[Graph]],
+    path: Path,
+    empty: Sequence[Mapping[str, Mapping[str, str]]] = (),
+) -> int:
     """Write entries in the published layout.
+
+    Args:
+        questions: texts.
+        graphs: sub-graphs of each.
+        path: file to make.
+        empty: blank values of each, as :class:`Item` has them; none when it is empty.
 
     Returns:
         Values that the layout cannot carry: it has one value a relation.
     """
     lost = 0
     rows = []
-    for question, mine in zip(questions, graphs, strict=True):
+    for at, (question, mine) in enumerate(zip(questions, graphs, strict=True)):
         shown = []
         for graph in mine:
             entry: dict[str, str] = {}
             for triple in graph.triples:
-                name = _OWN.get(triple.relation, triple.relation)
-                lost += name in entry
-                entry.setdefault(name, triple.value)
-            shown.append({**entry, "name": graph.name, "qid": graph.qid})
+                lost += entry.get(triple.relation, triple.value) != triple.value
+                entry.setdefault(triple.relation, triple.value)
+            blank = dict(empty[at].get(graph.qid, {})) if empty else {}
+            shown.append({**blank, **entry, "name": graph.name, "qid": graph.qid})
         rows.append([question, shown])
     write_text(path, json.dumps(rows, ensure_ascii=False, indent=1) + "\n")
     return lost
 
 
-def write_gold(questions: Sequence[str], gold: Sequence[Sequence[Triple]], path: Path) -> None:
-    """Write minimum knowledge sets in the layout of BioKaLMA's code."""
+def write_gold(
+    questions: Sequence[str], gold: Sequence[Sequence[tuple[Triple, int]]], path: Path
+) -> None:
+    """Write minimum knowledge sets in the layout of BioKaLMA's code, rounds behind the values."""
     rows = [
-        [q, [[t.qid, _OWN.get(t.relation, t.relation), t.value] for t in mine]]
+        [q, [[t.qid, t.relation, t.value, *([number] if number else [])] for t, number in mine]]
         for q, mine in zip(questions, gold, strict=True)
     ]
     write_text(path, json.dumps(rows, ensure_ascii=False, indent=1) + "\n")

@@ -6,11 +6,37 @@ relation and a value.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import pyarrow as pa
+
+SAME_RELATIONS = {
+    "date_of_birth": "date of birth",
+    "date_of_death": "date of death",
+    "surname": "family name",
+    "alma mater": "educated at",
+    "notable works": "notable work",
+    "languages spoken": "languages spoken, written or signed",
+}
+"""Relation names of BioKaLMA that differ from Wikidata's labels, to those."""
+
+NAME = "name"
+"""What a citation calls the name of its centre: ``[Q1, name: Ada Lovelace]``."""
+
+EMPTY = "empty"
+"""Field of a query's metadata: QID to the relations that published graphs show without a value."""
+
+_NO_LABEL = re.compile(r"[QPL]\d+")
+
+
+def relation_key(relation: str) -> str:
+    """What relations are compared by: case, white space and BioKaLMA's own names are no
+    difference."""
+    plain = " ".join(relation.split()).casefold()
+    return SAME_RELATIONS.get(plain, plain)
 
 
 class Key(NamedTuple):
@@ -25,6 +51,12 @@ class Key(NamedTuple):
     qid: str
     relation: str
     value: str
+
+    @property
+    def compared(self) -> Key:
+        """What two keys are compared by; see :func:`relation_key`."""
+        value = " ".join(self.value.split())
+        return Key(self.qid.upper(), relation_key(self.relation), value)
 
 
 @dataclass(frozen=True)
@@ -54,6 +86,11 @@ class Triple:
     def key(self) -> Key:
         """What a citation of it says."""
         return Key(self.qid, self.relation, self.value)
+
+    @property
+    def has_label(self) -> bool:
+        """Whether its value is words, not the id of an entity that nobody has labelled."""
+        return _NO_LABEL.fullmatch(self.value) is None
 
 
 @dataclass(frozen=True)

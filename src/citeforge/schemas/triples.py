@@ -10,13 +10,30 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from citeforge.schemas.grammar import Marker, Parsed
-from citeforge.schemas.kg import Key, Triple
+from citeforge.schemas.kg import NAME, SAME_RELATIONS, Key, Triple, relation_key
 
 _OPEN = re.compile(r"\[\s*(?:qid\s*:\s*)?(?P<qid>[QqLl]\d+)(?=\s*[,\]:])")
 _NA = re.compile(r"\[\s*NA\s*\]")
-_NAME = re.compile(r"\s*,\s*name\s*:\s*", re.IGNORECASE)
+_CITES = re.compile(rf"{_OPEN.pattern}|{_NA.pattern}")
+_ALSO: dict[str, list[str]] = {}
+for _own, _wikidata in SAME_RELATIONS.items():
+    _ALSO.setdefault(relation_key(_own), []).extend((_own, _wikidata))
+
+
+def _spellings(relation: str) -> tuple[str, ...]:
+    """A relation as it is, and by its other name where BioKaLMA and Wikidata have two."""
+    return tuple(dict.fromkeys((relation, *_ALSO.get(relation_key(relation), ()))))
+
+
+class _Fact(NamedTuple):
+    """What may be cited: a spelling of its relation, and the two as the graph has them."""
+
+    spelling: str
+    relation: str
+    value: str
 
 
 @dataclass(frozen=True)
@@ -25,8 +42,8 @@ class TripleCitation:
 
     Attributes:
         qid: centre entity as written, upper case.
-        relation: relation as written; empty when there is none.
-        value: value as written; empty when there is none.
+        relation: relation as the shown graph has it, else as written; empty when there is none.
+        value: the same of the value.
     """
 
     qid: str
@@ -64,17 +81,21 @@ class TripleGrammar:
             shown: triples of the shown graph.
             relations: further known relation names.
         """
-        self._facts: dict[str, list[tuple[str, str, str]]] = {}
-        known: set[str] = set()
+        self._facts: dict[str, list[_Fact]] = {}
+        self._names: dict[str, set[str]] = {}
+        known = {NAME, *relations}
         for triple in shown:
-            text = squeeze(f"{triple.relation}: {triple.value}")
-            self._facts.setdefault(triple.qid.upper(), []).append(
-                (text, triple.relation, triple.value)
-            )
+            qid, name = triple.qid.upper(), squeeze(triple.name)
+            facts = self._facts.setdefault(qid, [])
+            facts += [_Fact(r, triple.relation, triple.value) for r in _spellings(triple.relation)]
+            if name not in self._names.setdefault(qid, set()):
+                self._names[qid].add(name)
+                facts.append(_Fact(NAME, NAME, name))
             known.add(triple.relation)
         for facts in self._facts.values():
-            facts.sort(key=lambda f: -len(f[0]))
-        self._relations = sorted(known | set(relations), key=lambda r: (-len(r), r))
+            facts.sort(key=lambda f: -len(f.spelling + squeeze(f.value)))
+        known = {spelling for relation in known for spelling in _spellings(relation)}
+        self._relations = sorted(known, key=lambda r: (-len(r), r))
         self.brackets: list[list[TripleCitation]] = []
 
     def parse(self, output: str, n_docs: int = 0) -> Parsed:
@@ -105,20 +126,16 @@ class TripleGrammar:
         qid = opening["qid"].upper()
         found: list[TripleCitation] = []
         at = opening.end()
-        name = _NAME.match(output, at)
-        if name is not None and self._known_fact(
-            output, _spaces(output, _spaces(output, at) + 1), qid
-        ):
-            name = None  # the graph has a relation of that name
-        if name is not None and (stop := re.compile(r"[,\]]").search(output, name.end())):
-            at = stop.start()  # "name: …" only repeats whose triples these are
         while True:
             at = _spaces(output, at)
             if at >= len(output):
                 return None
-            if output[at] == "]":
-                self.brackets.append(found or [TripleCitation(qid, "", "")])
-                return at + 1
+            if output[at] in "[]":
+                # A citation that begins inside another one ends it.
+                self.brackets.append(
+                    self._without_name(qid, found) or [TripleCitation(qid, "", "")]
+                )
+                return at + (output[at] == "]")
             if output[at] in ",:":
                 at = _spaces(output, at + 1)
             step = self._known_fact(output, at, qid) or self._unknown_fact(output, at, qid)
@@ -129,11 +146,22 @@ class TripleGrammar:
                 found.append(citation)
 
     def _known_fact(self, output: str, at: int, qid: str) -> tuple[TripleCitation, int] | None:
-        for text, relation, value in self._facts.get(qid, ()):
-            end = _match_squeezed(output, at, text)
+        for fact in self._facts.get(qid, ()):
+            end = _match_relation(output, at, squeeze(fact.spelling))
+            if end is not None:
+                end = _match_squeezed(output, _spaces(output, end), squeeze(fact.value))
             if end is not None and _after_spaces(output, end) in (",", "]"):
-                return TripleCitation(qid, relation, value), end
+                return TripleCitation(qid, fact.relation, fact.value), end
         return None
+
+    def _without_name(self, qid: str, found: list[TripleCitation]) -> list[TripleCitation]:
+        """In ``[Q1, Ada Lovelace, occupation: poet]`` and ``[Q1, name: Ada Lovelace, occupation:
+        poet]`` the name only repeats whose triples these are; alone, it is cited."""
+        names = self._names.get(qid, ())
+        facts = [
+            c for c in found if not (c.relation == NAME or (not c.value and c.relation in names))
+        ]
+        return facts or found
 
     def _unknown_fact(
         self, output: str, at: int, qid: str
@@ -142,9 +170,9 @@ class TripleGrammar:
         relation = ""
         body = at
         for known in self._relations:
-            end = _match_squeezed(output, at, known)
-            if end is not None and _after_spaces(output, end) == ":":
-                relation, body = known, _spaces(output, end) + 1
+            end = _match_relation(output, at, known)
+            if end is not None:
+                relation, body = known, end
                 break
         else:
             generic = re.compile(r"([^:\[\],]*):").match(output, at)
@@ -164,6 +192,8 @@ class TripleGrammar:
         for position in range(at, min(len(output), at + 2000)):
             char = output[position]
             if char == "[":
+                if depth == 0 and _CITES.match(output, position):
+                    return position
                 depth += 1
             elif char == "]":
                 if depth == 0:
@@ -175,10 +205,8 @@ class TripleGrammar:
 
     def _relation_follows(self, output: str, at: int) -> bool:
         at = _spaces(output, at)
-        for known in self._relations:
-            end = _match_squeezed(output, at, known)
-            if end is not None and _after_spaces(output, end) == ":":
-                return True
+        if any(_match_relation(output, at, known) is not None for known in self._relations):
+            return True
         return re.compile(r"[^,:\[\]]{1,80}:\s").match(output, at) is not None
 
 
@@ -199,7 +227,15 @@ def _after_spaces(output: str, at: int) -> str:
     return output[at : at + 1]
 
 
-def _match_squeezed(output: str, at: int, text: str) -> int | None:
+def _match_relation(output: str, at: int, relation: str) -> int | None:
+    """End of ``relation:`` at a place, in any case; None when it is not there."""
+    end = _match_squeezed(output, at, relation, folded=True)
+    if end is None or _after_spaces(output, end) != ":":
+        return None
+    return _spaces(output, end) + 1
+
+
+def _match_squeezed(output: str, at: int, text: str, folded: bool = False) -> int | None:
     """End of ``text`` at a place, runs of white space being equal; None when it is not there."""
     for number, word in enumerate(text.split(" ")):
         if number:
@@ -207,7 +243,8 @@ def _match_squeezed(output: str, at: int, text: str) -> int | None:
             if following == at:
                 return None
             at = following
-        if not output.startswith(word, at):
+        there = output[at : at + len(word)]
+        if there != word and not (folded and there.lower() == word.lower()):
             return None
         at += len(word)
     return at

@@ -72,12 +72,13 @@ def _absent(found: Contexts, entries: Sequence[Entry], domain: Domain, seed: int
         name = f"absent_{size}"
         found.triples[name], found.removed[name] = {}, {}
         for entry in entries:
-            order = list(dict.fromkeys(entry.gold))
+            shown = found.triples["full"][entry.query_id]
+            # Published gold may be of graphs that its retrieval missed: nothing to remove.
+            order = [t for t in dict.fromkeys(entry.gold) if t in set(shown)]
             generator(seed, "kalma absent", entry.query_id).shuffle(order)
             taken = order[:size]
             if len(taken) < size:
                 found.short.setdefault(name, {})[entry.query_id] = {"absent": len(taken)}
-            shown = found.triples["full"][entry.query_id]
             removed = [(t, "gold") for t in taken]
             removed += [
                 (t, "inverse")

@@ -9,8 +9,8 @@ from citeforge.builders.kalma.contexts import Entry
 from citeforge.builders.kalma.package import Question
 from citeforge.engines.files import sha256_file
 from citeforge.ir_convert.kalma import read_gold, read_items
-from citeforge.schemas.errors import InputError
-from citeforge.schemas.kg import Triple
+from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.kg import EMPTY, Key, Triple
 from citeforge.schemas.sources import SourceInfo
 
 LICENCE = "other"
@@ -29,31 +29,45 @@ class Published:
 
 
 def read_published(
-    specific: Path, general: Path | None, gold: Path | None, limit: int | None
+    specific: Path,
+    general: Path | None,
+    gold: Path | None,
+    limit: int | None,
+    later: Path | None = None,
 ) -> Published:
     """Read the files together; entries belong together by their position.
 
+    Args:
+        specific: specific questions with their sub-graphs.
+        general: general questions, in the same layout.
+        gold: minimum knowledge sets.
+        limit: entries at most.
+        later: minimum knowledge sets without the facts of round 1.
+
     Raises:
-        InputError: another layout, or files of unequal length.
+        InputError: another layout, files of unequal length, or sets that do not fit together.
+        UsageError: ``later`` without ``gold``.
     """
+    if later is not None and gold is None:
+        raise UsageError("--gold-later goes with --gold, the sets of all rounds")
     items = read_items(specific)
     others = read_items(general) if general is not None else None
-    sets = read_gold(gold) if gold is not None else None
+    sets = read_gold(gold, later) if gold is not None else None
     for path, found in ((general, others), (gold, sets)):
         if found is not None and len(found) != len(items):
             raise InputError(
                 f"has {len(found)} entries and {specific.name} has {len(items)}", path=path
             )
-    files = {p.name: sha256_file(p) for p in (specific, general, gold) if p is not None}
+    files = {p.name: sha256_file(p) for p in (specific, general, gold, later) if p is not None}
     source = SourceInfo(
         spec=f"kalma:{specific}",
         kind="kalma",
         licence=LICENCE,
         files=files,
-        rules={"relations": "names mapped to Wikidata's labels"},
-        counts={"values left out: empty": sum(i.empty for i in items)},
+        counts={"values left out: empty": sum(i.n_empty for i in items)},
     )
     questions, entries, golds = [], [], []
+    strangers = 0
     for at, item in enumerate(items[:limit]):
         query = f"e{at + 1:04d}"
         questions.append(
@@ -63,19 +77,25 @@ def read_published(
                 {
                     "entities": [g.qid for g in item.graphs],
                     "names": [g.name for g in item.graphs],
+                    **({EMPTY: item.empty} if item.empty else {}),
                 },
             )
         )
         names = {g.qid: g.name for g in item.graphs}
+        shown = {t.key: t for g in item.graphs for t in g.triples}
         mine = [
-            (Triple(q, names.get(q, q), "", r, v), 0)
-            for q, r, v in (sets[at] if sets is not None else [])
+            (shown.get(Key(*f[:3])) or Triple(f.qid, names.get(f.qid, f.qid), "", *f[1:3]), f.round)
+            for f in (sets[at] if sets is not None else [])
         ]
+        strangers += sum(t.key not in shown for t, _ in mine)
         entries.append(Entry(query, item.graphs, tuple(t for t, _ in mine)))
         golds.append(mine)
+    if strangers:
+        source.counts["gold facts that no shown graph has"] = strangers
     config = {
         "source": source.spec,
         "general": None if general is None else general.name,
         "gold": None if gold is None else gold.name,
+        **({} if later is None else {"gold_later": later.name}),
     }
     return Published(questions, entries, golds, source, config)

@@ -31,12 +31,14 @@ def wrong_kalma(folder: Path, manifest: Manifest) -> Found:
             return
         rows = ([from_row(t) for t in row] for row in table["triples"].to_pylist())
         shown[name] = dict(zip(ids, rows, strict=True))
+    is_published = any(source.kind == "kalma" for source in manifest.sources)
     gold = read_table(shard_paths(folder / "gold", "gold"), KG_GOLD).to_pylist()
     full = {q: {t.key for t in triples} for q, triples in shown["full"].items()}
     for row in gold:
         if row["query_id"] not in full:
             yield "gold", f"names the query {row['query_id']!r}, which is not in queries"
-        elif from_row(row).key not in full[row["query_id"]]:
+        elif from_row(row).key not in full[row["query_id"]] and not is_published:
+            # Published graphs are what a retrieval found; their gold may be of others.
             key = from_row(row).key
             yield "gold", f"query {row['query_id']!r}: {key} is not in its sub-graphs"
     yield from _wrong_absent(folder, manifest, shown)

@@ -8,7 +8,15 @@ from collections.abc import Iterator
 import numpy as np
 
 from citeforge.evaluator.kalma.inputs import KalmaInputs, Reading
-from citeforge.evaluator.statistics import Floats, Sample, harmonic, mean_sample, ratio
+from citeforge.evaluator.kalma.reference import is_unreadable
+from citeforge.evaluator.statistics import (
+    Floats,
+    Sample,
+    harmonic,
+    harmonic_sample,
+    mean_sample,
+    ratio,
+)
 
 Counts = tuple[float, float]
 """(hits, out of)."""
@@ -20,10 +28,8 @@ def strict_counts(reading: Reading) -> dict[str, Counts]:
     A citation is correct when it is complete and its triple was shown; precise when it is also in
     the minimum knowledge set. A triple cited twice counts each time for P and once for R.
     """
-    gold = {key for key, _ in reading.shown.gold}
-    correct = [
-        c.key for c in reading.citations if c.complete and c.key in reading.shown.keys
-    ]  # fmt: skip
+    gold = {key.compared for key, _ in reading.shown.gold}
+    correct = [c.key.compared for c in reading.citations if reading.shown.shows(c)]
     n = len(reading.citations)
     return {
         "Corr": (float(len(correct)), float(n)),
@@ -32,24 +38,24 @@ def strict_counts(reading: Reading) -> dict[str, Counts]:
     }
 
 
+def is_later(number: int) -> bool:
+    """Whether gold of a round counts in the sets without round 1; gold without rounds (0) does."""
+    return number != 1
+
+
 def reference_counts(reading: Reading) -> dict[str, Counts]:
     """The same as KaLMA's own code counts.
 
-    Incomplete citations are dropped. Precision is knowledge hit ÷ citations on the gold of all
-    rounds, recall and correctness look at the gold of rounds ≥ 2, and neither asks whether the
-    triple was shown.
+    Precision is knowledge hit ÷ citations on the gold of all rounds, recall looks at the gold of
+    rounds ≥ 2, and neither asks whether the triple was shown.
     """
-    everything = {key for key, _ in reading.shown.gold}
-    later = {key for key, number in reading.shown.gold if number >= 2}
-    complete = [c.key for c in reading.citations if c.complete]
-    n = float(len(complete))
-    shown = float(sum(k in reading.shown.keys for k in complete))
-    # Correctness is taken over the queries that have gold of those rounds.
-    in_scope = bool(later) or not everything
+    cited = {c.key for c in reading.citations}
+    hits = [(key in cited, is_later(number)) for key, number in reading.shown.gold]
+    n = float(len(reading.citations))
     return {
-        "Corr": (shown, n) if in_scope else (0.0, 0.0),
-        "P": (float(len(everything & set(complete))), n),
-        "R": (float(len(later & set(complete))), float(len(later))),
+        "Corr": (float(sum(c.key in reading.shown.verbatim for c in reading.citations)), n),
+        "P": (float(sum(hit for hit, _ in hits)), n),
+        "R": (float(sum(hit and later for hit, later in hits)), float(sum(x for _, x in hits))),
     }
 
 
@@ -63,23 +69,28 @@ def citation_samples(inputs: KalmaInputs) -> Iterator[tuple[str, Sample]]:
     n_cited, n_na = np.full(shape, np.nan), np.full(shape, np.nan)
     for run, readings in enumerate(inputs.runs):
         for reading in readings:
-            if not strict and not reading.shown.triples:
-                continue  # the reference leaves queries with an empty graph out
+            if not strict and (not reading.shown.triples or is_unreadable(reading.output)):
+                continue  # the reference passes both over
             for name, (hits, total) in count(reading).items():
                 sums[name][run, reading.row] = hits, total
                 macro[name][run, reading.row] = _per_answer(name, hits, total, strict)
             n_cited[run, reading.row] = len(reading.citations)
             n_na[run, reading.row] = reading.n_na
-    has_gold = bool(sums["R"][..., 1].any())
+    has_gold = {"Corr": True, "P": _has_gold(inputs), "R": bool(sums["R"][..., 1].any())}
     for name in ("Corr", "P", "R"):
-        if name == "Corr" or has_gold:
+        if has_gold[name]:
             yield f"KaLMA.{name}@micro", micro_sample(f"KaLMA.{name}@micro", sums[name])
             yield f"KaLMA.{name}@macro", mean_sample(f"KaLMA.{name}@macro", macro[name])
-    if has_gold:
-        yield "KaLMA.F1@micro", _micro_f1(sums["P"], sums["R"])
-        yield "KaLMA.F1@macro", _macro_f1(macro["P"], macro["R"])
+    if has_gold["P"] and has_gold["R"]:
+        micro, averaged = _micro_f1(sums["P"], sums["R"]), _macro_f1(macro["P"], macro["R"])
+        yield "KaLMA.F1@micro", micro if strict else _of_mean_runs(micro)
+        yield "KaLMA.F1@macro", averaged if strict else _of_mean_runs(averaged)
     yield "KaLMA.Citations", mean_sample("KaLMA.Citations", n_cited)
     yield "KaLMA.NAs", mean_sample("KaLMA.NAs", n_na)
+
+
+def _has_gold(inputs: KalmaInputs) -> bool:
+    return any(reading.shown.gold for readings in inputs.runs for reading in readings)
 
 
 def _per_answer(name: str, hits: float, total: float, strict: bool) -> float:
@@ -110,7 +121,24 @@ def _micro_f1(precision: Floats, recall: Floats) -> Sample:
     return Sample("KaLMA.F1@micro", sums, combine, combine(sums))
 
 
-def _macro_f1(precision: Floats, recall: Floats) -> Sample:
-    from citeforge.evaluator.statistics import harmonic_sample
+def _of_mean_runs(sample: Sample) -> Sample:
+    """F1 of precision and recall that are averaged over runs first, as KaLMA's code does it.
 
+    Args:
+        sample: sums (above P, below P, above R, below R) of each run.
+    """
+    runs, queries, k = sample.sums.shape
+    if runs == 1:
+        return sample
+    merged = sample.sums.transpose(1, 0, 2).reshape(1, queries, runs * k)
+
+    def combine(s: Floats) -> Floats:
+        each = s.reshape(*s.shape[:-1], runs, k)
+        means = [np.nan_to_num(ratio(each[..., i], each[..., i + 1])).mean(axis=-1) for i in (0, 2)]
+        return harmonic(means[0], means[1])
+
+    return Sample(sample.name, merged, combine, sample.per_query)
+
+
+def _macro_f1(precision: Floats, recall: Floats) -> Sample:
     return harmonic_sample("KaLMA.F1@macro", precision, recall)

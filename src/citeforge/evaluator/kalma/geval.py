@@ -12,12 +12,13 @@ import numpy as np
 from citeforge.engines.files import digest
 from citeforge.engines.llm.records import Failure, Llm, Request
 from citeforge.evaluator.kalma.inputs import KalmaInputs, Reading
+from citeforge.evaluator.kalma.reference import without_brackets
 from citeforge.evaluator.statistics import Measured, mean_sample
 from citeforge.schemas.kg import Triple
 
 REFERENCE_ANSWERS = 100
 _UNPARSABLE = 3.0  # what the reference gives where no number can be read
-_BRACKETS = re.compile(r"\s*\[[^\]]*\]")
+_NUMBER = re.compile(r"[0-9]+")
 _MARK = re.compile(r"(?<![\d.])([1-5])(?![\d.]*\d)")
 
 ASPECTS = {
@@ -63,16 +64,25 @@ def mark_of(reply: str) -> float | None:
     return float(found.pop()) if len(found) == 1 else None
 
 
+def reference_mark(reply: str) -> float:
+    """What KaLMA's code makes of a reply: its first number, in long replies the first of the last
+    ten characters; 3 where there is none. Marks above 5 are kept, as it keeps them."""
+    found = _NUMBER.search(reply[-10:] if len(reply) > 20 else reply)
+    return _UNPARSABLE if found is None else float(found[0])
+
+
 @dataclass
 class Marker:
     """Asks the LLM, at temperature 0.
 
     Attributes:
         llm: who is asked.
+        reference: whether replies are read as KaLMA's code reads them.
         failed: replies without a mark, and failures.
     """
 
     llm: Llm
+    reference: bool = False
     failed: int = 0
 
     def marks(
@@ -88,7 +98,8 @@ class Marker:
             requests.append(_request(text))
         found = []
         for result in self.llm.complete(requests):
-            mark = None if isinstance(result, Failure) else mark_of(result.text)
+            read = reference_mark if self.reference else mark_of
+            mark = None if isinstance(result, Failure) else read(result.text)
             self.failed += mark is None
             found.append(mark)
         return found
@@ -119,16 +130,19 @@ def geval_samples(
     """Mean marks from 1 to 5.
 
     Strict: a missing answer gets 1; a reply without a mark is a judge failure, and bounds are
-    given. Reference: the first 100 answers, brackets stripped, 3 where there is no mark.
+    given. Reference: the first 100 answers that were shown a graph, brackets stripped, 3 where
+    there is no mark.
     """
     strict = inputs.protocol == "strict"
     rows: list[tuple[int, Reading]] = []
     for run, readings in enumerate(inputs.runs):
-        kept = readings if strict else readings[:REFERENCE_ANSWERS]
+        kept = readings
+        if not strict:
+            kept = [r for r in readings if r.shown.triples][:REFERENCE_ANSWERS]
         rows += [(run, r) for r in kept]
-    asked = [(run, r) for run, r in rows if r.output.strip()]
+    asked = [(run, r) for run, r in rows if not strict or r.output.strip()]
     texts = [
-        (r.shown.question, r.output if strict else _BRACKETS.sub("", r.output), r.shown.triples)
+        (r.shown.question, r.output if strict else without_brackets(r.output), r.shown.triples)
         for _, r in asked
     ]
     shape = (len(inputs.runs), len(inputs.benchmark.query_ids))

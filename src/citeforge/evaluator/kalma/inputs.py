@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,13 +11,16 @@ from pathlib import Path
 from citeforge.engines.segment import Segmenter
 from citeforge.engines.tables import read_table, shard_paths
 from citeforge.evaluator.benchmark import Benchmark
+from citeforge.evaluator.kalma import reference
 from citeforge.evaluator.statements import Statement, split_statements
-from citeforge.evaluator.submission import Places
-from citeforge.schemas.errors import InputError
+from citeforge.evaluator.submission import CLOSED_BOOK, OWN, Places
+from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.kg import (
+    EMPTY,
     KG_ABSENT,
     KG_CONTEXTS,
     KG_GOLD,
+    NAME,
     Key,
     Triple,
     from_row,
@@ -36,17 +40,32 @@ class Shown:
         triples: the shown graph.
         gold: minimum knowledge set, with the round of each.
         absent: triples that were removed from the graph.
+        blank: relations that the published graphs show with an empty value: (QID, relation, value).
     """
 
     question: str
     triples: tuple[Triple, ...]
     gold: tuple[tuple[Key, int], ...]
     absent: tuple[Triple, ...]
+    blank: tuple[Key, ...] = ()
 
     @cached_property
-    def keys(self) -> frozenset[Key]:
-        """What may be cited."""
-        return frozenset(t.key for t in self.triples)
+    def citable(self) -> frozenset[Key]:
+        """What may be cited, as keys are compared: triples, and names of their centres."""
+        names = {Key(t.qid, NAME, t.name) for t in self.triples}
+        return frozenset(k.compared for k in {*names, *(t.key for t in self.triples)})
+
+    @cached_property
+    def verbatim(self) -> frozenset[Key]:
+        """What KaLMA's code finds in its graphs, letter by letter: name and QID are two of their
+        relations, and a relation may have an empty value."""
+        names = {Key(t.qid, NAME, t.name) for t in self.triples}
+        ids = {Key(t.qid, "qid", t.qid) for t in self.triples}
+        return frozenset({*names, *ids, *self.blank, *(t.key for t in self.triples)})
+
+    def shows(self, citation: TripleCitation) -> bool:
+        """Whether a citation names something shown, a complete one."""
+        return citation.complete and citation.key.compared in self.citable
 
 
 @dataclass(frozen=True)
@@ -100,7 +119,7 @@ class KalmaInputs:
         benchmark: what it answers.
         protocol: ``strict`` or ``reference``.
         runs: one list a run; ``strict`` has one reading for every query.
-        segmenter: splits sentences; None when no measure needs it.
+        segmenter: splits sentences; None when no measure needs it. ``reference`` has its own.
         relations: relation names of the whole benchmark.
         n_truncated: answers that were cut at the token limit.
     """
@@ -117,9 +136,17 @@ class KalmaInputs:
         """Statements of an answer, cut once."""
         known = (reading.row, reading.output)
         if known not in self._claims:
-            assert self.segmenter is not None
-            self._claims[known] = read_claims(reading, self.segmenter, self.relations)
+            if self.protocol == "reference":
+                self._claims[known] = reference_claims(reading.output)
+            else:
+                assert self.segmenter is not None
+                self._claims[known] = read_claims(reading, self.segmenter, self.relations)
         return self._claims[known]
+
+    @property
+    def can_split(self) -> bool:
+        """Whether answers can be cut into statements."""
+        return self.protocol == "reference" or self.segmenter is not None
 
 
 def read_claims(
@@ -135,6 +162,18 @@ def read_claims(
         return Claim(statement.text, tuple(cited), any(m.is_na for m in statement.markers))
 
     return [claim(s) for s in found.statements]
+
+
+def reference_claims(output: str) -> list[Claim]:
+    """Sentences as KaLMA's code sees them, each with the citations that it holds whole."""
+    found = []
+    for start, end in reference.SENTENCES.split(output):
+        sentence = output[start:end]
+        brackets, _ = reference.read_brackets(sentence)
+        cited = tuple(c for bracket in brackets for c in bracket)
+        text = reference.without_brackets(sentence)
+        found.append(Claim(text, cited, reference.has_na(sentence)))
+    return found
 
 
 def read_shown(benchmark: Benchmark, context: str) -> tuple[list[Shown], frozenset[str]]:
@@ -154,18 +193,29 @@ def read_shown(benchmark: Benchmark, context: str) -> tuple[list[Shown], frozens
         if row["why"] == "gold":
             absent[row["query_id"]].append(from_row(row))
     table = read_table(shard_paths(folder / "contexts", context), KG_CONTEXTS)
-    shown = [
-        Shown(
-            question,
-            tuple(from_row(t) for t in triples),
-            tuple(dict.fromkeys(gold[query])),
-            tuple(absent[query]),
-        )
-        for question, query, triples in zip(
-            questions, table["query_id"].to_pylist(), table["triples"].to_pylist(), strict=True
-        )
-    ]
+    blank = [_blank(m) for m in queries["metadata"].to_pylist()]
+    anywhere = {qid: keys for mine in blank for qid, keys in mine.items()}
+    shown = []
+    for question, query, mine, rows in zip(
+        questions, table["query_id"].to_pylist(), blank, table["triples"].to_pylist(), strict=True
+    ):
+        triples = tuple(from_row(t) for t in rows)
+        # A graph of another query (``retrieval_…``) brings what is blank there.
+        known = {**anywhere, **mine}
+        centres = dict.fromkeys(t.qid for t in triples)
+        empty = tuple(key for qid in centres for key in known.get(qid, ()))
+        shown.append(Shown(question, triples, tuple(gold[query]), tuple(absent[query]), empty))
     return shown, frozenset(t.relation for s in shown for t in s.triples)
+
+
+def _blank(metadata: str | None) -> dict[str, tuple[Key, ...]]:
+    """Relations without a value that the graphs of a query show, by QID of its graphs."""
+    content = json.loads(metadata or "{}")
+    empty = content.get(EMPTY) or {}
+    return {
+        qid: tuple(Key(qid, relation, value) for relation, value in empty.get(qid, {}).items())
+        for qid in content.get("entities") or ()
+    }
 
 
 def read_kalma(
@@ -180,15 +230,19 @@ def read_kalma(
 
     Raises:
         InputError: an unreadable line, or an unknown or duplicate key.
+        UsageError: no such context set; ``own`` and ``none`` have no triples to cite.
     """
+    if context not in benchmark.manifest.contexts:
+        raise no_such_context(context, benchmark)
     shown, relations = read_shown(benchmark, context)
+    read = read_answer if protocol == "strict" else read_reference
     runs: dict[int, dict[int, Reading]] = {}
     places = Places(path, benchmark)
     for line, answer in answers:
         if not places.is_of(line, answer, context):
             continue
         row = places.row(line, answer, context)
-        reading = read_answer(row, shown[row], answer.output, relations)
+        reading = read(row, shown[row], answer.output, relations)
         runs.setdefault(answer.run, {})[row] = reading
     if not runs:
         raise InputError("holds no answer to this context set", path=path, allowed=context)
@@ -204,6 +258,18 @@ def read_kalma(
     return KalmaInputs(benchmark, protocol, ordered, segmenter, relations, places.n_truncated)
 
 
+def no_such_context(context: str, benchmark: Benchmark) -> UsageError:
+    """Why a context set cannot be scored."""
+    known = list(benchmark.manifest.contexts)
+    if context in (OWN, CLOSED_BOOK):
+        what = "passages of its own" if context == OWN else "no graph"
+        return UsageError(
+            f"context {context!r}: answers to {what} cite no triples of {benchmark.manifest.name}; "
+            f"one of {', '.join(known)}"
+        )
+    return UnknownValueError("context", context, known)
+
+
 def read_answer(row: int, shown: Shown, output: str, relations: Iterable[str]) -> Reading:
     """Citations and marks of one answer."""
     grammar = TripleGrammar(shown.triples, relations)
@@ -216,3 +282,9 @@ def read_answer(row: int, shown: Shown, output: str, relations: Iterable[str]) -
         sum(m.is_na for m in parsed.markers),
         len(parsed.unparsed),
     )
+
+
+def read_reference(row: int, shown: Shown, output: str, relations: Iterable[str] = ()) -> Reading:
+    """The same as KaLMA's own code reads it."""
+    brackets, n_na = reference.read_brackets(output)
+    return Reading(row, shown, output, tuple(tuple(b) for b in brackets), n_na, 0)

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from citeforge.engines.judge.records import Decision, JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.evaluator.kalma.citations import micro_sample
+from citeforge.evaluator.kalma.citations import is_later, micro_sample
 from citeforge.evaluator.kalma.inputs import Claim, KalmaInputs, Reading
+from citeforge.evaluator.kalma.reference import is_unreadable
 from citeforge.evaluator.statistics import Floats, Measured, mean_sample
 from citeforge.schemas.kg import Triple
 from citeforge.schemas.text import normalise_em
 from citeforge.schemas.triples import TripleCitation
 
 REFERENCE_ANSWERS = 400
-_SENTENCE = re.compile(r"(?<=[.!?])\s+")
-_BRACKETS = re.compile(r"\[[^\]]*\]")
 
 Answers = Callable[[Sequence[tuple[str, str]]], Sequence[bool | None]]
 """(question, statement) pairs to whether each answers at all; None when nobody can say."""
@@ -36,8 +34,9 @@ def align_samples(inputs: KalmaInputs, judge: JudgeSession) -> Iterator[tuple[st
     for run, readings in enumerate(inputs.runs):
         kept = readings if strict else readings[:REFERENCE_ANSWERS]
         for reading in kept:
-            pairs = _strict_pairs(inputs, reading) if strict else _reference_pairs(reading)
-            rows.append((run, reading, pairs))
+            if not strict and (not reading.shown.triples or is_unreadable(reading.output)):
+                continue  # counted among the first answers all the same
+            rows.append((run, reading, _aligned(inputs, reading)))
     wanted = [
         Pair(text, hypothesis(c.relation, c.value))
         for _, _, pairs in rows
@@ -56,7 +55,7 @@ def align_samples(inputs: KalmaInputs, judge: JudgeSession) -> Iterator[tuple[st
                 failed = isinstance(decision, JudgeFailure)
                 entailed = not isinstance(decision, JudgeFailure) and decision.entailed
             else:
-                failed, entailed = False, c.complete  # reference: the value stands in the text
+                failed, entailed = False, not strict  # reference: the value stands in the text
             sure += entailed
             possible += entailed or failed
         place = (run, reading.row)
@@ -77,29 +76,14 @@ def _means(name: str, low: Floats, high: Floats) -> Measured:
     return Measured(mean_sample(name, low), None if same else mean_sample(name, high))
 
 
-def _strict_pairs(inputs: KalmaInputs, reading: Reading) -> list[tuple[str, TripleCitation]]:
+def _aligned(inputs: KalmaInputs, reading: Reading) -> list[tuple[str, TripleCitation]]:
     return [(claim.text, c) for claim in inputs.claims(reading) for c in claim.citations]
 
 
 def _is_asked(text: str, citation: TripleCitation, strict: bool) -> bool:
-    """Incomplete citations are not aligned. The reference takes a value that stands in the text for
-    granted."""
-    if not citation.complete:
-        return False
-    return strict or citation.value.lower() not in text.lower()
-
-
-def _reference_pairs(reading: Reading) -> list[tuple[str, TripleCitation]]:
-    """Sentences cut by a regular expression, each with the complete citations that stand in it."""
-    found: list[tuple[str, TripleCitation]] = []
-    at = 0
-    for sentence in _SENTENCE.split(reading.output):
-        n_brackets = len(re.findall(r"\[\s*(?:qid\s*:\s*)?[QqLl]\d+", sentence))
-        mine = reading.brackets[at : at + n_brackets]
-        at += n_brackets
-        text = " ".join(_BRACKETS.sub("", sentence).split())
-        found += [(text, c) for b in mine for c in b if c.complete]
-    return found
+    """Incomplete citations are not aligned in strict. The reference takes a value that stands in
+    the text for granted."""
+    return citation.complete if strict else citation.value.lower() not in text.lower()
 
 
 def na_samples(
@@ -157,11 +141,11 @@ def na_samples(
 
 def _uncited_gold(reading: Reading) -> list[Triple]:
     """The reference's "absent": gold of rounds ≥ 2 that the answer did not cite."""
-    said = {c.key for c in reading.citations if c.complete}
+    said = {c.key for c in reading.citations}
     return [
         Triple(k.qid, "", "", k.relation, k.value)
         for k, number in reading.shown.gold
-        if number >= 2 and k not in said
+        if is_later(number) and k not in said
     ]
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from citeforge.engines.files import sha256_file
 from citeforge.engines.judge.records import Decision, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.segment import Segmenter
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.entries import bounded_entries
 from citeforge.evaluator.formats import answers_of, detect
@@ -19,6 +20,7 @@ from citeforge.evaluator.kalma import geval
 from citeforge.evaluator.kalma.citations import citation_samples
 from citeforge.evaluator.kalma.inputs import Claim, KalmaInputs, read_kalma
 from citeforge.evaluator.kalma.judged import align_samples, hypothesis, na_samples
+from citeforge.evaluator.kalma.reference import SENTENCES
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.origin import (
     Reach,
@@ -82,7 +84,7 @@ def score_kalma(
     )
     if tools.judge is not None:
         tools.judge.begin()
-    marker = None if tools.llm is None else geval.Marker(tools.llm)
+    marker = None if tools.llm is None else geval.Marker(tools.llm, protocol == "reference")
     wanted = {m.name: m for m in measures}
     samples: dict[str, Measured] = {}
     missing: list[NotComputed] = []
@@ -113,7 +115,7 @@ def score_kalma(
             lambda m: _signature_of(base, m, tools),
         ),
         not_computed=missing,
-        answers=_details(inputs, tools.judge) if details and tools.segmenter else [],
+        answers=_details(inputs, tools.judge) if details and inputs.can_split else [],
         warnings=_warnings(path, inputs, chosen),
     )
 
@@ -124,8 +126,8 @@ def _warnings(path: Path, inputs: KalmaInputs, chosen: str) -> list[str]:
         return []
     reach = Reach()
     for reading in (r for run in inputs.runs for r in run):
-        keys = {c.key for c in reading.citations if c.complete}
-        reach.add((), len(keys - reading.shown.keys), 0)
+        keys = {c.key.compared for c in reading.citations if c.complete}
+        reach.add((), len(keys - reading.shown.citable), 0)
     unnamed = anonymous_warnings(path, inputs.benchmark) if chosen == "citeforge" else []
     return unnamed + reach.warnings("triples")
 
@@ -147,8 +149,9 @@ def _compute(
         here = [n for n in group if n in names]
         if not here:
             continue
-        if tools.judge is None or inputs.segmenter is None:
-            yield from ((n, NO_JUDGE) for n in here)
+        if tools.judge is None or not inputs.can_split:
+            reason = NO_JUDGE if tools.judge is None else tools.why_no_segmenter
+            yield from ((n, reason) for n in here)
             continue
         answers = None if marker is None else marker.answers
         found: Found = (
@@ -174,7 +177,9 @@ def _signature(benchmark: Benchmark, protocol: str, context: str) -> Signature:
 def _signature_of(base: Signature, measure: Measure, tools: Tools) -> Signature:
     """The signature of one measure: only what that measure depends on."""
     judge = tools.judge if "judge" in measure.uses else None
-    segmenter = None if judge is None else tools.segmenter
+    segmenter: Segmenter | None = None
+    if judge is not None:
+        segmenter = SENTENCES if base.protocol == "reference" else tools.segmenter
     return replace(
         base,
         measure=measure.name,
@@ -193,6 +198,8 @@ def _gold_sets(name: str, protocol: str) -> str | None:
         return None if "Corr" in name else "removed" if "NA" in name else "all"
     if "F1" in name:
         return "P:all,R:2+"
+    if "Corr" in name:
+        return None
     return "all" if ".P@" in name else "2+"
 
 
@@ -217,7 +224,7 @@ def _counts(inputs: KalmaInputs) -> Counts:
         n_empty=sum(not r.output.strip() for r in readings),
         n_truncated=inputs.n_truncated,
         n_uncited=sum(not r.citations for r in readings),
-        n_out_of_range=sum(any(c.key not in r.shown.keys for c in r.citations) for r in readings),
+        n_out_of_range=sum(any(not r.shown.shows(c) for c in r.citations) for r in readings),
     )
 
 
@@ -228,23 +235,25 @@ def _details(inputs: KalmaInputs, judge: JudgeSession | None) -> list[AnswerDeta
     decisions = {} if judge is None else judge.ask(wanted)
     found = []
     for reading, mine in zip(inputs.runs[0], claims, strict=True):
-        place = {t.key: i for i, t in enumerate(reading.shown.triples)}
+        place = {t.key.compared: i for i, t in enumerate(reading.shown.triples)}
         statements = [
             StatementDetail(
                 text=claim.text,
-                cited=[place[c.key] for c in claim.citations if c.key in place],
-                wrong=sum(c.key not in place for c in claim.citations),
+                cited=[
+                    at for c in claim.citations if (at := place.get(c.key.compared)) is not None
+                ],
+                wrong=sum(not reading.shown.shows(c) for c in claim.citations),
                 supported=_supported(claim, decisions),
             )
             for claim in mine
         ]
-        gold = {key for key, _ in reading.shown.gold}
+        gold = {key.compared for key, _ in reading.shown.gold}
         passages = [
             PassageDetail(
                 id=t.qid,
                 title=t.name,
                 text=f"{t.relation}: {t.value}",
-                label="minimum knowledge" if t.key in gold else None,
+                label="minimum knowledge" if t.key.compared in gold else None,
             )
             for t in reading.shown.triples
         ]

@@ -14,7 +14,7 @@ from citeforge.ir_convert.kalma import write_gold, write_items
 from citeforge.package.manifest import load_intact
 from citeforge.publish.export.tables import Lost
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.kg import KG_CONTEXTS, KG_GOLD, Triple, from_row, graphs_of
+from citeforge.schemas.kg import EMPTY, KG_CONTEXTS, KG_GOLD, Triple, from_row, graphs_of
 from citeforge.schemas.tables import QUERIES
 
 
@@ -125,7 +125,8 @@ def export_attributed_ir(base: Base, out: Path, context: str | None = None) -> L
 
 
 def export_kalma(folder: Path, out: Path, context: str | None = None) -> Lost:
-    """``specific.json``, ``general.json`` and, where there is gold, ``gold.json``.
+    """``specific.json``, ``general.json`` and, where there is gold, ``gold.json`` (with rounds) and
+    ``gold_no_round1.json``: the two files that KaLMA's code reads.
 
     Raises:
         InputError: not a kalma benchmark.
@@ -144,14 +145,17 @@ def export_kalma(folder: Path, out: Path, context: str | None = None) -> Lost:
         table = read_table(shard_paths(folder / "queries", form), QUERIES)
         texts: list[str] = table["text"].to_pylist()
         if texts:
-            n_lost = write_items(texts, graphs, out / f"{form}.json")
+            empty = [json.loads(m or "{}").get(EMPTY, {}) for m in table["metadata"].to_pylist()]
+            n_lost = write_items(texts, graphs, out / f"{form}.json", empty)
         specific = texts if form == "specific" else specific
-    gold: dict[str, list[Triple]] = {r["query_id"]: [] for r in rows}
+    gold: dict[str, list[tuple[Triple, int]]] = {r["query_id"]: [] for r in rows}
     for row in read_table(shard_paths(folder / "gold", "gold"), KG_GOLD).to_pylist():
-        gold[row["query_id"]].append(from_row(row))
+        gold[row["query_id"]].append((from_row(row), row["round"]))
     if any(gold.values()):
+        later = [[(t, n) for t, n in mine if n != 1] for mine in gold.values()]
         write_gold(specific, list(gold.values()), out / "gold.json")
-    lost = ["query ids, ids of relations and values, precision of dates, rounds of gold"]
+        write_gold(specific, later, out / "gold_no_round1.json")
+    lost = ["query ids, ids of relations and values, precision of dates"]
     if n_lost:
         lost.append(f"{n_lost} further values of relations that have several")
     others = [n for n in manifest.contexts if n not in (name, f"{name}_general")]

@@ -1,0 +1,378 @@
+"""KaLMA's own evaluator and ours on the same answers: every figure, to 1e-9.
+
+Their scripts are imported with the heavy modules stubbed, run in a folder laid out as they expect,
+and their judge replaced by a function that ours asks as well.
+"""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import json
+import random
+import re
+import sys
+import types
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from citeforge.builders.kalma.build import KalmaOptions, build_published
+from citeforge.builders.kalma.published import read_published
+from citeforge.engines.judge.records import Keep, Pair, Verdict
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.llm.records import Answer, Request, Result
+from citeforge.evaluator.benchmark import Benchmark
+from citeforge.evaluator.measures.registry import select
+from citeforge.evaluator.score import score
+from citeforge.evaluator.tools import Tools
+from citeforge.kg.domain import load_domain
+from citeforge.publish.export.registry import export
+from conftest import write_jsonl
+
+REPOSITORY = "Knowledge-aware-Language-Model-Attribution"
+N = 450
+MARKS = ("4", "Score: 4 out of 5", "I would rate this answer a 3.", "10", "0", "", "none", "3.5",
+         "2\n", "The answer deserves 4 out of 5.", "5/5", "7 of 9", "１")  # fmt: skip
+
+
+# --- what is scored ----------------------------------------------------------------------------
+
+VALUES = ("Rome", "Škoda", "Psycho: a story", "Trinity College, Cambridge", "1815-12-10",
+          "-0044-03-15", "Q4233718", "Prize [2010]", "A.B. Smith", "O'Neill", "painter", "naïve",
+          "Notes, vol. 2: the end", "", "x", "St. Louis")  # fmt: skip
+RELATIONS = ("surname", "alma mater", "notable works", "languages spoken", "date_of_birth",
+             "occupation", "spouse", "Son", "son", "place of birth", "date_of_death",
+             "languages spoken, written or signed", "topic's main category")  # fmt: skip
+
+
+def make_graphs(rng: random.Random) -> list[dict[str, str]]:
+    """One or two sub-graphs; sometimes none."""
+    graphs: list[dict[str, str]] = []
+    for number in range(rng.choice((0, 1, 1, 1, 2, 2, 2))):
+        graph = {r: rng.choice(VALUES) for r in rng.sample(RELATIONS, rng.randint(3, 9))}
+        graph["name"] = rng.choice(("Ada Lovelace", "Lord Byron", "J. S. Bach", "Émilie, Marquise"))
+        graph["qid"] = f"Q{2 * rng.randint(1, 30) + number}"  # theirs differ within a question
+        graphs.append(graph)
+    return graphs + graphs[:1] if rng.random() < 0.05 else graphs
+
+
+def fact(rng: random.Random, graphs: list[dict[str, str]]) -> tuple[str, str, str]:
+    """A triple, mostly of the graphs."""
+    if not graphs or rng.random() < 0.15:
+        return f"Q{rng.randint(1, 60)}", rng.choice(RELATIONS), rng.choice(VALUES)
+    graph = rng.choice(graphs)
+    relation = rng.choice([r for r in graph if r != "qid"])
+    return graph["qid"], relation, graph[relation]
+
+
+def well_formed(rng: random.Random, facts: Sequence[tuple[str, str, str]]) -> str:
+    q, r, v = rng.choice(facts)
+    return f"She was {v} [{q}, {r}: {v}]."
+
+
+def many_in_one(rng: random.Random, facts: Sequence[tuple[str, str, str]]) -> str:
+    q = facts[0][0]
+    return f"It is so [{q}, {', '.join(f'{r}: {v}' for _, r, v in facts[:3])}]."
+
+
+def demonstration(rng: random.Random, facts: Sequence[tuple[str, str, str]]) -> str:
+    q, r, v = facts[0]
+    return f"Known [{q}, name: Ada Lovelace]. More [{q}, Ada Lovelace, {r}: {v}], and so on."
+
+
+def prompt_form(rng: random.Random, facts: Sequence[tuple[str, str, str]]) -> str:
+    q, r, v = facts[-1]
+    return f"Fact [qid: {q}, {r}: {v}]. Other [{q.lower()}, {r}: {v}] [ {q}, {r}: {v} ]."
+
+
+def nested(rng: random.Random, facts: Sequence[tuple[str, str, str]]) -> str:
+    (q, r, v), (p, s, w) = facts[0], facts[-1]
+    return f"A [[{q}, {r}: {v}]] B [{q}, {r}: {v} [{p}, {s}: {w}]] C [{q}, {r}: {v}"
+
+
+def incomplete(rng: random.Random, facts: Sequence[tuple[str, str, str]]) -> str:
+    q, r, v = facts[0]
+    return f"A [{q}]. B [{q}, {r}]. C [{q}, {r}: ]. D [{q}: {r}: {v}]. E [{r}: {v}]. [, {r}: {v}]"
+
+
+def marked_absent(rng: random.Random, facts: Sequence[tuple[str, str, str]]) -> str:
+    q, r, v = facts[0]
+    return f"{v} is said [NA]. So is {facts[-1][2]} [NA] [{q}, {r}: {v}]. Not [na] or [ NA ]."
+
+
+def abbreviations(rng: random.Random, facts: Sequence[tuple[str, str, str]]) -> str:
+    q, r, v = facts[0]
+    return f"J. S. Bach met A. B? Yes. [{q}, {r}: {v}] Then? [{q}, {r}: {v}] U.S. It was. So  ."
+
+
+def markers_first(rng: random.Random, facts: Sequence[tuple[str, str, str]]) -> str:
+    return " ".join(f"[{q}, {r}: {v}] says {v}." for q, r, v in facts)
+
+
+def over_lines(rng: random.Random, facts: Sequence[tuple[str, str, str]]) -> str:
+    q, r, v = facts[0]
+    return f"One [{q}, {r}: {v}].\nTwo [{q},\n{r}: {v}].\r\n- Three “{v}” [{q}, {r}: {v}]\n"
+
+
+def repeated(rng: random.Random, facts: Sequence[tuple[str, str, str]]) -> str:
+    q, r, v = facts[0]
+    mark = f"[{q}, {r}: {v}]"
+    return f'He said "{v}" {mark}{mark} {mark}. Again {mark}, {mark}.'
+
+
+def passages(rng: random.Random, facts: Sequence[tuple[str, str, str]]) -> str:
+    return "Cited otherwise [1][2, 3] and (see [Note: this, that: other]). None【1】."
+
+
+def uncited(rng: random.Random, facts: Sequence[tuple[str, str, str]]) -> str:
+    return rng.choice(("I do not know.", " ", "\n", "word", "…"))
+
+
+def unreadable(rng: random.Random, facts: Sequence[tuple[str, str, str]]) -> str:
+    return rng.choice(("", "", "NA", "nan", "None", "N/A", "null"))
+
+
+KINDS: tuple[Callable[[random.Random, Sequence[tuple[str, str, str]]], str], ...] = (
+    well_formed, many_in_one, demonstration, prompt_form, nested, incomplete, marked_absent,
+    abbreviations, markers_first, over_lines, repeated, passages, uncited, unreadable,
+)  # fmt: skip
+
+
+def make_world(seed: int) -> tuple[list[str], list[list[dict[str, str]]], list[str]]:
+    """Questions, their graphs, and an answer of a known kind each."""
+    rng = random.Random(seed)
+    graphs = [make_graphs(rng) for _ in range(N)]
+    questions = [f"Who is number {i}, and why?" for i in range(N)]
+    answers = []
+    for i, mine in enumerate(graphs):
+        facts = [fact(rng, mine) for _ in range(rng.randint(2, 5))]
+        text = KINDS[i % len(KINDS)](rng, facts)
+        if rng.random() < 0.5 and KINDS[i % len(KINDS)] is not unreadable:
+            other = [fact(rng, mine) for _ in range(rng.randint(2, 5))]
+            text += " " + rng.choice(KINDS[:-2])(rng, other)
+        answers.append(text)
+    return questions, graphs, answers
+
+
+def entails(premise: str, hypothesis: str) -> bool:
+    """The judge of both sides; an empty premise entails nothing."""
+    words = set(re.findall(r"\w{2,}", premise.lower()))
+    return bool(words) and (
+        bool(words & set(re.findall(r"\w{2,}", hypothesis.split(": ", 1)[-1].lower())))
+        or (len(premise) + len(hypothesis)) % 5 == 0
+    )
+
+
+def mark_for(answer: str) -> str:
+    """Reply of the LLM of both sides."""
+    return MARKS[sum(answer.encode()) % len(MARKS)]
+
+
+# --- their side --------------------------------------------------------------------------------
+
+
+class Peer:
+    """Their scripts in a folder laid out as they expect."""
+
+    def __init__(self, checkout: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.checkout, self.folder, self.patch = checkout, folder, monkeypatch
+        for name in ("auto_eval/eval_results/run", "ablation/eval_results/run", "outputs",
+                     "rerank", "generated_questions", "data"):  # fmt: skip
+            (folder / name).mkdir(parents=True)
+        (folder / "prompt").symlink_to(checkout / "prompt")
+        loader = types.SimpleNamespace(from_pretrained=lambda *a, **k: None)
+        stubs: dict[str, dict[str, Any]] = {
+            "torch": {"bfloat16": None},
+            "transformers": {"AutoModelForSeq2SeqLM": loader, "AutoTokenizer": loader},
+            "openai": {},
+        }
+        for name, content in stubs.items():
+            module = types.ModuleType(name)
+            module.__dict__.update(content)
+            monkeypatch.setitem(sys.modules, name, module)
+
+    def script(self, path: str) -> Any:
+        """One of their scripts as a module, its folder the working directory."""
+        self.patch.chdir(self.folder / Path(path).parent)
+        self.patch.setattr(sys, "argv", [path])
+        spec = importlib.util.spec_from_file_location(Path(path).stem, self.checkout / path)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    def dump(self, name: str, content: Any) -> None:
+        (self.folder / name).write_text(json.dumps(content))
+
+    def golds(self, questions: list[str], graphs: list[list[dict[str, str]]]) -> tuple[Any, Any]:
+        """What their ``get_all_knowledge`` makes of five rounds, with and without round 1."""
+        rng = random.Random(5)
+        self.dump("data/questions.json", [[q, rng.randint(2, 6)] for q in questions])
+        known = [g or [{"qid": "Q61", "name": "Nobody", "spouse": "x"}] for g in graphs]
+        chosen = [[fact(rng, g) for _ in range(6)] for g in known]
+        for number in range(2, 7):
+            with (self.folder / f"generated_questions/round{number}.csv").open("w") as file:
+                rows = csv.writer(file)
+                rows.writerow(["knowledge"])
+                for facts in chosen:
+                    q, r, v = facts[number - 1]
+                    rows.writerow([f'"[name: X, qid: {q}, {r}: {v or "empty"}]"'])
+        found = []
+        for with_first in (True, False):
+            with (self.folder / "generated_questions/round1.csv").open("w") as file:
+                rows = csv.writer(file)
+                rows.writerow(["knowledge_graph", "answer"])
+                for graph, facts in zip(known, chosen, strict=True):
+                    cited = " ".join(f"[qid: {q}, {r}: {v}]" for q, r, v in facts[:2])
+                    rows.writerow([json.dumps((graph * 2)[:2]), cited if with_first else "-"])
+            self.script("auto_eval/get_all_knowledge.py").main()
+            made = self.folder / "auto_eval/gold_used_knowledge_with_round1.json"
+            found.append(json.loads(made.read_text()))
+        return found[0], found[1]
+
+    def figures(self, rows: list[list[str]], graphs: Any, golds: tuple[Any, Any]) -> dict[str, Any]:
+        """All that their evaluators print for one file of outputs."""
+        with (self.folder / "outputs/run.csv").open("w") as file:
+            writer = csv.writer(file)
+            writer.writerow(["Question", "Knowledge Graph", "Answer"])
+            writer.writerows(rows)
+        selected = [[row[0], g] for row, g in zip(rows, graphs, strict=True)]
+        self.dump("questions_selected_graphs.json", selected)
+        self.dump("rerank/questions_selected_graphs.json", selected)
+        recall = self.script("auto_eval/eval_recall.py")
+        self.dump("auto_eval/gold_used_knowledge.json", golds[1])
+        corr, corr_macro, r, r_macro = recall.main("run", "run", "no_round1")
+        text = (self.folder / "auto_eval/eval_results/run/eval_run.txt").read_text()
+        n_na, n_cited = (float(line.rpartition(": ")[2]) for line in text.splitlines()[:2])
+        self.dump("auto_eval/gold_used_knowledge.json", golds[0])
+        p, p_macro = recall.main("run", "run", "with_round1")
+        relevance = self.script("auto_eval/eval_relevance.py")
+        relevance.check_entail = entails
+        relevance.main("run")
+        text = (self.folder / "auto_eval/eval_results/precision_run.txt").read_text()
+        align, align_macro = (float(line.rpartition(": ")[2]) for line in text.splitlines())
+        absent = self.script("ablation/eval_NA.py")
+        absent.check_entail = entails
+        self.dump("auto_eval/gold_used_knowledge_no_round1.json", golds[1])
+        na_p, na_r, _ = absent.main("run", "run", "no_round1")
+        marks = {}
+        geval = self.script("auto_eval/GPT_EVAL.py")
+        geval.ChatGPT.generate = lambda _, messages: [
+            mark_for(m[1]["content"].rpartition("/nAnswer: ")[2]) for m in messages
+        ]
+        for i, aspect in enumerate(("coherence", "consistency", "fluency", "relevance")):
+            marks[f"GEval.{aspect}"] = geval.main(i, aspect, "run", "run")
+        return {
+            "KaLMA.Corr@micro": 100 * corr,
+            "KaLMA.Corr@macro": 100 * corr_macro,
+            "KaLMA.P@micro": 100 * p,
+            "KaLMA.P@macro": 100 * p_macro,
+            "KaLMA.R@micro": 100 * r,
+            "KaLMA.R@macro": 100 * r_macro,
+            "KaLMA.F1@micro": 100 * recall.calculate_f1(p, r),
+            "KaLMA.F1@macro": 100 * recall.calculate_f1(p_macro, r_macro),
+            "KaLMA.Citations": n_cited,
+            "KaLMA.NAs": n_na,
+            "KaLMA.Align@micro": 100 * align,
+            "KaLMA.Align@macro": 100 * align_macro,
+            "KaLMA.NA.P": 100 * na_p,
+            "KaLMA.NA.R": 100 * na_r,
+            **marks,
+        }
+
+
+# --- our side ----------------------------------------------------------------------------------
+
+
+class Entails:
+    """The same judge as a judge of ours."""
+
+    signature = "words@1"
+    comparable = False
+
+    def identity(self) -> dict[str, Any]:
+        return {"name": "words"}
+
+    def count_tokens(self, pairs: Sequence[Pair]) -> int | None:
+        return None
+
+    def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
+        keep([(i, Verdict(entails(p.premise, p.hypothesis))) for i, p in enumerate(pairs)])
+
+
+class Marks:
+    """The same marks as an LLM of ours."""
+
+    def identity(self) -> dict[str, Any]:
+        return {"name": "scripted"}
+
+    def complete(self, requests: Sequence[Request]) -> list[Result]:
+        texts = [r.messages[-1][1] for r in requests]
+        return [
+            Answer(mark_for(t.partition("Answer: ")[2].removesuffix("\n\nMark:"))) for t in texts
+        ]
+
+
+def ours(benchmark: Path, submission: Path) -> dict[str, float | None]:
+    found = score(
+        submission,
+        Benchmark(benchmark),
+        select(["kalma"]),
+        context="full",
+        protocol="reference",
+        tools=Tools(JudgeSession(Entails()), llm=Marks()),  # no segmenter: theirs is an expression
+    )
+    assert found.not_computed == []
+    return {m.name: m.value for m in found.measures}
+
+
+def build(folder: Path, name: str, graphs: Path, with_first: Path, later: Path | None) -> Path:
+    found = read_published(graphs, None, with_first, None, later)
+    build_published(KalmaOptions(folder / name), found, load_domain("people"))
+    return folder / name
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3, 4])
+def test_every_figure(
+    peer: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    questions, graphs, answers = make_world(seed)
+    theirs = Peer(peer(REPOSITORY), tmp_path / "peer", monkeypatch)
+    golds = theirs.golds(questions, graphs)
+    # Their code divides by the size of each minimum knowledge set.
+    assert all(mine for _, mine in golds[1])
+    rows = [[q, str(g), a] for q, g, a in zip(questions, graphs, answers, strict=True)]
+    expected = theirs.figures(rows, graphs, golds)
+
+    selected = [[q, g] for q, g in zip(questions, graphs, strict=True)]
+    for name, content in (("graphs", selected), ("with", golds[0]), ("later", golds[1])):
+        (tmp_path / f"{name}.json").write_text(json.dumps(content))
+    package = build(
+        tmp_path, "k", tmp_path / "graphs.json", tmp_path / "with.json", tmp_path / "later.json"
+    )
+    lines: list[dict[str, object]] = [
+        {"query_id": q, "output": a, "context": "full"}
+        for q, a in zip(Benchmark(package).query_ids, answers, strict=True)
+    ]
+    jsonl = write_jsonl(tmp_path / "run.jsonl", lines)
+    for submission in (jsonl, tmp_path / "peer" / "outputs" / "run.csv"):
+        found = ours(package, submission)
+        assert found.keys() == expected.keys()
+        for name, value in expected.items():
+            assert found[name] == pytest.approx(value, abs=1e-9), (submission.suffix, name)
+
+    # Exported and read again, nothing moves; and their code reads what was exported.
+    export("kalma", package, tmp_path / "out", "full")
+    out = tmp_path / "out"
+    again = build(tmp_path, "again", out / "specific.json", out / "gold.json", None)
+    assert ours(again, tmp_path / "peer" / "outputs" / "run.csv") == ours(package, jsonl)
+    exported = [json.loads((out / f"gold{n}.json").read_text()) for n in ("", "_no_round1")]
+    monkeypatch.undo()
+    second = Peer(peer(REPOSITORY), tmp_path / "second", monkeypatch)
+    shown = [g for _, g in json.loads((out / "specific.json").read_text())]
+    assert second.figures(rows, shown, (exported[0], exported[1])) == pytest.approx(
+        expected, abs=1e-9
+    )
