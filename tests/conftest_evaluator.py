@@ -11,7 +11,7 @@ import pytest
 from citeforge.engines.judge.records import JudgeFailure, Keep, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Answer, Failure, Request, Result
-from citeforge.engines.segment import SpacySegmenter
+from citeforge.engines.segment import Segmenter, SpacySegmenter
 from citeforge.evaluator.inputs import Inputs, Item
 from citeforge.evaluator.measures.families import compute
 from citeforge.evaluator.tools import Tools
@@ -96,6 +96,8 @@ def measure() -> Measure:
         judge: Facts | None = None,
         missing: Sequence[int] = (),
         cot: bool = False,
+        at_most_citations: int = 3,
+        segmenter: Segmenter | None = None,
     ) -> dict[str, Any]:
         shown = tuple(
             Passage(f"p{i}", *(("", p) if isinstance(p, str) else p))
@@ -115,7 +117,12 @@ def measure() -> Measure:
             gold or [[] for _ in outputs],
             Grammar(),
             task,
-            Tools(JudgeSession(judge or Facts()), SpacySegmenter(), cot=cot),
+            Tools(
+                JudgeSession(judge or Facts()),
+                segmenter or SpacySegmenter(),
+                cot=cot,
+                at_most_citations=at_most_citations,
+            ),
         )
         found: dict[str, Any] = {}
         for name, measured in compute(inputs, set(names)).items():

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from conftest_evaluator import Measure, gold
+from citeforge.engines.punkt import PunktSegmenter
+from conftest_evaluator import Facts, Measure, gold
 
 AIS = ["AutoAIS.cit", "AutoAIS.cit@cited", "AutoAIS.psg"]
 
@@ -38,18 +39,97 @@ def test_auto_ais(measure: Measure, case: tuple[Any, ...]) -> None:
 
 def test_limits_of_the_reference(measure: Measure) -> None:
     passages = ["A", "B", "C", "D", "E", "F", "A", "D"]
-    eight = "Says D [1][2][3][5][6][7][9][4]."
-    # Cut to seven before the range check: [4] falls away and [9] with it.
-    assert measure([eight], AIS, passages)["AutoAIS.cit"] == [1]
-    assert measure([eight], AIS, passages, protocol="reference")["AutoAIS.cit"] == [0]
+    # Cut to seven before the range check, in the order of a Python set: 1 2 3 5 6 7 8, so that
+    # [9] falls away, and the statement is in range.
+    eight = "Says D [9][8][7][6][5][3][2][1]."
+    assert measure([eight], ["NLI.rec"], passages)["NLI.rec"] == [1]
+    assert measure([eight], ["NLI.rec"], passages, protocol="reference")["NLI.rec"] == [1]
+    # Cut the same way, D's [8] falls away here.
+    nine = "Says D [8][7][6][5][3][2][1][0]."
+    assert measure([nine], AIS, passages[:7] + ["D"])["AutoAIS.cit"] == [1]
+    found = measure([nine], ["NLI.rec", *AIS], [*"ABCEFFAD"], protocol="reference")
+    # [0] is the last passage, D.
+    assert found["NLI.rec"] == found["AutoAIS.cit"] == [1]
     many = "Says A now [1]. " * 20 + "Says B now. " * 20
     assert measure([many], AIS, passages)["AutoAIS.cit"] == [20 / 40]
     assert measure([many], AIS, passages, protocol="reference")["AutoAIS.cit"] == [20 / 20]
 
 
-def test_premises_have_no_titles(measure: Measure) -> None:
-    from conftest_evaluator import Facts
+# What the published code was seen to print: (output, AutoAIS.cit, NLI.rec, NLI.prec)
+PRINTED: list[tuple[str, float, float, float]] = [
+    ("", 0, 0, 0),
+    ("Says A [1].", 1, 1 / 1, 1 / 1),
+    # Out of range: NLI loses the statement, AutoAIS looks at the other citation.
+    ("Says A [1][7].", 1, 0 / 1, 0),
+    # A mark that opens a sentence is not its own, and there is none before.
+    ("[1] Says A.", 0 / 1, 0 / 1, 0),
+    # The marks open "Says B."; the first replaces what the sentence before cited, the second is
+    # the citation of "Says B.".
+    ("Says A. [1][2] Says B.", 2 / 2, 2 / 2, 2 / 2),
+    # A sentence of several marks is a statement without text that nothing entails.
+    ("Says A [1]. [2][3]", 0 / 2, 0 / 2, 0 / 2),
+    # One mark alone is none, and still replaces the citation before; nor are joined ones.
+    ("Says A [2]. [1]", 1 / 1, 1 / 1, 1 / 1),
+    ("Says A [3]. [1], [2]", 1 / 1, 1 / 1, 1 / 2),
+    # `[0]` is the last passage.
+    ("Says C [0].", 1, 1, 1),
+    # Joined brackets are one mark.
+    ("Says A and B [1], [2].", 0 / 1, 1 / 1, 2 / 2),
+]
 
+
+@pytest.mark.parametrize("case", PRINTED, ids=[c[0] or "empty" for c in PRINTED])
+def test_what_the_published_code_prints(measure: Measure, case: tuple[Any, ...]) -> None:
+    output, *expected = case
+    names = ["AutoAIS.cit", "NLI.rec", "NLI.prec"]
+    found = measure([output], names, protocol="reference", segmenter=PunktSegmenter())
+    assert [found[n][0] for n in names] == expected
+
+
+@pytest.mark.parametrize(
+    ("output", "asked"),
+    [
+        ("It is 100 C [1].", "It is 100 C."),
+        ("Says A [1], [2].", "Says A."),
+        ("Says  A [1]  now.", "Says  A   now."),
+        ("Says A [1].<|endoftext|>", "Says A."),
+        ("<|system|>\nx\n<|assistant|>\nSays A [1].", "Says A."),
+    ],
+)
+def test_what_the_judge_is_asked_in_the_reference(
+    measure: Measure, output: str, asked: str
+) -> None:
+    judge = Facts()
+    measure([output], ["NLI.rec"], protocol="reference", judge=judge, segmenter=PunktSegmenter())
+    assert judge.asked[0].hypothesis == asked
+
+
+def test_premises_stand_in_the_order_of_the_published_code(measure: Measure) -> None:
+    judge = Facts()
+    measure(["Says A [2][1]."], ["NLI.rec"], protocol="reference", judge=judge)
+    assert judge.asked[0].premise == "A\nB"
+
+
+def test_a_passage_without_text_counts_minus_one_in_the_reference(measure: Measure) -> None:
+    # The published code's "undecided" is -1 and is added as it is.
+    found = measure(
+        ["Says A [1]. Says B [2]."], ["NLI.rec", "NLI.prec"], ["", "B"], protocol="reference"
+    )
+    assert found["NLI.rec"] == [(-1 + 1) / 2]
+    assert found["NLI.prec"] == [(-1 + 1) / 2]
+    strict = measure(["Says A [1]. Says B [2]."], ["NLI.rec"], ["", "B"])
+    assert strict["NLI.rec"] == [1 / 2]
+
+
+def test_long_numbers_and_prompts_that_do_not_end(measure: Measure) -> None:
+    huge = "Says A [" + "1" * 5000 + "]. Says B [2]."
+    for names in (["NLI.rec"], ["ALCE.CitRec"]):
+        assert measure([huge], names, protocol="reference")[names[0]] == [1 / 2]
+    open_ended = "<|system|>" * 100_000
+    assert measure([open_ended], ["AutoAIS.cit"], protocol="reference")["AutoAIS.cit"] == [0]
+
+
+def test_premises_have_no_titles(measure: Measure) -> None:
     judge = Facts()
     measure(["Says A [1]."], ["AutoAIS.cit", "NLI.rec"], [("Title", "text")], judge=judge)
     assert {p.premise for p in judge.asked} == {"text"}

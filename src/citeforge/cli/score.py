@@ -14,6 +14,7 @@ from citeforge.cli.options import (
     verdicts_option,
 )
 from citeforge.engines.answer_models import BERTSCORE_MODEL, MAUVE_MODEL, QA_MODEL
+from citeforge.evaluator.measures.declared import MOST_CITATIONS
 
 
 @click.command()
@@ -60,6 +61,13 @@ from citeforge.engines.answer_models import BERTSCORE_MODEL, MAUVE_MODEL, QA_MOD
 @click.option("--qa-model", default=QA_MODEL, show_default=True)
 @click.option("--max-row", "with_max", is_flag=True, help="Add the best of several rankings.")
 @click.option("--cot", is_flag=True, help="QAMPARI: answers follow the first colon.")
+@click.option(
+    "--at-most-citations",
+    type=click.IntRange(min=1),
+    default=MOST_CITATIONS,
+    show_default=True,
+    help="reference: citations of a statement that ALCE's measures look at.",
+)
 @click.option(
     "--details/--no-details",
     default=None,
@@ -109,6 +117,10 @@ def score(
     if out is not None and len(submissions) > 1 and out.suffix == ".json":
         raise UsageError("--out: with several submissions, name a folder for the score files")
     chosen: Protocol = "reference" if protocol == "reference" else "strict"
+    if chosen == "strict" and given["at_most_citations"] != MOST_CITATIONS:
+        raise UsageError(
+            "--at-most-citations: strict looks at every citation; give --protocol reference"
+        )
     loaded = open_benchmark(benchmark, given.pop("gold"))
     wanted = wanted or select(default_families(loaded.manifest.kind))
     tools = make_tools(wanted, chosen, judge_name, verdicts, segmenter, given)

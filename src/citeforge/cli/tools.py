@@ -34,7 +34,14 @@ def make_tools(
 
         llm = make_llm(given["llm_name"], store=open_replay(given), options=client_options(given))
     return choose_tools(
-        measures, protocol, judge, segmenter, models=models, cot=given["cot"], llm=llm
+        measures,
+        protocol,
+        judge,
+        segmenter,
+        models=models,
+        cot=given["cot"],
+        at_most_citations=given["at_most_citations"],
+        llm=llm,
     )
 
 

@@ -29,6 +29,7 @@ def choose_tools(
     *,
     models: AnswerModels | None = None,
     cot: bool = False,
+    at_most_citations: int = MOST_CITATIONS,
     llm: Llm | None = None,
 ) -> Tools:
     """What the measures need, made only when one of them needs it.
@@ -41,6 +42,7 @@ def choose_tools(
             that need sentences are not computed, and say why.
         models: models of correctness measures.
         cot: QAMPARI answers follow the first colon.
+        at_most_citations: ``reference``: citations of a statement that ALCE's measures look at.
         llm: gives marks.
 
     Raises:
@@ -48,7 +50,13 @@ def choose_tools(
         UnknownValueError: there is none of that name.
         UsageError: KaLMA's reference measures, which have a splitter of their own.
     """
-    tools = Tools(judge, models=models or AnswerModels(), cot=cot, llm=llm)
+    tools = Tools(
+        judge,
+        models=models or AnswerModels(),
+        cot=cot,
+        at_most_citations=at_most_citations,
+        llm=llm,
+    )
     needed = any("segmenter" in m.uses for m in measures)
     if measures and all(m.family == "kalma" for m in measures):
         if protocol == "reference":

@@ -16,6 +16,7 @@ from citeforge.evaluator.entries import bounded_entries
 from citeforge.evaluator.formats import answers_of, detect
 from citeforge.evaluator.inputs import Inputs, read_inputs
 from citeforge.evaluator.measures import rage
+from citeforge.evaluator.measures.declared import MOST_CITATIONS
 from citeforge.evaluator.measures.families import compute
 from citeforge.evaluator.measures.registry import Measure
 from citeforge.evaluator.origin import (
@@ -195,16 +196,19 @@ def _signature(base: Signature, measure: Measure, tools: Tools) -> Signature:
         protocol=protocol,
         segmenter=segmenter,
         judge=judge,
-        options=_options(measure, tools),
+        options=_options(measure, tools, strict),
         grammar=base.grammar if strict else f"1,{measure.family}",
     )
 
 
-def _options(measure: Measure, tools: Tools) -> str | None:
-    """Model of a correctness measure, and ``cot``, as they stand in signatures."""
+def _options(measure: Measure, tools: Tools, strict: bool) -> str | None:
+    """Model of a correctness measure, and choices that move it, as they stand in signatures."""
     models = tools.models
-    if tools.cot and measure.family == "alce":
+    is_citation = measure.family == "alce" and {"judge", "segmenter"} <= set(measure.uses)
+    if tools.cot and (measure.name.startswith("QAMPARI.") or (is_citation and strict)):
         return "cot"
+    if is_citation and not strict and tools.at_most_citations != MOST_CITATIONS:
+        return f"at-most-{tools.at_most_citations}"
     if "bertscore" in measure.uses:
         return f"{Path(models.bertscore[0]).name}/layer{models.bertscore[1]}"
     if "mauve" in measure.uses:

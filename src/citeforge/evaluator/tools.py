@@ -13,6 +13,7 @@ from citeforge.engines.answer_models import (
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.segment import Segmenter
+from citeforge.evaluator.measures.declared import MOST_CITATIONS
 
 NO_JUDGE = "needs a judge: --judge hf:MODEL, openai:MODEL, table:FILE or lexical"
 
@@ -42,6 +43,7 @@ class Tools:
         why_no_segmenter: reason, when there is none.
         models: models of correctness measures.
         cot: QAMPARI answers are what follows the first colon of the output.
+        at_most_citations: ``reference``: citations of a statement that ALCE's measures look at.
         llm: gives marks (G-Eval), and decides whether a sentence answers at all.
     """
 
@@ -50,4 +52,5 @@ class Tools:
     why_no_segmenter: str = ""
     models: AnswerModels = field(default_factory=AnswerModels)
     cot: bool = False
+    at_most_citations: int = MOST_CITATIONS
     llm: Llm | None = None

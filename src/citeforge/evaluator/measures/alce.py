@@ -16,7 +16,6 @@ from citeforge.schemas.marks import read_number
 
 _MARK = re.compile(r"\[\d+")
 _SPACED_MARK = re.compile(r" \[\d+")
-MOST_REFERENCE_CITATIONS = 3
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,7 @@ class Claim:
         cited: 0-based positions of the passages cited, all shown; ``reference`` keeps repeats.
         wrong: number of further citations that are wrong whatever the judge says.
         skipped: ``reference``: a citation was out of range, so the statement has recall 0 and its
-            citations enter nothing.
+            citations enter no precision.
     """
 
     text: str
@@ -44,9 +43,9 @@ class CitationScores:
     Attributes:
         recall: None when the answer leaves the mean.
         precision: likewise.
-        n_multiple: statements with several citations.
+        n_multiple: statements with several citations; ``reference``: out-of-range ones count.
         n_multiple_supported: of these, supported.
-        n_overcited: of these, with a citation that was not needed.
+        n_overcited: of these, with a citation that was not needed; ``reference``: such citations.
     """
 
     recall: Value | None
@@ -69,12 +68,17 @@ class CitationJudging:
 
     First every statement against all its passages; then, where that holds and several are cited,
     each passage alone; then, where one alone does not suffice, the others without it.
+
+    Premises with titles are ALCE's, those without are Attributed-IR's; where ``strict`` is off,
+    each is counted as its own evaluator does.
     """
 
     def __init__(self, judge: JudgeSession, strict: bool, with_title: bool = True) -> None:
         self.judge = judge
         self.strict = strict
         self.with_title = with_title
+        self._as_alce = not strict and with_title
+        self._as_air = not strict and not with_title
 
     def score(self, answers: list[tuple[Item, list[Claim]]]) -> list[CitationScores]:
         """Scores of every answer, in order."""
@@ -115,22 +119,28 @@ class CitationJudging:
             return Bounds(False, False)
         return self._known(item, claim.cited, claim)
 
-    @staticmethod
-    def _without(claim: Claim, place: int) -> tuple[int, ...]:
-        # The first occurrence goes, as a list's `remove` does; strict has no repeats.
-        first = claim.cited.index(claim.cited[place])
-        return claim.cited[:first] + claim.cited[first + 1 :]
+    def _without(self, claim: Claim, place: int) -> tuple[int, ...]:
+        if self._as_alce:
+            # Of a repeated citation the first occurrence goes, as a list's `remove` does.
+            place = claim.cited.index(claim.cited[place])
+        return claim.cited[:place] + claim.cited[place + 1 :]
 
     def _answer(self, item: Item, claims: list[Claim]) -> CitationScores:
         if not claims:
-            nothing = Value(0.0, 0.0) if self.strict else None
+            nothing = None if self._as_alce else Value(0.0, 0.0)
             return CitationScores(nothing, nothing)
         supported = [self._all(item, claim) for claim in claims]
         scores = CitationScores(Value.mean(supported), None, supported=supported)
         right = Value(0.0, 0.0)
+        if self._as_air:
+            # Its "undecided" is -1, which a passage without text leaves standing.
+            undecided = Value(*[-float(sum(self._is_blank(item, c) for c in claims))] * 2)
+            scores.recall = Value.mean(supported) + undecided / len(claims)
+            right += undecided
         n_citations = 0
         for claim, holds in zip(claims, supported, strict=True):
             if claim.skipped:
+                scores.n_multiple += self._as_alce and claim.wrong > 1
                 continue
             n_citations += len(claim.cited) + claim.wrong
             if len(claim.cited) == 1:
@@ -140,9 +150,16 @@ class CitationJudging:
                 right += needed
                 scores.n_multiple += 1
                 scores.n_multiple_supported += holds.low
-                scores.n_overcited += holds.low and needed.high < len(claim.cited)
+                unneeded = int(len(claim.cited) - needed.high) if holds.low else 0
+                scores.n_overcited += unneeded if self._as_alce else unneeded > 0
         scores.precision = right / n_citations if n_citations else Value(0.0, 0.0)
         return scores
+
+    @staticmethod
+    def _is_blank(item: Item, claim: Claim) -> bool:
+        return (
+            len(claim.cited) == 1 and not claim.skipped and not item.passages[claim.cited[0]].text
+        )
 
     def _needed(self, item: Item, claim: Claim, holds: Bounds) -> Value:
         """Number of citations of a supported statement that are not irrelevant."""
@@ -154,7 +171,10 @@ class CitationJudging:
             if alone.low:
                 total += Value(float(holds.low), 1.0)
                 continue
-            others = self._known(item, self._without(claim, place), claim)
+            rest = self._without(claim, place)
+            if self._as_air and len(rest) == 1 and not item.passages[rest[0]].text:
+                continue  # nothing is asked, and nothing counted
+            others = self._known(item, rest, claim)
             surely = alone.low or not others.high
             maybe = alone.high or not others.low
             total += Value(float(holds.low and surely), float(maybe))
@@ -227,12 +247,11 @@ def reference_clean(text: str) -> str:
 def reference_claims(item: Item, inputs: Inputs) -> list[Claim]:
     """Statements and citations as ALCE's evaluator reads them, faults included.
 
-    Range is checked on all markers first, then the list is cut to three; ``[0]`` is the last
-    passage; repeats are kept.
+    Range is checked on all markers first, then the list is cut to ``at_most_citations``; ``[0]``
+    is the last passage; repeats are kept. ``cot`` changes nothing here.
     """
     output = reference_output(item.output)
     if inputs.task == "qampari":
-        output = answer_part(output, inputs)
         parts = output.rstrip().rstrip(".").rstrip(",").split(",")
         sentences = [f"{item.query} {part.strip()}" for part in parts]
     else:
@@ -244,8 +263,8 @@ def reference_claims(item: Item, inputs: Inputs) -> list[Claim]:
         positions = [read_number(mark[1:]) - 1 for mark in _MARK.findall(sentence)]
         text = reference_clean(sentence).strip()
         if any(p >= n or p < -n for p in positions):
-            claims.append(Claim(text, (), skipped=True))
+            claims.append(Claim(text, (), wrong=len(positions), skipped=True))
         else:
-            cited = tuple(p % n for p in positions[:MOST_REFERENCE_CITATIONS]) if n else ()
-            claims.append(Claim(text, cited))
+            kept = positions[: inputs.tools.at_most_citations]
+            claims.append(Claim(text, tuple(p % n for p in kept)))
     return claims

@@ -19,6 +19,7 @@ from citeforge.schemas.grammar import without_markers
 from citeforge.schemas.text import normalise_answer
 
 _REFERENCE_MARKS = re.compile(r"\[\d+(?:,\s*\d+)*\]")
+_PROMPT_START, _PROMPT_END = "<|system|>", "<|assistant|>\n"
 
 
 def alce_text(item: Item, inputs: Inputs) -> str:
@@ -94,15 +95,29 @@ def without_reference_marks(text: str) -> str:
     return _REFERENCE_MARKS.sub("", text)
 
 
+def air_output(output: str) -> str:
+    """The output as Attributed-IR's evaluators prepare it: without a repeated system prompt."""
+    output = output.replace("<|endoftext|>", "")
+    kept = ""
+    while (start := output.find(_PROMPT_START)) >= 0:
+        end = output.find(_PROMPT_END, start + len(_PROMPT_START))
+        if end < 0:
+            break
+        kept += output[:start]
+        output = output[end + len(_PROMPT_END) :]
+    return kept + output
+
+
 def air_text(item: Item, inputs: Inputs) -> str:
     """The output as Attributed-IR's correctness measures see it.
 
-    Closed-book outputs (no passages) are left as they are.
+    Closed-book outputs (no passages) keep their brackets.
     """
+    if inputs.protocol == "reference":
+        output = air_output(item.output)
+        return without_reference_marks(output) if item.passages else output
     if not item.passages:
         return item.output
-    if inputs.protocol == "reference":
-        return without_reference_marks(item.output)
     return without_markers(
         item.output, inputs.grammar.parse(item.output, len(item.passages)).markers
     )

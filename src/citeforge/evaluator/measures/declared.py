@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+MOST_CITATIONS = 3
+"""Citations of a statement that ALCE's evaluator looks at unless it is told otherwise."""
+
 
 @dataclass(frozen=True)
 class Measure:

@@ -172,6 +172,7 @@ def _auto_ais_passages(inputs: Inputs) -> Iterator[tuple[str, Measured]]:
 
 
 def _overlap(inputs: Inputs) -> Iterator[tuple[str, Measured]]:
+    inputs = _with_passages(inputs)
     if not any(g.kind == "answer" and g.citations for gold in inputs.gold for g in gold):
         raise CannotError("needs gold answers with citations")
     precision: Rows = {}

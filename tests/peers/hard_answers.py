@@ -1,0 +1,170 @@
+"""Answers that are hard to read, and a judge that notices every changed character."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from citeforge.engines.judge.records import Keep, Pair, Verdict
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.punkt import PunktSegmenter
+from citeforge.evaluator.inputs import Gold, Inputs, Item, Shown
+from citeforge.evaluator.measures.families import compute
+from citeforge.evaluator.tools import Tools
+from citeforge.schemas.grammar import Grammar
+from conftest_evaluator import World
+
+WORDS = (
+    "Rome river Paris moon the a an of was is very old iPads Dr. Smith et al. 5 p.m. U.S. co-op "
+    "naïve Škoda 東京 100 C. (so) don’t “quoted” 1939–1945 and or, said; built: Mt. Everest"
+).split()
+
+
+def entails(premise: str, hypothesis: str) -> bool:
+    """A verdict by the hash of both texts; an empty premise entails nothing."""
+    if not premise.strip():
+        return False
+    text = f"{premise}\0{hypothesis}".encode("utf-8", "surrogatepass")
+    return hashlib.sha256(text).digest()[0] % 5 < 3
+
+
+class HashJudge:
+    """:func:`entails` as a judge."""
+
+    signature = "hash@1"
+    comparable = False
+
+    def identity(self) -> dict[str, Any]:
+        return {"name": "hash"}
+
+    def count_tokens(self, pairs: Sequence[Pair]) -> int | None:
+        return None
+
+    def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
+        keep([(i, Verdict(entails(*pair))) for i, pair in enumerate(pairs)])
+
+
+def _sentence(rng: random.Random, marks: str = "") -> str:
+    words = " ".join(rng.choices(WORDS, k=rng.randint(2, 9)))
+    return f"{words[:1].upper()}{words[1:]}{marks}."
+
+
+def _marks(rng: random.Random, k: int, n: int, form: str = "[{}]") -> str:
+    return "".join(form.format(rng.randint(1, n)) for _ in range(k))
+
+
+def _text(rng: random.Random, n: int, form: str, low: int = 1, high: int = 3) -> str:
+    """Three sentences with marks of one form."""
+    return " ".join(
+        _sentence(rng, f" {_marks(rng, rng.randint(low, high), n, form)}") for _ in range(3)
+    )
+
+
+Kind = Callable[[random.Random, int], str]
+KINDS: dict[str, Kind] = {
+    "empty": lambda r, n: "",
+    "spaces": lambda r, n: "  \n ",
+    "uncited": lambda r, n: _text(r, n, "", 0, 0),
+    "one mark": lambda r, n: _text(r, n, "[{}]", 1, 1),
+    "several marks": lambda r, n: _text(r, n, "[{}]", 2, 4),
+    "spaced marks": lambda r, n: _text(r, n, "[{}] ", 2, 3),
+    "joined marks": lambda r, n: _text(r, n, "[{}], ", 2, 3),
+    "lists": lambda r, n: _text(r, n, "[{}, 1]"),
+    "ranges": lambda r, n: _text(r, n, "[{}-3]"),
+    "repeated": lambda r, n: _text(r, n, "[2][1][2]"),
+    "descending": lambda r, n: _text(r, n, "[3][2][1]", 1, 1),
+    "many": lambda r, n: _text(r, n, "[{}]", 8, 12),
+    "out of range": lambda r, n: _text(r, n + 4, "[{}]"),
+    "zero": lambda r, n: _text(r, n, "[0][{}]"),
+    "years": lambda r, n: _text(r, n, "[2019]", 1, 1) + " " + _sentence(r, " [1]"),
+    "marks first": lambda r, n: " ".join(_marks(r, 1, n) + " " + _sentence(r) for _ in range(4)),
+    "marks after": lambda r, n: " ".join(
+        _sentence(r, r.choice(["", " [1]"])) + " " + _marks(r, r.randint(1, 2), n) for _ in range(4)
+    ),
+    "joined after": lambda r, n: f"{_sentence(r)} [1], [2] {_sentence(r)} [2], [3]",
+    "marks alone": lambda r, n: r.choice(["[1]", "[1][2]", "[1], [2]", "[1] [2].", "[1]. [2]."]),
+    "odd brackets": lambda r, n: (
+        f"{_sentence(r, ' 【1】 [[2]]')} {_sentence(r, ' [1')} {_sentence(r, ' 1] | [^2]')} "
+        f"{_sentence(r, ' [ 1 ] [1 ,2] [1,]')}"
+    ),
+    "newlines": lambda r, n: "\n".join(_sentence(r, f" {_marks(r, 2, n)}") for _ in range(3)),
+    "quotes": lambda r, n: f'"{_sentence(r)}" [1] she said. “{_sentence(r)}” [2]',
+    "special tokens": lambda r, n: (
+        f"<|system|>\nsay [1]\n<|assistant|>\n{_sentence(r, ' [1]')}<|endoftext|> "
+        f"{_sentence(r, ' [2]')}<|im_end|>"
+    ),
+    "degrees": lambda r, n: "It is 100 C [1]. It boils . Then [2] .",
+    "unicode": lambda r, n: f"巴黎是法国的首都[1]。它位于塞纳河畔[2]。 {_sentence(r, ' [１][٢]')}",
+    "long": lambda r, n: " ".join(_sentence(r, f" {_marks(r, 2, n + 1)}") for _ in range(25)),
+    "commas": lambda r, n: f"Well: {_marks(r, 1, n)} A, b {_marks(r, 2, n)}, the C: [1, 2], , d.,",
+    "colons": lambda r, n: f"So [1]: {_text(r, n, '[{}]')}: x, y [2].",
+}
+
+
+def make_items(
+    kind: str, n_questions: int, seed: int = 0, with_titles: bool = True
+) -> list[tuple[str, str, tuple[Shown, ...]]]:
+    """(question, output, passages) of one kind of answer."""
+    found = []
+    for i in range(n_questions):
+        rng = random.Random(f"{kind} {seed} {i}")
+        n = rng.randint(3, 5)
+        shown = tuple(
+            Shown(
+                f"p{i % 7}{k}",
+                rng.choice(["", "Title of it"]) if with_titles else "",
+                _sentence(rng),
+            )
+            for k in range(n)
+        )
+        found.append((f"question {i}?", KINDS[kind](rng, n), shown))
+    return found
+
+
+def make_inputs(
+    rows: list[tuple[str, str, tuple[Shown, ...]]],
+    task: str = "",
+    gold: list[list[Gold]] | None = None,
+    quotes: list[list[str]] | None = None,
+    **tools: Any,
+) -> Inputs:
+    """``reference`` inputs of hand-made rows."""
+    world = World([str(i) for i in range(len(rows))], quotes or [[] for _ in rows])
+    items = [Item(i, q, output, shown) for i, (q, output, shown) in enumerate(rows)]
+    return Inputs(
+        world,  # type: ignore[arg-type]
+        "reference",
+        [items],
+        gold or [[] for _ in rows],
+        Grammar(),
+        task,
+        Tools(JudgeSession(HashJudge()), PunktSegmenter(), **tools),
+    )
+
+
+def totals(inputs: Inputs, names: Sequence[str]) -> dict[str, float]:
+    """Values of measures over all rows, on the raw scale; NaN where none is defined."""
+    found = {}
+    for name, measured in compute(inputs, set(names)).items():
+        if isinstance(measured, str):
+            assert measured == "no query defines it", measured
+            found[name] = float("nan")
+        else:
+            sample = measured.sample
+            found[name] = float(sample.combine(sample.sums.sum(axis=1))[0])
+    return found
+
+
+def per_query(inputs: Inputs, names: Sequence[str]) -> dict[str, list[float]]:
+    """Values of every row."""
+    computed = compute(inputs, set(names))
+    found = {}
+    for name in names:
+        measured = computed[name]
+        assert not isinstance(measured, str), measured
+        found[name] = np.asarray(measured.sample.per_query[0]).tolist()
+    return found
