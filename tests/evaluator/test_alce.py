@@ -163,6 +163,51 @@ def test_counters_are_shares_over_all_statements(measure: Measure) -> None:
     assert found["ALCE.Overcited"] == [1 / 2, None]
 
 
+def test_counters_of_the_reference(measure: Measure) -> None:
+    names = ["ALCE.Multi", "ALCE.MultiSupported", "ALCE.Overcited"]
+    # A [1][9] is out of range, and counts as one with several citations; of A [1][2][3] two are
+    # not needed, and both count.
+    outputs = ["Says A [1][9]. Says A [1][2][3].", "Says A [1]. Says B."]
+    found = measure(outputs, names, protocol="reference")
+    assert found["ALCE.Multi"] == [2 / 2, 0 / 2]
+    assert found["ALCE.MultiSupported"] == [1 / 2, None]
+    assert found["ALCE.Overcited"] == [2 / 1, None]
+    # strict counts statements, and out-of-range citations do not make several.
+    strict = measure(outputs, names)
+    assert strict["ALCE.Multi"] == [1 / 2, 0 / 2]
+    assert strict["ALCE.Overcited"] == [1 / 1, None]
+
+
+def test_at_most_citations(measure: Measure) -> None:
+    passages = ["A", "B", "C", "D"]
+    output = ["Says A and B [1][2]. Says A [1][9]."]
+    # With one: A alone does not entail A and B; the range is still checked on both.
+    found = measure(output, NAMES, passages, protocol="reference", at_most_citations=1)
+    assert (found["ALCE.CitRec"], found["ALCE.CitPrec"]) == ([0 / 2], [0 / 1])
+    found = measure(output, NAMES, passages, protocol="reference", at_most_citations=2)
+    assert (found["ALCE.CitRec"], found["ALCE.CitPrec"]) == ([1 / 2], [2 / 2])
+
+
+def test_chains_of_thought_are_cited_too(measure: Measure) -> None:
+    # `cot` cuts the list for QAMPARI's own measures; citations are scored on the whole output.
+    output = ["Says A [1]: Says B [2]"]
+    plain, cot = (
+        measure(output, NAMES, task="qampari", protocol="reference", cot=c) for c in (False, True)
+    )
+    assert plain == cot
+    # One item, "q Says A: Says B", that passages 1 and 2 entail together.
+    assert cot["ALCE.CitRec"] == [1 / 1]
+    assert cot["ALCE.CitPrec"] == [2 / 2]
+
+
+def test_length_is_words_without_marks(measure: Measure) -> None:
+    outputs = ["Says A [1].\nSays B [1, 2].", ""]
+    assert measure(outputs, ["ALCE.Length"])["ALCE.Length"] == [2 + 2, 0]
+    # The first line; `[1, 2]` leaves ", 2" in the reference.
+    reference = measure([*outputs, "B [1, 2]."], ["ALCE.Length"], protocol="reference")
+    assert reference["ALCE.Length"] == [2, 0, len(["B,", "2."])]
+
+
 def test_chains_of_thought_end_at_the_first_colon(measure: Measure) -> None:
     rows = [gold("answer_list", aliases=["Io"]), gold("answer_list", aliases=["Titan"])]
     names = ["QAMPARI.P", "QAMPARI.NumPreds"]

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from citeforge.engines.answer_models import BertScore, ExtractiveQa, mauve
-from citeforge.evaluator.measures.model_based import mauve_text, token_f1
+from citeforge.engines.answer_models import BertScore, mauve
+from citeforge.engines.extractive_qa import ExtractiveQa
+from citeforge.evaluator.inputs import Item, Shown
+from citeforge.evaluator.measures.model_based import distinct_ids, mauve_text, token_f1
 from citeforge.schemas.errors import InputError
 from conftest_evaluator import Measure, gold
 
@@ -71,23 +73,27 @@ def test_bertscore(tmp_path: Path) -> None:
     assert empty == none == (0, 0, 0)
 
 
-def test_mauve(tmp_path: Path) -> None:
-    # mauve-text knows a model by its name.
-    tmp_path = tmp_path / "gpt2-tiny"
-    import random
-
+def tiny_gpt2(folder: Path) -> Path:
+    """A random model in a folder that mauve-text knows by its name."""
     import torch
     from transformers import GPT2Config, GPT2LMHeadModel
 
     torch.manual_seed(0)
-    size = make_tokenizer(tmp_path, ("<s>", "</s>"))
+    size = make_tokenizer(folder, ("<s>", "</s>"))
     config = GPT2Config(vocab_size=size, n_embd=32, n_layer=2, n_head=2, n_positions=64)
-    GPT2LMHeadModel(config).save_pretrained(tmp_path)
+    GPT2LMHeadModel(config).save_pretrained(folder)
+    return folder
+
+
+def test_mauve(tmp_path: Path) -> None:
+    import random
+
+    model = str(tiny_gpt2(tmp_path / "gpt2-tiny"))
     rng = random.Random(0)
     human = [" ".join(rng.choices(WORDS[:20], k=12)) for _ in range(60)]
     alike = [" ".join(rng.choices(WORDS[:20], k=12)) for _ in range(60)]
     unlike = [" ".join(rng.choices(WORDS[20:23], k=3)) for _ in range(60)]
-    close, far = mauve(human, alike, str(tmp_path)), mauve(human, unlike, str(tmp_path))
+    close, far = mauve(human, alike, model), mauve(human, unlike, model)
     assert 0 <= far < close <= 1
 
 
@@ -144,6 +150,7 @@ def test_token_f1_by_hand() -> None:
     p, r = 2 / 3, 2 / 3
     assert token_f1("the red planet Mars", "planet mars x") == pytest.approx(2 * p * r / (p + r))
     assert token_f1("", "x") == token_f1("a", "b") == 0
+    assert token_f1("", "the") == 1  # neither has a token
 
 
 def test_models_that_are_not_there(tmp_path: Path) -> None:
@@ -180,9 +187,56 @@ def test_retrieval_by_hand(measure: Measure) -> None:
     assert found["P@5"] == [1 / 3]
 
 
+def test_retrieval_without_relevant_passages(measure: Measure) -> None:
+    names = ["P@3", "R@3", "nDCG@3"]
+    quotes = [["p1", "p7"], []]
+    found = measure(["x", "x"], names, quotes=quotes)
+    assert found["P@3"][0] == 1 / 3
+    assert found["R@3"] == [1 / 2, None]
+    # The published code gives such a query 0 and keeps it.
+    found = measure(["x", "x"], names, quotes=quotes, protocol="reference")
+    assert found["P@3"] == [1 / 3, 0 / 3]
+    assert found["R@3"] == [1 / 2, 0]
+
+
+def test_repeated_passages_are_one(measure: Measure) -> None:
+    # Shown p0 p1 p2 (the fixture names them by place); ids that repeat take one place.
+    item = Item(0, "q", "x", tuple(Shown(i, "", "t") for i in ("a", "a", "", "b")))
+    assert distinct_ids(item) == ["a", "b"]
+
+
 def test_alce_rouge(measure: Measure) -> None:
     rows = [[gold("long_answer", "The cats were running."), gold("long_answer", "None.")]]
     # Stemmed: cat, run; "the cat runs" against "the cats were running": 3 of 3 and 3 of 4.
     p, r = 3 / 3, 3 / 4
     found = measure(["The cat runs [1]."], ["ALCE.ROUGE-Lsum"], gold=rows)
     assert found["ALCE.ROUGE-Lsum"] == pytest.approx([2 * p * r / (p + r)])
+    # ALCE's code looks at two long answers, strict at all.
+    third = [[*[gold("long_answer", "None.")] * 2, gold("long_answer", "The cats were running.")]]
+    assert measure(["The cat runs."], ["ALCE.ROUGE-Lsum"], gold=third) == found
+    reference = measure(["The cat runs."], ["ALCE.ROUGE-Lsum"], gold=third, protocol="reference")
+    assert reference["ALCE.ROUGE-Lsum"] == [0]
+
+
+def test_alce_rouge_of_eli5(measure: Measure) -> None:
+    rows = [[gold("claim", "c"), gold("answer", "The cats were running.")]]
+    p, r = 3 / 3, 3 / 4
+    found = measure(["The cat runs [1]."], ["ALCE.ROUGE-Lsum"], gold=rows, task="eli5")
+    assert found["ALCE.ROUGE-Lsum"] == pytest.approx([2 * p * r / (p + r)])
+    # Answers of other data sets are no long answers of ALCE's.
+    hagrid = measure(["The cat runs [1]."], ["ALCE.ROUGE-Lsum"], gold=rows)
+    assert str(hagrid["ALCE.ROUGE-Lsum"]).startswith("needs long answers")
+
+
+def test_mauve_reads_the_answer(monkeypatch: pytest.MonkeyPatch, measure: Measure) -> None:
+    seen: list[list[str]] = []
+
+    def compute(human: list[str], written: list[str], model: str) -> float:
+        seen.append([*human, *written])
+        return 1.0
+
+    monkeypatch.setattr("citeforge.engines.answer_models.mauve", compute)
+    rows = [[gold("long_answer", "Long one."), gold("answer", "The answer.")]]
+    measure(["Mine [1]."], ["MAUVE"], gold=rows)
+    measure(["Mine [1]."], ["MAUVE"], gold=[rows[0][:1]])
+    assert seen == [["q The answer", "q Mine"], ["q Long one", "q Mine"]]

@@ -1,4 +1,4 @@
-"""Models that correctness measures use: BERTScore, MAUVE's features, extractive QA."""
+"""Models that correctness measures use: BERTScore and MAUVE's features."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ QA_MODEL = "gaotianyu1350/roberta-large-squad"
 BERTSCORE_MODEL = "roberta-large"
 BERTSCORE_LAYER = 17
 MAUVE_MODEL = "gpt2-large"
-_LONGEST_SPAN = 30
-_STRIDE = 128
+_MAUVE_BATCH = 8  # ALCE's
 _INSTEAD = "measures without a model"
 
 
@@ -88,6 +87,7 @@ def mauve(human: Sequence[str], written: Sequence[str], model: str = MAUVE_MODEL
             q_text=list(written),
             featurize_model_name=folder,
             max_text_length=512,
+            batch_size=_MAUVE_BATCH,
             verbose=False,
         )
     except ValueError as error:
@@ -97,70 +97,3 @@ def mauve(human: Sequence[str], written: Sequence[str], model: str = MAUVE_MODEL
             allowed="a GPT-2 or BERT model whose folder name says so",
         ) from error
     return float(result.mauve)
-
-
-class ExtractiveQa:
-    """Answer spans of an extractive QA model, decoded here: the pipeline is no longer shipped."""
-
-    def __init__(self, model: str = QA_MODEL) -> None:
-        """Load the model.
-
-        Raises:
-            InputError: it cannot be had, or is no QA model.
-        """
-        folder, self.revision = locate(model)
-        from transformers import AutoModelForQuestionAnswering, AutoTokenizer
-        from transformers.utils import logging
-
-        logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-        try:
-            self._tokenizer: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-            self._model: Any = AutoModelForQuestionAnswering.from_pretrained(
-                folder, local_files_only=True
-            ).eval()
-        except (OSError, ValueError, KeyError) as error:
-            raise InputError(
-                f"is not an extractive QA model ({str(error)[:120]})", path=model
-            ) from error
-        self._limit = min(self._tokenizer.model_max_length, 384)
-
-    def answer(self, question: str, context: str) -> str:
-        """The likeliest span of the context; empty when no span is likelier than none.
-
-        Long contexts are read in overlapping windows.
-        """
-        if not context.strip():
-            return ""
-        import torch
-
-        encoded = self._tokenizer(
-            question,
-            context,
-            truncation="only_second",
-            max_length=self._limit,
-            stride=min(_STRIDE, self._limit // 4),
-            return_overflowing_tokens=True,
-            return_offsets_mapping=True,
-            padding=True,
-            return_tensors="pt",
-        )
-        offsets = encoded.pop("offset_mapping").tolist()
-        encoded.pop("overflow_to_sample_mapping", None)
-        with torch.inference_mode():
-            output = self._model(**encoded)
-        starts = output.start_logits.log_softmax(dim=1)
-        ends = output.end_logits.log_softmax(dim=1)
-        best, text, none = -float("inf"), "", float("inf")
-        for window, places in enumerate(offsets):
-            inside = torch.tensor([s == 1 for s in encoded.sequence_ids(window)])
-            none = min(none, float(starts[window, 0] + ends[window, 0]))
-            scores = starts[window][:, None] + ends[window][None, :]
-            size = len(inside)
-            allowed = torch.ones(size, size).triu().tril(_LONGEST_SPAN - 1).bool()
-            allowed &= inside[:, None] & inside[None, :]
-            scores = scores.masked_fill(~allowed, -torch.inf)
-            top = int(scores.argmax())
-            if float(scores.flatten()[top]) > best:
-                best = float(scores.flatten()[top])
-                text = context[places[top // size][0] : places[top % size][1]]
-        return text if best > none else ""

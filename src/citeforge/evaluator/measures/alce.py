@@ -157,9 +157,9 @@ class CitationJudging:
 
     @staticmethod
     def _is_blank(item: Item, claim: Claim) -> bool:
-        return (
-            len(claim.cited) == 1 and not claim.skipped and not item.passages[claim.cited[0]].text
-        )
+        if claim.skipped or len(claim.cited) != 1:
+            return False
+        return not item.passages[claim.cited[0]].text
 
     def _needed(self, item: Item, claim: Claim, holds: Bounds) -> Value:
         """Number of citations of a supported statement that are not irrelevant."""

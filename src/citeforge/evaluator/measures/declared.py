@@ -7,6 +7,9 @@ from dataclasses import dataclass
 MOST_CITATIONS = 3
 """Citations of a statement that ALCE's evaluator looks at unless it is told otherwise."""
 
+DEPTHS = (1, 2, 3, 5, 10)
+"""Numbers of shown passages that retrieval measures look at."""
+
 
 @dataclass(frozen=True)
 class Measure:

@@ -11,6 +11,7 @@ from citeforge.evaluator.measures import alce, attributed_ir, correctness, model
 from citeforge.evaluator.measures.alce import CitationJudging, CitationScores, Claim
 from citeforge.evaluator.measures.bounds import Value
 from citeforge.evaluator.measures.cannot import CannotError
+from citeforge.evaluator.measures.declared import DEPTHS
 from citeforge.evaluator.statistics import (
     Floats,
     Measured,
@@ -198,6 +199,14 @@ def _str_em(inputs: Inputs) -> Iterator[tuple[str, Measured]]:
     yield _two_sided(inputs, "ALCE.StrHit", hit, hit)
 
 
+def _length(inputs: Inputs) -> Iterator[tuple[str, Measured]]:
+    words = {
+        (run, item.row): float(len(correctness.alce_text(item, inputs).split()))
+        for run, item in inputs.items()
+    }
+    yield _two_sided(inputs, "ALCE.Length", words, words)
+
+
 def _qampari(inputs: Inputs) -> Iterator[tuple[str, Measured]]:
     rows = {
         (run, item.row): correctness.qampari(item, inputs.gold[item.row], inputs)
@@ -304,6 +313,7 @@ _GROUPS: tuple[tuple[tuple[str, ...], Callable[[Inputs], Iterator[tuple[str, Mea
         ),
         _alce_citations,
     ),
+    (("ALCE.Length",), _length),
     (("ALCE.StrEM", "ALCE.StrHit"), _str_em),
     (
         ("QAMPARI.P", "QAMPARI.R", "QAMPARI.R5", "QAMPARI.F1", "QAMPARI.F1-5", "QAMPARI.NumPreds"),
@@ -329,7 +339,7 @@ _GROUPS: tuple[tuple[tuple[str, ...], Callable[[Inputs], Iterator[tuple[str, Mea
     (("QA-EM", "QA-F1", "QA-Hit"), _plain(model_based.qa)),
     (("ALCE.ROUGE-Lsum",), _plain(model_based.alce_rouge)),
     (
-        tuple(f"{m}@{k}" for m in ("P", "R", "nDCG") for k in model_based.DEPTHS),
+        tuple(f"{m}@{k}" for m in ("P", "R", "nDCG") for k in DEPTHS),
         _plain(model_based.retrieval),
     ),
     (

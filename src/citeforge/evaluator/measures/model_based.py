@@ -11,12 +11,12 @@ import numpy as np
 from citeforge.evaluator.inputs import Inputs, Item
 from citeforge.evaluator.measures import correctness
 from citeforge.evaluator.measures.cannot import CannotError
+from citeforge.evaluator.measures.declared import DEPTHS
 from citeforge.evaluator.statistics import Sample, mean_sample
 from citeforge.package.items import Gold
 from citeforge.schemas.errors import InputError, MissingExtraError
 from citeforge.schemas.text import normalise_answer
 
-DEPTHS = (1, 2, 5, 10)
 Samples = Iterator[tuple[str, Sample]]
 Rows = dict[tuple[int, int], float]
 
@@ -48,8 +48,12 @@ def mauve_text(question: str, answer: str) -> str:
 
 
 def _human(gold: list[Gold]) -> str | None:
-    texts = [g.text for g in gold if g.kind in ("long_answer", "answer") and g.text]
-    return texts[0] if texts else None
+    """ALCE's ``answer``, which ASQA has beside its long answers; else the first of those."""
+    for kind in ("answer", "long_answer"):
+        for piece in gold:
+            if piece.kind == kind and piece.text is not None:
+                return piece.text
+    return None
 
 
 def mauve(inputs: Inputs) -> Samples:
@@ -78,8 +82,10 @@ def mauve(inputs: Inputs) -> Samples:
 
 
 def token_f1(prediction: str, answer: str) -> float:
-    """F1 of normalised tokens (SQuAD's)."""
+    """F1 of normalised tokens (SQuAD's); two texts without any agree."""
     a, b = normalise_answer(prediction).split(), normalise_answer(answer).split()
+    if not a or not b:
+        return float(a == b)
     shared = sum((Counter(a) & Counter(b)).values())
     if not shared:
         return 0.0
@@ -89,7 +95,7 @@ def token_f1(prediction: str, answer: str) -> float:
 
 def qa(inputs: Inputs) -> Samples:
     """QA-EM, QA-F1 and QA-Hit of ASQA: a QA model reads the output (ALCE, section 3)."""
-    from citeforge.engines.answer_models import ExtractiveQa
+    from citeforge.engines.extractive_qa import ExtractiveQa
 
     pairs = {
         (run, item.row): (item, [g for g in inputs.gold[item.row] if g.kind == "qa_pair"])
@@ -119,8 +125,8 @@ def qa(inputs: Inputs) -> Samples:
 
 
 def alce_rouge(inputs: Inputs) -> Samples:
-    """ALCE's ROUGE-Lsum: better of the two ASQA long answers by F; stemmer, lower case, one
-    sentence a line."""
+    """ALCE's ROUGE-Lsum: better of the two ASQA long answers by F, or the answer of ELI5; stemmer,
+    lower case, one sentence a line."""
     try:
         from rouge_score.rouge_scorer import RougeScorer
     except ImportError as error:
@@ -136,21 +142,30 @@ def alce_rouge(inputs: Inputs) -> Samples:
     scorer = RougeScorer(["rougeLsum"], use_stemmer=True)
     values: Rows = {}
     for run, item in inputs.items():
-        golds = [g.text or "" for g in inputs.gold[item.row] if g.kind == "long_answer"]
+        golds = _long_answers(inputs.gold[item.row], inputs)
         if golds:
             output = lines(correctness.alce_text(item, inputs))
             values[run, item.row] = correctness.rouge_lsum(
                 output, [lines(g) for g in golds], scorer
             ).f
     if not values:
-        raise CannotError("needs long answers (ASQA)")
+        raise CannotError("needs long answers (ASQA) or answers (ELI5)")
     yield "ALCE.ROUGE-Lsum", mean_sample("ALCE.ROUGE-Lsum", inputs.column(values))
+
+
+def _long_answers(gold: list[Gold], inputs: Inputs) -> list[str]:
+    golds = [g.text or "" for g in gold if g.kind == "long_answer"]
+    if not golds and inputs.task in ("asqa", "eli5"):
+        golds = [g.text or "" for g in gold if g.kind == "answer"]
+    # ALCE's code knows two long answers and no more.
+    return golds[:2] if inputs.protocol == "reference" else golds
 
 
 def retrieval(inputs: Inputs) -> Samples:
     """P@k, R@k and nDCG@k of the shown passages, in their order, by ir-measures.
 
-    ``reference``: P@k is divided by the distinct passages retrieved, not by k.
+    ``reference``: P@k is divided by the distinct passages retrieved, not by k, and a query without
+    relevant passages scores 0.
     """
     try:
         import ir_measures
@@ -179,10 +194,12 @@ def retrieval(inputs: Inputs) -> Samples:
             columns[back[str(found.measure)]][run, int(found.query_id)] = found.value
         if inputs.protocol == "reference":
             for item in items:
+                wanted = set(judged[item.row])
                 for k in DEPTHS:
-                    top = distinct_ids(item)[:k]
-                    hits = sum(i in judged[item.row] for i in top)
+                    top = set(distinct_ids(item)[:k])
+                    hits = len(top & wanted)
                     columns[f"P@{k}"][run, item.row] = hits / len(top) if top else 0.0
+                    columns[f"R@{k}"][run, item.row] = hits / len(wanted) if wanted else 0.0
     for name, values in columns.items():
         yield name, mean_sample(name, inputs.column(values))
 

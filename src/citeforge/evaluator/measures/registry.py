@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from citeforge.evaluator.measures.authorship_measures import AUTHORSHIP_MEASURES
-from citeforge.evaluator.measures.declared import Measure
+from citeforge.evaluator.measures.declared import DEPTHS, Measure
 from citeforge.evaluator.measures.kalma_measures import KALMA_MEASURES
 from citeforge.schemas.errors import UnknownValueError
 
@@ -65,10 +65,20 @@ _ALCE_MEASURES = (
     _percent(
         "ALCE.Overcited",
         "alce",
-        "of those, share with a citation that is not needed",
+        "of those, share with a citation that is not needed (reference: such citations to them)",
         "a judge",
         f"{_ALCE}, section 3",
         *_JUDGED,
+    ),
+    Measure(
+        "ALCE.Length",
+        "alce",
+        "words of the output without markers",
+        0,
+        None,
+        1,
+        "",
+        f"{_ALCE}, section 3",
     ),
     Measure(
         "QAMPARI.NumPreds",
@@ -132,8 +142,8 @@ _ALCE_MEASURES = (
     _percent(
         "ALCE.ROUGE-Lsum",
         "alce",
-        "ROUGE-Lsum F of the better long answer, stemmed",
-        "long answers (ASQA), rouge-score",
+        "ROUGE-Lsum F of the better long answer (ASQA) or of the answer (ELI5), stemmed",
+        "long answers (ASQA) or answers (ELI5), rouge-score",
         f"{_ALCE}, appendix",
         "segmenter",
     ),
@@ -141,7 +151,7 @@ _ALCE_MEASURES = (
         "MAUVE",
         "alce",
         "closeness of question and answer texts to human ones",
-        "long answers, mauve-text, gpt2-large",
+        "answers or long answers, mauve-text, gpt2-large",
         f"{_ALCE}, section 3",
         "mauve",
     ),
@@ -293,7 +303,7 @@ _RETRIEVAL_MEASURES = tuple(
         ("R", "relevant ones found"),
         ("nDCG", "normalised discounted gain"),
     )
-    for k in (1, 2, 5, 10)
+    for k in DEPTHS
 )
 
 _RAGE = "Penzkofer & Baumann 2024 (RAGE), section 3.2"
