@@ -8,8 +8,9 @@ import pytest
 
 from citeforge.engines.answer_models import BertScore, mauve
 from citeforge.engines.extractive_qa import ExtractiveQa
-from citeforge.evaluator.inputs import Item, Shown
+from citeforge.evaluator.inputs import Item
 from citeforge.evaluator.measures.model_based import distinct_ids, mauve_text, token_f1
+from citeforge.package.items import Passage
 from citeforge.schemas.errors import InputError
 from conftest_evaluator import Measure, gold
 
@@ -177,7 +178,7 @@ def test_retrieval_by_hand(measure: Measure) -> None:
     import math
 
     names = ["P@1", "P@5", "R@5", "nDCG@5"]
-    # Shown p0 p1 p2; relevant p1 and p7.
+    # Passage p0 p1 p2; relevant p1 and p7.
     found = measure(["x"], names, quotes=[["p1", "p7"]])
     ideal = 1 + 1 / math.log2(3)
     expected = [0, 1 / 5, 1 / 2, (1 / math.log2(3)) / ideal]
@@ -200,8 +201,8 @@ def test_retrieval_without_relevant_passages(measure: Measure) -> None:
 
 
 def test_repeated_passages_are_one(measure: Measure) -> None:
-    # Shown p0 p1 p2 (the fixture names them by place); ids that repeat take one place.
-    item = Item(0, "q", "x", tuple(Shown(i, "", "t") for i in ("a", "a", "", "b")))
+    # Passage p0 p1 p2 (the fixture names them by place); ids that repeat take one place.
+    item = Item(0, "q", "x", tuple(Passage(i, "", "t") for i in ("a", "a", "", "b")))
     assert distinct_ids(item) == ["a", "b"]
 
 

@@ -12,9 +12,10 @@ import numpy as np
 from citeforge.engines.judge.records import Keep, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.punkt import PunktSegmenter
-from citeforge.evaluator.inputs import Gold, Inputs, Item, Shown
+from citeforge.evaluator.inputs import Inputs, Item
 from citeforge.evaluator.measures.families import compute
 from citeforge.evaluator.tools import Tools
+from citeforge.package.items import Gold, Passage
 from citeforge.schemas.grammar import Grammar
 from conftest_evaluator import World
 
@@ -107,14 +108,14 @@ KINDS: dict[str, Kind] = {
 
 def make_items(
     kind: str, n_questions: int, seed: int = 0, with_titles: bool = True
-) -> list[tuple[str, str, tuple[Shown, ...]]]:
+) -> list[tuple[str, str, tuple[Passage, ...]]]:
     """(question, output, passages) of one kind of answer."""
     found = []
     for i in range(n_questions):
         rng = random.Random(f"{kind} {seed} {i}")
         n = rng.randint(3, 5)
         shown = tuple(
-            Shown(
+            Passage(
                 f"p{i % 7}{k}",
                 rng.choice(["", "Title of it"]) if with_titles else "",
                 _sentence(rng),
@@ -126,7 +127,7 @@ def make_items(
 
 
 def make_inputs(
-    rows: list[tuple[str, str, tuple[Shown, ...]]],
+    rows: list[tuple[str, str, tuple[Passage, ...]]],
     task: str = "",
     gold: list[list[Gold]] | None = None,
     quotes: list[list[str]] | None = None,

@@ -14,14 +14,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from citeforge.evaluator.inputs import Gold, Inputs, Shown
+from citeforge.evaluator.inputs import Inputs
+from citeforge.package.items import Gold, Passage
 from conftest_evaluator import gold
 from engines.test_punkt import nltk_data
 from peers import hard_answers as hard
 
 __all__ = ["nltk_data"]
 N_QUESTIONS = 200
-Rows = list[tuple[str, str, tuple[Shown, ...]]]
+Rows = list[tuple[str, str, tuple[Passage, ...]]]
 Evaluator = Callable[..., dict[str, float]]
 
 
@@ -82,7 +83,7 @@ def evaluator(
 
 
 def item_of(
-    row: tuple[str, str, tuple[Shown, ...]], pieces: list[Gold], task: str
+    row: tuple[str, str, tuple[Passage, ...]], pieces: list[Gold], task: str
 ) -> dict[str, Any]:
     """An item in ALCE's layout."""
     question, output, shown = row

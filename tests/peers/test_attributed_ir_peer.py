@@ -16,8 +16,8 @@ from citeforge.engines.judge.lexical import LexicalJudge
 from citeforge.engines.judge.records import Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.punkt import PunktSegmenter
-from citeforge.evaluator.inputs import Shown
 from citeforge.evaluator.tools import Tools
+from citeforge.package.items import Passage
 from conftest import real_data
 from conftest_evaluator import gold
 from engines.test_punkt import nltk_data
@@ -53,7 +53,7 @@ def evaluator(
 
 def run_main(
     evaluator: dict[str, Any],
-    rows: list[tuple[str, str, tuple[Shown, ...]]],
+    rows: list[tuple[str, str, tuple[Passage, ...]]],
     folder: Path,
     monkeypatch: pytest.MonkeyPatch,
     *options: str,
@@ -99,7 +99,7 @@ def test_autoais_and_nli(
 
 
 def test_passages_without_text(evaluator: dict[str, Any]) -> None:
-    shown = (Shown("a", "", ""), Shown("b", "", "Some text."), Shown("c", "", "Other text."))
+    shown = (Passage("a", "", ""), Passage("b", "", "Some text."), Passage("c", "", "Other text."))
     outputs = ["A [1].", "A [1]. B [2].", "A [1][2]. B [3][1].", "A [2][3][1].", "C [1][9]."]
     rows = [("q", output, shown) for output in outputs]
     ours = hard.per_query(hard.make_inputs(rows), ["NLI.prec", "NLI.rec"])
@@ -153,7 +153,7 @@ def test_real_outputs(
     path = real_data() / "attributed_ir" / "zephyr_RTG_vanilla.jsonl"
     for line in path.read_text().splitlines():
         row = json.loads(line)
-        shown = tuple(Shown(p["docid"], "", p["text"]) for p in row["passages"])
+        shown = tuple(Passage(p["docid"], "", p["text"]) for p in row["passages"])
         rows.append((row["query_id"], row["output"], shown))
     session = JudgeSession(LexicalJudge())
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Llm
-from citeforge.evaluator.measures.declared import Measure
+from citeforge.evaluator.measures.declared import MOST_CITATIONS, Measure
 from citeforge.evaluator.tools import AnswerModels, Tools
 from citeforge.schemas.errors import InputError, UsageError
 
