@@ -228,7 +228,7 @@ def test_resuming_a_finished_build(tmp_path: Path, source: Path) -> None:
     before = content(out)
     assert build(out, source, "resume") == []
     assert content(out) == before
-    with pytest.raises(InputError, match="finished package of another configuration"):
+    with pytest.raises(InputError, match=r"finished package of another recipe .seed: 0 → 9"):
         build(out, source, "resume", seed=9)
     assert content(out) == before
     assert not out.with_name("out.partial").exists()

@@ -6,7 +6,8 @@ Rendered from the manifest, the statistics, and what lies beside them: ``audit.j
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -53,10 +54,20 @@ class Beside:
     by_hand: str = ""
 
     @staticmethod
-    def read(folder: Path) -> Beside:
-        """Read it from a package."""
-        audit = read_json(folder / AUDIT) if (folder / AUDIT).is_file() else None
-        scores = read_json(folder / SCORES) if (folder / SCORES).is_file() else []
+    def read(folder: Path, changed: Mapping[str, str] | None = None) -> Beside:
+        """Read it from a package.
+
+        Args:
+            folder: package.
+            changed: texts of files that are about to be replaced.
+        """
+
+        def content(name: str, otherwise: Any) -> Any:
+            if changed is not None and name in changed:
+                return json.loads(changed[name])
+            return read_json(folder / name) if (folder / name).is_file() else otherwise
+
+        audit, scores = content(AUDIT, None), content(SCORES, [])
         path = folder / BY_HAND
         by_hand = path.read_text(encoding="utf-8").strip() if path.is_file() else ""
         return Beside(audit, scores, by_hand)

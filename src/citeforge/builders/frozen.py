@@ -8,7 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from citeforge import __version__
-from citeforge.builders.package import PackageWriter, safe_name
+from citeforge.builders.package import PackageWriter
+from citeforge.builders.recipe import package_name
 from citeforge.builders.stats import context_stats, corpus_stats, mapping_stats
 from citeforge.builders.workspace import IfExists, Workspace
 from citeforge.engines.tables import TableWriter, shard_paths
@@ -104,14 +105,32 @@ def _build(
     info: ContextSet,
 ) -> Manifest:
     with Workspace(options.out, options.if_exists).building() as workspace:
+        draft = _draft(options, source, kind)
+        known = workspace.taken(draft)
+        if known is not None:
+            return known
         folder = workspace.start("package")
-        return _write(options, source, kind, context, docs, info, folder)
+        return _write(draft, source, context, docs, info, folder)
+
+
+def _draft(options: FrozenOptions, source: Source, kind: str) -> Manifest:
+    """All of the manifest that is known before the tables are made."""
+    found = source.info()
+    found.licence = found.licence or SOURCES[found.kind].licence_id or options.licence
+    return Manifest(
+        kind=kind,
+        name=package_name(options.name, options.out),
+        citeforge=__version__,
+        licence=options.licence or found.licence,
+        sources=[found],
+        config={"source": options.source, "k": options.k, "skip_empty": options.skip_empty},
+        contexts={},
+    )
 
 
 def _write(
-    options: FrozenOptions,
+    draft: Manifest,
     source: Source,
-    kind: str,
     context: str,
     docs: dict[str, list[dict[str, str]]],
     info: ContextSet,
@@ -122,7 +141,7 @@ def _write(
         for batch in source.passages():
             corpus.write(batch)
     if corpus.rows == 0:
-        raise InputError("the corpus is empty", path=options.source)
+        raise InputError("the corpus is empty", path=draft.sources[0].spec)
     writer.note("corpus", "corpus", corpus.files)
     queries, relevant, gold = source.queries(), source.relevant(), source.gold()
     rows = [{"query_id": q, "docs": docs.get(q, [])} for q in queries["_id"].to_pylist()]
@@ -138,15 +157,8 @@ def _write(
         **context_stats(context, contexts),
         "gold rows": gold.num_rows,
     }
+    # Told again: what was skipped or merged is known only now.
     found = source.info()
-    found.licence = found.licence or SOURCES[found.kind].licence_id or options.licence
-    manifest = Manifest(
-        kind=kind,
-        name=options.name or safe_name(options.out.name),
-        citeforge=__version__,
-        licence=options.licence or found.licence,
-        sources=[found],
-        config={"source": options.source, "k": options.k, "skip_empty": options.skip_empty},
-        contexts={context: info},
-    )
+    found.licence = draft.sources[0].licence
+    manifest = draft.model_copy(update={"sources": [found], "contexts": {context: info}})
     return writer.finish(manifest, stats)

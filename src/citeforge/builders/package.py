@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 
@@ -11,8 +12,9 @@ import pyarrow as pa
 
 from citeforge.builders.card import Beside, render_card
 from citeforge.engines.files import digest, read_json, sha256_file, write_text
+from citeforge.engines.folders import amending
 from citeforge.engines.tables import write_table
-from citeforge.package.manifest import BESIDE, CARD, MANIFEST, STATS, pretty_json
+from citeforge.package.manifest import BESIDE, CARD, MANIFEST, STATS, load_intact, pretty_json
 from citeforge.schemas.manifest import Manifest
 
 
@@ -72,23 +74,41 @@ class PackageWriter:
         return manifest
 
 
-def amend_stats(folder: Path, manifest: Manifest, extra: dict[str, object]) -> Manifest:
+def amend_stats(folder: Path, extra: dict[str, object]) -> Manifest:
     """Add statistics that were learnt after the build; tables and benchmark hash stay.
 
     Args:
         folder: a sound package.
-        manifest: its manifest.
         extra: what ``stats.json`` gets; values of known names are replaced.
 
     Returns:
         The manifest as written.
+
+    Raises:
+        InputError: not a package, damaged, or it cannot be written.
     """
-    stats: dict[str, object] = {**read_json(folder / STATS), **extra}
-    return refresh_card(folder, manifest, stats)
+    with amending(folder) as write:
+        manifest = load_intact(folder)
+        stats: dict[str, object] = {**read_json(folder / STATS), **extra}
+        manifest, files = refreshed(folder, manifest, stats, {})
+        write(files)
+        return manifest
 
 
-def refresh_card(folder: Path, manifest: Manifest, stats: dict[str, object]) -> Manifest:
-    """Write statistics, card and manifest of a package again."""
+def refreshed(
+    folder: Path, manifest: Manifest, stats: dict[str, object], changed: Mapping[str, str]
+) -> tuple[Manifest, dict[str, str]]:
+    """Manifest and files of a package with its statistics, card and manifest rendered again.
+
+    Args:
+        folder: package.
+        manifest: its manifest.
+        stats: what ``stats.json`` is to hold.
+        changed: further files that change, name to text.
+
+    Returns:
+        The manifest, and every file that changes, name to text; the caller writes them together.
+    """
     splits: dict[str, list[str]] = {}
     for name in manifest.files:
         if name.endswith(".parquet"):
@@ -97,19 +117,19 @@ def refresh_card(folder: Path, manifest: Manifest, stats: dict[str, object]) -> 
             splits.setdefault(config, [])
             if split not in splits[config]:
                 splits[config].append(split)
-    # Nothing is written before all is rendered: what fails leaves a package that still verifies.
-    card = render_card(manifest, splits, stats, Beside.read(folder))
-    write_text(folder / STATS, pretty_json(stats))
-    write_text(folder / CARD, card)
+    card = render_card(manifest, splits, stats, Beside.read(folder, changed))
+    files = {**changed, STATS: pretty_json(stats), CARD: card}
     manifest = manifest.model_copy(update={"files": dict(manifest.files)})
     for name in (STATS, CARD, *BESIDE):
         manifest.files.pop(name, None)
-        if (folder / name).is_file():
+        if name in files:
+            manifest.files[name] = hashlib.sha256(files[name].encode()).hexdigest()
+        elif (folder / name).is_file():
             manifest.files[name] = sha256_file(folder / name)
     manifest.files = dict(sorted(manifest.files.items()))
     manifest.manifest_sha256 = manifest_digest(manifest)
-    write_text(folder / MANIFEST, render_manifest(manifest))
-    return manifest
+    files[MANIFEST] = render_manifest(manifest)
+    return manifest, files
 
 
 def render_manifest(manifest: Manifest) -> str:

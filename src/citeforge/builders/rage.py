@@ -19,7 +19,8 @@ from citeforge.builders.exclusions import Exclusions, find_exclusions, short_ans
 from citeforge.builders.mapping import drawn_table, seemingly_table, short_mappings
 from citeforge.builders.mining import Mined, SeeminglyRelevant
 from citeforge.builders.mixture import Pools, freeze
-from citeforge.builders.package import PackageWriter, safe_name
+from citeforge.builders.package import PackageWriter
+from citeforge.builders.recipe import package_name
 from citeforge.builders.stats import context_stats, corpus_stats, mapping_stats
 from citeforge.builders.workspace import IfExists, Workspace
 from citeforge.engines.draws import sample_ids
@@ -35,7 +36,7 @@ from citeforge.engines.tables import (
 from citeforge.engines.vectors import SHARD_ROWS, VectorShard, ensure_shards, iter_blocks
 from citeforge.ir_convert.registry import SOURCES, open_source
 from citeforge.ir_convert.source import ReadOptions, Source
-from citeforge.package.manifest import load_manifest
+from citeforge.package.manifest import MANIFEST, load_manifest
 from citeforge.schemas.config import RageConfig
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.manifest import GrammarInfo, Manifest
@@ -88,12 +89,8 @@ def build_rage(
     Raises:
         InputError: the source, a file in it, or the output folder is at fault.
     """
-    workspace = Workspace(options.out, options.if_exists)
-    try:
+    with Workspace(options.out, options.if_exists).building() as workspace:
         return _Build(config, options, make_embedder, workspace).run()
-    except Exception:
-        workspace.discard_if_new()
-        raise
 
 
 @dataclass
@@ -131,33 +128,39 @@ class _Build:
         extra = None
         if self.config.extra_corpus:
             extra = open_source(self.config.extra_corpus, None, read)
-        if self._is_finished([s.info() for s in (source, extra) if s is not None]):
-            self.workspace.remove()
-            return load_manifest(self.options.out)
+        known = self._finished([s.info() for s in (source, extra) if s is not None])
+        if known is not None:
+            return known
         records = self._records(source)
         infos = self._corpus_stage(source, extra)
         corpus = shard_paths(self.workspace.stage("corpus"), "corpus")
         tables = self._mapping_stage(source, infos, corpus, records)
-        manifest = self._write_package(infos, corpus, records, tables)
-        self.workspace.publish()
-        return manifest
+        return self._write_package(infos, corpus, records, tables)
 
-    def _is_finished(self, infos: list[SourceInfo]) -> bool:
-        """Whether ``out`` is already the result of this very build (after a late kill)."""
-        out = self.options.out
-        if self.options.if_exists != "resume" or not (out / "manifest.json").is_file():
-            return False
-        known = load_manifest(out)
-        same = known.config == self.config.model_dump(mode="json") and [
-            s.files for s in known.sources
-        ] == [i.files for i in infos]
-        if not same:
-            raise InputError(
-                "is a finished package of another configuration or source",
-                path=out,
-                allowed="another --out, or --overwrite",
-            )
-        return True
+    def _finished(self, infos: list[SourceInfo]) -> Manifest | None:
+        """The package at ``out``, if it is the result of this very build (after a late kill)."""
+        draft = self._draft(infos)
+        resumes = self.options.if_exists == "resume" and (self.options.out / MANIFEST).is_file()
+        # The embedder of a build that needed no vectors decided nothing.
+        if resumes and "embedder" in load_manifest(self.options.out).models:
+            draft.models["embedder"] = self.make_embedder().fingerprint()
+        return self.workspace.taken(draft)
+
+    def _draft(self, infos: list[SourceInfo]) -> Manifest:
+        """All of the manifest that is known before the tables are made."""
+        for info in infos:
+            info.licence = info.licence or SOURCES[info.kind].licence_id or self.options.licence
+        return Manifest(
+            kind="rage",
+            name=package_name(self.options.name, self.options.out),
+            citeforge=__version__,
+            licence=self.options.licence or infos[0].licence,
+            sources=infos,
+            config=self.config.model_dump(mode="json"),
+            models=dict(self.models),
+            grammar=GrammarInfo(base=self.config.base),
+            contexts={},
+        )
 
     def _records(self, source: Source) -> _Records:
         relevant = source.relevant()
@@ -409,21 +412,13 @@ class _Build:
             stats |= context_stats(mixture.name, table)
         writer.add("gold", "gold", records.gold.cast(GOLD))
         stats["gold rows"] = records.gold.num_rows
-        for info in infos:
-            info.licence = info.licence or SOURCES[info.kind].licence_id or self.options.licence
-        manifest = Manifest(
-            kind="rage",
-            name=self.options.name or safe_name(self.options.out.name),
-            citeforge=__version__,
-            licence=self.options.licence or infos[0].licence,
-            sources=infos,
-            config=self.config.model_dump(mode="json"),
-            models=self.models,
-            grammar=GrammarInfo(base=self.config.base),
-            contexts=contexts,
-            counts=records.counts,
-            short_mappings=short_mappings(pools, self.config.mining),
-            libraries=_libraries() if self.models else {},
+        manifest = self._draft(infos).model_copy(
+            update={
+                "contexts": contexts,
+                "counts": records.counts,
+                "short_mappings": short_mappings(pools, self.config.mining),
+                "libraries": _libraries() if self.models else {},
+            }
         )
         return writer.finish(manifest, stats)
 

@@ -2,7 +2,7 @@
 
 A build of ``OUT`` works in ``OUT.partial`` beside it; only a finished package takes the name
 ``OUT``, in one rename. Stages leave a marker with a key of everything they depend on; a resumed
-build takes a stage only when the key is the same.
+build takes a stage only when the key is the same, and a finished package only when its recipe is.
 """
 
 from __future__ import annotations
@@ -12,18 +12,30 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
+from citeforge.builders.recipe import require_same
 from citeforge.engines.files import (
     canonical_json,
     digest,
     read_json,
     remove_tree,
     sha256_file,
-    sync_folder,
+    storage_errors,
     write_text,
 )
+from citeforge.engines.folders import (
+    growing,
+    is_taken,
+    partial_of,
+    put_in_place,
+    refuse_strangers,
+)
+from citeforge.package.manifest import load_intact, strangers
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.manifest import Manifest
 
 IfExists = Literal["refuse", "overwrite", "resume"]
+_STAGES = ("archives", "corpus", "mapping", "embeddings", "package")
+_KNOWN = (*_STAGES, *(f"{s}.json" for s in _STAGES))
 
 
 class Workspace:
@@ -36,34 +48,76 @@ class Workspace:
     """
 
     def __init__(self, out: Path, if_exists: IfExists) -> None:
-        """Prepare the folder.
+        self.out = out
+        self.if_exists = if_exists
+        self.root = partial_of(out)
+        self.package = self.root / "package"
+        self._had_stages = False
+        self._taken: Manifest | None = None
+
+    @contextmanager
+    def building(self) -> Iterator[Workspace]:
+        """Hold the folder; publish when the block ends well, unless a finished package was taken.
+
+        On an error nothing is left behind that helps nobody.
 
         Raises:
-            InputError: something is there already, and neither overwriting nor resuming was asked.
+            InputError: something is there already that may not be replaced, or another process
+                builds there.
         """
-        self.out = out
-        self.root = out.with_name(f"{out.name}.partial")
-        self.package = self.root / "package"
-        taken = out.exists() and not (out.is_dir() and not any(out.iterdir()))
-        # A finished package may be resumed: the builder compares its configuration.
-        resumable = if_exists == "resume" and (out / "manifest.json").is_file()
-        if taken and if_exists != "overwrite" and not resumable:
-            raise InputError(
-                "exists already and is not empty",
-                path=out,
-                allowed="another --out, or --overwrite, or --resume to continue a build",
+        with growing(self.out, _KNOWN):
+            self._had_stages = any(
+                p.name.removesuffix(".json") in _STAGES for p in self.root.iterdir()
             )
-        if self.root.exists():
-            if if_exists == "refuse":
+            try:
+                self._admit()
+                yield self
+            except Exception:
+                self._discard_if_new()
+                raise
+            with storage_errors(self.out):
+                if self._taken is None:
+                    put_in_place(self.package, self.out)
+                self._clear()
+
+    def _admit(self) -> None:
+        """Only a package of ours is ever replaced, and only when that was asked for."""
+        if is_taken(self.out):
+            if self.if_exists == "refuse":
                 raise InputError(
-                    "is left from an unfinished build",
-                    path=self.root,
-                    allowed="--resume to continue it, or --overwrite to start anew",
+                    "exists already and is not empty",
+                    path=self.out,
+                    allowed="another --out, or --overwrite, or --resume to continue a build",
                 )
-            if if_exists == "overwrite":
-                remove_tree(self.root)
-        self._had_stages = self.root.exists()
-        self.root.mkdir(parents=True, exist_ok=True)
+            names = strangers(self.out)
+            if names:
+                refuse_strangers(self.out, names)
+        if self._had_stages and self.if_exists == "refuse":
+            raise InputError(
+                "is left from an unfinished build",
+                path=self.root,
+                allowed="--resume to continue it, or --overwrite to start anew",
+            )
+        if self.if_exists == "overwrite":
+            self._clear()
+            self._had_stages = False
+
+    def taken(self, draft: Manifest) -> Manifest | None:
+        """The finished package at ``out``, when this build is to resume it and is the same.
+
+        Args:
+            draft: all of the manifest that is known before the tables are made.
+
+        Returns:
+            Its manifest; None when there is something to build.
+
+        Raises:
+            InputError: it was made by another recipe (names what differs), or is damaged.
+        """
+        if self.if_exists == "resume" and is_taken(self.out):
+            self._taken = load_intact(self.out)
+            require_same(self._taken, draft, self.out)
+        return self._taken
 
     def stage(self, name: str) -> Path:
         """Folder of a stage."""
@@ -90,9 +144,10 @@ class Workspace:
     def start(self, name: str) -> Path:
         """Empty folder for a stage that is to be done (again)."""
         folder = self.stage(name)
-        (self.root / f"{name}.json").unlink(missing_ok=True)
-        remove_tree(folder)
-        folder.mkdir(parents=True)
+        with storage_errors(self.out):
+            (self.root / f"{name}.json").unlink(missing_ok=True)
+            remove_tree(folder)
+            folder.mkdir(parents=True)
         return folder
 
     def finish(self, name: str, key: Any, files: dict[str, str], record: dict[str, Any]) -> None:
@@ -100,29 +155,11 @@ class Workspace:
         content = {"key": digest(key), "files": files, "record": record}
         write_text(self.root / f"{name}.json", canonical_json(content) + "\n")
 
-    def publish(self) -> None:
-        """Give the package its final name and remove the rest."""
-        if self.out.exists():
-            remove_tree(self.out)
-        self.package.rename(self.out)
-        sync_folder(self.out.parent)
-        remove_tree(self.root)
+    def _clear(self) -> None:
+        for name in _KNOWN:
+            remove_tree(self.root / name)
 
-    @contextmanager
-    def building(self) -> Iterator[Workspace]:
-        """Publish when the block ends well; on an error leave nothing behind that helps nobody."""
-        try:
-            yield self
-        except Exception:
-            self.discard_if_new()
-            raise
-        self.publish()
-
-    def remove(self) -> None:
-        """Remove the working folder; the final name is not touched."""
-        remove_tree(self.root)
-
-    def discard_if_new(self) -> None:
+    def _discard_if_new(self) -> None:
         """After an error: leave nothing behind, unless finished work is worth resuming."""
         if not self._had_stages and not any(self.root.rglob("*.f16")):
-            remove_tree(self.root)
+            self._clear()

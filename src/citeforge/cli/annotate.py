@@ -130,7 +130,6 @@ def import_(
 def _into_stats(benchmark: Path, task: str, rows: list[dict[str, Any]], found: Agreement) -> None:
     """Keep labels and agreement in the statistics of a benchmark; its tables stay."""
     from citeforge.builders.package import amend_stats
-    from citeforge.package.manifest import load_intact
 
     decided = [r["label"] for r in rows if r["label"] is not None]
     figures: dict[str, object] = {f"annotation {task}: items": len(rows)}
@@ -140,4 +139,4 @@ def _into_stats(benchmark: Path, task: str, rows: list[dict[str, Any]], found: A
     for name, value in (("raw", found.raw), ("kappa", found.kappa), ("alpha", found.alpha)):
         if not math.isnan(value):
             figures[f"annotation {task}: agreement, {name}"] = round(value, 4)
-    amend_stats(benchmark, load_intact(benchmark), figures)
+    amend_stats(benchmark, figures)

@@ -45,7 +45,6 @@ def audit(folder: Path, strict: bool, accept: bool, **given: Any) -> None:
     """
     from citeforge.builders.audit.run import FILE, AuditOptions, ratchet, read_known, write_known
     from citeforge.builders.audit.run import audit as run_audit
-    from citeforge.engines.files import write_text
     from citeforge.publish.card import write_card
     from citeforge.schemas.errors import InputError, UsageError
 
@@ -61,8 +60,7 @@ def audit(folder: Path, strict: bool, accept: bool, **given: Any) -> None:
         labels=given["labels"],
     )
     found = run_audit(folder, options)
-    write_text(folder / FILE, found.model_dump_json(indent=1) + "\n")
-    write_card(folder)
+    write_card(folder, audit=found.model_dump_json(indent=1) + "\n")
     for what, how in found.checks.items():
         click.echo(f"checked  {what}: {how}")
     for kind, rows in found.flaws.items():

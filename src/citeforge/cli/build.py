@@ -178,6 +178,7 @@ def rage(**given: Any) -> None:
 
 def _frozen_options(command: Any) -> Any:
     for option in (
+        click.option("--resume", is_flag=True, help="Continue a build that was cut off."),
         click.option("--overwrite", is_flag=True, help="Replace what is at --out."),
         click.option("--skip-empty", is_flag=True, help="Skip, and count, passages without text."),
         click.option("--licence", help="SPDX identifier, when the source does not say."),
@@ -215,7 +216,7 @@ def _build_frozen(build_one: Any, given: dict[str, Any]) -> None:
     from citeforge.cli.output import summarise
 
     exists = if_exists(given)
-    del given["overwrite"]
+    del given["overwrite"], given["resume"]
     options = FrozenOptions(if_exists=exists, **given)
     summarise(options.out, build_one(options))
 

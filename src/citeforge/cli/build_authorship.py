@@ -77,6 +77,7 @@ def twins(**given: Any) -> None:
     from citeforge.builders.twins.checks import Thresholds
     from citeforge.builders.twins.write import Attempts
     from citeforge.cli.output import summarise
+    from citeforge.engines.folders import beside
     from citeforge.engines.llm.client import OpenAiLlm
     from citeforge.engines.llm.writers import make_llm
     from citeforge.schemas.errors import UsageError
@@ -105,7 +106,7 @@ def twins(**given: Any) -> None:
             raise UsageError("--dry-run: only openai: models are asked")
         click.echo("\n".join(llm.plan(first_requests(options, llm)).lines()))
         return
-    verdicts = given["verdicts"] or options.out.with_name(f"{options.out.name}.verdicts.db")
+    verdicts = given["verdicts"] or beside(options.out, ".verdicts.db")
     judge = judge_session(given, given["judge_name"], verdicts)
     manifest = build_twins(options, llm, judge)
     summarise(options.out, manifest)

@@ -69,8 +69,9 @@ def kalma(**given: Any) -> None:
     from citeforge.builders.kalma.evolve import Choices
     from citeforge.builders.kalma.tasks import template_writer_templates
     from citeforge.cli.output import summarise
+    from citeforge.engines.folders import beside
     from citeforge.engines.llm.writers import make_llm
-    from citeforge.engines.perplexity.records import make_perplexity
+    from citeforge.engines.perplexity.records import make_perplexity, perplexity_name
 
     relations = tuple(
         r.strip() for r in (given["pairs_from_kg"] or "").split(",") if r.strip()
@@ -86,6 +87,7 @@ def kalma(**given: Any) -> None:
         if_exists=if_exists(given),
         name=given["name"],
         licence=given["licence"],
+        perplexity=perplexity_name(given["perplexity"]),
     )
     if given["source"] is not None:
         summarise(out, _published(options, given))
@@ -99,7 +101,7 @@ def kalma(**given: Any) -> None:
         options=client,
         templates=template_writer_templates(graph.domain),
     )
-    verdicts = given["verdicts"] or out.with_name(f"{out.name}.verdicts.db")
+    verdicts = given["verdicts"] or beside(out, ".verdicts.db")
     judge = judge_session(given, given["judge_name"], verdicts)
     manifest = build_kalma(
         options,

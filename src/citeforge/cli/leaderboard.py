@@ -35,6 +35,10 @@ def build(benchmark: Path, scores: Path, out: Path, title: str | None) -> None:
     if not scores.is_dir():
         raise InputError("is no folder", path=scores, allowed="a folder of score files")
     files = [load_scores(p) for p in sorted(scores.glob("*.json"))]
+    if not files:
+        raise InputError(
+            "holds no score files", path=scores, allowed="*.json files of `citeforge score`"
+        )
     done = build_site(package_folder(benchmark), files, out, title)
     click.echo(
         f"{out / 'index.html'}: {done.systems:,} systems, {done.queries:,} queries, first page "

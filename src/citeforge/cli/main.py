@@ -105,6 +105,13 @@ def main(args: list[str] | None = None) -> None:
         # The reader of our output (head, less) has seen enough.
         sys.stderr.close()
         sys.exit(0)
+    except OSError as error:
+        if error.errno is None:
+            raise
+        from citeforge.engines.files import storage_error
+
+        click.echo(f"error: {storage_error(error, error.filename)}", err=True)
+        sys.exit(1)
 
 
 if __name__ == "__main__":

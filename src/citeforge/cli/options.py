@@ -122,8 +122,10 @@ def open_replay(given: dict[str, Any]) -> Any:
 
 def keep_answers(given: dict[str, Any], name: str, out: Path) -> None:
     """Answers that were paid for are kept even when nobody asked for it: beside ``out``."""
+    from citeforge.engines.folders import beside
+
     if name.startswith("openai:") and given["store"] is None:
-        given["store"] = out.with_name(f"{out.name}.replay.db")
+        given["store"] = beside(out, ".replay.db")
 
 
 def if_exists(given: dict[str, Any]) -> Any:

@@ -40,6 +40,7 @@ class OpenAiEmbedder:
     def fingerprint(self) -> dict[str, Any]:
         return {
             "name": f"openai:{self.model}",
+            "endpoint": self.options.endpoint,
             "batch_size": _BATCH,
             "query_prefix": self.prefixes.query,
             "passage_prefix": self.prefixes.passage,

@@ -13,9 +13,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from filelock import lock_descriptor
+
 from citeforge.schemas.errors import InputError
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_TEMPORARY = ".citeforge.tmp"
 
 
 @contextmanager
@@ -23,17 +26,16 @@ def atomic_file(path: Path) -> Iterator[IO[bytes]]:
     """Open a temporary file that takes the name ``path`` when the block ends well.
 
     The bytes are on the disk before the name appears, and an existing file is replaced in one
-    step. On any error the temporary file is removed.
+    step. On any error the temporary file is removed; what killed processes left in the folder is
+    swept away.
 
     Raises:
         InputError: the disk is full or the folder cannot be written.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
-    except OSError as error:
-        raise storage_error(error, path) from error
-    temporary = Path(name)
+    with storage_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _sweep_once(path.parent)
+        handle, temporary = _temporary(path)
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
@@ -50,15 +52,73 @@ def atomic_file(path: Path) -> Iterator[IO[bytes]]:
         raise
 
 
-def storage_error(error: OSError, path: Path) -> InputError:
+@contextmanager
+def storage_errors(path: Path) -> Iterator[None]:
+    """Turn what the operating system says of ``path`` into one clear line.
+
+    Raises:
+        InputError: the disk is full, or the place cannot be written.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise storage_error(error, path) from error
+
+
+def _temporary(path: Path) -> tuple[int, Path]:
+    """A file beside ``path``, held until it has its name: a sweep takes it for a dead process's
+    otherwise."""
+    while True:
+        # Not the whole name: a long one would get too long.
+        handle, name = tempfile.mkstemp(
+            prefix=f".{path.name[:40]}.", suffix=_TEMPORARY, dir=path.parent
+        )
+        lock_descriptor(handle, blocking=False)
+        if Path(name).exists():
+            return handle, Path(name)
+        os.close(handle)  # swept before it was held
+
+
+_swept: set[Path] = set()
+"""Folders that were swept in this process; once is enough, and folders can be large."""
+
+
+def _sweep_once(folder: Path) -> None:
+    key = folder.resolve()
+    if key not in _swept:
+        _swept.add(key)
+        sweep(folder)
+
+
+def sweep(folder: Path) -> None:
+    """Remove the temporary files in a folder whose writers are dead."""
+    for path in folder.glob(f".*{_TEMPORARY}"):
+        try:
+            handle = os.open(path, os.O_RDWR)
+        except OSError:
+            continue  # gone by now, or somebody else's: not litter of ours
+        try:
+            if lock_descriptor(handle, blocking=False):
+                path.unlink(missing_ok=True)
+        finally:
+            os.close(handle)
+
+
+def storage_error(error: OSError, path: Path | str | None) -> InputError:
     """Turn an operating-system error at ``path`` into one clear line."""
     if error.errno in _FULL:
         return InputError(
             f"the disk is full or a size limit is reached ({error.strerror})",
             path=path,
-            allowed="free some space and run the same command with --resume",
+            allowed="free some space and run the same command again",
         )
-    return InputError(f"cannot be written: {error.strerror or error}", path=path)
+    if error.errno == errno.ENOENT:
+        return InputError("is gone, or was never there", path=error.filename or path)
+    return InputError(
+        f"cannot be written: {error.strerror or error}",
+        path=path,
+        allowed="a place that you may write to",
+    )
 
 
 def sync_folder(folder: Path) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from citeforge.engines.files import digest, read_json, sha256_file
+from citeforge.engines.folders import AMENDING, files_below, finish_amendments, is_temporary
 from citeforge.engines.textfiles import validated
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.manifest import Manifest
@@ -48,6 +49,7 @@ def load_manifest(folder: Path) -> Manifest:
     Raises:
         InputError: missing, damaged, changed, or written by a newer version.
     """
+    finish_amendments(folder)
     path = folder / MANIFEST
     if not path.is_file():
         raise InputError(
@@ -75,6 +77,30 @@ def damaged_files(folder: Path, manifest: Manifest) -> Iterator[Problem]:
             yield Problem(name, "is missing")
         elif sha256_file(path) != expected:
             yield Problem(name, "has another sha256 than the manifest says")
+
+
+def strangers(folder: Path) -> list[str]:
+    """Files in the folder of a package that no build of ours put there, ``card.md`` among them:
+    somebody wrote it by hand.
+
+    Raises:
+        InputError: not a package, going by what its manifest says.
+    """
+    advice = "another --out; only what citeforge built is ever replaced"
+    path = folder / MANIFEST
+    if not path.is_file():
+        raise InputError(
+            "exists already and is not a benchmark package", path=folder, allowed=advice
+        )  # fmt: skip
+    version = ("schema_version", SCHEMA_VERSION)
+    manifest = validated(Manifest, read_json(path), path, allowed=advice, version=version)
+    ours = {*manifest.files, *BESIDE, MANIFEST, STATS, CARD} - {BY_HAND}
+    return [
+        name
+        for name in files_below(folder)
+        if (folder / name).is_symlink()
+        or not (name in ours or name.split("/")[0] == AMENDING or is_temporary(folder / name))
+    ]
 
 
 def load_intact(folder: Path, beside: bool = False) -> Manifest:

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 
-from citeforge.builders.package import refresh_card
-from citeforge.engines.files import read_json, write_text
+from citeforge.builders.card import Beside
+from citeforge.builders.package import refreshed
+from citeforge.engines.files import read_json
+from citeforge.engines.folders import amending
 from citeforge.engines.tables import iter_batches, shard_paths
-from citeforge.package.manifest import AUDIT, SCORES, STATS, load_intact
+from citeforge.package.manifest import AUDIT, SCORES, STATS, load_intact, load_manifest
 from citeforge.publish.croissant import FILE as CROISSANT
 from citeforge.publish.croissant import render_croissant
 from citeforge.schemas.manifest import Manifest
@@ -23,31 +25,44 @@ _EDGES = (10, 20, 40, 80, 160, 320, 640)
 
 
 def write_card(
-    folder: Path, scores: Sequence[ScoreFile] = (), version: str | None = None
+    folder: Path,
+    scores: Sequence[ScoreFile] = (),
+    version: str | None = None,
+    audit: str | None = None,
 ) -> Manifest:
     """Render ``README.md`` and ``croissant.json`` of a package; its tables stay.
+
+    All files change together, or none.
 
     Args:
         folder: package.
         scores: reference scores to show; those given before stay when none are given.
         version: version of the benchmark; None to leave it.
+        audit: text of a new ``audit.json``; None to leave it.
 
     Raises:
-        InputError: not a package, or a file of it is damaged.
+        InputError: not a package, a file of it is damaged, or it cannot be written.
     """
-    manifest = load_intact(folder, beside=True)
-    if version is not None:
-        manifest = manifest.model_copy(update={"version": version})
-    stats: dict[str, Any] = read_json(folder / STATS)
-    corpus = shard_paths(folder / "corpus", "corpus")
-    if corpus:
-        stats["words per passage"] = _lengths(corpus)
-    if scores:
-        rows = [_short(s) for s in scores]
-        write_text(folder / SCORES, json.dumps(rows, ensure_ascii=False, indent=1) + "\n")
-    audit = read_json(folder / AUDIT) if (folder / AUDIT).is_file() else None
-    write_text(folder / CROISSANT, render_croissant(folder, manifest, audit))
-    return refresh_card(folder, manifest, stats)
+    load_manifest(folder)
+    with amending(folder) as write:
+        manifest = load_intact(folder, beside=True)
+        if version is not None:
+            manifest = manifest.model_copy(update={"version": version})
+        stats: dict[str, Any] = read_json(folder / STATS)
+        corpus = shard_paths(folder / "corpus", "corpus")
+        if corpus:
+            stats["words per passage"] = _lengths(corpus)
+        changed = {}
+        if scores:
+            rows = [_short(s) for s in scores]
+            changed[SCORES] = json.dumps(rows, ensure_ascii=False, indent=1) + "\n"
+        if audit is not None:
+            changed[AUDIT] = audit
+        content = Beside.read(folder, changed).audit
+        changed[CROISSANT] = render_croissant(folder, manifest, content)
+        manifest, files = refreshed(folder, manifest, stats, changed)
+        write(files)
+        return manifest
 
 
 def _short(file: ScoreFile) -> dict[str, Any]:

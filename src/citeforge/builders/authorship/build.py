@@ -14,9 +14,11 @@ from citeforge.builders.authorship.candidates import Ranked
 from citeforge.builders.authorship.labels import draw, labels_of, require_enough
 from citeforge.builders.authorship.select import Chosen, Selection, choose
 from citeforge.builders.derive import Base, Docs
-from citeforge.builders.package import PackageWriter, safe_name
+from citeforge.builders.package import PackageWriter
+from citeforge.builders.recipe import package_name
 from citeforge.builders.stats import context_stats, corpus_stats, mapping_stats
 from citeforge.builders.workspace import IfExists, Workspace
+from citeforge.engines.files import sha256_file
 from citeforge.engines.tables import shard_paths
 from citeforge.schemas.authorship import Cell, Design, LabelSet, Origin, make_cells
 from citeforge.schemas.errors import InputError, UsageError
@@ -92,20 +94,51 @@ def build_authorship(options: AuthorshipOptions, rank: Callable[[Base], Ranked])
         )
     for labels in options.label_sets:
         require_enough(labels, options.selection.k)
-    chosen = choose(base, rank(base), options.selection, twins or None)
-    if not chosen.docs:
-        reasons = "; ".join(f"{n} {what}" for what, n in chosen.counts.items())
-        raise InputError(
-            f"no query qualifies ({reasons})",
-            path=options.benchmark,
-            allowed="--relevant any, other --candidates, or a benchmark with relevant passages",
-        )
     cells = make_cells(tuple(ORIGINS[n] for n in names), options.label_sets)
     design = Design(
         k=options.selection.k, label_sets=options.label_sets, cells=tuple(cells)
     )  # fmt: skip
     with Workspace(options.out, options.if_exists).building() as workspace:
-        return _Writer(base, options, chosen, design, twins).write(workspace)
+        draft = _draft(base, options, design)
+        known = workspace.taken(draft)
+        if known is not None:
+            return known
+        chosen = choose(base, rank(base), options.selection, twins or None)
+        if not chosen.docs:
+            reasons = "; ".join(f"{n} {what}" for what, n in chosen.counts.items())
+            raise InputError(
+                f"no query qualifies ({reasons})",
+                path=options.benchmark,
+                allowed="--relevant any, other --candidates, or a benchmark with relevant passages",
+            )
+        return _Writer(base, options, chosen, design, twins).write(workspace, draft)
+
+
+def _draft(base: Base, options: AuthorshipOptions, design: Design) -> Manifest:
+    """All of the manifest that is known before the tables are made."""
+    config: dict[str, Any] = {
+        "benchmark": base.manifest.name,
+        "benchmark_hash": base.manifest.benchmark_hash,
+        "base": {"kind": base.manifest.kind, "config": base.manifest.config},
+        "candidates": options.candidates,
+        "embedder": options.embedder,
+        "selection": options.selection.__dict__,
+        "design": design.model_dump(mode="json"),
+    }
+    run = Path(options.candidates)
+    if run.is_file():
+        config["candidates_sha256"] = sha256_file(run)
+    return Manifest(
+        kind="authorship",
+        name=package_name(options.name, options.out),
+        citeforge=__version__,
+        licence=base.manifest.licence,
+        sources=base.manifest.sources,
+        config=config,
+        models=base.manifest.models,
+        grammar=GrammarInfo(base=options.base),
+        contexts={},
+    )
 
 
 def _twins(base: Base) -> dict[str, str]:
@@ -130,7 +163,7 @@ class _Writer:
         self.shown: set[str] = set()
         self.rewritten: set[tuple[str, str, str]] = set()
 
-    def write(self, workspace: Workspace) -> Manifest:
+    def write(self, workspace: Workspace, draft: Manifest) -> Manifest:
         base = self.base
         folder = workspace.start("package")
         writer = PackageWriter(folder)
@@ -160,7 +193,9 @@ class _Writer:
             **context_stats(first, shown),
             "queries with gold short answers": sum(bool(base.answers[q]) for q in self.queries),
         }
-        return writer.finish(self._manifest(contexts), stats)
+        counts = {"queries in the benchmark": len(base.query_ids), **self.chosen.counts}
+        manifest = draft.model_copy(update={"contexts": contexts, "counts": counts})
+        return writer.finish(manifest, stats)
 
     def _cell(self, writer: PackageWriter, cell: Cell) -> ContextSet:
         rows, labels = [], []
@@ -218,27 +253,3 @@ class _Writer:
             ]
             found[label] = pa.Table.from_pylist([*rows, *extra], schema=MAPPING)
         return found
-
-    def _manifest(self, contexts: dict[str, ContextSet]) -> Manifest:
-        base, options = self.base, self.options
-        config: dict[str, Any] = {
-            "benchmark": base.manifest.name,
-            "benchmark_hash": base.manifest.benchmark_hash,
-            "base": {"kind": base.manifest.kind, "config": base.manifest.config},
-            "candidates": options.candidates,
-            "embedder": options.embedder,
-            "selection": options.selection.__dict__,
-            "design": self.design.model_dump(mode="json"),
-        }
-        return Manifest(
-            kind="authorship",
-            name=options.name or safe_name(options.out.name),
-            citeforge=__version__,
-            licence=base.manifest.licence,
-            sources=base.manifest.sources,
-            config=config,
-            models=base.manifest.models,
-            grammar=GrammarInfo(base=options.base),
-            contexts=contexts,
-            counts={"queries in the benchmark": len(base.query_ids), **self.chosen.counts},
-        )

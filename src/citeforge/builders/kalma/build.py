@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from citeforge import __version__
 from citeforge.builders.kalma.check import ExtensionCheck
 from citeforge.builders.kalma.contexts import Entry
 from citeforge.builders.kalma.evolve import Choices, Evolution, Evolver
@@ -20,7 +21,9 @@ from citeforge.builders.kalma.selection import (
     read_stated,
 )
 from citeforge.builders.kalma.tasks import prompt_hashes
+from citeforge.builders.recipe import package_name
 from citeforge.builders.workspace import IfExists, Workspace
+from citeforge.engines.files import sha256_file
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.perplexity.records import Perplexity
@@ -28,7 +31,7 @@ from citeforge.engines.segment import SpacySegmenter
 from citeforge.kg.domain import Domain
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.manifest import GrammarInfo, Manifest
 from citeforge.schemas.sources import SourceInfo
 
 
@@ -46,6 +49,7 @@ class KalmaOptions:
         if_exists: what to do when something is there.
         name: name of the benchmark; None for the folder's.
         licence: licence of the graph's facts.
+        perplexity: name of what measures perplexity; None when the caller does not tell.
     """
 
     out: Path
@@ -57,6 +61,7 @@ class KalmaOptions:
     if_exists: IfExists = "refuse"
     name: str | None = None
     licence: str | None = None
+    perplexity: str | None = None
 
 
 def build_kalma(
@@ -75,11 +80,64 @@ def build_kalma(
     if (options.pairs is None) == (not options.relations):
         raise UsageError("give --pairs FILE, or --pairs-from-kg RELATION,…")
     with Workspace(options.out, options.if_exists).building() as workspace:
-        selected = _select(options, kg)
         check = ExtensionCheck(kg.domain, SpacySegmenter(), judge)
+        draft = _draft(options, kg, llm, judge, check)
+        known = workspace.taken(draft)
+        if known is not None:
+            return known
+        selected = _select(options, kg)
         evolver = Evolver(kg, llm, make_perplexity, check, options.choices)
         evolutions = evolver.evolve(selected.pairs)
-        return _write(options, kg, llm, judge, selected, evolver, evolutions, workspace)
+        return _write(options, kg, selected, evolver, evolutions, draft, workspace)
+
+
+def _draft(
+    options: KalmaOptions,
+    kg: KnowledgeGraph,
+    llm: Llm,
+    judge: JudgeSession | None,
+    check: ExtensionCheck,
+) -> Manifest:
+    """All of the manifest that is known before the tables are made."""
+    models: dict[str, dict[str, Any]] = {"writer": llm.identity()}
+    if options.perplexity is not None:
+        models["perplexity"] = {"name": options.perplexity}
+    if judge is not None:
+        models["judge of sentences"] = judge.judge.identity()
+    config: dict[str, Any] = {
+        "pairs": None if options.pairs is None else options.pairs.name,
+        "pairs_sha256": None if options.pairs is None else sha256_file(options.pairs),
+        "pairs_from_kg": list(options.relations),
+        "limit": options.limit,
+        "seed": options.seed,
+        "choices": options.choices.__dict__,
+        "domain": kg.domain.model_dump(mode="json"),
+        "prompts": prompt_hashes(),
+        "languages": list(kg.languages),
+        "checked_by": check.checked_by,
+    }
+    source = graph_source(kg, options.licence)
+    return _manifest(options, config, models, source, options.licence)
+
+
+def _manifest(
+    options: KalmaOptions,
+    config: dict[str, Any],
+    models: dict[str, dict[str, Any]],
+    source: SourceInfo,
+    licence: str | None,
+) -> Manifest:
+    return Manifest(
+        kind="kalma",
+        name=package_name(options.name, options.out),
+        citeforge=__version__,
+        licence=licence,
+        sources=[source],
+        config=config,
+        models=models,
+        grammar=GrammarInfo(name="triples-1", form="[QID, relation: value]"),
+        contexts={},
+    )
 
 
 def _select(options: KalmaOptions, kg: KnowledgeGraph) -> Selected:
@@ -97,11 +155,10 @@ def _select(options: KalmaOptions, kg: KnowledgeGraph) -> Selected:
 def _write(
     options: KalmaOptions,
     kg: KnowledgeGraph,
-    llm: Llm,
-    judge: JudgeSession | None,
     selected: Selected,
     evolver: Evolver,
     evolutions: list[Evolution],
+    draft: Manifest,
     workspace: Workspace,
 ) -> Manifest:
     kept = [e for e in evolutions if not e.dropped]
@@ -124,22 +181,9 @@ def _write(
     entries = [
         Entry(e.pair.id, (e.pair.first, e.pair.second), tuple(t for t, _ in e.gold)) for e in kept
     ]
-    models: dict[str, dict[str, Any]] = {"writer": llm.identity()}
+    models = dict(draft.models)
     if evolver.perplexity is not None:
         models["perplexity"] = evolver.perplexity.identity()
-    if judge is not None:
-        models["judge of sentences"] = judge.judge.identity()
-    config: dict[str, Any] = {
-        "pairs": None if options.pairs is None else options.pairs.name,
-        "pairs_from_kg": list(options.relations),
-        "limit": options.limit,
-        "seed": options.seed,
-        "choices": options.choices.__dict__,
-        "domain": kg.domain.model_dump(mode="json"),
-        "prompts": prompt_hashes(),
-        "languages": list(kg.languages),
-        "checked_by": evolver.extension.checked_by,
-    }
     counts = {"pairs selected": len(selected.pairs), **selected.counts, **kg.counts}
     counts |= {f"pairs dropped: {what}": n for what, n in dropped.items()}
     counts |= {f"replies refused: {what}": n for what, n in sorted(evolver.refused.items())}
@@ -150,13 +194,8 @@ def _write(
         [e.gold for e in kept],
         kept,
         kg.domain,
-        name=options.name or options.out.name,
-        seed=options.seed,
-        config=config,
-        models=models,
-        sources=[graph_source(kg, options.licence)],
-        licence=options.licence,
-        counts=counts,
+        draft.model_copy(update={"models": models}),
+        counts,
     )
 
 
@@ -175,18 +214,13 @@ def build_published(options: KalmaOptions, found: Published, domain: Domain) -> 
         InputError: the output folder is at fault.
     """
     with Workspace(options.out, options.if_exists).building() as workspace:
+        config = {**found.config, "seed": options.seed, "limit": options.limit}
+        licence = options.licence or found.source.licence
+        draft = _manifest(options, config, {}, found.source, licence)
+        known = workspace.taken(draft)
+        if known is not None:
+            return known
+        counts = dict(found.source.counts)
         return write_package(
-            workspace,
-            found.questions,
-            found.entries,
-            found.gold,
-            [],
-            domain,
-            name=options.name or options.out.name,
-            seed=options.seed,
-            config={**found.config, "seed": options.seed, "limit": options.limit},
-            models={},
-            sources=[found.source],
-            licence=options.licence or found.source.licence,
-            counts=dict(found.source.counts),
+            workspace, found.questions, found.entries, found.gold, [], domain, draft, counts
         )

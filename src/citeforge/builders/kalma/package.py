@@ -12,10 +12,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from citeforge import __version__
 from citeforge.builders.kalma.contexts import Contexts, Entry, make_contexts
 from citeforge.builders.kalma.evolve import Evolution
-from citeforge.builders.package import PackageWriter, safe_name
+from citeforge.builders.package import PackageWriter
 from citeforge.builders.workspace import Workspace
 from citeforge.kg.domain import Domain
 from citeforge.schemas.kg import (
@@ -27,8 +26,7 @@ from citeforge.schemas.kg import (
     Triple,
     as_row,
 )
-from citeforge.schemas.manifest import ContextSet, GrammarInfo, Manifest
-from citeforge.schemas.sources import SourceInfo
+from citeforge.schemas.manifest import ContextSet, Manifest
 from citeforge.schemas.tables import QUERIES
 
 _WORDS = {
@@ -53,16 +51,21 @@ def write_package(
     gold: Sequence[Sequence[tuple[Triple, int]]],
     evolutions: Sequence[Evolution],
     domain: Domain,
-    *,
-    name: str,
-    seed: int,
-    config: dict[str, Any],
-    models: dict[str, dict[str, Any]],
-    sources: list[SourceInfo],
-    licence: str | None,
+    draft: Manifest,
     counts: dict[str, int],
 ) -> Manifest:
-    """Write tables, stats, card and manifest into the workspace."""
+    """Write tables, stats, card and manifest into the workspace.
+
+    Args:
+        workspace: where the package grows.
+        questions: in the order of the entries.
+        entries: what each query shows.
+        gold: minimum knowledge sets.
+        evolutions: how questions grew; none where they did not.
+        domain: relations and their kinds.
+        draft: all of the manifest that was known before; its config holds the seed.
+        counts: numbers of what was kept and dropped.
+    """
     folder = workspace.start("package")
     writer = PackageWriter(folder)
     ids = [e.query_id for e in entries]
@@ -73,7 +76,7 @@ def write_package(
         ]
         if all(r["text"] for r in rows):
             writer.add("queries", form, pa.Table.from_pylist(rows, schema=QUERIES))
-    contexts = make_contexts(entries, domain, seed)
+    contexts = make_contexts(entries, domain, draft.config["seed"])
     if "general" in writer.splits["queries"]:
         contexts.triples = {
             "full": contexts.triples["full"],
@@ -94,18 +97,7 @@ def write_package(
     writer.add("gold", "gold", pa.Table.from_pylist(rows, schema=KG_GOLD))
     writer.add("evolution", "evolution", _evolution_table(evolutions))
     stats = kalma_stats(questions, entries, gold)
-    manifest = Manifest(
-        kind="kalma",
-        name=safe_name(name),
-        citeforge=__version__,
-        licence=licence,
-        sources=sources,
-        config=config,
-        models=models,
-        grammar=GrammarInfo(name="triples-1", form="[QID, relation: value]"),
-        contexts=infos,
-        counts=counts,
-    )
+    manifest = draft.model_copy(update={"contexts": infos, "counts": counts})
     return writer.finish(manifest, stats)
 
 

@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from citeforge import __version__
 from citeforge.builders.derive import Base, Docs
-from citeforge.builders.package import PackageWriter, safe_name
+from citeforge.builders.package import PackageWriter
+from citeforge.builders.recipe import package_name
 from citeforge.builders.stats import context_stats, corpus_stats, mapping_stats
 from citeforge.builders.twins.checks import Checker, Passage, Thresholds
 from citeforge.builders.twins.facts import Entities
@@ -69,6 +70,9 @@ def build_twins(options: TwinOptions, llm: Llm, judge: JudgeSession | None = Non
     contexts = {n: base.context(n) for n in names}
     with Workspace(options.out, options.if_exists).building() as workspace:
         builder = _Builder(base, options, llm, judge, contexts)
+        known = workspace.taken(builder.draft())
+        if known is not None:
+            return known
         builder.rewrite()
         return builder.write(workspace)
 
@@ -221,20 +225,29 @@ class _Builder:
         table = pa.Table.from_pylist(rows, schema=TWINS)
         writer.add("twins", "twins", table)
         stats |= twin_stats(table)
-        manifest = Manifest(
+        manifest = self.draft().model_copy(
+            update={
+                "contexts": infos,
+                "counts": self._counts(kept),
+                "libraries": {n: version(n) for n in ("spacy", "rapidfuzz", "py3langid")},
+            }
+        )
+        return writer.finish(manifest, stats)
+
+    def draft(self) -> Manifest:
+        """All of the manifest that is known before the tables are made."""
+        options, base = self.options, self.base
+        return Manifest(
             kind="twins",
-            name=options.name or safe_name(options.out.name),
+            name=package_name(options.name, options.out),
             citeforge=__version__,
             licence=base.manifest.licence,
             sources=base.manifest.sources,
             config=self._config(),
             models=self._models(),
             grammar=base.manifest.grammar,
-            contexts=infos,
-            counts=self._counts(kept),
-            libraries={n: version(n) for n in ("spacy", "rapidfuzz", "py3langid")},
+            contexts={},
         )
-        return writer.finish(manifest, stats)
 
     def _rows(self, named: set[str]) -> tuple[list[dict[str, object]], pa.Table]:
         """Rows of the twins table, and the twins as passages."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
 from citeforge.engines.llm.rate import RetryPolicy
 from citeforge.engines.llm.records import Price
@@ -12,6 +13,7 @@ from citeforge.schemas.errors import InputError
 
 KEY_VARIABLE = "OPENAI_API_KEY"
 URL_VARIABLE = "OPENAI_BASE_URL"
+OPENAI_URL = "https://api.openai.com/v1"
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,14 @@ class ClientOptions:
     price: Price | None = None
     max_cost: float | None = None
     give_up_after: int = 10
+
+    @property
+    def endpoint(self) -> str:
+        """The address that is asked, without user, password and query: it may be shown and kept."""
+        url = self.base_url or os.environ.get(URL_VARIABLE) or OPENAI_URL
+        parts = urlsplit(url)
+        host = parts.netloc.rpartition("@")[2]
+        return urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", ""))
 
 
 def make_client(options: ClientOptions) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 from citeforge.engines.llm.options import ClientOptions
@@ -55,3 +56,10 @@ def make_perplexity(
 
         return EndpointModel(argument, options or ClientOptions())
     raise UsageError(f"--perplexity {name!r}: expected ngram, hf:MODEL or openai:MODEL")
+
+
+def perplexity_name(name: str) -> str:
+    """Name under which the engine of ``--perplexity`` stands in manifests: a model folder's last
+    part, other names as they are."""
+    kind, _, argument = name.partition(":")
+    return f"hf:{Path(argument).name}" if kind == "hf" else name

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from citeforge.builders.derive import Base
-from citeforge.engines.files import remove_tree
+from citeforge.engines.folders import whole_folder
 from citeforge.publish.export import items, tables
 from citeforge.publish.export.tables import Lost
-from citeforge.schemas.errors import InputError, UnknownValueError
+from citeforge.schemas.errors import UnknownValueError
 
 _WHOLE = {
     "beir": tables.export_beir,
@@ -43,17 +43,12 @@ def export(name: str, folder: Path, out: Path, context: str | None = None) -> Lo
     """
     if name not in FORMATS:
         raise UnknownValueError("format", name, FORMATS)
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise InputError("exists already and is not empty", path=out, allowed="another --out")
-    try:
+    with whole_folder(out) as made:
         if name == "kalma":
-            return items.export_kalma(folder, out, context)
+            return items.export_kalma(folder, made, context)
         base = Base(folder)
         if context is not None and context not in base.manifest.contexts:
             raise UnknownValueError("context", context, base.manifest.contexts)
         if name in _WHOLE:
-            return _WHOLE[name](base, out)
-        return _ITEMS[name](base, out, context)
-    except Exception:
-        remove_tree(out)  # half an export is none
-        raise
+            return _WHOLE[name](base, made)
+        return _ITEMS[name](base, made, context)

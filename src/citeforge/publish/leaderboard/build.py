@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,16 +11,23 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
-from citeforge.engines.files import remove_tree, write_text
+from citeforge.engines.files import write_text
+from citeforge.engines.folders import files_below, is_temporary, whole_folder
 from citeforge.evaluator.missing import not_computed
 from citeforge.evaluator.report import embed
 from citeforge.package.manifest import load_intact
 from citeforge.publish.leaderboard.queries import query_pages
 from citeforge.publish.leaderboard.ranking import View, compact, make_views, rest, slug
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 _TEMPLATES = Path(__file__).parent / "templates"
+_OURS = re.compile(
+    r"(site\.css|ranking\.js|viewer\.js|index\.html|queries\.html|more-\d+\.js"
+    r"|systems/[^/]+\.html|queries/[^/]+\.html)"
+)
+"""Names of a site's files."""
 _PER_QUERY = 20
 """Systems that a query's page lists: the best ones."""
 
@@ -42,7 +50,7 @@ class Site:
 def build_site(
     folder: Path, files: Sequence[ScoreFile], out: Path, title: str | None = None
 ) -> Site:
-    """Write the site; what another build left there is replaced.
+    """Write the site; it replaces another one when it is whole.
 
     Args:
         folder: benchmark.
@@ -51,12 +59,35 @@ def build_site(
         title: title of the pages; None for the benchmark's name.
 
     Raises:
-        InputError: scores of another benchmark, two of one system in one context, or a folder that
-            holds something else.
+        InputError: no scores, scores of another benchmark, two of one system in one context, or a
+            folder that holds something else.
     """
     manifest = load_intact(folder)
-    _check(files, manifest.benchmark_hash, out)
-    remove_tree(out)
+    _check(files, manifest.benchmark_hash)
+    with whole_folder(out, strangers) as made:
+        return _write(folder, files, made, manifest, title)
+
+
+def strangers(out: Path) -> list[str]:
+    """Files in the folder of a site that no build of ours put there.
+
+    Raises:
+        InputError: not a site of ours.
+    """
+    if not (out / "ranking.js").is_file():
+        raise InputError(
+            "holds something else than a leaderboard", path=out, allowed="an empty folder"
+        )  # fmt: skip
+    return [
+        name
+        for name in files_below(out)
+        if (out / name).is_symlink() or not (_OURS.fullmatch(name) or is_temporary(out / name))
+    ]
+
+
+def _write(
+    folder: Path, files: Sequence[ScoreFile], out: Path, manifest: Manifest, title: str | None
+) -> Site:
     environment = Environment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=select_autoescape(default=True, default_for_string=True),
@@ -101,7 +132,9 @@ def build_site(
     return Site(n_systems, len(pages), len(index.encode()))
 
 
-def _check(files: Sequence[ScoreFile], benchmark_hash: str, out: Path) -> None:
+def _check(files: Sequence[ScoreFile], benchmark_hash: str) -> None:
+    if not files:
+        raise InputError("there are no scores to show", allowed="what `citeforge score` wrote")
     seen: dict[tuple[str, str, str], str] = {}
     for file in files:
         if file.benchmark_hash != benchmark_hash:
@@ -118,8 +151,6 @@ def _check(files: Sequence[ScoreFile], benchmark_hash: str, out: Path) -> None:
                 allowed="one score file a system; name it in the submission's header",
             )
         seen[key] = file.submission
-    if out.exists() and any(out.iterdir()) and not (out / "ranking.js").is_file():
-        raise InputError("holds something else", path=out, allowed="an empty folder")
 
 
 def _systems(

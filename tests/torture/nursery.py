@@ -1,0 +1,117 @@
+"""A process that has imported everything and forks one command at a time.
+
+Started with the shim preloaded. Reads JSON lines ``{"args", "cwd", "at", "torn"}``; answers
+``{"code", "count", "output"}``: exit code (negative: the signal), file operations counted, and what
+the command printed. ``at`` 0 counts and kills nothing.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import json
+import os
+import sys
+import tempfile
+import traceback
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+
+class HashedEmbedder:
+    """Vectors of words' hashes: torture is about files, and a model would cost most of the time."""
+
+    def fingerprint(self) -> dict[str, Any]:
+        return {"name": "hashed"}
+
+    def encode(self, texts: Sequence[str], kind: str) -> Any:
+        rows = np.zeros((len(texts), 32), np.float32)
+        for row, text in zip(rows, texts, strict=True):
+            for word in text.lower().split():
+                row[hashlib.sha256(word.encode()).digest()[0] % 32] += 1
+        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def preload() -> None:
+    import bm25s  # noqa: F401
+    import datasets  # noqa: F401
+    import openai  # noqa: F401
+    import py3langid
+    import pyarrow.parquet  # noqa: F401
+    import scipy.stats  # noqa: F401
+    import spacy  # noqa: F401
+
+    from citeforge.cli import build as build_module
+    from citeforge.cli import main  # noqa: F401
+    from citeforge.cli.main import COMMANDS, cli
+    from citeforge.engines import search, segment  # noqa: F401
+
+    py3langid.classify("a text")
+    for name in COMMANDS:
+        cli.get_command(None, name)  # type: ignore[arg-type]
+    build_module.make_embedder = lambda *args, **kwargs: HashedEmbedder()  # type: ignore[assignment]
+    for module in (
+        "builders.kalma.build builders.twins.build builders.authorship.build builders.rage "
+        "builders.frozen evaluator.score publish.export.registry publish.leaderboard.build "
+        "publish.card builders.audit.run engines.llm.client engines.judge.session kg.snapshot "
+        "kg.engines evaluator.compare engines.llm.writers"
+    ).split():
+        __import__(f"citeforge.{module}")
+
+
+def child(task: dict[str, Any], shim: ctypes.CDLL, status: int, output: int) -> None:
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    os.chdir(task["cwd"])
+    from citeforge.cli.main import main
+
+    shim.torture_arm(str(task["cwd"]).encode(), task["at"], int(task["torn"]))
+    code = 0
+    try:
+        main(task["args"])
+    except SystemExit as stop:
+        code = int(stop.code or 0)
+    except BaseException:
+        traceback.print_exc()
+        code = 70
+    import gc
+
+    gc.collect()
+    count = shim.torture_count()
+    shim.torture_disarm()
+    os.write(status, json.dumps({"code": code, "count": count}).encode())
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
+
+
+def one(task: dict[str, Any], shim: ctypes.CDLL) -> dict[str, Any]:
+    reading, writing = os.pipe()
+    with tempfile.TemporaryFile() as output:
+        pid = os.fork()
+        if pid == 0:
+            child(task, shim, writing, output.fileno())
+        os.close(writing)
+        with os.fdopen(reading, "rb") as pipe:
+            said = pipe.read()
+        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        output.seek(0)
+        text = output.read().decode(errors="replace")
+    found = json.loads(said) if said else {"code": code, "count": 0}
+    return {**found, "output": text}
+
+
+def serve() -> None:
+    shim = ctypes.CDLL(os.environ["TORTURE_SHIM"])
+    shim.torture_arm.argtypes = [ctypes.c_char_p, ctypes.c_long, ctypes.c_int]
+    shim.torture_count.restype = ctypes.c_long
+    preload()
+    for line in sys.stdin:
+        sys.stdout.write(json.dumps(one(json.loads(line), shim)) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    serve()

@@ -1,0 +1,418 @@
+"""The kill-at-every-operation sweep.
+
+A command is run undisturbed and its file operations are counted; then again and again, each time
+killed (SIGKILL) at another operation, and run once more. The end must be that of the undisturbed
+run, byte for byte, without litter, and at the moment of the kill nothing may stand half-made under
+its final name.
+
+``python -m torture.sweep --points 2000 --minutes 60 --seed 1 [COMMAND …]`` from ``tests/``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+if str(HERE.parent) not in sys.path:
+    sys.path.insert(0, str(HERE.parent))
+
+from servers.running import openai_server  # noqa: E402
+
+EXAMPLES = HERE.parent.parent / "examples"
+LITTER = ("*.tmp", "*.partial", ".amending", "*-journal", "lock")
+# Sizes of stores depend on their history; what they hold is compared instead.
+STORED = {
+    "answers": "SELECT key, payload, sample, answer FROM answers ORDER BY key",
+    "verdicts": "SELECT key, entailed, margin, truncated FROM verdicts ORDER BY key",
+}
+
+
+def compiler() -> str | None:
+    """A C compiler, which the shim needs."""
+    return shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+
+
+class Nursery:
+    """Runs commands in forked processes, and kills them at a file operation."""
+
+    def __init__(self, work: Path) -> None:
+        shim = work / "shim.so"
+        subprocess.run(
+            [compiler() or "cc", "-O1", "-shared", "-fPIC", "-o", shim, HERE / "shim.c", "-ldl"],
+            check=True,
+        )
+        self.process = subprocess.Popen(
+            [sys.executable, str(HERE / "nursery.py")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={
+                **os.environ,
+                "LD_PRELOAD": str(shim),
+                "TORTURE_SHIM": str(shim),
+                "OMP_NUM_THREADS": "1",
+                "HF_HOME": str(work / "hf"),
+                "OPENAI_API_KEY": "none",
+            },
+        )
+
+    def run(self, args: list[str], cwd: Path, at: int = 0, torn: bool = False) -> Run:
+        """Run a command in ``cwd``; kill it at operation ``at``, counted from 1."""
+        assert self.process.stdin
+        assert self.process.stdout
+        task = {"args": args, "cwd": str(cwd), "at": at, "torn": torn}
+        self.process.stdin.write(json.dumps(task) + "\n")
+        self.process.stdin.flush()
+        return Run(**json.loads(self.process.stdout.readline()))
+
+    def close(self) -> None:
+        """End the process."""
+        assert self.process.stdin
+        assert self.process.stdout
+        self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+@dataclass(frozen=True)
+class Run:
+    """How a command ended.
+
+    Attributes:
+        code: exit code; negative: the signal that ended it.
+        count: file operations in its folder.
+        output: what it printed.
+    """
+
+    code: int
+    count: int
+    output: str
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command under torture.
+
+    Attributes:
+        name: how it is called here.
+        args: its words; it runs in a copy of ``world``.
+        outs: files and folders that it makes or changes.
+        resumes: whether the second run takes ``--resume``.
+        replaces: whether ``outs`` stand already, and are whole before and after.
+        again: whether a finished result may be refused by the second run.
+    """
+
+    name: str
+    args: tuple[str, ...]
+    outs: tuple[str, ...]
+    resumes: bool = False
+    replaces: bool = False
+    again: bool = False
+    prepare: Callable[[Path], None] = field(default=lambda folder: None)
+
+
+def commands(url: str) -> list[Command]:
+    """All commands, in the order of the issue."""
+    facts = f"beir:{EXAMPLES / 'facts'}"
+    graph = f"file:{EXAMPLES / 'people' / 'graph.ttl'}"
+    hagrid = f"hagrid:{EXAMPLES / 'answers' / 'hagrid.jsonl'}"
+    rage = ("build", "rage", "--source", facts, "--licence", "mit", "--shard-rows", "30")
+    kalma = ("build", "kalma", "--kg", graph, "--pairs-from-kg", "spouse,father", "--limit", "3")
+    beir = ("export", "beir", "base")
+    board = ("leaderboard", "build", "--benchmark", "base", "--scores", "scores", "--out", "site")
+    return [
+        Command("build-rage", (*rage, "--out", "out"), ("out",), resumes=True),
+        Command(
+            "build-rage-overwrite", (*rage, "--out", "old", "--overwrite"), ("old",), replaces=True
+        ),
+        Command(
+            "build-hagrid", ("build", "hagrid", "--source", hagrid, "--out", "out"), ("out",), True
+        ),
+        Command(
+            "build-twins",
+            ("build", "twins", "--benchmark", "base", "--llm", "replay:twins.db", "--out", "out"),
+            ("out",),
+            True,
+        ),
+        Command(
+            "build-authorship",
+            ("build", "authorship", "--twins", "twins", "--k", "4", "--out", "out"),
+            ("out",),
+            True,
+        ),
+        Command("build-kalma", (*kalma, "--rounds", "2", "--out", "out"), ("out",), True),
+        Command(
+            "llm-run",
+            ("llm", "run", "prompts.jsonl", "--llm", "openai:m", "--base-url", url, "--out",
+             "answers.jsonl"),
+            ("answers.jsonl", "answers.jsonl.replay.db"),
+        ),  # fmt: skip
+        Command(
+            "llm-import",
+            ("llm", "import", "new.db", str(EXAMPLES / "twins" / "replay.jsonl")),
+            ("new.db",),
+        ),
+        Command(
+            "judge",
+            ("judge", "pairs.jsonl", "--judge", "lexical", "--verdicts", "v.db", "--out",
+             "verdicts.jsonl"),
+            ("verdicts.jsonl", "v.db"),
+        ),  # fmt: skip
+        Command(
+            "score",
+            ("score", "random.jsonl", "--benchmark", "base", "--judge", "lexical", "--verdicts",
+             "v.db", "--out", "random.scores.json"),
+            ("random.scores.json", "v.db"),
+        ),  # fmt: skip
+        *(
+            Command(f"export-{f}", ("export", f, "base", "--out", "out"), ("out",), again=True)
+            for f in ("beir", "trec", "mteb", "alce", "hf-csv", "attrieval")
+        ),
+        Command("card", ("card", "old", "--version", "2.0.0"), ("old",), replaces=True),
+        Command("audit", ("audit", "old"), ("old",), replaces=True),
+        Command("leaderboard", board, ("site",)),
+        Command(
+            "leaderboard-again",
+            (*board[:-1], "oldsite", "--title", "Another"),
+            ("oldsite",),
+            replaces=True,
+        ),
+        Command(
+            "kg-snapshot",
+            ("kg", "snapshot", "--kg", graph, "--entities", "ids.txt", "--out", "s.nt.gz"),
+            ("s.nt.gz",),
+        ),
+    ]  # fmt: skip
+
+
+def build_world(nursery: Nursery, world: Path) -> None:
+    """What the commands start from, made once."""
+    world.mkdir()
+
+    def done(*args: str) -> None:
+        run = nursery.run(list(args), world)
+        if run.code != 0:
+            raise RuntimeError(f"{' '.join(args)}: exit {run.code}\n{run.output}")
+
+    facts = f"beir:{EXAMPLES / 'facts'}"
+    done("build", "rage", "--source", facts, "--licence", "mit", "--limit", "6", "--out", "base",
+         "--n-seemingly", "0", "--mixture", "mix=3,2,0")  # fmt: skip
+    shutil.copytree(world / "base", world / "old")
+    done("llm", "import", "twins.db", str(EXAMPLES / "twins" / "replay.jsonl"))
+    done("build", "twins", "--benchmark", "base", "--llm", "replay:twins.db", "--out", "twins")
+    done("run", "random", "--benchmark", "base", "--out", "random.jsonl")
+    done("run", "echo-relevant", "--benchmark", "base", "--out", "echo.jsonl")
+    done("prompts", "base", "--out", "prompts.jsonl")
+    for name in ("random", "echo"):
+        done("score", f"{name}.jsonl", "--benchmark", "base", "--out", f"scores/{name}.json")
+    done("leaderboard", "build", "--benchmark", "base", "--scores", "scores", "--out", "oldsite")
+    rows = [{"premise": f"Io is moon {i}.", "hypothesis": f"Io is moon {i % 4}."} for i in range(9)]
+    text = "".join(json.dumps(r) + "\n" for r in rows)
+    (world / "pairs.jsonl").write_text(text)
+    graph = (EXAMPLES / "people" / "graph.ttl").read_text()
+    ids = sorted({w.removeprefix("wd:") for w in graph.split() if w.startswith("wd:Q")})
+    (world / "ids.txt").write_text("\n".join(ids) + "\n")
+
+
+def content(path: Path) -> object:
+    """What is compared: bytes of files; of a store, what it holds."""
+    if path.is_dir():
+        return {p.relative_to(path).as_posix(): content(p) for p in path.rglob("*") if p.is_file()}
+    if not path.exists():
+        return None
+    data = path.read_bytes()
+    if not data.startswith(b"SQLite format 3"):
+        return data
+    with sqlite3.connect(path) as database:
+        tables = {n for (n,) in database.execute("SELECT name FROM sqlite_master")}
+        found = {n: database.execute(q).fetchall() for n, q in STORED.items() if n in tables}
+    database.close()
+    return found
+
+
+def litter(folder: Path) -> list[str]:
+    """Names that nothing finished may leave behind."""
+    found = {p.relative_to(folder).as_posix() for n in LITTER for p in folder.rglob(n)}
+    return sorted(found)
+
+
+def unlike(a: object, b: object) -> str:
+    """Where two contents differ, in words."""
+    if isinstance(a, dict) and isinstance(b, dict):
+        names = sorted(k for k in {*a, *b} if a.get(k) != b.get(k))
+        return ", ".join(map(str, names[:5]))
+    return "everything"
+
+
+class Torture:
+    """Kills commands in copies of one world.
+
+    Attributes:
+        failures: what went wrong, one line each.
+        points: kills made so far.
+    """
+
+    def __init__(self, nursery: Nursery, work: Path, url: str) -> None:
+        self.nursery, self.work = nursery, work
+        self.world = work / "world"
+        build_world(nursery, self.world)
+        self.commands = {c.name: c for c in commands(url)}
+        self.failures: list[str] = []
+        self.points = 0
+        self._calm: dict[str, tuple[int, dict[str, object]]] = {}
+
+    @contextmanager
+    def _copy(self) -> Iterator[Path]:
+        folder = self.work / "run"
+        shutil.copytree(self.world, folder)
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder)
+
+    def calm(self, command: Command) -> tuple[int, dict[str, object]]:
+        """Operations of an undisturbed run, and what it makes."""
+        if command.name not in self._calm:
+            with self._copy() as folder:
+                run = self.nursery.run(list(command.args), folder)
+                if run.code != 0:
+                    raise RuntimeError(f"{command.name}: exit {run.code}\n{run.output}")
+                made = {o: content(folder / o) for o in command.outs}
+                if litter(folder):
+                    self.failures.append(f"{command.name}: leaves {litter(folder)}")
+            self._calm[command.name] = run.count, made
+        return self._calm[command.name]
+
+    def kill(self, name: str, at: int, torn: bool) -> bool:
+        """Kill a command at an operation, run it again, and look at the end.
+
+        Returns:
+            Whether it was killed: it may have had fewer operations this time.
+        """
+        command = self.commands[name]
+        _, expected = self.calm(command)
+        place = f"{name} at {at}{' torn' if torn else ''}"
+        with self._copy() as folder:
+            before = {o: content(folder / o) for o in command.outs}
+            run = self.nursery.run(list(command.args), folder, at, torn)
+            if run.code != -9:
+                if run.code != 0:
+                    self.failures.append(f"{place}: not killed, exit {run.code}: {run.output}")
+                return False
+            self.points += 1
+            self._check_moment(place, command, folder, before, expected)
+            args = [*command.args, *(["--resume"] if command.resumes else [])]
+            again = self.nursery.run(args, folder)
+            if again.code != 0 and not (
+                command.again and content(folder / command.outs[0]) == expected[command.outs[0]]
+            ):
+                self.failures.append(f"{place}: second run, exit {again.code}: {again.output}")
+                return True
+            for out, wanted in expected.items():
+                found = content(folder / out)
+                if found != wanted:
+                    self.failures.append(f"{place}: {out} differs: {unlike(found, wanted)}")
+            if litter(folder):
+                self.failures.append(f"{place}: leaves {litter(folder)}")
+        return True
+
+    def _check_moment(
+        self,
+        place: str,
+        command: Command,
+        folder: Path,
+        before: dict[str, object],
+        expected: dict[str, object],
+    ) -> None:
+        """Right after the kill: what stands under a final name is whole."""
+        for out in command.outs:
+            if out.endswith(".db"):
+                continue  # a store has a journal of its own; the second run shows that it opens
+            if command.name in ("card", "audit"):
+                looked = self.nursery.run(["verify", out], folder)
+                if looked.code != 0:
+                    self.failures.append(f"{place}: {out} does not verify: {looked.output}")
+            elif (folder / out).exists() and content(folder / out) not in (
+                before[out],
+                expected[out],
+            ):
+                wrong = unlike(content(folder / out), expected[out])
+                self.failures.append(f"{place}: {out} stands half-made: {wrong}")
+
+
+@contextmanager
+def torture(work: Path) -> Iterator[Torture]:
+    """A nursery, a server and a world for the length of the block."""
+    nursery = Nursery(work)
+    try:
+        with openai_server(work / "server.log") as server:
+            yield Torture(nursery, work, server.url)
+    finally:
+        nursery.close()
+
+
+def sample(counts: dict[str, int], n: int, seed: int) -> list[tuple[str, int, bool]]:
+    """Kill points: every operation of every command, then again torn, until there are enough; the
+    commands take turns, in an order of the seed's."""
+    rng = random.Random(seed)
+    rest = {c: [(at, torn) for torn in (False, True) for at in range(1, k + 1)]
+            for c, k in counts.items()}  # fmt: skip
+    for points in rest.values():
+        rng.shuffle(points)
+    found: list[tuple[str, int, bool]] = []
+    while len(found) < n and any(rest.values()):
+        for name, points in rest.items():
+            if points:
+                found.append((name, *points.pop()))
+    return found[:n]
+
+
+def main() -> int:
+    """Run the sweep; 1 when anything failed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help="commands (default: all)")
+    parser.add_argument("--points", type=int, default=2000)
+    parser.add_argument("--minutes", type=float, default=120.0, help="stop after so long")
+    parser.add_argument("--seed", type=int, default=None)
+    given = parser.parse_args()
+    if compiler() is None:
+        sys.stdout.write("torture needs a C compiler (cc); none was found\n")
+        return 1
+    seed = random.SystemRandom().randrange(1 << 32) if given.seed is None else given.seed
+    end = time.monotonic() + 60 * given.minutes
+    say = lambda text: (sys.stdout.write(text + "\n"), sys.stdout.flush())  # noqa: E731
+    say(f"seed {seed}")
+    with tempfile.TemporaryDirectory(prefix="torture-") as work, torture(Path(work)) as running:
+        names = given.names or list(running.commands)
+        counts = {n: running.calm(running.commands[n])[0] for n in names}
+        say(", ".join(f"{n} {c}" for n, c in counts.items()))
+        shown = 0
+        for name, at, torn in sample(counts, given.points, seed):
+            if time.monotonic() > end:
+                say("out of time")
+                break
+            running.kill(name, at, torn)
+            for line in running.failures[shown:]:
+                say(f"FAILED {line}")
+            shown = len(running.failures)
+            if running.points % 100 == 0:
+                say(f"{running.points} kills, {shown} failures")
+        say(f"{running.points} kills, {len(running.failures)} failures, seed {seed}")
+        return 1 if running.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
