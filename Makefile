@@ -5,7 +5,7 @@ STAMP := $(VENV)/.installed
 OUT := out/quickstart
 
 .DEFAULT_GOAL := help
-.PHONY: help install quickstart test fuzz lint format typecheck docs docs-check bench wheel clean
+.PHONY: help install quickstart test fuzz torture lint format typecheck docs docs-check bench wheel clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -43,6 +43,11 @@ test: $(STAMP)  ## run all tests
 
 fuzz: $(STAMP)  ## run the property tests on new examples, and many more (minutes)
 	CITEFORGE_HYPOTHESIS=fuzz $(BIN)/python -m pytest -q -n 2 -m hypothesis
+
+POINTS := 2000
+MINUTES := 120
+torture: $(STAMP)  ## kill commands at 2,000 file operations, and look at what is left (an hour)
+	PYTHONPATH=tests $(BIN)/python -m torture.sweep --points $(POINTS) --minutes $(MINUTES)
 
 lint: $(STAMP)  ## check style
 	$(BIN)/ruff check .

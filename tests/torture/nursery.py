@@ -1,8 +1,9 @@
 """A process that has imported everything and forks one command at a time.
 
-Started with the shim preloaded. Reads JSON lines ``{"args", "cwd", "at", "torn"}``; answers
-``{"code", "count", "output"}``: exit code (negative: the signal), file operations counted, and what
-the command printed. ``at`` 0 counts and kills nothing.
+Started with the shim preloaded. Reads JSON lines ``{"args", "cwd", "at", "torn", "largest"}``;
+answers ``{"code", "count", "output"}``: exit code (negative: the signal), file operations counted,
+and what the command printed. ``at`` 0 counts and kills nothing; ``largest`` is the most bytes that
+a file may have, 0 for no limit.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import ctypes
 import hashlib
 import json
 import os
+import resource
 import sys
 import tempfile
 import traceback
@@ -67,6 +69,8 @@ def child(task: dict[str, Any], shim: ctypes.CDLL, status: int, output: int) -> 
     os.chdir(task["cwd"])
     from citeforge.cli.main import main
 
+    if task["largest"]:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (task["largest"], task["largest"]))
     shim.torture_arm(str(task["cwd"]).encode(), task["at"], int(task["torn"]))
     code = 0
     try:

@@ -69,11 +69,21 @@ class Nursery:
             },
         )
 
-    def run(self, args: list[str], cwd: Path, at: int = 0, torn: bool = False) -> Run:
-        """Run a command in ``cwd``; kill it at operation ``at``, counted from 1."""
+    def run(
+        self, args: list[str], cwd: Path, at: int = 0, torn: bool = False, largest: int = 0
+    ) -> Run:
+        """Run a command in ``cwd``.
+
+        Args:
+            args: its words.
+            cwd: folder whose file operations count.
+            at: operation at which it is killed, counted from 1; 0 to let it be.
+            torn: whether a write is done by half before the kill.
+            largest: most bytes of a file (RLIMIT_FSIZE); 0 for no limit.
+        """
         assert self.process.stdin
         assert self.process.stdout
-        task = {"args": args, "cwd": str(cwd), "at": at, "torn": torn}
+        task = {"args": args, "cwd": str(cwd), "at": at, "torn": torn, "largest": largest}
         self.process.stdin.write(json.dumps(task) + "\n")
         self.process.stdin.flush()
         return Run(**json.loads(self.process.stdout.readline()))
@@ -131,7 +141,6 @@ def commands(url: str) -> list[Command]:
     hagrid = f"hagrid:{EXAMPLES / 'answers' / 'hagrid.jsonl'}"
     rage = ("build", "rage", "--source", facts, "--licence", "mit", "--shard-rows", "30")
     kalma = ("build", "kalma", "--kg", graph, "--pairs-from-kg", "spouse,father", "--limit", "3")
-    beir = ("export", "beir", "base")
     board = ("leaderboard", "build", "--benchmark", "base", "--scores", "scores", "--out", "site")
     return [
         Command("build-rage", (*rage, "--out", "out"), ("out",), resumes=True),
@@ -156,10 +165,19 @@ def commands(url: str) -> list[Command]:
         Command("build-kalma", (*kalma, "--rounds", "2", "--out", "out"), ("out",), True),
         Command(
             "llm-run",
-            ("llm", "run", "prompts.jsonl", "--llm", "openai:m", "--base-url", url, "--out",
-             "answers.jsonl"),
+            (
+                "llm",
+                "run",
+                "prompts.jsonl",
+                "--llm",
+                "openai:m",
+                "--base-url",
+                url,
+                "--out",
+                "answers.jsonl",
+            ),
             ("answers.jsonl", "answers.jsonl.replay.db"),
-        ),  # fmt: skip
+        ),
         Command(
             "llm-import",
             ("llm", "import", "new.db", str(EXAMPLES / "twins" / "replay.jsonl")),
@@ -167,16 +185,34 @@ def commands(url: str) -> list[Command]:
         ),
         Command(
             "judge",
-            ("judge", "pairs.jsonl", "--judge", "lexical", "--verdicts", "v.db", "--out",
-             "verdicts.jsonl"),
+            (
+                "judge",
+                "pairs.jsonl",
+                "--judge",
+                "lexical",
+                "--verdicts",
+                "v.db",
+                "--out",
+                "verdicts.jsonl",
+            ),
             ("verdicts.jsonl", "v.db"),
-        ),  # fmt: skip
+        ),
         Command(
             "score",
-            ("score", "random.jsonl", "--benchmark", "base", "--judge", "lexical", "--verdicts",
-             "v.db", "--out", "random.scores.json"),
+            (
+                "score",
+                "random.jsonl",
+                "--benchmark",
+                "base",
+                "--judge",
+                "lexical",
+                "--verdicts",
+                "v.db",
+                "--out",
+                "random.scores.json",
+            ),
             ("random.scores.json", "v.db"),
-        ),  # fmt: skip
+        ),
         *(
             Command(f"export-{f}", ("export", f, "base", "--out", "out"), ("out",), again=True)
             for f in ("beir", "trec", "mteb", "alce", "hf-csv", "attrieval")
@@ -195,7 +231,7 @@ def commands(url: str) -> list[Command]:
             ("kg", "snapshot", "--kg", graph, "--entities", "ids.txt", "--out", "s.nt.gz"),
             ("s.nt.gz",),
         ),
-    ]  # fmt: skip
+    ]
 
 
 def build_world(nursery: Nursery, world: Path) -> None:
@@ -329,6 +365,74 @@ class Torture:
                 self.failures.append(f"{place}: leaves {litter(folder)}")
         return True
 
+    def squeeze(self, name: str, largest: int) -> bool:
+        """Run a command where no file may grow larger, as on a full disk.
+
+        Returns:
+            Whether it was stopped by that.
+        """
+        command = self.commands[name]
+        _, expected = self.calm(command)
+        with self._copy() as folder:
+            before = {o: content(folder / o) for o in command.outs}
+            run = self.nursery.run(list(command.args), folder, largest=largest)
+            self._check_refusal(f"{name}, files up to {largest} B", run, folder, before, expected)
+        return run.code != 0
+
+    def fill(self, name: str, disk: Path, free: int) -> bool:
+        """Run a command on a disk with so many bytes left.
+
+        Args:
+            name: of the command.
+            disk: mount point of a small file system, which is emptied.
+            free: bytes that stay free, rounded down to pages; negative: it is made read-only.
+        """
+        command = self.commands[name]
+        _, expected = self.calm(command)
+        folder = disk / "run"
+        shutil.copytree(self.world, folder)
+        before = {o: content(folder / o) for o in command.outs}
+        if free < 0:
+            remount(disk, "ro")
+        else:
+            left = os.statvfs(disk)
+            n = max(0, left.f_bavail * left.f_frsize - free)
+            (disk / "filler").write_bytes(b"x" * n)
+        try:
+            run = self.nursery.run(list(command.args), folder)
+            place = f"{name}, {'read-only' if free < 0 else f'{free} B free'}"
+            self._check_refusal(place, run, folder, before, expected)
+        finally:
+            if free < 0:
+                remount(disk, "rw")
+            for path in disk.iterdir():
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+        return run.code != 0
+
+    def _check_refusal(
+        self,
+        place: str,
+        run: Run,
+        folder: Path,
+        before: dict[str, object],
+        expected: dict[str, object],
+    ) -> None:
+        """Either it is all done, or one line says why not and everything is as before."""
+        if run.code == 0:
+            wanted = [expected]
+        else:
+            wanted = [before, expected]
+            lines = run.output.strip().splitlines()
+            if run.code != 1 or "Traceback" in run.output or not lines[-1].startswith("error: "):
+                self.failures.append(f"{place}: exit {run.code}: {run.output}")
+        for out in before:
+            found = content(folder / out)
+            if not out.endswith(".db") and all(found != w[out] for w in wanted):
+                self.failures.append(f"{place}: {out} stands half-made")
+        left = [n for n in litter(folder) if not n.endswith(".partial")]
+        if left:
+            self.failures.append(f"{place}: leaves {left}")
+
     def _check_moment(
         self,
         place: str,
@@ -351,6 +455,25 @@ class Torture:
             ):
                 wrong = unlike(content(folder / out), expected[out])
                 self.failures.append(f"{place}: {out} stands half-made: {wrong}")
+
+
+def remount(disk: Path, how: str) -> None:
+    """Change a mount to ``ro`` or ``rw``."""
+    subprocess.run(["mount", "-o", f"remount,{how}", disk], check=True)
+
+
+@contextmanager
+def small_disk(folder: Path, size: int) -> Iterator[Path | None]:
+    """A file system of ``size`` bytes in memory; None where mounting is not allowed."""
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
+    if os.geteuid() != 0 or subprocess.run(command, capture_output=True).returncode != 0:
+        yield None
+        return
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", folder], check=True)
 
 
 @contextmanager

@@ -160,6 +160,7 @@ def twins(**given: Any) -> None:
 )
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--overwrite", is_flag=True, help="Replace what is at --out.")
+@click.option("--resume", is_flag=True, help="Continue a build that was cut off.")
 def authorship(**given: Any) -> None:
     """The same passages under every authorship label.
 
