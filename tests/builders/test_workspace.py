@@ -2,37 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 
-from citeforge.builders.authorship.build import AuthorshipOptions, build_authorship
-from citeforge.builders.authorship.candidates import from_mapping
-from citeforge.builders.authorship.labels import choose
-from citeforge.builders.authorship.select import Selection
-from citeforge.builders.frozen import FrozenOptions, build_alce, build_hagrid
-from citeforge.builders.rage import BuildOptions, build_rage
-from citeforge.builders.twins.build import TwinOptions, build_twins
-from citeforge.builders.twins.checks import Thresholds
-from citeforge.builders.twins.write import Attempts
+from citeforge.builders.frozen import FrozenOptions, build_hagrid
 from citeforge.builders.verify import verify
 from citeforge.builders.workspace import IfExists
-from citeforge.cli.main import cli as cli_group
-from citeforge.engines.embed import make_embedder
 from citeforge.engines.folders import whole_folder
-from citeforge.engines.llm.records import Answer, Request, Result
 from citeforge.publish.card import write_card
-from citeforge.schemas.config import Mining, Mixture, RageConfig
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.manifest import Manifest
 from conftest import EXAMPLES, Cli
@@ -151,202 +135,6 @@ def test_out_that_is_a_link_a_file_or_a_mount_point(tmp_path: Path) -> None:
     assert (tmp_path / "file").read_text() == "mine"
     with pytest.raises(InputError, match="is a mount point"):
         hagrid(Path("/proc"), "overwrite")
-
-
-# --- A changed world on --resume ---------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        ({"name": "other"}, "name: package → other"),
-        ({"licence": "mit"}, "licence: apache-2.0 → mit"),
-        ({"skip_empty": True}, "skip_empty: false → true"),
-    ],
-)
-def test_a_finished_package_of_another_recipe_is_refused(
-    tmp_path: Path, more: dict[str, object], said: str
-) -> None:
-    out = tmp_path / "package"
-    first = hagrid(out)
-    if "licence" in more:
-        said = said.replace("apache-2.0", first.licence or "nothing")
-    before = content(out)
-    with pytest.raises(InputError, match=f"finished package of another recipe .*{said}"):
-        hagrid(out, "resume", **more)
-    assert content(out) == before
-    assert not (tmp_path / "package.partial").exists()
-
-
-def test_a_finished_package_of_the_same_recipe_is_taken(tmp_path: Path) -> None:
-    out = tmp_path / "package"
-    hagrid(out)
-    before = {p: p.stat().st_mtime_ns for p in out.rglob("*")}
-    hagrid(out, "resume")
-    assert {p: p.stat().st_mtime_ns for p in out.rglob("*")} == before
-    assert [p.name for p in tmp_path.iterdir()] == ["package"]
-
-
-def test_a_changed_source_is_refused(tmp_path: Path) -> None:
-    source = tmp_path / "hagrid.jsonl"
-    shutil.copyfile(EXAMPLES / "answers" / "hagrid.jsonl", source)
-    out = tmp_path / "package"
-    hagrid(out, source=f"hagrid:{source}")
-    source.write_text(source.read_text() + "\n")
-    with pytest.raises(InputError, match=r"another recipe \(sources.*files.hagrid.jsonl: "):
-        hagrid(out, "resume", source=f"hagrid:{source}")
-
-
-def test_a_damaged_finished_package_is_not_taken(tmp_path: Path) -> None:
-    out = tmp_path / "package"
-    hagrid(out)
-    (out / "stats.json").write_text("{}")
-    with pytest.raises(InputError, match="another sha256"):
-        hagrid(out, "resume")
-
-
-def test_k_of_alce_belongs_to_the_recipe(tmp_path: Path) -> None:
-    source = f"alce:{EXAMPLES / 'answers' / 'asqa.json'}"
-    out = tmp_path / "package"
-    build_alce(FrozenOptions(source, out, k=2))
-    build_alce(FrozenOptions(source, out, "resume", k=2))
-    with pytest.raises(InputError, match="k: 2 → 3"):
-        build_alce(FrozenOptions(source, out, "resume", k=3))
-
-
-class Hashed:
-    """Vectors of hashes; says what it was told to be."""
-
-    def __init__(self, **said: object) -> None:
-        self.said = {"name": "hashed", "query_prefix": "", "endpoint": "http://a/v1", **said}
-        self.asked = 0
-
-    def fingerprint(self) -> dict[str, object]:
-        return self.said
-
-    def encode(self, texts: Sequence[str], kind: str) -> Any:
-        self.asked += len(texts)
-        rows = np.array([list(hashlib.sha256(t.encode()).digest()) for t in texts], np.float32)
-        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
-
-
-def rage(beir: Path, out: Path, if_exists: IfExists = "refuse", **said: object) -> Hashed:
-    embedder = Hashed(**said)
-    config = RageConfig(
-        source=f"beir:{beir}", embedder="x", mining=Mining(seemingly_relevant=3, irrelevant=2),
-        mixtures=(Mixture(name="mix", relevant=1, irrelevant=1, seemingly_relevant=2),),
-    )  # fmt: skip
-    build_rage(config, BuildOptions(out, if_exists), lambda: embedder)  # type: ignore[arg-type]
-    return embedder
-
-
-@pytest.mark.parametrize(
-    ("said", "shown"),
-    [
-        ({"query_prefix": "query: "}, "embedder.query_prefix:  → query: "),
-        ({"passage_prefix": "passage: "}, "embedder.passage_prefix: nothing → passage: "),
-        ({"endpoint": "http://b/v1"}, "embedder.endpoint: http://a/v1 → http://b/v1"),
-    ],
-)
-def test_prefixes_and_endpoint_belong_to_the_recipe(
-    tmp_path: Path, small_beir: Path, said: dict[str, object], shown: str
-) -> None:
-    out = tmp_path / "package"
-    rage(small_beir, out)
-    assert rage(small_beir, out, "resume").asked == 0
-    with pytest.raises(InputError, match=shown):
-        rage(small_beir, out, "resume", **said)
-
-
-def test_an_endpoint_is_recorded_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
-    def endpoint(url: str | None) -> object:
-        return make_embedder("openai:m", base_url=url).fingerprint()["endpoint"]
-
-    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    assert endpoint(None) == "https://api.openai.com/v1"
-    assert endpoint("http://me:secret@host:8000/v1/?key=secret") == "http://host:8000/v1"
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://other/v1")
-    assert endpoint(None) == "http://other/v1"
-
-
-class Turning:
-    """Writes twins by turning the words round."""
-
-    def __init__(self) -> None:
-        self.asked = 0
-
-    def identity(self) -> dict[str, Any]:
-        return {"name": "turning"}
-
-    def complete(self, requests: Sequence[Request]) -> list[Result]:
-        self.asked += len(requests)
-        texts = [r.values["text"].rstrip(".").split() for r in requests]
-        return [Answer(" ".join(reversed(t)) + ".") for t in texts]
-
-
-def test_finished_twins_and_authorship_are_never_replaced_by_others(
-    tmp_path: Path, small_beir: Path
-) -> None:
-    """`--resume` with another option used to replace the finished package without a word."""
-    rage(small_beir, tmp_path / "base")
-    out, writer = tmp_path / "twins", Turning()
-
-    def twins(if_exists: IfExists = "refuse", **more: Any) -> None:
-        options = TwinOptions(tmp_path / "base", out, if_exists=if_exists, keep_failed=True, **more)
-        build_twins(options, writer)
-
-    twins()
-    before, asked = content(out), writer.asked
-    twins("resume")
-    assert writer.asked == asked
-    for more, shown in (
-        ({"attempts": Attempts(limit=1)}, "attempts.limit: 3 → 1"),
-        ({"thresholds": Thresholds(copy_similarity=0.5)}, "copy_similarity: 0.95 → 0.5"),
-        ({"name": "other"}, "name: twins → other"),
-    ):
-        with pytest.raises(InputError, match=shown):
-            twins("resume", **more)
-    assert content(out) == before
-    assert writer.asked == asked
-
-    def authorship(if_exists: IfExists = "refuse", **more: Any) -> None:
-        options = AuthorshipOptions(
-            tmp_path / "base", tmp_path / "authors", choose(("human_llm",), ()), ("hh",),
-            if_exists=if_exists, **more,
-        )  # fmt: skip
-        build_authorship(options, from_mapping)
-
-    authorship(selection=Selection(k=3))
-    authorship("resume", selection=Selection(k=3))
-    with pytest.raises(InputError, match=r"selection.k: 3 → 2"):
-        authorship("resume", selection=Selection(k=2))
-
-
-def test_a_finished_kalma_package_is_never_replaced_by_another(tmp_path: Path) -> None:
-    out = tmp_path / "package"
-    words = ["build", "kalma", "--kg", f"file:{EXAMPLES / 'people' / 'graph.ttl'}",
-             "--pairs-from-kg", "spouse,father", "--limit", "2", "--rounds", "2",
-             "--out", str(out)]  # fmt: skip
-    cli_group.main(words, standalone_mode=False)
-    before = content(out)
-    cli_group.main([*words, "--resume"], standalone_mode=False)
-    for more, shown in (
-        (["--seed", "1"], "seed: 0 → 1"),
-        (["--licence", "mit"], "licence: nothing → mit"),
-        (["--rounds", "3"], "choices.rounds: 2 → 3"),
-        (["--perplexity", "openai:m"], "perplexity.name: ngram → openai:m"),
-    ):
-        with pytest.raises(InputError, match=shown):
-            cli_group.main([*words, *more, "--resume"], standalone_mode=False)
-    assert content(out) == before
-
-
-def test_names_are_cleaned_in_one_place(tmp_path: Path) -> None:
-    """A name with the marks of signatures used to end `compare` in a traceback."""
-    assert hagrid(tmp_path / "package", name="a|b c@d").name == "a-b-c-d"
-    assert build_alce(
-        FrozenOptions(f"alce:{EXAMPLES / 'answers' / 'asqa.json'}", tmp_path / "alce", name="x|y:z")
-    ).name == "x-y-z"  # fmt: skip
 
 
 # --- Kills -------------------------------------------------------------------------------------

@@ -20,9 +20,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -30,8 +29,8 @@ if str(HERE.parent) not in sys.path:
     sys.path.insert(0, str(HERE.parent))
 
 from servers.running import openai_server  # noqa: E402
+from torture.world import Command, Run, build_world, commands  # noqa: E402
 
-EXAMPLES = HERE.parent.parent / "examples"
 LITTER = ("*.tmp", "*.partial", ".amending", "*-journal", "lock")
 # Sizes of stores depend on their history; what they hold is compared instead.
 STORED = {
@@ -97,172 +96,6 @@ class Nursery:
         self.process.stdout.close()
 
 
-@dataclass(frozen=True)
-class Run:
-    """How a command ended.
-
-    Attributes:
-        code: exit code; negative: the signal that ended it.
-        count: file operations in its folder.
-        output: what it printed.
-    """
-
-    code: int
-    count: int
-    output: str
-
-
-@dataclass(frozen=True)
-class Command:
-    """A command under torture.
-
-    Attributes:
-        name: how it is called here.
-        args: its words; it runs in a copy of ``world``.
-        outs: files and folders that it makes or changes.
-        resumes: whether the second run takes ``--resume``.
-        replaces: whether ``outs`` stand already, and are whole before and after.
-        again: whether a finished result may be refused by the second run.
-    """
-
-    name: str
-    args: tuple[str, ...]
-    outs: tuple[str, ...]
-    resumes: bool = False
-    replaces: bool = False
-    again: bool = False
-    prepare: Callable[[Path], None] = field(default=lambda folder: None)
-
-
-def commands(url: str) -> list[Command]:
-    """All commands, in the order of the issue."""
-    facts = f"beir:{EXAMPLES / 'facts'}"
-    graph = f"file:{EXAMPLES / 'people' / 'graph.ttl'}"
-    hagrid = f"hagrid:{EXAMPLES / 'answers' / 'hagrid.jsonl'}"
-    rage = ("build", "rage", "--source", facts, "--licence", "mit", "--shard-rows", "30")
-    kalma = ("build", "kalma", "--kg", graph, "--pairs-from-kg", "spouse,father", "--limit", "3")
-    board = ("leaderboard", "build", "--benchmark", "base", "--scores", "scores", "--out", "site")
-    return [
-        Command("build-rage", (*rage, "--out", "out"), ("out",), resumes=True),
-        Command(
-            "build-rage-overwrite", (*rage, "--out", "old", "--overwrite"), ("old",), replaces=True
-        ),
-        Command(
-            "build-hagrid", ("build", "hagrid", "--source", hagrid, "--out", "out"), ("out",), True
-        ),
-        Command(
-            "build-twins",
-            ("build", "twins", "--benchmark", "base", "--llm", "replay:twins.db", "--out", "out"),
-            ("out",),
-            True,
-        ),
-        Command(
-            "build-authorship",
-            ("build", "authorship", "--twins", "twins", "--k", "4", "--out", "out"),
-            ("out",),
-            True,
-        ),
-        Command("build-kalma", (*kalma, "--rounds", "2", "--out", "out"), ("out",), True),
-        Command(
-            "llm-run",
-            (
-                "llm",
-                "run",
-                "prompts.jsonl",
-                "--llm",
-                "openai:m",
-                "--base-url",
-                url,
-                "--out",
-                "answers.jsonl",
-            ),
-            ("answers.jsonl", "answers.jsonl.replay.db"),
-        ),
-        Command(
-            "llm-import",
-            ("llm", "import", "new.db", str(EXAMPLES / "twins" / "replay.jsonl")),
-            ("new.db",),
-        ),
-        Command(
-            "judge",
-            (
-                "judge",
-                "pairs.jsonl",
-                "--judge",
-                "lexical",
-                "--verdicts",
-                "v.db",
-                "--out",
-                "verdicts.jsonl",
-            ),
-            ("verdicts.jsonl", "v.db"),
-        ),
-        Command(
-            "score",
-            (
-                "score",
-                "random.jsonl",
-                "--benchmark",
-                "base",
-                "--judge",
-                "lexical",
-                "--verdicts",
-                "v.db",
-                "--out",
-                "random.scores.json",
-            ),
-            ("random.scores.json", "v.db"),
-        ),
-        *(
-            Command(f"export-{f}", ("export", f, "base", "--out", "out"), ("out",), again=True)
-            for f in ("beir", "trec", "mteb", "alce", "hf-csv", "attrieval")
-        ),
-        Command("card", ("card", "old", "--version", "2.0.0"), ("old",), replaces=True),
-        Command("audit", ("audit", "old"), ("old",), replaces=True),
-        Command("leaderboard", board, ("site",)),
-        Command(
-            "leaderboard-again",
-            (*board[:-1], "oldsite", "--title", "Another"),
-            ("oldsite",),
-            replaces=True,
-        ),
-        Command(
-            "kg-snapshot",
-            ("kg", "snapshot", "--kg", graph, "--entities", "ids.txt", "--out", "s.nt.gz"),
-            ("s.nt.gz",),
-        ),
-    ]
-
-
-def build_world(nursery: Nursery, world: Path) -> None:
-    """What the commands start from, made once."""
-    world.mkdir()
-
-    def done(*args: str) -> None:
-        run = nursery.run(list(args), world)
-        if run.code != 0:
-            raise RuntimeError(f"{' '.join(args)}: exit {run.code}\n{run.output}")
-
-    facts = f"beir:{EXAMPLES / 'facts'}"
-    done("build", "rage", "--source", facts, "--licence", "mit", "--limit", "6", "--out", "base",
-         "--n-seemingly", "0", "--mixture", "mix=3,2,0")  # fmt: skip
-    shutil.copytree(world / "base", world / "old")
-    done("llm", "import", "twins.db", str(EXAMPLES / "twins" / "replay.jsonl"))
-    done("build", "twins", "--benchmark", "base", "--llm", "replay:twins.db", "--out", "twins")
-    done("run", "random", "--benchmark", "base", "--out", "random.jsonl")
-    done("run", "echo-relevant", "--benchmark", "base", "--out", "echo.jsonl")
-    done("prompts", "base", "--out", "prompts.jsonl")
-    for name in ("random", "echo"):
-        done("score", f"{name}.jsonl", "--benchmark", "base", "--out", f"scores/{name}.json")
-    done("leaderboard", "build", "--benchmark", "base", "--scores", "scores", "--out", "oldsite")
-    rows = [{"premise": f"Io is moon {i}.", "hypothesis": f"Io is moon {i % 4}."} for i in range(9)]
-    text = "".join(json.dumps(r) + "\n" for r in rows)
-    (world / "pairs.jsonl").write_text(text)
-    graph = (EXAMPLES / "people" / "graph.ttl").read_text()
-    ids = sorted({w.removeprefix("wd:") for w in graph.split() if w.startswith("wd:Q")})
-    (world / "ids.txt").write_text("\n".join(ids) + "\n")
-
-
 def content(path: Path) -> object:
     """What is compared: bytes of files; of a store, what it holds."""
     if path.is_dir():
@@ -304,7 +137,7 @@ class Torture:
     def __init__(self, nursery: Nursery, work: Path, url: str) -> None:
         self.nursery, self.work = nursery, work
         self.world = work / "world"
-        build_world(nursery, self.world)
+        build_world(nursery.run, self.world)
         self.commands = {c.name: c for c in commands(url)}
         self.failures: list[str] = []
         self.points = 0
@@ -491,8 +324,10 @@ def sample(counts: dict[str, int], n: int, seed: int) -> list[tuple[str, int, bo
     """Kill points: every operation of every command, then again torn, until there are enough; the
     commands take turns, in an order of the seed's."""
     rng = random.Random(seed)
-    rest = {c: [(at, torn) for torn in (False, True) for at in range(1, k + 1)]
-            for c, k in counts.items()}  # fmt: skip
+    rest = {
+        c: [(at, torn) for torn in (False, True) for at in range(1, k + 1)]
+        for c, k in counts.items()
+    }
     for points in rest.values():
         rng.shuffle(points)
     found: list[tuple[str, int, bool]] = []

@@ -27,7 +27,7 @@ def differences(known: Manifest, draft: Manifest) -> list[str]:
         draft: manifest of a build before its tables are made. Models that it does not name yet,
             and of those that it names, what it does not say yet, are not compared.
     """
-    found = []
+    found: list[str] = []
     for field in ("kind", "name", "licence", "citeforge"):
         found += _unlike(field, getattr(known, field), getattr(draft, field))
     found += _unlike("config", known.config, json.loads(json.dumps(draft.config)))

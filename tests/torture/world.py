@@ -1,0 +1,185 @@
+"""The commands under torture, and the world that they run in."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+EXAMPLES = Path(__file__).resolve().parent.parent.parent / "examples"
+
+
+@dataclass(frozen=True)
+class Run:
+    """How a command ended.
+
+    Attributes:
+        code: exit code; negative: the signal that ended it.
+        count: file operations in its folder.
+        output: what it printed.
+    """
+
+    code: int
+    count: int
+    output: str
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command under torture.
+
+    Attributes:
+        name: how it is called here.
+        args: its words; it runs in a copy of ``world``.
+        outs: files and folders that it makes or changes.
+        resumes: whether the second run takes ``--resume``.
+        again: whether a finished result may be refused by the second run.
+    """
+
+    name: str
+    args: tuple[str, ...]
+    outs: tuple[str, ...]
+    resumes: bool = False
+    again: bool = False
+
+
+def commands(url: str) -> list[Command]:
+    """All commands, in the order of the issue."""
+    facts = f"beir:{EXAMPLES / 'facts'}"
+    graph = f"file:{EXAMPLES / 'people' / 'graph.ttl'}"
+    hagrid = f"hagrid:{EXAMPLES / 'answers' / 'hagrid.jsonl'}"
+    rage = ("build", "rage", "--source", facts, "--licence", "mit", "--shard-rows", "30")
+    kalma = ("build", "kalma", "--kg", graph, "--pairs-from-kg", "spouse,father", "--limit", "3")
+    board = ("leaderboard", "build", "--benchmark", "base", "--scores", "scores", "--out", "site")
+    return [
+        Command("build-rage", (*rage, "--out", "out"), ("out",), resumes=True),
+        Command("build-rage-overwrite", (*rage, "--out", "old", "--overwrite"), ("old",)),
+        Command(
+            "build-hagrid", ("build", "hagrid", "--source", hagrid, "--out", "out"), ("out",), True
+        ),
+        Command(
+            "build-twins",
+            ("build", "twins", "--benchmark", "base", "--llm", "replay:twins.db", "--out", "out"),
+            ("out",),
+            True,
+        ),
+        Command(
+            "build-authorship",
+            ("build", "authorship", "--twins", "twins", "--k", "4", "--out", "out"),
+            ("out",),
+            True,
+        ),
+        Command("build-kalma", (*kalma, "--rounds", "2", "--out", "out"), ("out",), True),
+        Command(
+            "llm-run",
+            (
+                "llm",
+                "run",
+                "prompts.jsonl",
+                "--llm",
+                "openai:m",
+                "--base-url",
+                url,
+                "--out",
+                "answers.jsonl",
+            ),
+            ("answers.jsonl", "answers.jsonl.replay.db"),
+        ),
+        Command(
+            "llm-import",
+            ("llm", "import", "new.db", str(EXAMPLES / "twins" / "replay.jsonl")),
+            ("new.db",),
+        ),
+        Command(
+            "judge",
+            (
+                "judge",
+                "pairs.jsonl",
+                "--judge",
+                "lexical",
+                "--verdicts",
+                "v.db",
+                "--out",
+                "verdicts.jsonl",
+            ),
+            ("verdicts.jsonl", "v.db"),
+        ),
+        Command(
+            "score",
+            (
+                "score",
+                "random.jsonl",
+                "--benchmark",
+                "base",
+                "--judge",
+                "lexical",
+                "--verdicts",
+                "v.db",
+                "--out",
+                "random.scores.json",
+            ),
+            ("random.scores.json", "v.db"),
+        ),
+        *(
+            Command(f"export-{f}", ("export", f, "base", "--out", "out"), ("out",), again=True)
+            for f in ("beir", "trec", "mteb", "alce", "hf-csv", "attrieval")
+        ),
+        Command("card", ("card", "old", "--version", "2.0.0"), ("old",)),
+        Command("audit", ("audit", "old"), ("old",)),
+        Command("leaderboard", board, ("site",)),
+        Command(
+            "leaderboard-again",
+            (*board[:-1], "oldsite", "--title", "Another"),
+            ("oldsite",),
+        ),
+        Command(
+            "kg-snapshot",
+            ("kg", "snapshot", "--kg", graph, "--entities", "ids.txt", "--out", "s.nt.gz"),
+            ("s.nt.gz",),
+        ),
+    ]
+
+
+def build_world(run: Callable[[list[str], Path], Run], world: Path) -> None:
+    """What the commands start from, made once."""
+    world.mkdir()
+
+    def done(*args: str) -> None:
+        ended = run(list(args), world)
+        if ended.code != 0:
+            raise RuntimeError(f"{' '.join(args)}: exit {ended.code}\n{ended.output}")
+
+    facts = f"beir:{EXAMPLES / 'facts'}"
+    done(
+        "build",
+        "rage",
+        "--source",
+        facts,
+        "--licence",
+        "mit",
+        "--limit",
+        "6",
+        "--out",
+        "base",
+        "--n-seemingly",
+        "0",
+        "--mixture",
+        "mix=3,2,0",
+    )
+    shutil.copytree(world / "base", world / "old")
+    done("llm", "import", "twins.db", str(EXAMPLES / "twins" / "replay.jsonl"))
+    done("build", "twins", "--benchmark", "base", "--llm", "replay:twins.db", "--out", "twins")
+    done("run", "random", "--benchmark", "base", "--out", "random.jsonl")
+    done("run", "echo-relevant", "--benchmark", "base", "--out", "echo.jsonl")
+    done("prompts", "base", "--out", "prompts.jsonl")
+    for name in ("random", "echo"):
+        done("score", f"{name}.jsonl", "--benchmark", "base", "--out", f"scores/{name}.json")
+    done("leaderboard", "build", "--benchmark", "base", "--scores", "scores", "--out", "oldsite")
+    rows = [{"premise": f"Io is moon {i}.", "hypothesis": f"Io is moon {i % 4}."} for i in range(9)]
+    text = "".join(json.dumps(r) + "\n" for r in rows)
+    (world / "pairs.jsonl").write_text(text)
+    graph = (EXAMPLES / "people" / "graph.ttl").read_text()
+    ids = sorted({w.removeprefix("wd:") for w in graph.split() if w.startswith("wd:Q")})
+    (world / "ids.txt").write_text("\n".join(ids) + "\n")
