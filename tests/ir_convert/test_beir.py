@@ -187,3 +187,18 @@ def test_unsafe_zip(tmp_path: Path) -> None:
         archive.writestr("../corpus.jsonl", "x")
     with pytest.raises(InputError, match="would leave the folder"):
         read_everything(path)
+
+
+def test_two_archives_of_one_build_stand_side_by_side(tmp_path: Path) -> None:
+    """The second used to take the place of the first, which was then read as if it were it."""
+    options = ReadOptions(workdir=tmp_path / "w")
+    sources = []
+    for name in "ab":
+        text = f"Only {name} says this."
+        folder = write_beir(tmp_path / name, {"p": text}, {"q": "?"}, [("q", "p", 1)])
+        with zipfile.ZipFile(tmp_path / f"{name}.zip", "w") as archive:
+            for path in folder.rglob("*.*"):
+                archive.write(path, path.relative_to(folder))
+        sources.append(open_beir(str(tmp_path / f"{name}.zip"), None, options))
+    texts = [row["text"] for s in sources for b in s.passages() for row in b.to_pylist()]
+    assert texts == ["Only a says this.", "Only b says this."]

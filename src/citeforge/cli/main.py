@@ -96,7 +96,7 @@ def main(args: list[str] | None = None) -> None:
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
     except click.Abort:
-        click.echo("interrupted; run the same command with --resume to go on", err=True)
+        click.echo("interrupted; run the same command again, a build with --resume", err=True)
         sys.exit(130)
     except CiteforgeError as error:
         click.echo(f"error: {error}", err=True)

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from citeforge.engines.archives import unpack_zip
 from citeforge.engines.duplicates import DuplicateFinder, first_duplicate
-from citeforge.engines.files import sha256_file
+from citeforge.engines.files import digest, sha256_file
 from citeforge.engines.jsonlines import Block, decode_text, read_all, read_blocks
 from citeforge.engines.tables import table_of
 from citeforge.ir_convert.checks import check_id, duplicate_id, empty_text
@@ -50,7 +50,9 @@ def open_beir(argument: str, split: str | None, options: ReadOptions) -> BeirSou
     """
     path = Path(argument)
     if path.is_file() and path.suffix == ".zip":
-        return BeirSource(unpack_zip(path, options.workdir / "unpacked"), argument, split, options)
+        # A build may read two archives: each has a folder of its own.
+        folder = options.workdir / f"unpacked-{digest(str(path.resolve()))[:12]}"
+        return BeirSource(unpack_zip(path, folder), argument, split, options)
     if not path.is_dir():
         raise InputError(
             "is not a folder", path=path, allowed="a BEIR folder with corpus.jsonl, or a .zip of it"
