@@ -117,8 +117,7 @@ def _acquire(lock: Path, target: Path) -> int:
                     allowed="wait until it has ended, or another --out",
                 )
             if os.path.samestat(os.fstat(handle), lock.stat()):
-                os.ftruncate(handle, 0)
-                os.pwrite(handle, _signature(), 0)
+                _sign(handle, lock)
                 return handle
         except FileNotFoundError:
             pass  # removed between opening and locking
@@ -128,9 +127,15 @@ def _acquire(lock: Path, target: Path) -> int:
         os.close(handle)
 
 
-def _signature() -> bytes:
+def _sign(handle: int, lock: Path) -> None:
     since = datetime.now(UTC).isoformat(timespec="seconds")
-    return json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": since}).encode()
+    said = json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": since})
+    try:
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, said.encode(), 0)
+    except OSError:
+        lock.unlink(missing_ok=True)  # a full disk; it is held, so it is ours to remove
+        raise
 
 
 def _holder(lock: Path) -> str:
@@ -162,8 +167,8 @@ def growing(out: Path, known: Iterable[str] = (PACKAGE,)) -> Iterator[Path]:
             out.parent.mkdir(parents=True, exist_ok=True)
             _refuse_strange_partial(root, {*known, LOCK, OLD})
             root.mkdir(exist_ok=True)
-            stack.enter_context(held(root / LOCK, out))
             stack.callback(_leave, root)
+            stack.enter_context(held(root / LOCK, out))
             _restore(root, out)
             sweep(root)
         yield root
@@ -179,11 +184,9 @@ def _restore(root: Path, out: Path) -> None:
 
 
 def _leave(root: Path) -> None:
-    """Remove the working folder when nothing but the lock is in it."""
-    if {p.name for p in root.iterdir()} == {LOCK}:
-        (root / LOCK).unlink()
-        with suppress(OSError):  # somebody else has begun there
-            root.rmdir()
+    """Remove the working folder when nothing is left in it."""
+    with suppress(OSError):  # work worth resuming, or somebody else has begun there
+        root.rmdir()
 
 
 def _refuse_strange_partial(root: Path, known: set[str]) -> None:
@@ -296,8 +299,8 @@ def amending(folder: Path) -> Iterator[Callable[[Mapping[str, str]], None]]:
     with ExitStack() as stack:
         with storage_errors(folder):
             root.mkdir(exist_ok=True)
-            stack.enter_context(held(root / LOCK, folder))
             stack.callback(_leave, root)
+            stack.enter_context(held(root / LOCK, folder))
             _move_amendments(folder)
             remove_tree(root / "new")
         try:

@@ -1,0 +1,124 @@
+"""Exports and sites: whole or not at all, and nothing foreign is replaced."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from citeforge.builders.frozen import FrozenOptions, build_hagrid
+from citeforge.cli.main import cli
+from citeforge.engines import folders
+from citeforge.publish.export import registry
+from citeforge.publish.export.registry import export
+from citeforge.schemas.errors import InputError
+from conftest import EXAMPLES
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {
+        p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()
+    }
+
+
+def run(*words: object) -> None:
+    cli.main([str(w) for w in words], standalone_mode=False)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A benchmark, and the scores of one system."""
+    folder = tmp_path_factory.mktemp("world")
+    source = f"hagrid:{EXAMPLES / 'answers' / 'hagrid.jsonl'}"
+    build_hagrid(FrozenOptions(source, folder / "base"))
+    run("run", "random", "--benchmark", folder / "base", "--out", folder / "random.jsonl")
+    (folder / "scores").mkdir()
+    run("score", folder / "random.jsonl", "--benchmark", folder / "base",
+        "--out", folder / "scores" / "random.json")  # fmt: skip
+    return folder
+
+
+def board(world: Path, scores: Path, out: Path) -> None:
+    run("leaderboard", "build", "--benchmark", world / "base", "--scores", scores, "--out", out)
+
+
+def test_an_export_that_fails_leaves_nothing(
+    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While it is made, and after an error, the final name does not exist."""
+    seen = []
+
+    def half(base: object, out: Path) -> list[str]:
+        (out / "corpus.jsonl").write_text("{}\n")
+        seen.append((tmp_path / "x").exists())
+        raise InputError("something is wrong with the third file")
+
+    monkeypatch.setitem(registry._WHOLE, "beir", half)
+    with pytest.raises(InputError, match="third file"):
+        export("beir", world / "base", tmp_path / "x")
+    assert seen == [False]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_export_left_does_not_stop_the_next(world: Path, tmp_path: Path) -> None:
+    left = tmp_path / "x.partial" / "package" / "qrels"
+    left.mkdir(parents=True)
+    (left / ".test.tsv.abcdefgh.citeforge.tmp").write_text("half")
+    (tmp_path / "x.partial" / "lock").write_text('{"pid": 1, "host": "h", "since": "2026"}')
+    export("trec", world / "base", tmp_path / "x")
+    export("trec", world / "base", tmp_path / "y")
+    assert content(tmp_path / "x") == content(tmp_path / "y")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["x", "y"]
+
+
+def test_a_site_stays_when_the_scores_cannot_be_read(world: Path, tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    board(world, world / "scores", site)
+    before = content(site)
+    bad = tmp_path / "bad"
+    bad.mkdir()
+    with pytest.raises(InputError, match="bad: holds no score files"):
+        board(world, bad, site)
+    (bad / "x.json").write_text('{"measures": [')
+    with pytest.raises(InputError, match=r"x\.json"):
+        board(world, bad, site)
+    assert content(site) == before
+    board(world, world / "scores", site)
+    assert content(site) == before
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["bad", "site"]
+
+
+@pytest.mark.parametrize("name", ["CNAME", ".git/config", "queries/notes.txt", "systems/x/y.html"])
+def test_foreign_files_in_a_site_stop_it(world: Path, tmp_path: Path, name: str) -> None:
+    site = tmp_path / "site"
+    board(world, world / "scores", site)
+    (site / name).parent.mkdir(exist_ok=True)
+    (site / name).write_text("mine")
+    before = content(site)
+    with pytest.raises(InputError, match=f"holds what citeforge did not write: {name}"):
+        board(world, world / "scores", site)
+    assert content(site) == before
+
+
+def test_audit_and_card_change_all_files_or_none(
+    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = Path(shutil.copytree(world / "base", tmp_path / "base"))
+    before = content(package)
+
+    def full(path: Path, text: str) -> None:
+        if path.name == "manifest.json":
+            raise InputError("the disk is full", path=path)
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+
+    monkeypatch.setattr(folders, "write_text", full)
+    for words in (("audit", package), ("card", package, "--version", "2.0.0")):
+        with pytest.raises(InputError, match="the disk is full"):
+            run(*words)
+        assert content(package) == before
+    monkeypatch.undo()
+    run("audit", package)
+    run("verify", package)
+    assert "audit.json" in content(package)
