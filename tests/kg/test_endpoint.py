@@ -109,11 +109,11 @@ def test_a_timeout_splits_the_batch_in_two(
 def test_a_silent_endpoint_counts_as_a_timeout(
     server: str, expected: dict[str, Graph], tmp_path: Path
 ) -> None:
-    options = EndpointOptions(timeout=1, attempts=3, pause=0.01)
+    options = EndpointOptions(timeout=5, attempts=3, pause=0.01)
     with proxy(server, tmp_path / "log", faults=["hang"]) as running:
         found, kg, _ = ask(running.url, options=options)
     assert found == expected
-    assert kg.counts["batches split in two"] == 1
+    assert kg.counts["batches split in two"] >= 1  # a machine in want of time may add some
 
 
 @pytest.mark.parametrize("fault", ["truncated", "rows"])
@@ -179,15 +179,15 @@ def busiest(running: Proxy, window: float) -> tuple[float, int]:
 def test_the_granted_query_seconds_are_never_passed(
     server: str, expected: dict[str, Graph], tmp_path: Path
 ) -> None:
-    limits = Limits(seconds=0.8, errors=30, window=2.0)
+    limits = Limits(seconds=3.0, errors=30, window=6.0)
     options = EndpointOptions(timeout=10, limits=limits)
-    with proxy(server, tmp_path / "log", latency=0.15) as running:
+    with proxy(server, tmp_path / "log", latency=0.4) as running:
         found, _, engine = ask(running.url, batch=1, options=options)
         used, _ = busiest(running, limits.window)
         assert len(running.requests()) == len(PEOPLE)
     assert found == expected
     assert used <= limits.seconds
-    # 11 queries of 0.15 s are 1.65 s of work: without a budget it would all fall into one window.
+    # 11 queries of 0.4 s are 4.4 s of work: without a budget it would all fall into one window.
     assert engine.budget.waited > 0
 
 

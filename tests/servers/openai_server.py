@@ -1,8 +1,9 @@
 """A scripted server of the OpenAI protocol, in a process of its own.
 
 Written from the protocol's documentation: chat completions, embeddings and models, bearer keys,
-error objects, `Retry-After`. Faults are drawn per request body and try, from a seed. Every request
-is written to a log before it is answered.
+error objects, `Retry-After`. Faults are drawn per request body and try, from a seed, among `kinds`
+(all that there are), at the share `faults`; with `first_only` on first tries. Every request is
+written to a log before it is answered.
 
 Usage: openai_server.py LOG CONFIG_JSON; prints the port.
 """
@@ -54,7 +55,9 @@ class Server:
         name = hashlib.sha256(body).hexdigest()
         attempt = self.tries[name] = self.tries.get(name, 0) + 1
         fault = self.fault(name, attempt)
+        said = json.loads(body).get("messages") or [{"content": ""}]
         entry = {"body": name, "attempt": attempt, "fault": fault, "time": time.monotonic()}
+        entry["text"] = said[-1]["content"]
         self.log.write(json.dumps(entry) + "\n")
         self.arrived += 1
         await self.wait_for_gate(self.arrived)
@@ -100,7 +103,9 @@ class Server:
         if not share:
             return None
         rng = random.Random(f"{self.rng_seed}/{name}/{attempt}")
-        return rng.choice(FAULTS) if rng.random() < share else None
+        if self.config.get("first_only") and attempt > 1:
+            return None
+        return rng.choice(self.config.get("kinds", FAULTS)) if rng.random() < share else None
 
     async def misbehave(self, writer: asyncio.StreamWriter, fault: str) -> bool:
         if fault.startswith("429"):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import socket
 import sys
 import threading
 import time
@@ -97,7 +98,7 @@ class Handler(BaseHTTPRequestHandler):
             self.end_headers()
             return int(fault)
         if fault == "hang":
-            time.sleep(3)
+            self.connection.recv(1, socket.MSG_PEEK)  # until the client hangs up
             self.close_connection = True
             return 0
         data = urllib.parse.urlencode({"query": query}).encode()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from citeforge.engines.models import find_model
+from citeforge.engines.parallel import one_thread_each
 from citeforge.schemas.errors import InputError, MissingExtraError
 
 QA_MODEL = "gaotianyu1350/roberta-large-squad"
@@ -13,6 +15,7 @@ BERTSCORE_MODEL = "roberta-large"
 BERTSCORE_LAYER = 17
 MAUVE_MODEL = "gpt2-large"
 _MAUVE_BATCH = 8  # ALCE's
+_BERTSCORE_BATCH = 64  # bert-score's own
 _INSTEAD = "measures without a model"
 
 
@@ -60,13 +63,69 @@ class BertScore:
             if output.strip() and reference.strip()
         ]
         best = [(0.0, 0.0, 0.0)] * len(outputs)
-        if not pairs:
-            return best
-        found = self._scorer.score([p[1] for p in pairs], [p[2] for p in pairs])
-        for (i, _, _), *scores in zip(pairs, *(t.tolist() for t in found), strict=True):
-            if scores[2] > best[i][2]:
-                best[i] = (scores[0], scores[1], scores[2])
+        states = self._states({text for _, *both in pairs for text in both})
+        batches = [
+            pairs[start : start + _BERTSCORE_BATCH]
+            for start in range(0, len(pairs), _BERTSCORE_BATCH)
+        ]
+        matched = one_thread_each(lambda batch: _matched(batch, states), batches)
+        for batch, found in zip(batches, matched, strict=True):
+            for (i, _, _), scores in zip(batch, found, strict=True):
+                if scores[2] > best[i][2]:
+                    best[i] = scores
         return best
+
+    def _states(self, texts: set[str]) -> dict[str, tuple[Any, Any]]:
+        """Token vectors and weights of each text.
+
+        bert-score's own loop, but that its batches follow the order of a Python set, which is
+        another one in every run, and that each is computed on as many threads as there are.
+        """
+        from bert_score.utils import bert_encode, collate_idf
+
+        tokenizer, model = self._scorer._tokenizer, self._scorer._model
+        weights: defaultdict[int, float] = defaultdict(lambda: 1.0)
+        weights |= {tokenizer.sep_token_id: 0.0, tokenizer.cls_token_id: 0.0}
+        order = sorted(texts, key=lambda t: (-len(t.split(" ")), t))
+        batches = [
+            order[start : start + _BERTSCORE_BATCH]
+            for start in range(0, len(order), _BERTSCORE_BATCH)
+        ]
+        collated = (collate_idf(batch, tokenizer, weights, device="cpu") for batch in batches)
+
+        def encoded(batch: tuple[Any, Any, Any, Any]) -> list[tuple[Any, Any]]:
+            import torch
+
+            ids, idf, lengths, mask = batch
+            with torch.no_grad():
+                vectors = bert_encode(model, ids, attention_mask=mask, all_layers=False)
+            sizes = lengths.tolist()
+            return [(v[:n], w[:n]) for v, w, n in zip(vectors, idf, sizes, strict=True)]
+
+        found: dict[str, tuple[Any, Any]] = {}
+        for batch, states in zip(batches, one_thread_each(encoded, collated), strict=True):
+            found.update(zip(batch, states, strict=True))
+        return found
+
+
+def _matched(
+    batch: Sequence[tuple[int, str, str]], states: Mapping[str, tuple[Any, Any]]
+) -> list[tuple[float, float, float]]:
+    """(P, R, F) of pairs of output and reference."""
+    import torch
+    from bert_score.utils import greedy_cos_idf
+    from torch.nn.utils.rnn import pad_sequence
+
+    sides: list[Any] = []
+    for at in (2, 1):  # references first
+        vectors, weights = zip(*(states[row[at]] for row in batch), strict=True)
+        lengths = torch.tensor([len(v) for v in vectors])
+        padded = pad_sequence(list(vectors), batch_first=True, padding_value=2.0)
+        mask = torch.arange(padded.shape[1])[None, :] < lengths[:, None]
+        sides += [padded, mask, pad_sequence(list(weights), batch_first=True)]
+    with torch.no_grad():
+        found = torch.stack(greedy_cos_idf(*sides), dim=-1).tolist()
+    return [(p, r, f) for p, r, f in found]
 
 
 def mauve(human: Sequence[str], written: Sequence[str], model: str = MAUVE_MODEL) -> float:
@@ -79,17 +138,19 @@ def mauve(human: Sequence[str], written: Sequence[str], model: str = MAUVE_MODEL
     folder, _ = locate(model)
     try:
         from mauve import compute_mauve
+        from mauve.utils import get_model, get_tokenizer
     except ImportError as error:
         raise MissingExtraError("mauve", "models", "MAUVE") from error
+    from threadpoolctl import threadpool_limits
+
+    written, human = list(written), list(human)
     try:
-        result = compute_mauve(
-            p_text=list(human),
-            q_text=list(written),
-            featurize_model_name=folder,
-            max_text_length=512,
-            batch_size=_MAUVE_BATCH,
-            verbose=False,
-        )
+        tokenizer = get_tokenizer(folder)
+        network = get_model(folder, tokenizer, -1)
+        features = [_last_states(network, tokenizer, texts) for texts in (human, written)]
+        # PCA and k-means are cheap, and on several threads their last bits are another every time.
+        with threadpool_limits(1):
+            result = compute_mauve(*features)
     except ValueError as error:
         raise InputError(
             f"cannot be used by mauve-text ({str(error)[:120]})",
@@ -97,3 +158,33 @@ def mauve(human: Sequence[str], written: Sequence[str], model: str = MAUVE_MODEL
             allowed="a GPT-2 or BERT model whose folder name says so",
         ) from error
     return float(result.mauve)
+
+
+def _last_states(network: Any, tokenizer: Any, texts: list[str]) -> Any:
+    """The last token's last hidden state of every text, shape (texts, dimension), as mauve-text
+    takes it; empty texts are left out."""
+    import torch
+
+    from torch.nn.utils.rnn import pad_sequence
+
+    tokens = [
+        tokenizer.encode(t, return_tensors="pt", truncation=True, max_length=512)[0]
+        for t in texts
+        if t
+    ]
+    batches = [
+        tokens[start : start + _MAUVE_BATCH] for start in range(0, len(tokens), _MAUVE_BATCH)
+    ]
+
+    def of(batch: list[Any]) -> Any:
+        ids = pad_sequence(batch, batch_first=True, padding_value=0)
+        mask = pad_sequence([torch.ones_like(t) for t in batch], batch_first=True)
+        with torch.inference_mode():
+            found = network(input_ids=ids, attention_mask=mask, output_hidden_states=True)
+        last = torch.tensor([len(t) - 1 for t in batch])
+        return found.hidden_states[-1][torch.arange(len(batch)), last]
+
+    found = list(one_thread_each(of, batches))
+    if not found:
+        raise ValueError("every text is empty")
+    return torch.cat(found).numpy()

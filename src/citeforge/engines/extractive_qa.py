@@ -6,12 +6,14 @@ are decoded here the same way (tests compare the two).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from citeforge.engines.answer_models import QA_MODEL, locate
+from citeforge.engines.parallel import one_thread_each
 from citeforge.schemas.errors import InputError
 
 _LONGEST_INPUT = 384
@@ -47,14 +49,20 @@ class ExtractiveQa:
         self._limit = min(self._tokenizer.model_max_length, _LONGEST_INPUT)
 
     def answer(self, question: str, context: str) -> str:
-        """The likeliest span of the context; empty when no span is likelier than none.
+        """See :meth:`answers`."""
+        return self.answers([(question, context)])[0]
+
+    def answers(self, asked: Sequence[tuple[str, str]]) -> list[str]:
+        """For each question and context the likeliest span; empty when none is likelier than none.
 
         Long contexts are read in overlapping windows; a span's probability is that of its own
         window, and "none" has the lowest that any window gives it.
         """
-        if not context.strip():
-            return ""
-        windows = self._windows(question, context)
+        read = ((self._windows(q, c) if c.strip() else None, c) for q, c in asked)
+        return list(one_thread_each(self._best, read))
+
+    def _best(self, read: tuple[Any | None, str]) -> str:
+        windows, context = read
         if windows is None:
             return ""
         best, text, none = -1.0, "", float("inf")

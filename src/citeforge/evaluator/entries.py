@@ -75,5 +75,5 @@ def bounded_entries(
 
 
 def shown(value: float, scale: int) -> float | None:
-    """Displayed value; rounded where a matrix product's last bits depend on the threads."""
+    """Displayed value, to 10 decimals; None where there is none."""
     return None if math.isnan(value) else round(value * scale, 10)

@@ -93,7 +93,9 @@ def test_close_calls_are_asked_again_alone(t5: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(judge._model, "margins", lambda b: (sizes.append(len(b)), inner(b))[1])
     monkeypatch.setattr(hf, "CLOSE_CALL", 1e9)  # every call is close
     found = JudgeSession(judge).ask(pairs(20))
-    assert sizes == [8, 8, 4] + [1] * 20
+    # Batches of one round may end in any order.
+    assert sorted(sizes[:3]) == [4, 8, 8]
+    assert sizes[3:] == [1] * 20
     assert len(found) == 20
 
 

@@ -34,7 +34,7 @@ def ask(text: str, sample: int = 0, **params: Any) -> Request:
 
 
 def llm(server: Running, store: ReplayStore | None = None, **options: Any) -> OpenAiLlm:
-    options = {"timeout": 1.0, "retry": FAST, **options}
+    options = {"retry": FAST, **options}
     return OpenAiLlm("m", store, ClientOptions(base_url=server.url, **options))
 
 
@@ -296,9 +296,10 @@ def test_embeddings(tmp_path: Path) -> None:
     from citeforge.engines.embed import make_embedder
 
     texts = [f"text {i}" for i in range(150)]
-    with openai_server(tmp_path / "log", faults=0.2, seed=3) as server:
+    kinds = ("429s", "500", "cut", "garbage", "close")
+    with openai_server(tmp_path / "log", faults=0.2, seed=3, kinds=kinds) as server:
         embedder = make_embedder("openai:e", base_url=server.url)
-        embedder.options = ClientOptions(server.url, timeout=1.0, retry=FAST)  # type: ignore[attr-defined]
+        embedder.options = ClientOptions(server.url, retry=FAST)  # type: ignore[attr-defined]
         vectors = embedder.encode(texts, "passage")
         one = embedder.encode(texts[70:71], "query")
     assert vectors.shape == (150, 8)

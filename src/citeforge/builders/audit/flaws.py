@@ -16,7 +16,9 @@ from citeforge.builders.derive import Base, Docs
 from citeforge.builders.twins.facts import language_of
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.parallel import one_thread_each
 from citeforge.engines.tables import iter_batches, read_table, shard_paths
+from citeforge.schemas.errors import InputError
 from citeforge.schemas.tables import QUERIES
 from citeforge.schemas.text import contains_answer, normalise_answer, normalise_passages
 
@@ -26,6 +28,7 @@ LONG = 1000
 NEAR = 0.8
 """Estimated Jaccard similarity of word trigrams from which two passages are near-duplicates."""
 
+_BATCH = 32
 _PERMUTATIONS = 128
 _SHINGLE = 3
 _WORD = re.compile(r"\w+")
@@ -144,23 +147,54 @@ def _gold_texts(base: Base) -> dict[str, list[str]]:
 def cross_encoded(
     base: Base, texts: dict[str, str], model: str, threshold: float, device: str
 ) -> list[Flaw]:
-    """Negatives that a cross-encoder finds relevant to their query."""
+    """Negatives that a cross-encoder finds relevant to their query.
+
+    Raises:
+        InputError: the model cannot be had, or gives other than one score a pair.
+    """
     from sentence_transformers import CrossEncoder
 
     from citeforge.engines.models import find_model
 
     located = find_model(model, None, "audit without --cross-encoder")
     encoder = CrossEncoder(str(located.folder), device=None if device == "auto" else device)
+    if encoder.num_labels != 1:
+        raise InputError(
+            f"gives {encoder.num_labels} scores a pair",
+            path=model,
+            allowed="a cross-encoder for ranking, with one score",
+        )
     asked = dict(zip(base.query_ids, base.queries["text"].to_pylist(), strict=True))
     rows = [(q, p) for q, p in negatives(base) if p in texts]
-    if not rows:
-        return []
-    scores = encoder.predict([(asked[q], texts[p]) for q, p in rows], show_progress_bar=False)
+    scores = _cross_scores(encoder, [(asked[q], texts[p]) for q, p in rows])
     return [
-        Flaw("cross-encoder-relevant", q, p, f"score {float(s):.3f}")
-        for (q, p), s in zip(rows, scores.tolist(), strict=True)
-        if float(s) >= threshold
+        Flaw("cross-encoder-relevant", q, p, f"score {s:.3f}")
+        for (q, p), s in zip(rows, scores, strict=True)
+        if s >= threshold
     ]
+
+
+def _cross_scores(encoder: Any, pairs: Sequence[tuple[str, str]]) -> list[float]:
+    """Scores of a cross-encoder, in batches cut at fixed places, each on one thread."""
+    import torch
+
+    order = sorted(range(len(pairs)), key=lambda i: (-len(pairs[i][0]) - len(pairs[i][1]), i))
+    batches = [order[start : start + _BATCH] for start in range(0, len(order), _BATCH)]
+    device = encoder.device
+
+    def of(tokens: dict[str, Any]) -> list[float]:
+        features = {k: v.to(device) if hasattr(v, "to") else v for k, v in tokens.items()}
+        with torch.inference_mode():
+            found = encoder.activation_fn(encoder(features)["scores"].float())
+        scores: list[float] = found.flatten().tolist()
+        return scores
+
+    tokens = (encoder.preprocess([pairs[i] for i in rows]) for rows in batches)
+    scores = [0.0] * len(pairs)
+    for rows, found in zip(batches, one_thread_each(of, tokens, device.type), strict=True):
+        for row, score in zip(rows, found, strict=True):
+            scores[row] = score
+    return scores
 
 
 def leaks(base: Base, other: Base) -> list[Flaw]:

@@ -19,6 +19,7 @@ from citeforge.engines.judge.records import (
     Verdict,
 )
 from citeforge.engines.models import Located, find_model
+from citeforge.engines.parallel import one_thread_each
 
 _INSTEAD = "--judge lexical"
 
@@ -35,7 +36,8 @@ class HfOptions:
         threshold: least probability of entailment of a classifier.
         max_tokens: longest input; None for the model's own limit.
         entailment_label: name of a classifier's entailment label, when its config does not tell.
-        workers: processes with a copy of the model each.
+        workers: processes with a copy of the model each, of one thread each; 1 for this process,
+            with a thread a core.
     """
 
     revision: str | None = None
@@ -50,8 +52,9 @@ class HfOptions:
 class HfJudge:
     """A local model. Float32 on CPU, bfloat16 for T5 on GPU.
 
-    Pairs are sorted by length, padded to fixed buckets and cut into batches at fixed places. A
-    verdict whose margin is small enough to depend on its batch is asked again alone.
+    Pairs are sorted by length, padded to fixed buckets and cut into batches at fixed places; each
+    batch is computed on one thread. A verdict whose margin is small enough to depend on its batch
+    is asked again alone.
     """
 
     comparable = True
@@ -116,10 +119,11 @@ class HfJudge:
     ) -> Iterator[tuple[list[int], list[float | None]]]:
         inputs = [[encoded[i] for i in rows] for rows in batches]
         if self.options.workers == 1 or len(batches) < 2:
-            yield from zip(batches, map(self._model.margins, inputs), strict=True)
+            found = one_thread_each(self._model.margins, inputs, self._settings.device)
+            yield from zip(batches, found, strict=True)
             return
         context = multiprocessing.get_context("spawn")
-        start = (self._settings, self.options.workers)
+        start = (self._settings,)
         with context.Pool(self.options.workers, _start_worker, start) as pool:
             yield from zip(batches, pool.imap(_work, inputs), strict=True)
 
@@ -149,13 +153,11 @@ def _settle(
 _worker: Any = None
 
 
-def _start_worker(settings: Settings, workers: int) -> None:
+def _start_worker(settings: Settings) -> None:
     global _worker
-    import os
-
     import torch
 
-    torch.set_num_threads(max(1, (os.cpu_count() or 1) // workers))
+    torch.set_num_threads(1)
     _worker = load_model(settings)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from citeforge.engines.models import Located, find_model
+from citeforge.engines.parallel import one_thread_each
 from citeforge.schemas.errors import InputError
 
 _BATCH = 8
@@ -48,20 +49,26 @@ class CausalModel:
 
     def of(self, texts: Sequence[str]) -> list[float]:
         """Perplexities; the first token of each text conditions and is not counted."""
-        found: list[float] = []
-        for start in range(0, len(texts), _BATCH):
-            found += self._batch(list(texts[start : start + _BATCH]))
-        return found
-
-    def _batch(self, texts: list[str]) -> list[float]:
-        import torch
-
         tokenizer, model, device = self._loaded
         limit = getattr(model.config, "max_position_embeddings", None) or 1024
-        encoded = tokenizer(
-            texts, return_tensors="pt", padding=True, truncation=True, max_length=limit
-        ).to(device)
-        ids, mask = encoded["input_ids"], encoded["attention_mask"]
+        encoded = (
+            tokenizer(
+                list(texts[start : start + _BATCH]),
+                return_tensors="pt",
+                padding=True,
+                truncation=True,
+                max_length=limit,
+            )
+            for start in range(0, len(texts), _BATCH)
+        )
+        return [p for found in one_thread_each(self._batch, encoded, device.type) for p in found]
+
+    def _batch(self, encoded: Any) -> list[float]:
+        """Perplexities of one tokenised batch."""
+        import torch
+
+        _, model, device = self._loaded
+        ids, mask = encoded["input_ids"].to(device), encoded["attention_mask"].to(device)
         with torch.inference_mode():
             logits = model(input_ids=ids, attention_mask=mask).logits[:, :-1].float()
         logs = torch.log_softmax(logits, dim=-1).gather(2, ids[:, 1:, None]).squeeze(2)

@@ -109,11 +109,17 @@ def qa(inputs: Inputs) -> Samples:
     except InputError as error:
         raise CannotError(str(error)) from error
     columns: dict[str, Rows] = {"QA-EM": {}, "QA-F1": {}, "QA-Hit": {}}
-    for key, (item, golds) in known.items():
-        text = correctness.alce_text(item, inputs)
+    asked = [
+        (gold.text or "", text)
+        for item, golds in known.values()
+        for text in [correctness.alce_text(item, inputs)]
+        for gold in golds
+    ]
+    spans = iter(model.answers(asked))
+    for key, (_, golds) in known.items():
         exact, overlap = [], []
         for gold in golds:
-            predicted = model.answer(gold.text or "", text)
+            predicted = next(spans)
             normal = normalise_answer(predicted)
             exact.append(any(normal == normalise_answer(a) for a in gold.aliases))
             overlap.append(max((token_f1(predicted, a) for a in gold.aliases), default=0.0))

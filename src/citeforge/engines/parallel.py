@@ -1,0 +1,59 @@
+"""Fixed pieces of float work, each on one thread, as many at a time as there are cores.
+
+A sum of floats depends on how threads share it out. A piece that one thread computes does not, so
+the number of cores can change the time that a list of pieces takes, and never a bit of the results.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def one_thread_each(
+    work: Callable[[T], R], pieces: Iterable[T], device: str = "cpu"
+) -> Iterator[R]:
+    """Results of ``work`` on each piece, in order.
+
+    Threads are enough: torch computes without the interpreter's lock. There are as many as torch
+    would use in one operation here (``OMP_NUM_THREADS``, else the number of cores). The caller's
+    own setting is the same afterwards.
+
+    Args:
+        work: a function that may run in several threads at once. A fast tokeniser may not.
+        pieces: taken one by one in the calling thread, a few ahead of the work.
+        device: where ``work`` computes. Off the CPU one piece after another runs in the calling
+            thread: a GPU shares out each piece itself.
+
+    Yields:
+        One result a piece; the first error ends the rest.
+    """
+    if device != "cpu":
+        yield from map(work, pieces)
+        return
+    import torch
+
+    workers = torch.get_num_threads()
+    pool = ThreadPoolExecutor(
+        workers,
+        thread_name_prefix="citeforge-floats",
+        initializer=torch.set_num_threads,  # holds for the thread that calls it
+        initargs=(1,),
+    )
+    waiting: deque[Future[R]] = deque()
+    try:
+        for piece in pieces:
+            if len(waiting) == 2 * workers:
+                yield waiting.popleft().result()
+            waiting.append(pool.submit(work, piece))
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+        # A thread that starts later takes over whatever was set last in any thread.
+        torch.set_num_threads(workers)

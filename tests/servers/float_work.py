@@ -1,0 +1,203 @@
+"""Computes floats in every way that the toolkit does, on as many threads as it is told.
+
+Usage: float_work.py FOLDER THREADS; FOLDER holds models of :func:`make_models`. Prints one JSON
+object: name of the work to [sha256 of its results, numbers of threads that modules saw].
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+WORDS = [f"w{i}" for i in range(200)]
+
+
+def make_models(folder: Path) -> None:
+    """Models of random weights, wide enough that torch shares their operations out."""
+    import torch
+    from transformers import (
+        BertConfig,
+        BertForQuestionAnswering,
+        BertForSequenceClassification,
+        GPT2Config,
+        GPT2LMHeadModel,
+        T5Config,
+        T5ForConditionalGeneration,
+    )
+
+    from servers.tiny_nli import make_tokenizer
+
+    torch.manual_seed(0)
+    for name in ("bert", "cross", "nli", "qa", "gpt2", "t5"):
+        make_tokenizer(folder / name, pair=name in ("cross", "nli", "qa"), words=WORDS)
+    size = 7 + len(WORDS)
+    bert = {
+        "vocab_size": size, "hidden_size": 256, "num_hidden_layers": 2, "num_attention_heads": 4,
+        "intermediate_size": 512, "max_position_embeddings": 512, "pad_token_id": 0,
+    }  # fmt: skip
+    labels = {0: "contradiction", 1: "neutral", 2: "entailment"}
+    for name, model in (
+        ("bert", BertForSequenceClassification(BertConfig(**bert))),
+        ("cross", BertForSequenceClassification(BertConfig(**bert, num_labels=1))),
+        ("nli", BertForSequenceClassification(BertConfig(**bert, id2label=labels))),
+        ("qa", BertForQuestionAnswering(BertConfig(**bert))),
+        ("gpt2", GPT2LMHeadModel(GPT2Config(vocab_size=size, n_positions=512, n_embd=256,
+                                            n_layer=2, n_head=4))),
+        ("t5", T5ForConditionalGeneration(T5Config(
+            vocab_size=size, d_model=256, d_kv=64, d_ff=512, num_layers=2, num_heads=4,
+            decoder_start_token_id=0, pad_token_id=0, eos_token_id=1))),
+    ):  # fmt: skip
+        model.eval().save_pretrained(folder / name)
+
+
+def texts(n: int, seed: int = 0, longest: int = 60) -> list[str]:
+    """Made-up texts."""
+    rng = random.Random(seed)
+    return [" ".join(rng.choices(WORDS, k=rng.randint(3, longest))) for _ in range(n)]
+
+
+def embedding(folder: Path, dtype: str) -> Iterator[bytes]:
+    from citeforge.engines import embed
+
+    embed.cpu_has_bfloat16 = lambda: dtype == "bfloat16"
+    embedder = embed.make_embedder("offline", device="cpu")
+    assert embedder.fingerprint()["dtype"] == dtype
+    for n in (1, 3, 75):
+        yield embedder.encode(texts(n, longest=30 if n > 1 else 250), "passage").tobytes()
+
+
+def judge(folder: Path, name: str) -> Iterator[bytes]:
+    from citeforge.engines.judge.hf import HfJudge, HfOptions
+    from citeforge.engines.judge.records import Pair
+    from citeforge.engines.judge.session import JudgeSession
+
+    pairs = [Pair(p, h) for p, h in zip(texts(30, longest=40), texts(30, 1, 8), strict=True)]
+    found = JudgeSession(HfJudge(str(folder / name), HfOptions(device="cpu"))).ask(pairs)
+    yield repr([found[p] for p in pairs]).encode()
+
+
+def perplexity(folder: Path) -> Iterator[bytes]:
+    from citeforge.engines.perplexity.records import make_perplexity
+
+    model = make_perplexity(f"hf:{folder / 'gpt2'}", [], device="cpu")
+    yield repr(model.of(texts(30))).encode()
+
+
+def bertscore(folder: Path) -> Iterator[bytes]:
+    from citeforge.engines.answer_models import BertScore
+
+    references = [[a, b] for a, b in zip(texts(70, 1), texts(70, 2), strict=True)]
+    yield repr(BertScore(str(folder / "bert"), 2).best(texts(70), references)).encode()
+
+
+def mauve(folder: Path) -> Iterator[bytes]:
+    from citeforge.engines.answer_models import mauve as compute
+
+    yield repr(compute(texts(40), texts(40, 1), str(folder / "gpt2"))).encode()
+
+
+def qa(folder: Path) -> Iterator[bytes]:
+    from citeforge.engines.extractive_qa import ExtractiveQa
+
+    model = ExtractiveQa(str(folder / "qa"))
+    yield repr(model.answers(list(zip(texts(12, 1, 6), texts(12), strict=True)))).encode()
+
+
+def cross_encoder(folder: Path) -> Iterator[bytes]:
+    from sentence_transformers import CrossEncoder
+
+    from citeforge.builders.audit.flaws import _cross_scores
+
+    encoder = CrossEncoder(str(folder / "cross"), device="cpu")
+    pairs = list(zip(texts(70, 1, 6), texts(70, longest=40), strict=True))
+    yield repr(_cross_scores(encoder, pairs)).encode()
+
+
+def statistics(folder: Path) -> Iterator[bytes]:
+    import numpy as np
+
+    from citeforge.evaluator.compare import permutation
+    from citeforge.evaluator.statistics import estimate_all, harmonic_sample, mean_sample
+
+    rng = np.random.default_rng(0)
+    for n in (30, 700):
+        a, b = rng.random((2, n)), rng.random((2, n)) / 3
+        rows = [mean_sample("a", a), mean_sample("b", b), harmonic_sample("f", a, b)] * 12
+        yield repr(estimate_all(rows)).encode()
+        yield repr(permutation(a[0] - b[0])).encode()
+
+
+def mining(folder: Path) -> Iterator[bytes]:
+    """Nominated by FAISS among ties and near ties, rescored, chosen."""
+    import numpy as np
+    import pyarrow as pa
+
+    from citeforge.builders.exclusions import Exclusions
+    from citeforge.builders.mining import SeeminglyRelevant
+    from citeforge.engines.tables import TableWriter, shard_paths
+    from citeforge.engines.vectors import VectorShard
+    from citeforge.schemas.config import Mining
+    from citeforge.schemas.tables import CORPUS
+
+    rng = np.random.default_rng(0)
+    base = rng.normal(size=(300, 64))
+    vectors = np.repeat(base, 10, axis=0) + rng.normal(size=(3000, 64)) * 1e-7
+    vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype("<f2")
+    path = folder / f"mining-{sys.argv[2]}"
+    path.mkdir()
+    vectors.tofile(path / "v.f16")
+    shard = VectorShard(path / "v.f16", 3000, 64, "k")
+    table = pa.table({f.name: pa.array([f"p{i}" for i in range(3000)], pa.string())
+                      for f in CORPUS}).cast(CORPUS)  # fmt: skip
+    with TableWriter(path, "corpus", CORPUS) as writer:
+        for batch in table.to_batches():
+            writer.write(batch)
+    queries = (base[:50] + rng.normal(size=(50, 64)) * 0.5).astype(np.float32)
+    nothing: list[Any] = [[] for _ in queries]
+    exclusions = Exclusions(nothing, [set() for _ in queries], nothing, {})
+    miner = SeeminglyRelevant(
+        shard_paths(path, "corpus"), [shard], queries, exclusions, Mining(seemingly_relevant=15)
+    )
+    yield repr(miner.mine()).encode()
+
+
+WORK: dict[str, Callable[[Path], Iterator[bytes]]] = {
+    "embedding in bfloat16": lambda f: embedding(f, "bfloat16"),
+    "embedding in float32": lambda f: embedding(f, "float32"),
+    "judge t5": lambda f: judge(f, "t5"),
+    "judge classifier": lambda f: judge(f, "nli"),
+    "perplexity": perplexity,
+    "bertscore": bertscore,
+    "mauve": mauve,
+    "qa": qa,
+    "cross-encoder": cross_encoder,
+    "statistics": statistics,
+    "mining": mining,
+}
+
+
+def main() -> None:
+    import torch
+
+    folder, threads = Path(sys.argv[1]), int(sys.argv[2])
+    torch.set_num_threads(threads)
+    seen: set[int] = set()
+    torch.nn.modules.module.register_module_forward_pre_hook(
+        lambda module, given: seen.add(torch.get_num_threads())
+    )
+    found = {}
+    for name, work in WORK.items():
+        seen.clear()
+        sha = hashlib.sha256(b"\n".join(work(folder))).hexdigest()
+        # Whoever computes afterwards has as many threads as before.
+        found[name] = [sha, sorted(seen), torch.get_num_threads()]
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
