@@ -117,8 +117,8 @@ def _matched(
     from torch.nn.utils.rnn import pad_sequence
 
     sides: list[Any] = []
-    for at in (2, 1):  # references first
-        vectors, weights = zip(*(states[row[at]] for row in batch), strict=True)
+    for texts in ([r for _, _, r in batch], [o for _, o, _ in batch]):
+        vectors, weights = zip(*(states[text] for text in texts), strict=True)
         lengths = torch.tensor([len(v) for v in vectors])
         padded = pad_sequence(list(vectors), batch_first=True, padding_value=2.0)
         mask = torch.arange(padded.shape[1])[None, :] < lengths[:, None]
