@@ -164,7 +164,6 @@ def _last_states(network: Any, tokenizer: Any, texts: list[str]) -> Any:
     """The last token's last hidden state of every text, shape (texts, dimension), as mauve-text
     takes it; empty texts are left out."""
     import torch
-
     from torch.nn.utils.rnn import pad_sequence
 
     tokens = [
