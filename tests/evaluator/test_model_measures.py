@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from citeforge.engines.answer_models import BertScore, mauve
@@ -144,6 +146,63 @@ def test_extractive_qa(tmp_path: Path) -> None:
     # Longer than the model's 48 tokens: read in windows.
     long = " ".join([*WORDS[5:35], *WORDS[5:35], "w2", *WORDS[5:15]])
     assert model.answer("w0", long) == "w2"
+
+
+@pytest.fixture
+def untrained_qa(tmp_path: Path) -> ExtractiveQa:
+    from transformers import BertForQuestionAnswering
+
+    size = make_tokenizer(tmp_path, ("<s>", "</s>"))
+    BertForQuestionAnswering(bert_config(size)).save_pretrained(tmp_path)  # type: ignore[arg-type]
+    return ExtractiveQa(str(tmp_path))
+
+
+def test_answers_have_at_most_fifteen_tokens(
+    untrained_qa: ExtractiveQa, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = WORDS[5:35]
+
+    def probabilities(first: int, *lasts: tuple[int, float]) -> None:
+        def given(windows: Any, window: int, allowed: Any) -> Any:
+            start, end = np.zeros((2, len(allowed)), np.float32)
+            start[3 + first] = 1  # behind <s> w0 </s>
+            for last, chance in lasts:
+                end[3 + last] = chance
+            return start, end
+
+        monkeypatch.setattr(untrained_qa, "_probabilities", given)
+
+    def answer() -> list[str]:
+        return untrained_qa.answer("w0", " ".join(words)).split()
+
+    probabilities(4, (4 + 14, 0.5))
+    assert answer() == words[4:19]  # 15 tokens
+    probabilities(4, (4 + 15, 0.9), (4 + 2, 0.1))
+    assert answer() == words[4:7]  # 16 tokens are too many
+    # An end before the start is no span; with nothing likelier than 0, "none" wins no tie.
+    probabilities(9, (4, 0.9), (9, 0.1))
+    assert answer() == words[9:10]
+
+
+def test_answers_end_at_words() -> None:
+    from types import SimpleNamespace
+
+    from citeforge.engines.extractive_qa import _whole_words
+
+    # "co-operate" is the tokens co, -oper, ate of word 0; "now" is word 1; then a special token.
+    encoding = SimpleNamespace(
+        offsets=[(0, 2), (2, 7), (7, 10), (11, 14), (0, 0)],
+        token_to_word=lambda token: [0, 0, 0, 1, None][token],
+        word_to_chars=lambda word, sequence_index: [(0, 10), (11, 14)][word],
+    )
+    assert _whole_words(encoding, 1, 1) == (0, 10)
+    assert _whole_words(encoding, 2, 3) == (0, 14)
+    # Tokens that stand in no word keep their own characters.
+    assert _whole_words(encoding, 1, 4) == (2, 0)
+
+
+def test_questions_that_leave_no_room(untrained_qa: ExtractiveQa) -> None:
+    assert untrained_qa.answer("w0 " * 60, "w5 w6") == ""
 
 
 def test_token_f1_by_hand() -> None:

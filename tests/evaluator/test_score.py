@@ -12,7 +12,8 @@ from citeforge import __version__
 from citeforge.baselines.registry import run_system
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.score import score
+from citeforge.evaluator.score import _options, score
+from citeforge.evaluator.tools import Tools
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.scores import ScoreFile
 from conftest import write_jsonl
@@ -174,3 +175,24 @@ def test_an_empty_file(tmp_path: Path, benchmark: Benchmark) -> None:
 def test_a_ten_megabyte_answer(tmp_path: Path, benchmark: Benchmark) -> None:
     rows = [{"query_id": "q01", "output": "word [2019] " * 900_000}]
     assert scored(tmp_path, benchmark, rows).counts.n_unparsed == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "protocol", "tools", "expected"),
+    [
+        ("ALCE.CitRec", "reference", {"at_most_citations": 2}, "at-most-2"),
+        ("ALCE.CitRec", "reference", {"at_most_citations": 3}, None),
+        ("ALCE.CitRec", "strict", {"at_most_citations": 2}, None),
+        ("ALCE.StrEM", "reference", {"at_most_citations": 2}, None),
+        ("QAMPARI.F1", "reference", {"cot": True}, "cot"),
+        # ALCE cuts at the colon for the lists only; strict takes the statements from there, too.
+        ("ALCE.CitRec", "reference", {"cot": True}, None),
+        ("ALCE.CitRec", "strict", {"cot": True}, "cot"),
+        ("ALCE.StrEM", "strict", {"cot": True}, None),
+    ],
+)
+def test_signatures_name_the_options_that_move_a_measure(
+    name: str, protocol: str, tools: dict[str, Any], expected: str | None
+) -> None:
+    (measure,) = select([name])
+    assert _options(measure, Tools(**tools), protocol == "strict") == expected
