@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -15,6 +16,7 @@ import pytest
 from citeforge.builders.frozen import FrozenOptions, build_hagrid
 from citeforge.builders.verify import verify
 from citeforge.builders.workspace import IfExists
+from citeforge.engines import files, folders
 from citeforge.engines.folders import whole_folder
 from citeforge.publish.card import write_card
 from citeforge.schemas.errors import InputError
@@ -253,6 +255,32 @@ def test_the_lock_of_a_dead_process_does_not_block(tmp_path: Path) -> None:
     hagrid(out, "resume")
     assert verify(out) == []
     assert [p.name for p in tmp_path.iterdir()] == ["package"]
+
+
+def test_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Folders are refused in one line; single files are written as ever."""
+
+    def unsupported(handle: int, *, blocking: bool = True) -> bool:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(folders, "lock_descriptor", unsupported)
+    monkeypatch.setattr(files, "lock_descriptor", unsupported)
+    with pytest.raises(InputError, match=r"without locks .*; an --out on a local disk"):
+        hagrid(tmp_path / "package")
+    files.write_text(tmp_path / "file", "text")
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+def test_temporary_files_of_the_dead_are_swept_and_those_of_the_living_stay(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / ".a.txt.12345678.citeforge.tmp").write_text("half")
+    (tmp_path / ".somebody.tmp").write_text("not ours")
+    with files.atomic_file(tmp_path / "b.txt") as file:
+        file.write(b"b")
+        files.sweep(tmp_path)
+    names = sorted(p.name for p in tmp_path.iterdir())
+    assert names == [".somebody.tmp", "b.txt"]
 
 
 PAIR = """

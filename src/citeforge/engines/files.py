@@ -9,7 +9,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -73,7 +73,8 @@ def _temporary(path: Path) -> tuple[int, Path]:
         handle, name = tempfile.mkstemp(
             prefix=f".{path.name[:40]}.", suffix=_TEMPORARY, dir=path.parent
         )
-        lock_descriptor(handle, blocking=False)
+        with suppress(OSError):  # a file system without locks has no sweeps either
+            lock_descriptor(handle, blocking=False)
         if Path(name).exists():
             return handle, Path(name)
         os.close(handle)  # swept before it was held
@@ -98,8 +99,9 @@ def sweep(folder: Path) -> None:
         except OSError:
             continue  # gone by now, or somebody else's: not litter of ours
         try:
-            if lock_descriptor(handle, blocking=False):
-                path.unlink(missing_ok=True)
+            with suppress(OSError):  # without locks nobody knows whether its writer is dead
+                if lock_descriptor(handle, blocking=False):
+                    path.unlink(missing_ok=True)
         finally:
             os.close(handle)
 

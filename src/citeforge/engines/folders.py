@@ -110,7 +110,7 @@ def _acquire(lock: Path, target: Path) -> int:
             lock.parent.mkdir(exist_ok=True)  # its last holder has just removed it
             continue
         try:
-            if not lock_descriptor(handle, blocking=False):
+            if not _locked(handle, lock, target):
                 raise InputError(
                     f"is being written by {_holder(lock)}",
                     path=target,
@@ -125,6 +125,18 @@ def _acquire(lock: Path, target: Path) -> int:
             os.close(handle)
             raise
         os.close(handle)
+
+
+def _locked(handle: int, lock: Path, target: Path) -> bool:
+    try:
+        return lock_descriptor(handle, blocking=False)
+    except OSError as error:
+        lock.unlink(missing_ok=True)  # nobody can hold it
+        raise InputError(
+            f"lies on a file system without locks ({error.strerror})",
+            path=target,
+            allowed="an --out on a local disk; move it afterwards",
+        ) from error
 
 
 def _sign(handle: int, lock: Path) -> None:
