@@ -12,8 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from citeforge.evaluator.compare import compare, holm, paired_t, permutation
-from citeforge.schemas.errors import InputError
+from citeforge.builders.authorship.labels import choose
+from citeforge.evaluator.compare import (
+    compare,
+    holm,
+    paired_t,
+    permutation,
+    permutation_tests,
+    permutations_of,
+)
+from citeforge.schemas.authorship import Design, make_cells
+from citeforge.schemas.errors import InputError, UnknownValueError
 from citeforge.schemas.scores import Counts, MeasureScore, ScoreFile
 from conftest import Cli
 
@@ -117,3 +126,115 @@ def test_the_command(cli: Cli, package: Path, tmp_path: Path) -> None:
     broken = cli("compare", "random.json", "x.json")
     assert broken.returncode == 1
     assert "a score file" in broken.stderr
+
+
+def several(system: str, values: dict[str, list[float]], design: Design | None = None) -> ScoreFile:
+    files = [scores(system, list(v)) for v in values.values()]
+    measures = [
+        f.measures[0].model_copy(update={"name": name, "signature": f"{name}|p:strict|v:1"})
+        for name, f in zip(values, files, strict=True)
+    ]
+    return files[0].model_copy(update={"measures": measures, "design": design})
+
+
+def test_a_clear_difference_passes_holm_over_a_large_family() -> None:
+    """652 measures, 500 queries, of which one differs by about +62: 652 / 10,001 would be .0652."""
+    rng = np.random.default_rng(8)
+    noise = {f"m{i}": rng.random(500).round(3).tolist() for i in range(651)}
+    one = {"clear": (rng.random(500) < 0.2).astype(float).tolist(), **noise}
+    shuffled = {k: rng.permutation(v).tolist() for k, v in noise.items()}
+    two = {"clear": (rng.random(500) < 0.82).astype(float).tolist(), **shuffled}
+    found = compare([several("a", one), several("b", two)])
+    assert len(found) == 652
+    assert found[0].difference == pytest.approx(62, abs=6)
+    # 65,200 sign patterns, none as extreme: p = 1 / 65,201, times 652.
+    assert found[0].p_permutation == 1 / (652 * 100 + 1)
+    assert found[0].p_holm == pytest.approx(652 / 65_201)
+    assert found[0].p_holm < 0.01
+    assert sum(d.p_holm < 0.05 for d in found) == 1
+
+
+def test_the_number_of_sign_patterns_follows_the_family() -> None:
+    assert permutations_of(1) == 10_000
+    assert permutations_of(652) == 65_200
+    assert permutations_of(10**6) == 200_000
+
+
+def test_measures_of_a_cell_with_equal_values_share_a_row() -> None:
+    """Where one passage is relevant, recall is the number of relevant passages cited."""
+    hits = [1.0, 0.0, 1.0, 1.0]
+    one = {"Auth.R[c]": hits, "Cited.relevant[c]": hits, "Auth.P[d]": hits, "Auth.EM[c]": [1.0] * 4}
+    two = {name: [0.0] * 4 for name in one}
+    found = compare([several("a", one), several("b", two)])
+    assert [(d.measure, d.also) for d in found] == [
+        ("Auth.R[c]", ("Cited.relevant[c]",)), ("Auth.P[d]", ()), ("Auth.EM[c]", ()),
+    ]  # fmt: skip
+
+
+def test_the_placebo_is_a_control_and_no_hypothesis() -> None:
+    sets = choose(["human_llm", "placebo"], [])
+    cells = make_cells((("human", "human"),), sets)
+    design = Design(k=3, label_sets=sets, cells=tuple(cells))
+    rng = np.random.default_rng(9)
+    names = ["CAB.P[hh_human_llm]", "CAB.P[hh_placebo]", "Auth.P[hh_placebo_cf_cf]"]
+    files = [
+        several(s, {n: rng.random(40).tolist() for n in names}, design) for s in ("a", "b")
+    ]  # fmt: skip
+    found = {d.measure: d for d in compare(files)}
+    assert found[names[0]].p_holm == found[names[0]].p_permutation  # a family of one
+    for name in names[1:]:
+        assert math.isnan(found[name].p_holm)
+        assert 0 < found[name].p_permutation <= 1
+
+
+def test_measures_are_chosen_by_name_cell_or_family() -> None:
+    values = {n: [0.0, 1.0] for n in ("Auth.P[a]", "Auth.P[b]", "CAB.P[a]", "CiteP", "m")}
+    files = [several("a", values), several("b", values)]
+
+    def names(*asked: str) -> set[str]:
+        return {n for d in compare(files, asked) for n in (d.measure, *d.also)}
+
+    assert names("Auth.P") == {"Auth.P[a]", "Auth.P[b]"}
+    assert names("Auth.P[b]", "m") == {"Auth.P[b]", "m"}
+    assert names("authorship") == {"Auth.P[a]", "Auth.P[b]", "CAB.P[a]"}
+    assert names("rage") == {"CiteP"}
+    with pytest.raises(UnknownValueError, match="measure"):
+        compare(files, ["CAB.R"])
+
+
+def test_permutations_against_scipy() -> None:
+    from scipy import stats
+
+    rng = np.random.default_rng(5)
+    few = rng.normal(0.4, 1, 9).round(2)
+    theirs = stats.permutation_test((few,), np.mean, permutation_type="samples", n_resamples=np.inf)
+    assert permutation(few) == pytest.approx(theirs.pvalue, abs=1e-12)
+    many = rng.normal(0.2, 1, 60)
+    theirs = stats.permutation_test(
+        (many,), np.mean, permutation_type="samples", n_resamples=50_000, rng=3
+    )
+    # Both are drawn: standard errors of about .002 and .001.
+    assert permutation(many) == pytest.approx(theirs.pvalue, abs=0.012)
+    undefined = np.where(np.arange(60) % 3, many, np.nan)
+    together = permutation_tests([many, undefined, np.full(60, np.nan)])
+    assert together[0] == permutation(many)
+    assert together[1] == pytest.approx(permutation(undefined[~np.isnan(undefined)]), abs=0.02)
+    assert math.isnan(together[2])
+
+
+def test_constant_differences() -> None:
+    assert paired_t(np.full(5, 0.1)) == 0.0
+    assert math.isnan(paired_t(np.ones(1)))
+    assert permutation(np.array([3.0])) == 1.0
+
+
+def test_the_measures_option(cli: Cli, package: Path) -> None:
+    for name in ("random", "echo-relevant"):
+        cli("run", name, "--benchmark", package, "--out", f"{name}.jsonl")
+        cli("score", f"{name}.jsonl", "--benchmark", package, "--out", f"{name}.json")
+    result = cli("compare", "random.json", "echo-relevant.json", "--measures", "CiteP,Length")
+    assert result.returncode == 0, result.stderr
+    rows = [line.split()[0] for line in result.stdout.splitlines() if line.startswith("  ")]
+    assert rows == ["measure", "CiteP", "Length"]
+    wrong = cli("compare", "random.json", "echo-relevant.json", "--measures", "Cite")
+    assert wrong.returncode == 2

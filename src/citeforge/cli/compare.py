@@ -10,11 +10,17 @@ import click
 
 @click.command()
 @click.argument("scores", type=click.Path(path_type=Path), nargs=-1, required=True)
-def compare(scores: tuple[Path, ...]) -> None:
+@click.option(
+    "--measures",
+    help="Names, names without their cell (CAB.P), or families, separated by commas (default: all "
+    "that the files share). Holm's family is what is compared.",
+)
+def compare(scores: tuple[Path, ...], measures: str | None) -> None:
     """Compare score files pairwise.
 
     Prints paired differences with 95 % intervals, p-values (t-test; permutation test, with Holm
-    over the measures), and the smallest difference that 80 % power would find. Scores whose
+    over the measures), and the smallest difference that 80 % power would find. Measures of a cell
+    that have the same values share a row; the placebo stays out of Holm's family. Scores whose
     signatures differ are refused, and the differing parts are named.
     """
     from citeforge.evaluator.compare import compare as find
@@ -24,18 +30,23 @@ def compare(scores: tuple[Path, ...]) -> None:
     if len(scores) < 2:
         raise UsageError("name at least two score files")
     files = [load_scores(path) for path in scores]
+    names = [name.strip() for name in (measures or "").split(",") if name.strip()]
+    found = find(files, names)
+    labels = [" = ".join([d.measure, *d.also]) for d in found]
+    width = max(20, *map(len, labels))
     pair = None
-    for d in find(files):
+    for label, d in zip(labels, found, strict=True):
         if (d.first, d.second) != pair:
             pair = (d.first, d.second)
             click.echo(f"{d.second} − {d.first}")
             click.echo(
-                f"  {'measure':<20} {'difference':>10}  {'95 % interval':<20} {'p (t)':>7} "
+                f"  {'measure':<{width}} {'difference':>10}  {'95 % interval':<20} {'p (t)':>7} "
                 f"{'p (perm)':>8} {'Holm':>7} {'detectable':>10}  queries"
             )
         interval = "–" if math.isnan(d.low) else f"[{d.low:.2f}, {d.high:.2f}]"
+        adjusted = "–" if math.isnan(d.p_holm) else f"{d.p_holm:.4f}"
         click.echo(
-            f"  {d.measure:<20} {d.difference:>+10.2f}  {interval:<20} {d.p_t:>7.4f} "
-            f"{d.p_permutation:>8.4f} {d.p_holm:>7.4f} {d.detectable:>10.2f}  {d.n:,}"
+            f"  {label:<{width}} {d.difference:>+10.2f}  {interval:<20} {d.p_t:>7.4f} "
+            f"{d.p_permutation:>8.4f} {adjusted:>7} {d.detectable:>10.2f}  {d.n:,}"
         )
     click.echo(f"signature of the first measure: {files[0].measures[0].signature}")

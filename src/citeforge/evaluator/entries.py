@@ -36,13 +36,17 @@ def make_entry(
         totals, defined.sum(axis=0), out=np.full(totals.shape, np.nan), where=n_defined
     )
     scale = measure.scale
+    low, high = estimate.low, estimate.high
+    if estimate.interval in ("t", "normal"):  # symmetric, and so may leave the possible values
+        low = max(low, measure.low)
+        high = high if measure.high is None else min(high, measure.high)
     return MeasureScore(
         name=name or measure.name,
         signature=str(signature),
         scale=scale,
         value=shown(estimate.value, scale),
-        low=shown(estimate.low, scale),
-        high=shown(estimate.high, scale),
+        low=shown(low, scale),
+        high=shown(high, scale),
         stderr=shown(estimate.stderr, scale),
         sd_runs=shown(estimate.sd_runs, scale),
         interval=estimate.interval,

@@ -15,6 +15,10 @@ RESAMPLES = 10_000
 BOOTSTRAP_LIMIT = 20_000
 """Queries above which the normal interval is given instead (and said so)."""
 
+STUDENT_LIMIT = 100
+"""Queries below which Student's t interval is given: percentiles of resamples are too narrow there
+(of systems without bias, 9 % instead of 5 % seemed biased on 30 queries)."""
+
 _SEED = 20240913
 _CHUNK = 1 << 24
 
@@ -99,7 +103,7 @@ class Estimate:
         high: upper end.
         stderr: standard error over queries.
         sd_runs: standard deviation between runs; NaN with one run.
-        interval: ``bootstrap``, ``normal`` or ``none``.
+        interval: ``bootstrap``, ``t``, ``normal`` or ``none``.
     """
 
     value: float
@@ -114,7 +118,8 @@ def estimate_all(samples: Sequence[Sample], resamples: int = RESAMPLES) -> list[
     """Estimates of several measures over the same queries, with one set of resamples.
 
     Queries are drawn with replacement; every resample keeps all runs of a query together. The
-    draws depend on the number of queries alone.
+    draws depend on the number of queries alone. Measures that fewer than ``STUDENT_LIMIT`` queries
+    enter have Student's t interval instead.
     """
     if not samples:
         return []
@@ -123,6 +128,11 @@ def estimate_all(samples: Sequence[Sample], resamples: int = RESAMPLES) -> list[
     if n > BOOTSTRAP_LIMIT or n < 2:
         return [
             _normal(s, runs) if s.has_interval else _without_interval(runs)
+            for s, runs in zip(samples, by_runs, strict=True)
+        ]
+    if n < STUDENT_LIMIT:
+        return [
+            _student(s, runs) if s.has_interval else _without_interval(runs)
             for s, runs in zip(samples, by_runs, strict=True)
         ]
     widths = [s.sums.shape[0] * s.sums.shape[2] for s in samples]
@@ -134,6 +144,9 @@ def estimate_all(samples: Sequence[Sample], resamples: int = RESAMPLES) -> list[
         part = totals[:, end - shape[1] * shape[2] : end].reshape(shape)
         if not sample.has_interval:
             estimates.append(_without_interval(runs))
+            continue
+        if _enters(sample).sum() < STUDENT_LIMIT:
+            estimates.append(_student(sample, runs))
             continue
         draws = sample.combine(part).mean(axis=1)
         estimates.append(_bootstrap(runs, draws[~np.isnan(draws)]))
@@ -214,6 +227,29 @@ def _bootstrap(runs: Floats, draws: Floats) -> Estimate:
     low, high = np.quantile(draws, [0.025, 0.975])
     spread = float(np.std(draws, ddof=1))
     return Estimate(value, float(low), float(high), spread, _sd(runs), "bootstrap")
+
+
+def _enters(sample: Sample) -> npt.NDArray[np.bool_]:
+    """Queries that the value depends on."""
+    weighs: npt.NDArray[np.bool_] = (sample.sums != 0).any(axis=(0, 2))
+    return weighs | ~np.isnan(sample.per_query).all(axis=0)
+
+
+def _student(sample: Sample, runs: Floats) -> Estimate:
+    """Student's t with the jackknife's standard error, which for a mean is the usual one."""
+    from scipy import stats
+
+    value = float(np.mean(runs))
+    sums = sample.sums[:, _enters(sample)]
+    n = sums.shape[1]
+    if math.isnan(value) or n < 2:
+        return Estimate(value, math.nan, math.nan, math.nan, _sd(runs), "none")
+    without_one = sample.combine(_exact_sums(sums)[:, None, :] - sums).mean(axis=0)
+    if np.isnan(without_one).any():  # all hangs on one query
+        return Estimate(value, math.nan, math.nan, math.nan, _sd(runs), "none")
+    stderr = float(np.std(without_one, ddof=1)) * (n - 1) / math.sqrt(n)
+    half = float(stats.t.ppf(0.975, n - 1)) * stderr
+    return Estimate(value, value - half, value + half, stderr, _sd(runs), "t")
 
 
 def _normal(sample: Sample, runs: Floats) -> Estimate:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from citeforge.evaluator.missing import not_computed
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
@@ -90,8 +92,15 @@ def _signatures(results: list[ScoreFile]) -> list[str]:
             recipes.setdefault(rest, {})[name] = None
             intervals.add(measure.interval)
     lines = [f"signature: {','.join(names)}|{rest}" for rest, names in recipes.items()]
-    if "normal" in intervals:
-        lines.append("intervals: 95 %, normal (too many queries for the bootstrap)")
-    elif "bootstrap" in intervals:
-        lines.append("intervals: 95 %, bootstrap over queries; ± is the sd between runs")
-    return lines
+    return lines + interval_note(intervals)
+
+
+def interval_note(made: Iterable[str]) -> list[str]:
+    """What to say of the intervals in a table; nothing where there are none."""
+    words = {
+        "bootstrap": "bootstrap over queries",
+        "t": "Student's t where fewer than 100 queries enter",
+        "normal": "normal (too many queries for the bootstrap)",
+    }
+    found = [words[name] for name in words if name in set(made)]
+    return [f"intervals: 95 %, {'; '.join(found)}; ± is the sd between runs"] if found else []

@@ -21,7 +21,8 @@ class MeasureScore(BaseModel):
         high: upper end.
         stderr: standard error, as displayed.
         sd_runs: standard deviation between runs, as displayed; None with one run.
-        interval: how the interval was made: ``bootstrap``, ``normal`` or ``none``.
+        interval: how the interval was made: ``bootstrap``, ``t`` (below 100 queries), ``normal``
+            (above 20,000) or ``none``.
         n: queries that enter the value.
         n_undefined: queries for which the measure is not defined.
         lower_bound: value if every pair on which the judge failed had been against; None without.
