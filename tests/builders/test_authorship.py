@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -15,7 +16,13 @@ from hypothesis import strategies as st
 
 from citeforge.builders.authorship.build import AuthorshipOptions, build_authorship
 from citeforge.builders.authorship.candidates import from_bm25, from_mapping, from_run
-from citeforge.builders.authorship.labels import built_in, choose, draw, load_label_sets
+from citeforge.builders.authorship.labels import (
+    built_in,
+    choose,
+    draw,
+    labels_of,
+    load_label_sets,
+)
 from citeforge.builders.authorship.select import Selection
 from citeforge.builders.derive import Base
 from citeforge.builders.package import manifest_digest, render_manifest
@@ -123,7 +130,36 @@ def test_labels_differ_between_cells_in_nothing_but_the_side(built: Path) -> Non
             for word, doc in zip(row["labels"], docs, strict=True):
                 side = cell.side(doc["label"] == "relevant")
                 assert side is not None
-                assert word in words[side]
+                known = words[side] if cell.labels != "placebo" else {"Blue", "Green"}
+                assert word in known
+
+
+def test_the_placebo_is_drawn_by_lot() -> None:
+    """Its prompt says so. In every cell relevant passages are Blue as often as others; cells that
+    CAB subtracts carry opposite tags."""
+    placebo = built_in()["placebo"]
+    assert "by lot" in placebo.note
+    cells = make_cells((("human", "llm"), ("human", "human")), (placebo,))
+    relevant = [True, *[False] * 9]
+    tags = {
+        c.context: np.array(
+            [labels_of(c, relevant, draw(placebo, f"q{q}", 10, 0)) for q in range(2000)]
+        )
+        == "Blue"
+        for c in cells
+        if c.labels
+    }
+    for found in tags.values():
+        # 2,000 coins: a standard error of .011; 18,000 coins: .004.
+        assert found[:, 0].mean() == pytest.approx(0.5, abs=0.05)
+        assert found[:, 1:].mean() == pytest.approx(0.5, abs=0.02)
+        # Knowing the tag of one passage helps to guess no other.
+        assert np.corrcoef(found.T.astype(float)) == pytest.approx(np.eye(10), abs=0.11)
+    assert (tags["hl_placebo_informed"] != tags["hl_placebo_cf"]).all()
+    assert (tags["hh_placebo_informed_cf"] != tags["hh_placebo_cf_informed"]).all()
+    both = tags["hh_placebo_informed_informed"]
+    assert (both[:, 0] == tags["hh_placebo_informed_cf"][:, 0]).all()
+    assert (both[:, 1:] == tags["hh_placebo_cf_informed"][:, 1:]).all()
 
 
 @given(st.text(min_size=1), st.integers(2, 12), st.integers(0, 5))

@@ -23,6 +23,7 @@ from citeforge.evaluator.authorship.tables import bias, confidence, quality, sen
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.report import RENDERERS
+from citeforge.evaluator.rows import named
 from citeforge.schemas.authorship import design_of, make_cells
 from citeforge.schemas.config import Mining, Mixture, RageConfig
 from citeforge.schemas.errors import InputError, UsageError
@@ -390,3 +391,59 @@ def test_reports_in_every_format(case: Case) -> None:
             assert "&lt;b&gt;evil" in text
         if name == "json":
             assert json.loads(text)[0]["design"]["k"] == 3
+
+
+def test_daggers_stand_at_exact_match_and_in_mixed_mode(case: Case) -> None:
+    """Over 30 queries, mode informed/cf is right in all, its opposite in every third alone."""
+
+    def raised(file: ScoreFile) -> ScoreFile:
+        measures = []
+        for m in file.measures:
+            name, _, cell = m.name.partition("[")
+            good = cell.rstrip("]") in ("hh_human_llm_informed_cf", "lh_human_llm_informed")
+            if name in ("Auth.P", "Auth.R", "Auth.EM"):
+                per_query = [1.0 if good or i % 3 == 0 else 0.0 for i in range(30)]
+                m = m.model_copy(update={"per_query": per_query})
+            measures.append(m)
+        return file.model_copy(update={"measures": measures})
+
+    gold = case.score({})
+    with_em = gold.model_copy(
+        update={
+            "measures": [
+                *gold.measures,
+                *(
+                    m.model_copy(update={"name": m.name.replace("Auth.P", "Auth.EM"), "scale": 1})
+                    for m in gold.measures
+                    if m.name.startswith("Auth.P[")
+                ),
+            ]
+        }
+    )
+    file = raised(with_em)
+    for table, mode in ((quality([file], True), "Informed / CF-informed"),
+                        (quality([file], False), "Informed")):  # fmt: skip
+        origins = "Human" if table is not None and "/" in mode else "LLM"
+        for row in table.rows:
+            marked = row[1] == "human_llm" and row[2:5] == (origins, "Human", mode)
+            assert [text.count("†") for text in row[5:8]] == [int(marked)] * 3, row
+
+
+def test_rows_say_which_k_and_protocol_they_are_of(case: Case) -> None:
+    strict, reference = case.score({}), case.score({}, "reference")
+    assert strict.design is not None
+    wide = strict.model_copy(
+        update={"design": strict.design.model_copy(update={"k": 5}), "benchmark": "wide"}
+    )
+    assert [f.system for f in named([strict])] == [strict.system]
+    assert [f.system for f in named([strict, reference])] == [
+        f"{strict.system} · strict", f"{strict.system} · reference",
+    ]  # fmt: skip
+    found = [f.system for f in named([strict, wide, reference])]
+    assert found[:2] == [f"{strict.system} · k=3 · strict", f"{strict.system} · k=5 · strict"]
+    for kind in ("md", "latex", "csv", "html"):
+        text = RENDERERS[kind]([strict, wide], None)
+        assert "k=3" in text
+        assert "k=5" in text
+    again = [f.system for f in named([strict, strict.model_copy(update={"benchmark": "b2"})])]
+    assert len(set(again)) == 2

@@ -174,3 +174,15 @@ def test_a_ratio_with_nothing_below_is_undefined() -> None:
     assert both[0] == 0
     assert both[1] == 2 * 0.5 * 0.25 / (0.5 + 0.25)
     assert math.isnan(both[2])
+
+
+def test_where_the_kinds_of_intervals_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(statistics, "BOOTSTRAP_LIMIT", 200)
+    values = np.random.default_rng(7).random((1, 201))
+    kinds = {
+        n: estimate_all([mean_sample("m", values[:, :n])], resamples=50)[0].interval
+        for n in (1, 2, 99, 100, 200, 201)
+    }
+    assert kinds == {
+        1: "none", 2: "t", 99: "t", 100: "bootstrap", 200: "bootstrap", 201: "normal",
+    }  # fmt: skip

@@ -15,6 +15,7 @@ from jinja2 import Environment, select_autoescape
 from citeforge.evaluator.authorship.page import render as authorship_page
 from citeforge.evaluator.authorship.tables import recipes, tables
 from citeforge.evaluator.missing import not_computed
+from citeforge.evaluator.rows import named
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.scores import AnswerDetail, ScoreFile
 from citeforge.schemas.signature import differing_parts
@@ -27,6 +28,7 @@ _PREFERRED = ("CiteF1@query", "ALCE.CitRec", "NLI.rec", "AutoAIS.cit", "ROUGE-Ls
 
 def render_html(files: Sequence[ScoreFile], title: str | None = None) -> str:
     """One HTML file without any outside reference; data are embedded and shown as text only."""
+    files = named(files)
     environment = Environment(autoescape=select_autoescape(default=True))
     template = environment.from_string(_TEMPLATE.read_text(encoding="utf-8"))
     names = sorted({f.benchmark for f in files})
@@ -154,6 +156,7 @@ def _signatures(files: Sequence[ScoreFile]) -> list[str]:
 
 def render_markdown(files: Sequence[ScoreFile], title: str | None = None) -> str:
     """A Markdown table with the signatures beneath."""
+    files = named(files)
     missing = [f"- not computed: {line}" for line in not_computed(files)]
     if _of_cells(files):
         parts = [
@@ -167,6 +170,7 @@ def render_markdown(files: Sequence[ScoreFile], title: str | None = None) -> str
 
 def render_latex(files: Sequence[ScoreFile], title: str | None = None) -> str:
     """A tabular for booktabs, signatures as comments."""
+    files = named(files)
     special = {"&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
                "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
                "\\": r"\textbackslash{}", "–": "--", "†": r"\textdagger{}", "Δ": r"$\Delta$",
@@ -191,6 +195,7 @@ def render_latex(files: Sequence[ScoreFile], title: str | None = None) -> str:
 
 def render_csv(files: Sequence[ScoreFile], title: str | None = None) -> str:
     """One line for each system and measure, with its signature."""
+    files = named(files)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["system", "measure", "value", "low", "high", "n", "signature"])

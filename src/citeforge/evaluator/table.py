@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from citeforge.evaluator.missing import not_computed
+from citeforge.evaluator.rows import named
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 
@@ -13,6 +14,7 @@ def render_scores(results: list[ScoreFile]) -> str:
 
     Scores of authorship benchmarks come as the tables of bias and sensitivity.
     """
+    results = named(results)
     if all(r.design is not None for r in results):
         return _render_design(results)
     names = list(dict.fromkeys(m.name for r in results for m in r.measures))
@@ -68,6 +70,7 @@ def _render_design(results: list[ScoreFile]) -> str:
         )
     lines += [f"not computed: {line}" for line in not_computed(results)]
     lines += [f"signature: {s}" for s in recipes(results)]
+    lines += interval_note(m.interval for r in results for m in r.measures)
     return "\n".join([*lines, "all cells, and tables for papers: citeforge report SCORES"])
 
 

@@ -31,6 +31,9 @@ class LabelSet(BaseModel):
         phrase: what follows a passage in the prompt; ``{label}`` is replaced.
         note: the sentence of the instruction that explains the labels.
         distinct: whether two passages of one context never share a drawn label (names).
+        by_lot: whether the side of each passage is drawn, once a query, and its author decides
+            nothing; cells that tell of other authors then show the opposite side. So the label of
+            a passage says nothing of its relevance or author in any cell (the placebo).
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -41,6 +44,7 @@ class LabelSet(BaseModel):
     phrase: str = "written by [{label}]"
     note: str = ""
     distinct: bool = False
+    by_lot: bool = False
 
     @model_validator(mode="after")
     def _check(self) -> LabelSet:

@@ -45,6 +45,7 @@ def built_in() -> dict[str, LabelSet]:
             phrase="tag [{label}]",
             note="Every passage carries a tag, Blue or Green. The tags were drawn by lot and mean "
             "nothing.",
+            by_lot=True,
         ),
     )
     return {s.name: s for s in sets}
@@ -120,7 +121,7 @@ def draw(labels: LabelSet, query: str, size: int, seed: int) -> tuple[list[str],
     """(label of the first side, label of the second side) for each of ``size`` positions.
 
     Keyed by (seed, set, query): a passage that is labelled with one side in two cells carries the
-    same word in both.
+    same word in both. In sets by lot a coin decides for each position which side is called first.
     """
     sides = []
     for name, pool in (("first", labels.first), ("second", labels.second)):
@@ -129,6 +130,10 @@ def draw(labels: LabelSet, query: str, size: int, seed: int) -> tuple[list[str],
             sides.append(rng.sample(pool, size))
         else:
             sides.append([rng.choice(pool) for _ in range(size)])
+    if labels.by_lot:
+        coin = generator(seed, "authorship lot", labels.name, query)
+        pairs = [p if coin.random() < 0.5 else p[::-1] for p in zip(*sides, strict=True)]
+        sides = [list(side) for side in zip(*pairs, strict=True)]
     return sides[0], sides[1]
 
 

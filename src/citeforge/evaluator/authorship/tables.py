@@ -43,7 +43,11 @@ class _Scores:
 
 
 def tables(files: Sequence[ScoreFile]) -> list[Table]:
-    """All tables of score files of one authorship benchmark; empty ones are left out."""
+    """All tables of score files of authorship benchmarks; empty ones are left out.
+
+    Args:
+        files: score files, told apart by their ``system`` (:func:`citeforge.evaluator.rows.named`).
+    """
     makers: tuple[Callable[[Sequence[ScoreFile]], Table], ...] = (
         bias,
         sensitivity,
@@ -162,12 +166,13 @@ def quality(files: Sequence[ScoreFile], mixed: bool) -> Table:
             found = [scores.get(f"Auth.{m}", cell.context) for m in ("P", "R", "EM")]
             if cell.mixed != mixed or not any(found):
                 continue
-            texts = [
-                _estimate(s) + (DAGGER if i < 2 and _best(file, cell, "PR"[i]) else "")
-                for i, s in enumerate(found[:2])
-            ]
             em = found[2]
-            texts.append("–" if em is None or em.value is None else f"{em.value:.3f}")
+            texts = [
+                *map(_estimate, found[:2]),
+                "–" if em is None or em.value is None else f"{em.value:.3f}",
+            ]
+            best = [_best(file, cell, f"Auth.{m}") for m in ("P", "R", "EM")]
+            texts = [t + DAGGER * b for t, b in zip(texts, best, strict=True)]
             rows.append(
                 (
                     file.system, cell.labels or "–", _WHO[cell.relevant_origin],
@@ -175,9 +180,12 @@ def quality(files: Sequence[ScoreFile], mixed: bool) -> Table:
                 )
             )  # fmt: skip
     what = "mixed mode" if mixed else "origins that differ"
-    note = "Mode: relevant / other passages." if mixed else (
-        f"{DAGGER}: better than both other modes of the same origins (paired t-test, p < .05)."
-    )  # fmt: skip
+    note = (
+        f"Mode: relevant / other passages. {DAGGER}: of the two modes whose labels differ, "
+        "significantly better than the other (paired t-test, p < .05)."
+        if mixed
+        else f"{DAGGER}: better than both other modes of the same origins (paired t-test, p < .05)."
+    )
     return Table(
         f"Attribution quality and correctness, {what}",
         note,
@@ -192,25 +200,34 @@ def _ordered(design: Design) -> list[Cell]:
     return sorted(design.cells, key=lambda c: origins.index(c.origins))
 
 
-def _best(file: ScoreFile, cell: Cell, letter: str) -> bool:
-    """Whether a mode beats both others of its origins and label set significantly."""
-    if cell.mixed:
-        return False
+def _best(file: ScoreFile, cell: Cell, measure: str) -> bool:
+    """Whether a mode beats its rivals significantly.
+
+    Rivals are both others of its origins and label set; in mixed mode, where relevant and other
+    passages carry unlike labels, the mode with these labels exchanged (the paper's table 4).
+    """
     design, scores = _design(file), _Scores(file)
-    if cell.labels is None:
+    if cell.mixed:
+        if cell.labels is None or cell.side(True) == cell.side(False):
+            return False
+        wanted: set[str | None] = {cell.labels}
+    elif cell.labels is None:
         sets = {s.name for s in design.label_sets} - {PLACEBO}
         if len(sets) != 1:
             return False  # vanilla has several groups of competitors; none is meant
         wanted = sets | {None}
     else:
         wanted = {cell.labels, None}
-    mine = scores.get(f"Auth.{letter}", cell.context)
+    mine = scores.get(measure, cell.context)
     rivals = [
-        scores.get(f"Auth.{letter}", c.context)
+        scores.get(measure, c.context)
         for c in design.cells
-        if c.origins == cell.origins and c.labels in wanted and c.context != cell.context
+        if c.origins == cell.origins
+        and c.labels in wanted
+        and c.context != cell.context
+        and not (cell.mixed and c.side(True) == c.side(False))
     ]
-    if mine is None or len(rivals) != 2 or any(r is None for r in rivals):
+    if mine is None or len(rivals) != 2 - cell.mixed or any(r is None for r in rivals):
         return False
     return all(_better(mine, rival) for rival in rivals if rival is not None)
 
