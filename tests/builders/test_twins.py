@@ -235,3 +235,15 @@ def test_killed_while_asking_and_built_again_nothing_is_paid_for_twice(
 def test_attempts_raise_the_temperature() -> None:
     attempts = Attempts(3, 0.1, 0.3)
     assert [attempts.at(i) for i in range(3)] == [0.1, 0.4, 0.7]
+
+
+def test_a_dry_run_needs_no_folder(cli: Cli, package: Path, tmp_path: Path) -> None:
+    args = ("build", "twins", "--benchmark", package, "--llm", "openai:m")
+    there = ("--base-url", "http://127.0.0.1:9/v1", "--price", "1,2")
+    plan = cli(*args, *there, "--dry-run", OPENAI_API_KEY="k")
+    assert plan.returncode == 0, plan.stderr
+    assert "cost " in plan.stdout
+    assert list(tmp_path.iterdir()) == []  # nothing is made
+    result = cli(*args, *there, OPENAI_API_KEY="k")
+    assert result.returncode == 2
+    assert "--out is missing" in result.stderr

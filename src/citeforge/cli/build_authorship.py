@@ -24,7 +24,9 @@ _LABEL_SETS = "human_llm, person_machine, names, placebo"
 @click.command("twins")
 @click.option("--benchmark", type=click.Path(path_type=Path), required=True, help="Package.")
 @click.option("--llm", "llm_name", required=True, help="openai:MODEL or replay:FILE[#MODEL].")
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder to make.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="Folder to make; not needed with --dry-run."
+)
 @click.option("--name", help="Name in signatures and card (default: the folder's).")
 @click.option("--context", "contexts", multiple=True, help="Context sets (default: all).")
 @click.option("--attempts", type=click.IntRange(1), default=3, show_default=True)
@@ -90,7 +92,7 @@ def twins(**given: Any) -> None:
         raise UsageError("--length-ratio: LOW must be above 0 and at most HIGH")
     options = TwinOptions(
         benchmark=given["benchmark"],
-        out=given["out"],
+        out=given["out"] or Path(),  # nothing is made in a dry run
         contexts=given["contexts"],
         attempts=Attempts(given["attempts"], given["temperature"], given["temperature_step"]),
         thresholds=Thresholds(shortest=low, longest=high, copy_similarity=given["copy_similarity"]),
@@ -99,7 +101,10 @@ def twins(**given: Any) -> None:
         if_exists=if_exists(given),
         name=given["name"],
     )
-    keep_answers(given, given["llm_name"], given["out"])
+    if given["out"] is not None:
+        keep_answers(given, given["llm_name"], given["out"])
+    elif not given["dry_run"]:
+        raise UsageError("--out is missing: name the folder to make, or give --dry-run")
     llm = make_llm(given["llm_name"], store=open_replay(given), options=client_options(given))
     if given["dry_run"]:
         if not isinstance(llm, OpenAiLlm):
