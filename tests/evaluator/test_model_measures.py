@@ -15,6 +15,7 @@ from citeforge.evaluator.measures.model_based import distinct_ids, mauve_text, t
 from citeforge.package.items import Passage
 from citeforge.schemas.errors import InputError
 from conftest_evaluator import Measure, gold
+from peers.hard_answers import make_inputs, per_query
 
 WORDS = [f"w{i}" for i in range(40)]
 
@@ -259,7 +260,15 @@ def test_retrieval_without_relevant_passages(measure: Measure) -> None:
     assert found["R@3"] == [1 / 2, 0]
 
 
-def test_repeated_passages_are_one(measure: Measure) -> None:
+def test_retrieval_of_nothing() -> None:
+    shown = (Passage("p0", "", "t"),)
+    rows = [("q", "x", shown), ("q", "x", ()), ("q", "x", (Passage("", "", "t"),))]
+    inputs = make_inputs(rows, quotes=[["p0"]] * 3)
+    for name in ("P@1", "R@1", "nDCG@1"):
+        assert per_query(inputs, [name])[name] == [1, 0, 0]
+
+
+def test_repeated_passages_are_one() -> None:
     # Passage p0 p1 p2 (the fixture names them by place); ids that repeat take one place.
     item = Item(0, "q", "x", tuple(Passage(i, "", "t") for i in ("a", "a", "", "b")))
     assert distinct_ids(item) == ["a", "b"]
