@@ -7,15 +7,15 @@ from pathlib import Path
 
 from citeforge.evaluator.benchmark import Benchmark, ContextTable
 from citeforge.evaluator.formats import answers_of, detect
-from citeforge.evaluator.kalma.inputs import Shown, read_answer, read_shown
+from citeforge.evaluator.kalma.inputs import OWN_PASSAGES, Shown, read_answer, read_shown
 from citeforge.evaluator.origin import (
     Reach,
     anonymous_warnings,
     is_anonymous,
     require_same_benchmark,
 )
-from citeforge.evaluator.submission import MOST_RUNS, TOO_MANY_RUNS
-from citeforge.schemas.errors import InputError
+from citeforge.evaluator.submission import MOST_RUNS, TOO_MANY_RUNS, choose_context
+from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.submission import SubmissionLine
 
 
@@ -58,6 +58,7 @@ def check(
 class _Checker:
     def __init__(self, benchmark: Benchmark, context: str | None) -> None:
         self.benchmark = benchmark
+        self.asked = context
         self.sets = [context] if context else list(benchmark.manifest.contexts)
         self.only = self.sets[0] if len(self.sets) == 1 else None
         self.tables: dict[str, ContextTable] = {}
@@ -74,6 +75,7 @@ class _Checker:
                 require_same_benchmark(path, self.benchmark)
         except InputError as error:
             self._unreadable(error)
+        self.only = self.only or self._default_context(path, chosen)
         try:
             for line, answer in answers_of(path, self.benchmark, chosen, self._unreadable):
                 self.found.n_lines += 1
@@ -87,6 +89,15 @@ class _Checker:
         self._doubts(path, chosen)
         self.found.errors.sort(key=lambda e: e[0] or 0)
         return self.found
+
+    def _default_context(self, path: Path, chosen: str) -> str | None:
+        """The set that ``score`` takes for lines that name none; None when it would ask."""
+        try:
+            return choose_context(
+                answers_of(path, self.benchmark, chosen, lambda _: None), self.sets, None
+            )
+        except (InputError, UsageError):
+            return None
 
     def _doubts(self, path: Path, chosen: str) -> None:
         """What makes it doubtful that the file answers this benchmark, and how answers end."""
@@ -112,7 +123,8 @@ class _Checker:
 
     def _check_answer(self, line: int, answer: SubmissionLine) -> None:
         row = self.benchmark.row_of.get(answer.query_id)
-        name = "own" if answer.passages is not None else answer.context or self.only
+        name = self.only if answer.context is None else answer.context
+        name = "own" if answer.passages is not None else name
         if row is None:
             self.found.errors.append(
                 (line, f"query_id: {answer.query_id!r} is not in the benchmark")
@@ -121,6 +133,9 @@ class _Checker:
         if name is None:
             known = ", ".join(self.sets)
             self.found.errors.append((line, f"context: is missing; one of {known}"))
+            return
+        if answer.passages is not None and self.benchmark.manifest.kind == "kalma":
+            self.found.errors.append((line, OWN_PASSAGES))
             return
         if answer.passages is None and name not in self.benchmark.manifest.contexts:
             known = ", ".join(self.benchmark.manifest.contexts)
@@ -215,5 +230,8 @@ class _Checker:
                             f"no answer to {query!r} (context {name}, run {run}): scored as worst",
                         )
                     )
+        is_design = self.benchmark.manifest.kind == "authorship"
+        if used and self.asked not in (None, *(name for name, _ in used)) and not is_design:
+            self.found.errors.append((None, f"the file holds no answer to context {self.asked!r}"))
         if not used and not self.found.errors:
             self.found.errors.append((None, "the file holds no answers"))

@@ -17,6 +17,8 @@ OWN = "own"
 """Context of lines that bring their passages."""
 CLOSED_BOOK = "none"
 """Context of systems that were shown nothing."""
+FULL = "full"
+"""The set that is scored where a benchmark has one of that name and the lines name several."""
 MOST_RUNS = 1000
 """Every run answers all queries, so that each one costs memory for all of them."""
 TOO_MANY_RUNS = (
@@ -81,6 +83,11 @@ class Places:
             InputError: an unknown query, a negative run, a run too many, or a second line for the
                 same place.
         """
+        row = self._claim(line, answer, context)
+        self.n_truncated += answer.is_truncated
+        return row
+
+    def _claim(self, line: int, answer: SubmissionLine, context: str) -> int:
         row = self._benchmark.row_of.get(answer.query_id)
         if row is None:
             self.refuse(line, f"query_id {answer.query_id!r} is not in the benchmark")
@@ -97,14 +104,15 @@ class Places:
             where = f"context {context}, run {answer.run}"
             self.refuse(line, f"query_id {answer.query_id!r} ({where}) comes twice")
         seen[row] = 1
-        self.n_truncated += answer.is_truncated
         return row
 
     def is_of(self, line: int, answer: SubmissionLine, context: str) -> bool:
-        """Whether a line is about a context set.
+        """Whether a line is about a context set; one about another set must be right, too, so that
+        ``check`` and ``score`` have one verdict on a file.
 
         Raises:
-            InputError: it names one that the benchmark does not have.
+            InputError: it names a set that the benchmark does not have, or :meth:`row` of its own
+                set raises.
         """
         if answer.passages is not None and (context != CLOSED_BOOK or answer.context is not None):
             return context == OWN
@@ -112,6 +120,7 @@ class Places:
             return True
         if answer.context not in self._benchmark.manifest.contexts:
             self.refuse(line, f"context {answer.context!r} is unknown")
+        self._claim(line, answer, answer.context)
         return False
 
     def refuse(self, line: int, message: str) -> NoReturn:
@@ -146,12 +155,16 @@ def choose_context(
         if answer.context is None:
             break
         named.add(answer.context)
-        if len(named) > 1:
+        if FULL in named and len(named) > 1:
             break
+    else:
+        if len(named) > 1 and FULL not in named and len(known) > 1:
+            listed = "|".join(sorted(named))
+            raise UsageError(f"the answers are of several context sets; give --context {listed}")
     if len(known) == 1:
         return known[0]
     if len(named) == 1:
         return named.pop()
-    if "full" in known:
-        return "full"
+    if FULL in known:
+        return FULL
     raise UsageError(f"the benchmark has several context sets; give --context {'|'.join(known)}")

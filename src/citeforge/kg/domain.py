@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from citeforge.engines.textfiles import read_yaml, validated
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.kg import relation_key
 
 _DATA = Path(__file__).parent / "data"
 
@@ -47,9 +48,16 @@ class Domain(BaseModel):
 
     def inverses(self, relation: str) -> tuple[str, ...]:
         """Labels of relations that say the same the other way round."""
-        found = list(self.inverse.get(relation, ()))
-        found += [r for r, others in self.inverse.items() if relation in others]
+        own = relation_key(relation)
+        found = [o for r, others in self.inverse.items() if relation_key(r) == own for o in others]
+        found += [r for r, others in self.inverse.items() if own in map(relation_key, others)]
         return tuple(dict.fromkeys(found))
+
+    def relation_of(self, words: str) -> str:
+        """Label of the relation that words of an input file mean, in any case; else the words."""
+        own = relation_key(words)
+        labels = (label for w, label in self.relation_words.items() if relation_key(w) == own)
+        return next(labels, words)
 
 
 def load_domain(name: str) -> Domain:

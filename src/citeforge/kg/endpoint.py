@@ -12,12 +12,13 @@ from urllib.error import HTTPError
 
 from citeforge import __version__
 from citeforge.kg.budget import Limits, QueryBudget
-from citeforge.kg.replies import ReplyStore, TruncatedError, parse_rows
+from citeforge.kg.replies import ReplyStore, TruncatedError, kept_rows, parse_rows
 from citeforge.kg.terms import Row
 from citeforge.schemas.errors import InputError
 
 CONTACT_VARIABLE = "CITEFORGE_CONTACT"
 _POST_FROM = 1500  # characters of a query
+_MOST_BYTES = 1 << 28  # of a reply; a batch of sub-graphs has some 100 KB
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ class EndpointEngine:
         if self.store is not None:
             kept = self.store.get(self.url, query)
             if kept is not None:
-                return parse_rows(kept)
+                return kept_rows(kept, self.store.path)
         pause = self.options.pause
         for attempt in range(self.options.attempts):
             allowed = self.budget.wait()
@@ -90,6 +91,9 @@ class EndpointEngine:
             except TruncatedError as error:
                 self.budget.settle(start, failed=True)
                 raise TooLongError(str(error)) from error
+            except TooLongError:
+                self.budget.settle(start, failed=True)
+                raise
             except HTTPError as error:
                 self.budget.settle(start, failed=True)
                 wait = self._after(error)
@@ -134,7 +138,9 @@ class EndpointEngine:
         self.requests += 1
         try:
             response = wrapper.query().response
-            body: bytes = response.read()
+            body: bytes = response.read(_MOST_BYTES + 1)
+            if len(body) > _MOST_BYTES:
+                raise TooLongError(f"the reply is longer than {_MOST_BYTES:,} bytes")
             return body
         except SPARQLWrapperException as error:
             raise _explained(error, self.url) from error
@@ -177,8 +183,8 @@ def _seconds(value: str) -> float:
         pass
     try:
         return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
-    except ValueError:
-        return 5.0
+    except (ValueError, OverflowError, TypeError, IndexError):
+        return 5.0  # neither a number nor a date of this calendar
 
 
 def _explained(error: Exception, url: str) -> Exception:

@@ -31,7 +31,8 @@ _LEFT_OUT = frozenset(
     )
 )
 _XSD_DATE = XSD + "dateTime"
-_NUMBER = re.compile(r"\d+")
+_NUMBER = re.compile(r"[0-9]{1,18}")
+_COUNT = re.compile(r"[0-9]{1,9}")
 
 
 class KnowledgeGraph:
@@ -84,10 +85,12 @@ class KnowledgeGraph:
         rows = self.engine.select(query("subgraphs", entities=entities, languages=self._languages))
         counted: dict[str, dict[str, int]] = {"count": {}, "labels": {}}
         seen: Counter[tuple[str, str]] = Counter()
-        for row in rows:
+        for row in _whole(rows, "entity"):
             entity = self._id(row["entity"])
             if "count" in row or "labels" in row:
                 kind = "count" if "count" in row else "labels"
+                if not _COUNT.fullmatch(row[kind].value):
+                    raise TooLongError(f"the reply has {row[kind].value[:20]!r} for a number")
                 counted[kind][entity] = int(row[kind].value)
             else:
                 seen[entity, "count" if "value" in row else "labels"] += 1
@@ -95,6 +98,7 @@ class KnowledgeGraph:
             for kind, counts in counted.items():
                 if counts.get(entity) != seen[entity, kind]:
                     raise TooLongError(f"the reply lacks rows of {entity}")
+        _whole([r for r in rows if "value" in r], "prop")
         return rows
 
     def _graphs(self, part: Sequence[str], rows: list[Row]) -> Iterator[Graph]:
@@ -139,7 +143,11 @@ class KnowledgeGraph:
                 return None
             return Triple(entity, name, prop, relation, label, self._id(value))
         if value.datatype == _XSD_DATE:
-            known = sorted({int(r["precision"].value) for r in rows if "precision" in r})
+            known = sorted(
+                int(r["precision"].value)
+                for r in rows
+                if "precision" in r and _COUNT.fullmatch(r["precision"].value)
+            )
             rendered = render_date(value.value, known[-1] if known else None)
             if rendered is None:
                 # Unknown values are exported as dates whose text is a digest.
@@ -163,9 +171,8 @@ class KnowledgeGraph:
 
         def ask(part: Sequence[str]) -> list[Row]:
             values = " ".join(literal(n, lang) for n in part for lang in self.languages)
-            return self.engine.select(
-                query("entities_by_name", names=values, **{"class": condition})
-            )
+            text = query("entities_by_name", names=values, **{"class": condition})
+            return _asked_for(self.engine.select(text), "name", part, "entity")
 
         for _, rows in self._batched(wanted, ask):
             for row in rows:
@@ -180,7 +187,8 @@ class KnowledgeGraph:
 
         def ask(part: Sequence[str]) -> list[Row]:
             values = " ".join(literal(n, lang) for n in part for lang in self.languages)
-            return self.engine.select(query("properties_by_label", names=values))
+            text = query("properties_by_label", names=values)
+            return _asked_for(self.engine.select(text), "name", part, "prop")
 
         for _, rows in self._batched(wanted, ask):
             for row in rows:
@@ -195,7 +203,7 @@ class KnowledgeGraph:
             instance_of=self.domain.direct_iri + self.domain.instance_of,
             **{"class": self.domain.entity_iri + self.domain.entity_class},
         )
-        rows = self._ask_once(text)
+        rows = self._ask_once(text, "first", "prop", "second")
         found = {(self._id(r["first"]), self._id(r["prop"]), self._id(r["second"])) for r in rows}
         return sorted(found, key=lambda t: tuple(map(_by_number, t)))
 
@@ -206,9 +214,10 @@ class KnowledgeGraph:
 
         def ask(part: Sequence[str]) -> list[Row]:
             entities = " ".join(self._entity(q) for q in part)
-            return self.engine.select(
-                query("aliases", entities=entities, languages=self._languages)
-            )
+            text = query("aliases", entities=entities, languages=self._languages)
+            rows = self.engine.select(text)
+            ids = [self.domain.entity_iri + q for q in part]
+            return _asked_for(rows, "entity", ids, "alias")
 
         for _, rows in self._batched(wanted, ask):
             for row in rows:
@@ -224,13 +233,13 @@ class KnowledgeGraph:
             **{"class": self.domain.entity_iri + self.domain.entity_class},
         )
         found: dict[str, set[str]] = {}
-        for row in self._ask_once(text):
+        for row in self._ask_once(text, "entity", "label"):
             found.setdefault(row["label"].value, set()).add(self._id(row["entity"]))
         return {n: sorted(ids, key=_by_number) for n, ids in sorted(found.items())}
 
-    def _ask_once(self, text: str) -> list[Row]:
+    def _ask_once(self, text: str, *variables: str) -> list[Row]:
         try:
-            return self.engine.select(text)
+            return _whole(self.engine.select(text), *variables)
         except TooLongError as error:
             raise InputError(
                 f"cannot answer a query that cannot be split ({error})",
@@ -268,6 +277,28 @@ class KnowledgeGraph:
 
     def _count(self, what: str) -> None:
         self.counts[what] += 1
+
+
+def _whole(rows: list[Row], *variables: str) -> list[Row]:
+    """The rows, each with all variables bound.
+
+    Raises:
+        TooLongError: one is not: the reply is not what the query asked for.
+    """
+    for row in rows:
+        for name in variables:
+            if name not in row:
+                raise TooLongError(f"the reply has a row without ?{name}")
+    return rows
+
+
+def _asked_for(rows: list[Row], variable: str, known: Iterable[str], other: str) -> list[Row]:
+    """The same, the first variable holding nothing but what was asked about."""
+    wanted = set(known)
+    for row in _whole(rows, variable, other):
+        if row[variable].value not in wanted:
+            raise TooLongError(f"the reply is about {row[variable].value[:80]!r}, not asked for")
+    return rows
 
 
 def _by_language(rows: list[Row], variable: str) -> dict[str, str]:

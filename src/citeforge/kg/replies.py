@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+import msgspec
 
 from citeforge.engines.sqlite import open_store, store_errors
 from citeforge.kg.terms import Row, Term
@@ -99,11 +100,31 @@ class ReplayEngine:
                 path=self.path,
                 allowed="the store of a complete run with the same choices",
             )
-        return parse_rows(body)
+        return kept_rows(body, self.path)
 
 
 class TruncatedError(ValueError):
     """A reply of status 200 that is not whole."""
+
+
+class _Bound(msgspec.Struct, gc=False):
+    """A bound value as SPARQL 1.1 Query Results JSON Format writes it."""
+
+    type: Literal["uri", "literal", "typed-literal", "bnode"]
+    value: str
+    language: str = msgspec.field(name="xml:lang", default="")
+    datatype: str = ""
+
+
+class _Results(msgspec.Struct, gc=False):
+    bindings: list[dict[str, _Bound]]
+
+
+class _Reply(msgspec.Struct, gc=False):
+    results: _Results
+
+
+_DECODER = msgspec.json.Decoder(_Reply)
 
 
 def parse_rows(body: bytes) -> list[Row]:
@@ -114,21 +135,28 @@ def parse_rows(body: bytes) -> list[Row]:
             of a reply whose status is 200).
     """
     try:
-        content = json.loads(body)
-        return [
-            {n: _term(t) for n, t in binding.items()} for binding in content["results"]["bindings"]
-        ]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise TruncatedError(f"the reply is not whole ({len(body):,} bytes)") from error
+        found = _DECODER.decode(body)
+    # Text that is no UTF-8, and nesting without end, have errors of their own.
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise TruncatedError(f"the reply is not whole ({len(body):,} bytes; {error})") from error
+    return [{n: _term(bound) for n, bound in row.items()} for row in found.results.bindings]
 
 
-_KINDS = {"uri": "uri", "literal": "literal", "typed-literal": "literal", "bnode": "bnode"}
+def _term(found: _Bound) -> Term:
+    kind = "literal" if found.type == "typed-literal" else found.type
+    return Term(kind, found.value, found.language, found.datatype)
 
 
-def _term(found: dict[str, str]) -> Term:
-    return Term(
-        _KINDS[found["type"]],  # type: ignore[arg-type]
-        found["value"],
-        found.get("xml:lang", ""),
-        found.get("datatype", ""),
-    )
+def kept_rows(body: bytes, path: Path) -> list[Row]:
+    """Rows of a kept reply.
+
+    Raises:
+        InputError: it is damaged: what is kept was whole when it came.
+    """
+    try:
+        return parse_rows(body)
+    except TruncatedError as error:
+        raise InputError(
+            f"holds a damaged reply ({error})", path=path,
+            allowed="the file as it was written; or remove it, and ask the endpoint again",
+        ) from error  # fmt: skip

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from citeforge.builders.kalma.annotate import annotate, marker, renderings
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.segment import Segmenter
@@ -13,15 +14,15 @@ from citeforge.kg.domain import Domain
 from citeforge.kg.verbalise import verbalise
 from citeforge.schemas.grammar import without_markers
 from citeforge.schemas.kg import Key, Triple
-from citeforge.schemas.text import MONTHS, normalise_em
-from citeforge.schemas.triples import TripleGrammar, render
+from citeforge.schemas.text import normalise_em
+from citeforge.schemas.triples import TripleGrammar
+
+__all__ = [
+    "Extension", "ExtensionCheck", "annotate", "cited", "marker", "plain", "renderings",
+    "wrong_annotation", "wrong_question",
+]  # fmt: skip
 
 _YEAR = re.compile(r"(?<!\d)\d{3,4}(?!\d)")
-
-
-def marker(triple: Triple) -> str:
-    """The citation of one triple."""
-    return render(triple.qid, [(triple.relation, triple.value)])
 
 
 def plain(paragraph: str, pool: Sequence[Triple]) -> str:
@@ -36,50 +37,6 @@ def cited(paragraph: str, pool: Sequence[Triple]) -> list[Key]:
     return [c.key for bracket in grammar.brackets for c in bracket if c.complete]
 
 
-def renderings(triple: Triple) -> list[str]:
-    """Ways in which a text may give a value: dates as people write them, all else as it is."""
-    if not triple.precision:
-        return [triple.value]
-    bare = triple.value.removesuffix(" BCE")
-    parts = bare.split("-")
-    found = [triple.value, bare]
-    if triple.precision in ("day", "unknown") and len(parts) == 3:
-        year, month, day = str(int(parts[0])), MONTHS[int(parts[1]) - 1], str(int(parts[2]))
-        found += [f"{day} {month} {year}", f"{month} {day} {year}", f"{day} {month[:3]} {year}"]
-    elif triple.precision == "month" and len(parts) == 2:
-        found.append(f"{MONTHS[int(parts[1]) - 1]} {int(parts[0])}")
-    elif triple.precision == "year":
-        found.append(str(int(bare)))
-    return found
-
-
-def annotate(text: str, pool: Sequence[Triple], domain: Domain, link: Triple) -> str:
-    """The seed with citations of every fact whose value it names, as the template writer does it.
-
-    The link between the two entities comes first; what only says it the other way round, and
-    uninformative relations, are left out.
-    """
-    others = [t for t in pool if t.key != link.key and t.relation not in domain.uninformative]
-    inverse = set(domain.inverses(link.relation))
-    others = [t for t in others if not (t.qid == link.value_id and t.relation in inverse)]
-    names = {t.name for t in pool}
-    facts = [link, *(t for t in others if t.value not in names and len(t.value) > 2)]
-    places: dict[int, Triple] = {}
-    for triple in sorted(facts, key=lambda t: (t.key != link.key, t.qid != link.qid)):
-        cues = domain.single_valued.get(triple.relation, ())
-        if cues and triple.key != link.key and not any(_holds_word(text, c) for c in cues):
-            continue  # London may be somewhere in the text, but nobody says who died there
-        for shape in renderings(triple):
-            found = re.search(rf"(?<!\w){re.escape(shape)}(?!\w)", text)
-            if found is not None:
-                # One mention rests on one fact: the first entity's comes first.
-                places.setdefault(found.end(), triple)
-                break
-    for end in sorted(places, reverse=True):
-        text = f"{text[:end]} {marker(places[end])}{text[end:]}"
-    return text
-
-
 def _holds_word(text: str, word: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) is not None
 
@@ -91,8 +48,11 @@ def wrong_annotation(reply: str, seed: str, pool: Sequence[Triple]) -> str | Non
     if not found:
         return "cites no fact"
     stray = [k for k in found if k not in known]
+    unnamed = [t for t in pool if t.key in set(found) and not t.has_label]
     if stray:
         return f"cites {stray[0].relation}: {stray[0].value} of {stray[0].qid}, which is not given"
+    if unnamed:
+        return f"cites {unnamed[0].value}, which has no label"
     if normalise_em(plain(reply, pool)) != normalise_em(seed):
         return "changed the text"
     return None

@@ -231,15 +231,17 @@ class Evolver:
 
     def _candidates(self, e: Evolution) -> list[Triple]:
         domain = self.kg.domain
-        used = {t.key for t, _ in e.gold}
+        used = {t.key.compared for t, _ in e.gold}
         # What only says a used fact the other way round adds nothing.
         inverted = {(t.value_id, r, t.qid) for t, _ in e.gold for r in domain.inverses(t.relation)}
         names: set[str] = {e.pair.first.name, e.pair.second.name}
         found: dict[Key, Triple] = {}
         for triple in e.pair.pool:
             said = (triple.qid, triple.relation, triple.value_id) in inverted
-            if triple.key in used or triple.relation in domain.uninformative or said:
+            if triple.key.compared in used or triple.relation in domain.uninformative or said:
                 continue
+            if not triple.has_label:
+                continue  # nobody can be asked for the id of an entity
             if triple.value == triple.name or (triple.value in names and not triple.value_id):
                 continue
             found.setdefault(triple.key, triple)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,10 +26,12 @@ from citeforge.schemas.kg import (
     KG_GOLD,
     Triple,
     as_row,
+    relation_key,
 )
 from citeforge.schemas.manifest import ContextSet, Manifest
 from citeforge.schemas.tables import QUERIES
 
+_DATE = re.compile(r"(?P<sign>-?)(?P<year>\d{1,9})(?:s|(?:-\d{2}){0,2})(?P<era> BCE)?")
 _WORDS = {
     "full": "the sub-graphs of both entities, with the specific question",
     GENERAL: "the same sub-graphs, with the general question",
@@ -161,10 +164,10 @@ def kalma_stats(
         return len({t.value for t in triples if t.relation in relations})
 
     years = [
-        -int(y) if t.value.endswith("BCE") else int(y)
+        year
         for t in triples
-        if t.relation in ("date of birth", "inception") and t.precision
-        if (y := t.value.split("-")[0].rstrip("s")).isdigit()
+        if relation_key(t.relation) in ("date of birth", "inception") and t.precision
+        if (year := year_of(t.value)) is not None
     ]
     relations = Counter(t.relation for mine in gold for t, _ in mine)
     texts = Counter(q.specific for q in questions)
@@ -187,8 +190,22 @@ def kalma_stats(
     return stats
 
 
+def year_of(date: str) -> int | None:
+    """Year of a date as triples hold it, counted without a gap: 0 is 1 BCE.
+
+    ``1815-12-10``, ``1810s``, ``44-03-15 BCE``, and as published files have it ``-0043-03-15``
+    (XSD 1.1: 44 BCE); None for centuries and the like.
+    """
+    found = _DATE.fullmatch(date)
+    if found is None:
+        return None
+    if found["era"]:
+        return 1 - int(found["year"])
+    return -int(found["year"]) if found["sign"] else int(found["year"])
+
+
 def _year(number: int) -> str:
-    return f"{-number} BCE" if number < 0 else str(number)
+    return f"{1 - number} BCE" if number < 1 else str(number)
 
 
 def trace_text(folder: Path, query_id: str) -> str:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from citeforge.schemas.kg import Graph, Triple
+from citeforge.schemas.kg import Graph, Triple, relation_key
 
 
 @dataclass(frozen=True)
@@ -36,12 +36,14 @@ class Specificity:
         distinct = {g.qid: g for g in graphs}
         self.n_graphs = len(distinct)
         self.counts = Counter(
-            relation for g in distinct.values() for relation in {t.relation for t in g.triples}
+            name
+            for g in distinct.values()
+            for name in {relation_key(t.relation) for t in g.triples}
         )
 
     def of(self, relation: str) -> float:
         """log(2N / Count_r); a relation that no graph has counts once."""
-        return math.log(2 * self.n_graphs / max(self.counts[relation], 1))
+        return math.log(2 * self.n_graphs / max(self.counts[relation_key(relation)], 1))
 
 
 def rank(

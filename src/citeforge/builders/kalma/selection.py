@@ -15,7 +15,7 @@ from citeforge.engines.jsonlines import read_blocks
 from citeforge.engines.textfiles import read_csv
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.kg import Graph, Triple
+from citeforge.schemas.kg import Graph, Triple, relation_key
 
 _FIELDS = {
     "paragraph": ("paragraph", "sentence", "text"),
@@ -170,10 +170,9 @@ def _connections(
     kg: KnowledgeGraph, relation: str, first: list[Graph], second: list[Graph]
 ) -> tuple[bool, list[tuple[Graph, Graph, Triple]]]:
     """Whether any two are connected, and those whose edge agrees with the stated relation."""
-    stated = kg.domain.relation_words.get(relation, relation).casefold()
-    inverse = {
-        r.casefold() for r in kg.domain.inverses(kg.domain.relation_words.get(relation, relation))
-    }
+    label = kg.domain.relation_of(relation)
+    stated = relation_key(label)
+    inverse = {relation_key(r) for r in kg.domain.inverses(label)}
     connected = False
     agreeing = []
     for a in first:
@@ -183,8 +182,8 @@ def _connections(
             forth = [t for t in a.triples if t.value_id == b.qid]
             back = [t for t in b.triples if t.value_id == a.qid]
             connected = connected or bool(forth or back)
-            fitting = [t for t in forth if t.relation.casefold() == stated]
-            fitting += [t for t in back if t.relation.casefold() in inverse]
+            fitting = [t for t in forth if relation_key(t.relation) == stated]
+            fitting += [t for t in back if relation_key(t.relation) in inverse]
             if fitting:
                 agreeing.append((a, b, fitting[0]))
     return connected, agreeing

@@ -239,6 +239,8 @@ def read_kalma(
     runs: dict[int, dict[int, Reading]] = {}
     places = Places(path, benchmark)
     for line, answer in answers:
+        if answer.passages is not None:
+            places.refuse(line, OWN_PASSAGES)
         if not places.is_of(line, answer, context):
             continue
         row = places.row(line, answer, context)
@@ -256,6 +258,10 @@ def read_kalma(
             }
         ordered.append(list(mine.values()))
     return KalmaInputs(benchmark, protocol, ordered, segmenter, relations, places.n_truncated)
+
+
+OWN_PASSAGES = "passages: a kalma benchmark shows triples, and no others can be cited"
+"""Why a line with passages cannot be scored."""
 
 
 def no_such_context(context: str, benchmark: Benchmark) -> UsageError:

@@ -30,6 +30,8 @@ from citeforge.evaluator.origin import (
 )
 from citeforge.evaluator.statistics import Measured
 from citeforge.evaluator.submission import (
+    FULL,
+    OWN,
     choose_context,
     system_name,
 )
@@ -79,6 +81,8 @@ def score_kalma(
         require_same_benchmark(path, benchmark)
     known = list(benchmark.manifest.contexts)
     name = choose_context(answers_of(path, benchmark, chosen), known, context)
+    if context is None and name == OWN:
+        name = FULL  # whose reader says which line brings passages
     inputs = read_kalma(
         path, answers_of(path, benchmark, chosen), benchmark, name, protocol, tools.segmenter
     )

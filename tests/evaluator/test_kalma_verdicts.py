@@ -1,0 +1,175 @@
+"""``check`` and ``score`` have one verdict on a file; contexts that have no triples; gold that no
+graph has."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from citeforge.builders.kalma.build import KalmaOptions, build_published
+from citeforge.builders.kalma.published import read_published
+from citeforge.builders.verify import verify
+from citeforge.engines.judge.lexical import LexicalJudge
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.evaluator.benchmark import Benchmark
+from citeforge.evaluator.check import check
+from citeforge.evaluator.choose import choose_tools
+from citeforge.evaluator.measures.registry import select
+from citeforge.evaluator.score import score
+from citeforge.kg.domain import load_domain
+from citeforge.schemas.errors import CiteforgeError, InputError, UsageError
+from conftest import Cli, write_jsonl
+
+PEOPLE = [
+    {"name": f"Ada Nr{i}", "qid": f"Q{i}", "spouse": f"S{i}", "child": f"C{i}",
+     "date_of_birth": "-0044-03-15" if i == 2 else f"18{i:02d}-12-10", "date_of_death": ""}
+    for i in range(1, 5)
+]  # fmt: skip
+GOLD = [["Q1", "spouse", "S1", 1], ["Q1", "child", "C1", 2], ["Q9", "spouse", "elsewhere", 3]]
+
+
+def files(folder: Path) -> tuple[Path, Path]:
+    graphs, gold = folder / "graphs.json", folder / "gold.json"
+    entries = [[f"Who is {i}?", PEOPLE[i : i + 2]] for i in range(3)]
+    graphs.write_text(json.dumps(entries))
+    sets = [GOLD, *([["Q2", "child", "C2", 2]] for _ in range(2))]
+    gold.write_text(json.dumps([[q, mine] for (q, _), mine in zip(entries, sets, strict=True)]))
+    return graphs, gold
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("kalma")
+    graphs, gold = files(folder)
+    found = read_published(graphs, None, gold, None)
+    build_published(KalmaOptions(folder / "k"), found, load_domain("people"))
+    return folder / "k"
+
+
+def test_gold_of_graphs_that_were_not_retrieved(package: Path) -> None:
+    """It cannot be cited, and it counts: the package is right, the retrieval was not."""
+    assert verify(package) == []
+    manifest = Benchmark(package).manifest
+    assert manifest.counts["gold facts that no shown graph has"] == 2
+    stats = json.loads((package / "stats.json").read_text())
+    assert stats["years of birth"] == "45 BCE to 1804"
+
+
+def test_gold_is_kept_on_the_way_out_and_back(cli: Cli, tmp_path: Path) -> None:
+    graphs, gold = files(tmp_path)
+    build = ("build", "kalma", "--source")
+    for args in (
+        (*build, f"kalma:{graphs}", "--gold", gold, "--out", "one"),
+        ("verify", "one"),
+        ("export", "kalma", "one", "--out", "out"),
+        (*build, "kalma:out/specific.json", "--gold", "out/gold.json", "--out", "two"),
+    ):
+        result = cli(*args)
+        assert result.returncode == 0, (args, result.stderr)
+    one, two = Benchmark(tmp_path / "one").manifest, Benchmark(tmp_path / "two").manifest
+    assert one.benchmark_hash == two.benchmark_hash
+    later = json.loads((tmp_path / "out" / "gold_no_round1.json").read_text())
+    assert [len(mine) for _, mine in later] == [2, 1, 1]
+    assert cli(*build, f"kalma:{graphs}", "--gold-later", gold, "--out", "x").returncode == 2
+
+
+def lines(package: Path) -> list[dict[str, Any]]:
+    benchmark = Benchmark(package)
+    return [
+        {"query_id": q, "output": f"So [Q1, spouse: S1] {name}.", "context": name, "run": 0}
+        for name in ("full", "absent_1")
+        for q in benchmark.query_ids
+    ]
+
+
+Mutation = Callable[[random.Random, list[dict[str, Any]]], None]
+
+
+def _set(field: str, *values: Any) -> Mutation:
+    def change(rng: random.Random, rows: list[dict[str, Any]]) -> None:
+        rng.choice(rows)[field] = rng.choice(values)
+
+    return change
+
+
+def _drop(field: str, every: bool = False) -> Mutation:
+    def change(rng: random.Random, rows: list[dict[str, Any]]) -> None:
+        for row in rows if every else [rng.choice(rows)]:
+            row.pop(field, None)
+
+    return change
+
+
+MUTATIONS: dict[str, Mutation] = {
+    "context": _set("context", "own", "none", "full", "absent_1", "absent_9", "", None, 3),
+    "query": _set("query_id", "e0001", "nobody", "", None, 7),
+    "run": _set("run", 0, 1, -1, "1", 2**70, 1.5, None),
+    "output": _set("output", "", None, "[Q1, spouse: ", "\u0000", ["x"]),
+    "passages": _set("passages", [], [{"text": "x"}], None, "x"),
+    "another field": _set("other", 1),
+    "no context": _drop("context"),
+    "no context at all": _drop("context", every=True),
+    "no query": _drop("query_id"),
+    "no output": _drop("output"),
+    "twice": lambda rng, rows: rows.append(dict(rng.choice(rows))),
+    "only one set": lambda rng, rows: rows.__delitem__(slice(0, 3)),
+    "shuffled": lambda rng, rows: rng.shuffle(rows),
+}
+
+
+@pytest.mark.parametrize("context", [None, "full", "absent_1"])
+@pytest.mark.parametrize("kind", MUTATIONS)
+def test_one_verdict(package: Path, tmp_path: Path, kind: str, context: str | None) -> None:
+    benchmark = Benchmark(package)
+    measures = select(["KaLMA.Corr@micro"])
+    for seed in range(8):
+        rng = random.Random(f"{kind} {seed}")
+        rows = lines(package)
+        MUTATIONS[kind](rng, rows)
+        if seed % 2:
+            rng.choice(list(MUTATIONS.values()))(rng, rows)
+        path = write_jsonl(tmp_path / "s.jsonl", rows)
+        refused = bool(check(path, benchmark, context).errors)
+        reason = ""
+        try:
+            score(path, benchmark, measures, context=context, protocol="strict")
+        except CiteforgeError as error:
+            reason = str(error)
+        assert refused == bool(reason), (kind, seed, reason, rows)
+
+
+@pytest.mark.parametrize("protocol", ["strict", "reference"])
+def test_contexts_without_triples(package: Path, tmp_path: Path, protocol: Any) -> None:
+    benchmark = Benchmark(package)
+    path = write_jsonl(tmp_path / "s.jsonl", lines(package))
+    for name in ("own", "none", "absent_7"):
+        with pytest.raises(UsageError, match="full"):
+            score(path, benchmark, select(["kalma"]), context=name, protocol=protocol)
+    rows = lines(package)
+    rows[1]["passages"] = [{"text": "x"}]
+    path = write_jsonl(tmp_path / "p.jsonl", rows)
+    with pytest.raises(InputError, match=r"p\.jsonl:2.*shows triples"):
+        score(path, benchmark, select(["kalma"]), protocol=protocol)
+
+
+def test_reference_needs_no_segmenter(package: Path, tmp_path: Path) -> None:
+    measures = select(["kalma"])
+    session = JudgeSession(LexicalJudge())
+    tools = choose_tools(measures, "reference", session)
+    path = write_jsonl(tmp_path / "s.jsonl", lines(package))
+    found = score(
+        path, Benchmark(package), measures, context="full", protocol="reference", tools=tools
+    )
+    align = next(m for m in found.measures if m.name == "KaLMA.Align@micro")
+    assert "seg:kalma" in align.signature
+    assert {n.name for n in found.not_computed} == {
+        "KaLMA.NA.P", "KaLMA.NA.R", *(m.name for m in measures if m.name.startswith("GEval"))
+    }  # fmt: skip
+    assert not any("judge" in n.reason for n in found.not_computed)
+    with pytest.raises(UsageError, match="--segmenter punkt"):
+        choose_tools(measures, "reference", session, "punkt")
