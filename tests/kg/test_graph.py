@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -253,3 +256,27 @@ def test_no_row_can_be_lost_unnoticed() -> None:
         engine.lost = lost
         with pytest.raises(TooLongError, match="the reply lacks rows of"):
             kg._subgraph_rows(people)
+
+
+KILLED = """
+import os, signal, sys
+os.fsync = lambda handle: os.kill(os.getpid(), signal.SIGKILL)
+from citeforge.cli.main import main
+sys.argv = ["citeforge", *sys.argv[1:]]
+main()
+"""
+
+
+def test_a_killed_snapshot_leaves_nothing_behind(cli: Cli, tmp_path: Path) -> None:
+    """The file is not there until it is whole; what a killed run left goes with the next."""
+    (tmp_path / "ids.txt").write_text("Q901\nQ902\n")
+    (tmp_path / "out").mkdir()
+    graph = f"file:{EXAMPLES / 'people' / 'graph.ttl'}"
+    args = ["kg", "snapshot", "--kg", graph, "--entities", "ids.txt", "--out", "out/s.nt.gz"]
+    killed = subprocess.run([sys.executable, "-c", KILLED, *args], cwd=tmp_path, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert not (tmp_path / "out" / "s.nt.gz").exists()
+    assert list((tmp_path / "out").iterdir())  # it was killed in the midst of it
+    result = cli(*args)
+    assert result.returncode == 0, result.stderr
+    assert [p.name for p in (tmp_path / "out").iterdir()] == ["s.nt.gz"]

@@ -6,7 +6,7 @@ import os
 import time
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
-from http.client import HTTPException
+from http.client import HTTPException, IncompleteRead
 from typing import Any
 from urllib.error import HTTPError
 
@@ -141,6 +141,8 @@ class EndpointEngine:
             body: bytes = response.read(_MOST_BYTES + 1)
             if len(body) > _MOST_BYTES:
                 raise TooLongError(f"the reply is longer than {_MOST_BYTES:,} bytes")
+            if response.length:  # a bounded read does not say that the connection was cut
+                raise IncompleteRead(body, response.length)
             return body
         except SPARQLWrapperException as error:
             raise _explained(error, self.url) from error
