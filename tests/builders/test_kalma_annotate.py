@@ -97,6 +97,8 @@ def test_whom_a_place_speaks_of() -> None:
     names = Names(text, NAMES)
     for word, qid in (("1905", "Q1"), ("physicist", "Q2"), ("engineer", "Q1")):
         assert names.subject(text.index(word)) == qid
+    text = "Hans Albert Einstein was the son of Albert Einstein, and loved music."
+    assert Names(text, NAMES).subject(text.index("music")) == "Q1"
     assert Names("Nobody is here.", NAMES).subject(3) is None
 
 

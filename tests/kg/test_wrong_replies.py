@@ -171,7 +171,7 @@ def test_a_damaged_reply_in_the_store(server: Server, tmp_path: Path) -> None:
     query = "SELECT ?x WHERE { ?x ?y ?z } LIMIT 1"
     engine.select(query)
     store.put(server.url, query, b'{"results": {"bindings": [')
-    with pytest.raises(InputError, match=r"replies\.db : holds a damaged reply"):
+    with pytest.raises(InputError, match=r"replies\.db: holds a damaged reply"):
         engine.select(query)
     store.close()
     with pytest.raises(InputError, match="damaged reply"):

@@ -17,6 +17,10 @@ _OPENERS = frozenset(
     "a an the in at on from to by with for of as since during after before when while and but his "
     "her their its he she it they born".split()
 )
+_SENTENCE_END = re.compile(r"[.!?]\s+")
+_GOES_ON = re.compile(
+    r",\s(?:and|but)\s(?!(?:his|her|their|its|he|she|it|they|the|a|an|who|whose)\b)(?=[a-z])"
+)
 
 
 def stands_alone(text: str, start: int, end: int, known: Iterable[str]) -> bool:
@@ -80,11 +84,19 @@ class Names:
         pattern = "|".join(map(re.escape, longest))
         found = re.finditer(rf"(?<!\w)(?:{pattern})(?!\w)", text) if pattern else ()
         rows = [(m.start(), spoken[m[0]]) for m in found]
+        self._text = text
         self._starts = [start for start, _ in rows]
         self._qids = [qid for _, qid in rows]
 
     def subject(self, at: int) -> str | None:
-        """Whom a place speaks of: the entity named last before it, else the first named."""
+        """Whom a place speaks of: the entity named last before it, else the first named.
+
+        Behind ``…, and loved …`` the subject of the sentence goes on, whoever was named between.
+        """
         if not self._qids:
             return None
-        return self._qids[max(0, bisect_left(self._starts, at) - 1)]
+        last = max(0, bisect_left(self._starts, at) - 1)
+        if _GOES_ON.search(self._text, self._starts[last], max(at, self._starts[last])):
+            begin = max((m.end() for m in _SENTENCE_END.finditer(self._text, 0, at)), default=0)
+            last = min(last, bisect_left(self._starts, begin))
+        return self._qids[last]
