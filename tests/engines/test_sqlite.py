@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import multiprocessing
+import shutil
+import signal
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 from threading import Barrier
 
@@ -69,3 +73,87 @@ def test_another_database_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="another kind of database"):
         open_here(path)
     assert path.read_bytes() == before
+
+
+DIES = """
+import os, signal, sqlite3, sys
+db = sqlite3.connect(sys.argv[1], isolation_level=None)
+if sys.argv[2] == "theirs":
+    db.execute("PRAGMA application_id=99")
+db.execute("CREATE TABLE z (x)")
+db.execute("DROP TABLE z")
+db.execute("PRAGMA cache_size=1")
+db.execute("BEGIN")
+db.execute("CREATE TABLE a (x)")
+db.executemany("INSERT INTO a VALUES (?)", [("x" * 500,)] * 200)  # more than the cache holds
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def killed_while_writing(path: Path, whose: str) -> None:
+    """A database that a killed process has left with a journal to roll back."""
+    code = subprocess.run([sys.executable, "-c", DIES, str(path), whose], check=False).returncode
+    assert code == -signal.SIGKILL
+    assert path.with_name(f"{path.name}-journal").stat().st_size > 0
+
+
+def test_a_journal_that_a_killed_program_left_is_rolled_back(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    killed_while_writing(path, "ours")
+    with pytest.raises(InputError, match="killed while it wrote"):
+        open_here(path, readonly=True)
+    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as before:
+        with pytest.raises(sqlite3.OperationalError, match="readonly"):
+            before.execute("SELECT * FROM a").fetchone()
+        before.rollback()
+    opened = open_here(path)
+    opened.execute("INSERT INTO t VALUES (1)")
+    assert opened.execute("SELECT name FROM sqlite_master").fetchall() == [("t",)]
+    opened.close()
+    killed_while_writing(tmp_path / "t.db", "theirs")
+    content = (tmp_path / "t.db").read_bytes()
+    with pytest.raises(InputError, match="another kind of database"):
+        open_here(tmp_path / "t.db")
+    assert (tmp_path / "t.db").read_bytes() == content
+
+
+MAKES = """
+import sys
+from pathlib import Path
+from citeforge.engines.sqlite import open_store
+db = open_store(Path(sys.argv[1]), 0x1234, 1, "CREATE TABLE IF NOT EXISTS t (x)", False)
+db.execute("INSERT INTO t VALUES (1)")
+db.close()
+"""
+CALLS = (
+    "write,pwrite64,fsync,fdatasync,ftruncate,fallocate,link,linkat,unlink,unlinkat,rename,"
+    "fchmod,chmod,fchmodat"
+)
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace, to die at a chosen call")
+def test_a_kill_at_every_file_operation_leaves_a_store_that_opens(tmp_path: Path) -> None:
+    for number in range(1, 80):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        path = folder / "s.db"
+        code = subprocess.run(
+            [
+                *("strace", "-qq", "-f", "-o", "/dev/null", "-e", f"trace={CALLS}"),
+                *("-e", f"inject={CALLS}:signal=SIGKILL:when={number}"),
+                *(sys.executable, "-B", "-c", MAKES, str(path)),
+            ],
+            check=False,
+        ).returncode
+        opened = open_here(path)
+        rows = opened.execute("SELECT x FROM t").fetchall()
+        opened.execute("INSERT INTO t VALUES (2)")
+        opened.close()
+        assert open_here(path, readonly=True).execute("SELECT max(x) FROM t").fetchone() == (2,)
+        if code == 0:
+            assert rows == [(1,)]
+            assert number > 10  # the sweep has passed through all of the making
+            return
+        assert code in (-signal.SIGKILL, 128 + signal.SIGKILL)
+        assert rows in ([], [(1,)])
+    pytest.fail("the process never came to its end")

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
+import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
+from citeforge.engines.files import storage_error, sync_folder
 from citeforge.schemas.errors import InputError
 
 BUSY_SECONDS = 30.0
+_A_FEW_PAGES = 64 << 10
+_MODE, _WAL = slice(18, 20), b"\2\2"
+"""Where the header of a database says how it is journalled (SQLite's file format, 1.3.3)."""
 
 
 @contextmanager
@@ -35,7 +41,8 @@ def store_errors(path: Path) -> Iterator[None]:
             raise InputError(
                 "is read-only", path=path, allowed="make it writable, or use replay:FILE"
             ) from error
-        if "full" in text:
+        io_error = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_IOERR
+        if "full" in text or (io_error and _full(path)):
             raise InputError("the disk is full", path=path, allowed="free some space") from error
         raise InputError(f"cannot be opened ({text})", path=path) from error
     except sqlite3.DatabaseError as error:
@@ -46,10 +53,18 @@ def store_errors(path: Path) -> Iterator[None]:
         ) from error
 
 
+def _full(path: Path) -> bool:
+    """Whether nothing fits beside a file: SQLite calls that an I/O error where it maps memory."""
+    return shutil.disk_usage(path.parent).free < _A_FEW_PAGES
+
+
 def open_store(
     path: Path, application: int, version: int, schema: str, readonly: bool
 ) -> sqlite3.Connection:
     """Open or create a store in WAL mode.
+
+    A new store appears under its name when it is whole; one that a killed program has left half
+    changed is put right by the next that opens it for writing.
 
     Args:
         path: file.
@@ -65,7 +80,10 @@ def open_store(
     if is_new and readonly:
         raise InputError("does not exist", path=path, allowed="a store written by an earlier run")
     with store_errors(path):
-        is_ours = not is_new and _check_kind(path, application, version)
+        if not path.exists():
+            _make(path, application, version, schema)
+            is_new = False
+        is_ours = not is_new and _check_kind(path, application, version, readonly)
         if readonly and not is_ours:
             raise InputError("is empty", path=path, allowed="a store written by an earlier run")
         if readonly:
@@ -77,7 +95,10 @@ def open_store(
         if path.exists() and not os.access(path, os.W_OK):
             raise sqlite3.OperationalError("attempt to write a readonly database")
         path.parent.mkdir(parents=True, exist_ok=True)
-        connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+        # One thread uses it at a time, and not always the one that opened it.
+        connection = sqlite3.connect(
+            path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
         _use_wal(connection)
         # In WAL mode, NORMAL loses nothing when the process dies, only when the machine does.
         connection.execute("PRAGMA synchronous=NORMAL")
@@ -87,6 +108,37 @@ def open_store(
         connection.execute(f"PRAGMA user_version={version}")
         connection.execute("COMMIT")
         return connection
+
+
+def _make(path: Path, application: int, version: int, schema: str) -> None:
+    """Make an empty store beside its name and link it there; one that has appeared stands.
+
+    SQLite itself makes a database in steps: killed between two of them, it leaves a file that can
+    be opened for writing only.
+    """
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as memory:
+        _create(memory, schema)
+        memory.execute(f"PRAGMA application_id={application}")
+        memory.execute(f"PRAGMA user_version={version}")
+        content = bytearray(memory.serialize())
+    content[_MODE] = _WAL
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+        temporary = Path(name)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.chmod(0o644)
+            with suppress(FileExistsError):
+                path.hardlink_to(temporary)
+        finally:
+            temporary.unlink()
+        sync_folder(path.parent)
+    except OSError as error:
+        raise storage_error(error, path) from error
 
 
 def _use_wal(connection: sqlite3.Connection) -> None:
@@ -111,8 +163,29 @@ def _create(connection: sqlite3.Connection, schema: str) -> None:
             connection.execute(statement)
 
 
-def _check_kind(path: Path, application: int, version: int) -> bool:
-    """Look at the file without changing it.
+def _roll_back(path: Path, application: int, readonly: bool) -> None:
+    """Let SQLite undo what a killed program has left half written.
+
+    Raises:
+        InputError: the file is another program's, or is opened for reading.
+    """
+    with path.open("rb") as file:
+        found = int.from_bytes(file.read(72)[68:72], "big")
+    if found not in (0, application):
+        raise InputError("is another kind of database", path=path, allowed="a store of this kind")
+    if readonly:
+        raise InputError(
+            "was left by a program that was killed while it wrote",
+            path=path,
+            allowed="run the command that writes it again; nothing that it finished is lost",
+        )
+    uri = f"{path.resolve().as_uri()}?mode=rw"
+    with closing(sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS)) as connection:
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+
+
+def _check_kind(path: Path, application: int, version: int, readonly: bool) -> bool:
+    """Look at the file without changing it, unless it waits to be rolled back.
 
     Returns:
         Whether it is a store; False for a database without tables, as another program that is just
@@ -121,10 +194,15 @@ def _check_kind(path: Path, application: int, version: int) -> bool:
     with path.open("rb") as file:
         if file.read(16) != b"SQLite format 3\x00":
             raise sqlite3.DatabaseError("file is not a database")
-    connection = sqlite3.connect(
-        f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=BUSY_SECONDS
-    )
+    uri = f"{path.resolve().as_uri()}?mode=ro"
+    connection = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS)
     try:
+        try:
+            connection.execute("PRAGMA application_id").fetchone()
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_READONLY_ROLLBACK:
+                raise
+            _roll_back(path, application, readonly)
         (found_application,) = connection.execute("PRAGMA application_id").fetchone()
         (found_version,) = connection.execute("PRAGMA user_version").fetchone()
         (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()

@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any, TypeVar
 
-from citeforge.engines.llm.options import KEY_VARIABLE, URL_VARIABLE, ClientOptions
+from citeforge.engines.llm.bounds import UnboundedReplyError
+from citeforge.engines.llm.options import KEY_VARIABLE, ClientOptions
 from citeforge.engines.llm.rate import RateGate, retry_after
-from citeforge.engines.llm.records import Failure
+from citeforge.engines.llm.records import Answer, Failure, Token
+from citeforge.engines.llm.secrets import Redactor
 
 T = TypeVar("T")
 
@@ -21,7 +24,7 @@ class Caller:
         self.options = options
         self.gate = RateGate(options.requests_per_minute, options.tokens_per_minute)
         self._reached = False
-        self._secret = os.environ.get(KEY_VARIABLE, "")
+        self._secrets = Redactor(os.environ.get(KEY_VARIABLE, "").strip())
 
     async def call(
         self,
@@ -67,7 +70,8 @@ class Caller:
         import openai
 
         try:
-            reply = await send()
+            async with asyncio.timeout(self.options.deadline):
+                reply = await send()
             self._reached = True
         except openai.APIStatusError as error:
             self._reached = True
@@ -76,16 +80,24 @@ class Caller:
             self._reached = True  # slow, or it drops what it does not want; either may pass
             seconds = self.options.timeout
             return Failure("exhausted", f"no answer within {seconds:g} s"), 0.0
+        except TimeoutError:
+            # It spoke all the while: another try would drip as long.
+            seconds = self.options.deadline
+            return Failure("exhausted", f"the reply was not finished within {seconds:g} s"), None
+        except UnboundedReplyError as error:
+            return Failure("exhausted", str(error)), None
         except openai.APIConnectionError as error:
             cause = error.__cause__ or error
+            if isinstance(cause, UnboundedReplyError):
+                return Failure("exhausted", str(cause)), None
             # Of httpx, or of httpx2, as the SDK's version has it.
             refused = type(cause).__name__ == "ConnectError"
             self._reached |= not refused
-            address = self.options.base_url or os.environ.get(URL_VARIABLE) or "the endpoint"
+            address = self.options.endpoint
             what = f"no connection to {address}" if refused else "the connection broke"
             message = self.clean(f"{what}: {str(cause) or type(cause).__name__}")
             return Failure("exhausted", message), 0.0
-        result = read(reply.http_response.content)
+        result = self._redacted(read(reply.http_response.content))
         if isinstance(result, Failure) and result.kind == "unparsable":
             return result, 0.0
         return result, None
@@ -104,6 +116,26 @@ class Caller:
         return Failure("refused", message, status), None
 
     def clean(self, message: str) -> str:
-        """One line without the key, wherever a server may have echoed it."""
-        text = " ".join(message.split())[:300]
-        return text.replace(self._secret, "[key]") if self._secret else text
+        """One line without a trace of the key, wherever a server may have echoed it."""
+        return self._secrets.message(message)
+
+    def _redacted(self, result: T | Failure) -> T | Failure:
+        """What was read, without the key: it is kept and shown from here on."""
+        if isinstance(result, Failure):
+            return replace(result, message=self.clean(result.message))
+        if not isinstance(result, Answer):
+            return result
+        hide = self._secrets.text
+        logprobs = result.logprobs
+        if logprobs is not None:
+            shown = self._secrets.tokens([t.token for t in logprobs])
+            pairs = zip(shown, logprobs, strict=True)
+            logprobs = tuple(Token(token, t.logprob) for token, t in pairs)
+        reason = result.finish_reason
+        return replace(
+            result,
+            text=hide(result.text),
+            model=hide(result.model),
+            logprobs=logprobs,
+            finish_reason=None if reason is None else hide(reason),
+        )

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
 from citeforge.engines.llm.budget import (
     Budget,
-    BudgetError,
     Plan,
     estimate_prompt_tokens,
     most_completion_tokens,
 )
 from citeforge.engines.llm.caller import Caller
+from citeforge.engines.llm.keeping import Keeping
 from citeforge.engines.llm.options import KEY_VARIABLE, ClientOptions, make_client
 from citeforge.engines.llm.records import Answer, Request, Result, settle
 from citeforge.engines.llm.reply import read_reply
+from citeforge.engines.llm.spill import room_for
 from citeforge.engines.llm.store import ReplayStore
 from citeforge.engines.progress import Advance, progress
-from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.errors import CiteforgeError, InputError
 
 _HOPELESS = ("refused", "unauthorised", "exhausted")
-
+_POLL = 0.1
+"""Seconds between looks at what another run is asking."""
 
 OnResult = Callable[[int, Result], None]
 
@@ -96,7 +100,10 @@ class OpenAiLlm:
 
 
 class _Run:
-    """One run of the client: workers that share an iterator of requests."""
+    """One run of the client: workers that share a queue of requests.
+
+    When the store fails, nothing more is asked; what is in flight lands and is kept beside it.
+    """
 
     def __init__(
         self,
@@ -106,58 +113,86 @@ class _Run:
     ) -> None:
         self.llm = llm
         self.options = llm.options
-        self.waiting = waiting
         self.settled = settled
-        self.queue: Iterator[tuple[str, Request]] = iter(waiting.items())
+        self.queue = deque(waiting.items())
+        self.theirs: deque[tuple[str, Request]] = deque()
+        self.n = len(waiting)
         self.caller = Caller(self.options)
         spent = llm.store.tokens() if llm.store is not None else (0, 0)
         self.budget = Budget(self.options.price, self.options.max_cost, spent)
         self.answered = self.failed = 0
         self.stop: Exception | None = None
+        self.keeping: Keeping | None = None
 
     async def everything(self) -> None:
-        with progress("LLM", len(self.waiting), "calls") as advance:
+        at_once = min(self.options.concurrency, self.n)
+        with progress("LLM", self.n, "calls") as advance, ExitStack() as stack:
             client = make_client(self.options)
-            async with client:
-                n = min(self.options.concurrency, len(self.waiting))
-                async with asyncio.TaskGroup() as group:
-                    for _ in range(n):
-                        group.create_task(self._work(client, advance))
+            if self.llm.store is not None:
+                requests = [request for _, request in self.queue]
+                room = room_for(requests, self.llm.model, at_once)
+                self.keeping = stack.enter_context(Keeping(self.llm.store, self.llm.model, room))
+            async with client, asyncio.TaskGroup() as group:
+                for _ in range(at_once):
+                    group.create_task(self._work(client, advance))
+            if self.keeping is not None and self.keeping.broken is not None:
+                raise self.keeping.error()
         if self.stop is not None:
             raise self.stop
 
     async def _work(self, client: Any, advance: Advance) -> None:
-        for key, request in self.queue:
-            if self.stop is not None:
-                return
+        while self.stop is None and (self.queue or self.theirs):
+            mine = bool(self.queue)
+            key, request = self.queue.popleft() if mine else self.theirs.popleft()
             try:
-                held = await self.budget.hold(request)
-            except (BudgetError, UsageError) as error:
+                taken = await self._one(client, key, request)
+            except CiteforgeError as error:
                 self.stop = self.stop or error
                 return
-            payload = request.payload(self.llm.model)
-            result = await self.caller.call(
-                partial(client.chat.completions.with_raw_response.create, **payload),
-                read_reply,
-                estimate_prompt_tokens(request),
-            )
-            if isinstance(result, Answer):
-                result = settle(request, result)
-            self._keep(key, request, result)
-            await self.budget.settle(held, result)
-            self._judge_start(result)
-            advance(1, self._note())
+            if taken:
+                advance(1, self._note())
+                continue
+            self.theirs.append((key, request))
+            if not mine:
+                await asyncio.sleep(_POLL)
 
-    def _keep(self, key: str, request: Request, result: Result) -> None:
-        """Store before anybody sees it."""
-        store = self.llm.store
-        if store is not None:
-            payload = request.payload(self.llm.model)
-            if isinstance(result, Answer):
-                store.put(key, payload, request.sample, result)
+    async def _one(self, client: Any, key: str, request: Request) -> bool:
+        """Settle one request; False while another run is asking it."""
+        keeping = self.keeping
+        if keeping is None:
+            await self._ask(client, key, request)
+            return True
+        if not keeping.claims.take(key):
+            return False
+        try:
+            # Another run may have stored it since this one began.
+            stored = await keeping.stored(key)
+            if stored is None:
+                await self._ask(client, key, request)
             else:
-                store.fail(key, payload, request.sample, result)
+                self.settled(key, settle(request, stored))
+        finally:
+            keeping.claims.release(key)
+        return True
+
+    async def _ask(self, client: Any, key: str, request: Request) -> None:
+        held = await self.budget.hold(request)
+        payload = request.payload(self.llm.model)
+        result = await self.caller.call(
+            partial(client.chat.completions.with_raw_response.create, **payload),
+            read_reply,
+            estimate_prompt_tokens(request),
+        )
+        if isinstance(result, Answer):
+            result = settle(request, result)
+        if self.keeping is not None:  # stored before anybody sees it
+            await self.keeping.keep(key, request, result)
+        await self.budget.settle(held, result)
+        if self.keeping is not None and self.keeping.broken is not None:
+            self.stop = self.stop or self.keeping.broken
+            return
         self.settled(key, result)
+        self._judge_start(result)
 
     def _judge_start(self, result: Result) -> None:
         """Stop early when nothing works."""
@@ -171,11 +206,12 @@ class _Run:
             many = "call" if self.failed == 1 else f"{self.failed} calls"
             self.stop = self.stop or InputError(
                 f"the first {many} failed: {result.message}",
-                path=self.options.base_url or f"openai:{self.llm.model}",
+                path=self.options.endpoint,
                 allowed=f"check the model, --base-url and {KEY_VARIABLE}; see: citeforge doctor",
             )
 
     def _note(self) -> str:
         prompt, completion = self.budget.tokens
         cost = "" if self.budget.spent is None else f" · cost {self.budget.spent:.4f}"
-        return f"{prompt + completion:,} tokens{cost} · {self.failed} errors"
+        theirs = f" · {len(self.theirs)} asked by another run" if self.theirs else ""
+        return f"{prompt + completion:,} tokens{cost} · {self.failed} errors{theirs}"

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
+from citeforge.engines.llm.bounds import bounded_client
 from citeforge.engines.llm.rate import RetryPolicy
 from citeforge.engines.llm.records import Price
+from citeforge.engines.llm.secrets import Redactor, public_url
 from citeforge.schemas.errors import InputError
 
 KEY_VARIABLE = "OPENAI_API_KEY"
@@ -23,7 +25,8 @@ class ClientOptions:
     Attributes:
         base_url: endpoint; None for ``OPENAI_BASE_URL`` or OpenAI's own.
         concurrency: requests in flight.
-        timeout: seconds before a silent connection counts as broken.
+        timeout: seconds before a silent connection counts as broken; a reply that keeps coming
+            has five times as long.
         retry: how often and how long to try again.
         requests_per_minute: rate to start with; None to learn it from 429s.
         tokens_per_minute: likewise for tokens.
@@ -44,11 +47,14 @@ class ClientOptions:
 
     @property
     def endpoint(self) -> str:
-        """The address that is asked, without user, password and query: it may be shown and kept."""
+        """The address that is asked, without user, password, query and key: it may be shown."""
         url = self.base_url or os.environ.get(URL_VARIABLE) or OPENAI_URL
-        parts = urlsplit(url)
-        host = parts.netloc.rpartition("@")[2]
-        return urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", ""))
+        return Redactor(os.environ.get(KEY_VARIABLE, "")).text(public_url(url).rstrip("/"))
+
+    @property
+    def deadline(self) -> float:
+        """Seconds until a whole reply must be there."""
+        return 5 * self.timeout
 
 
 def make_client(options: ClientOptions) -> Any:
@@ -60,11 +66,35 @@ def make_client(options: ClientOptions) -> Any:
     from openai import AsyncOpenAI
 
     url = options.base_url or os.environ.get(URL_VARIABLE)
-    key = os.environ.get(KEY_VARIABLE)
+    key = (os.environ.get(KEY_VARIABLE) or "").strip()
+    if not (key.isascii() and key.isprintable()):
+        raise InputError(
+            "holds characters that no key has", path=KEY_VARIABLE, allowed="set it to the key alone"
+        )
     if not key and not url:
         raise InputError(
             f"{KEY_VARIABLE} is not set",
             allowed="set it, name a local endpoint with --base-url, or use --llm template",
         )
+    if url and not _is_http(url):
+        raise InputError(  # without the URL, which may hold a password or a key
+            "is no http(s) URL of an endpoint",
+            path="--base-url" if options.base_url else URL_VARIABLE,
+            allowed="e.g. http://localhost:8000/v1",
+        )
     # Retries are ours: the SDK's know nothing of the rate, the budget and the store.
-    return AsyncOpenAI(api_key=key or "none", base_url=url, max_retries=0, timeout=options.timeout)
+    return AsyncOpenAI(
+        api_key=key or "none",
+        base_url=url,
+        max_retries=0,
+        timeout=options.timeout,
+        http_client=bounded_client(options.timeout),
+    )
+
+
+def _is_http(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False

@@ -50,9 +50,7 @@ def read_reply(body: bytes) -> Result:
     try:
         completion = _DECODER.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        return Failure(
-            "unparsable", f"the reply is not a chat completion ({str(error)[:120]})", 200
-        )
+        return Failure("unparsable", f"the reply is not a chat completion ({error})", 200)
     usage = completion.usage or _Usage()
     paid = (usage.prompt_tokens, usage.completion_tokens)
     if not completion.choices:

@@ -14,6 +14,7 @@ import msgspec
 
 from citeforge.engines.files import canonical_json
 from citeforge.engines.llm.records import Answer, Failure, Token
+from citeforge.engines.llm.spill import leftovers
 from citeforge.engines.sqlite import open_store, store_errors
 from citeforge.schemas.errors import InputError
 
@@ -71,6 +72,8 @@ class ReplayStore:
         """
         self.path = path
         self._db = open_store(path, APPLICATION_ID, VERSION, _SCHEMA, readonly)
+        if not readonly:
+            self._take_in_leftovers()
 
     def __enter__(self) -> Self:
         return self
@@ -81,6 +84,24 @@ class ReplayStore:
     def close(self) -> None:
         """Close the file."""
         self._db.close()
+
+    def _take_in_leftovers(self) -> None:
+        """Store what earlier runs had paid for and could not store."""
+        with leftovers(self.path) as rows:
+            if not rows:
+                return
+            with store_errors(self.path), self._transaction() as db:
+                for number, row in enumerate(rows, 1):
+                    key = check_row(row, number)
+                    answer = decode_answer(canonical_json(row["answer"]))
+                    values = (canonical_json(row["payload"]), row["sample"], encode_answer(answer))
+                    cursor = db.execute(
+                        "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?)",
+                        (key, *values, row["created"]),
+                    )
+                    if cursor.rowcount:  # else a run died between taking in and removing
+                        db.execute("DELETE FROM failures WHERE key = ?", (key,))
+                        self._pay(db, key, answer, row["created"])
 
     def get(self, key: str) -> Answer | None:
         """A stored answer; failures are never replayed."""
@@ -240,6 +261,19 @@ def check_row(row: dict[str, Any], number: int) -> str:
     if key != expected:
         raise InputError("the key is not that of the payload", line=number, field="key")
     return str(key)
+
+
+def exported_row(
+    key: str, payload: Mapping[str, Any], sample: int, answer: Answer
+) -> dict[str, Any]:
+    """An answer as a row of an exported store."""
+    return {
+        "key": key,
+        "payload": dict(payload),
+        "sample": sample,
+        "answer": json.loads(encode_answer(answer)),
+        "created": time.time(),
+    }
 
 
 def encode_answer(answer: Answer) -> str:

@@ -1,0 +1,124 @@
+"""Taking a key out of whatever a server sends back, before anything is cut, kept or shown.
+
+A server may say the key back whole or in part, in plain text, in a URL, in base64, or escaped.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import re
+from collections.abc import Iterable, Sequence
+from urllib.parse import quote, quote_plus
+
+PIECE = 8
+"""Shortest piece of a key that is taken out: shorter ones are too many words of other texts."""
+_REAL = 12
+"""Keys that are shorter ("none", "EMPTY", "ollama") are words that local servers are given."""
+_PUBLIC = re.compile(r"(?:sk|pk|hf|gsk|xai|nvapi)[-_](?:(?:proj|ant|or|svcacct|admin)-)?(?:v1-)?")
+MARK = "[key]"
+
+
+class Redactor:
+    """Takes one key out of texts."""
+
+    def __init__(self, key: str) -> None:
+        """Prepare for a key; an empty one redacts nothing."""
+        self._key = key
+        self._pieces: list[tuple[str, int]] = []
+        if len(key) < _REAL:
+            return
+        for form, unit in _forms(key):
+            self._pieces += _grams(form, unit)
+        prefix = _PUBLIC.match(key)
+        known = prefix.group() if prefix else ""
+        # What every key begins with is no secret, and stands in harmless texts.
+        self._pieces = [(p, n) for p, n in dict(self._pieces).items() if p not in known]
+
+    def text(self, text: str) -> str:
+        """A text with every trace of the key replaced by ``[key]``."""
+        return _replaced(text, self._spans(text))
+
+    def message(self, message: str, longest: int = 300) -> str:
+        """One line for people: redacted, then cut."""
+        text = " ".join(self.text(message).split())
+        if self._key and len(self._key) < _REAL:
+            text = text.replace(self._key, MARK)
+        return text[:longest]
+
+    def tokens(self, tokens: Sequence[str]) -> list[str]:
+        """The tokens of a text, which may hold the key in pieces; as many as were given."""
+        spans = self._spans("".join(tokens))
+        found, at = [], 0
+        for token in tokens:
+            start, at = at, at + len(token)
+            touched = [(a, b) for a, b in spans if a < at and start < b]
+            # The first token of a trace says that there was one; the others are left empty.
+            first = any(start <= a for a, _ in touched)
+            found.append(token if not touched else MARK if first else "")
+        return found
+
+    def _spans(self, text: str) -> list[tuple[int, int]]:
+        hits = []
+        for piece, _ in self._pieces:
+            at = text.find(piece)
+            while at >= 0:
+                hits.append((at, at + len(piece)))
+                at = text.find(piece, at + 1)
+        merged: list[tuple[int, int]] = []
+        for start, end in sorted(hits):
+            if merged and start <= merged[-1][1]:
+                merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+            else:
+                merged.append((start, end))
+        return merged
+
+
+def _replaced(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    parts, at = [], 0
+    for start, end in spans:
+        parts += [text[at:start], MARK]
+        at = end
+    return "".join([*parts, text[at:]])
+
+
+def _grams(form: str, unit: int) -> list[tuple[str, int]]:
+    """Every piece of a form of the key that is long enough to give it away."""
+    size = min(len(form), PIECE * unit)
+    pieces = [(form[i : i + size], size) for i in range(len(form) - size + 1)]
+    return [*pieces, (form, len(form))]
+
+
+def _forms(key: str) -> list[tuple[str, int]]:
+    """(form, characters for each of the key's) of every way in which a key is written."""
+    raw = key.encode()
+    forms = [(key, 1), (key[::-1], 1)]
+    same = [quote(key, safe=""), quote_plus(key), json.dumps(key)[1:-1], repr(key)[1:-1]]
+    same += [json.dumps(key)[1:-1].replace("/", "\\/"), html.escape(key), key.lower(), key.upper()]
+    forms += [(form, 1) for form in same]
+    for encode in (
+        "".join(f"%{b:02x}" for b in raw),
+        "".join(f"%{b:02X}" for b in raw),
+        "".join(f"\\x{b:02x}" for b in raw),
+    ):
+        forms.append((encode, 3 if encode[0] == "%" else 4))
+    for pattern, unit in (("\\u{:04x}", 6), ("\\u{:04X}", 6), ("&#{};", 5), ("&#x{:x};", 5)):
+        forms.append(("".join(pattern.format(ord(c)) for c in key), unit))
+    forms += [(raw.hex(), 2), (raw.hex().upper(), 2)]
+    for shift in range(3):  # base64 has three looks, by where in a text the key stands
+        for encoded in (base64.b64encode, base64.urlsafe_b64encode):
+            whole = encoded(b"\0" * shift + raw).decode().rstrip("=")
+            # The first and last characters hold bits of what stands around the key.
+            clean = whole[(0, 2, 3)[shift] : -1]
+            forms.append((clean, 2))
+    return forms
+
+
+def public_url(url: str) -> str:
+    """A URL without what it may hold of secrets: user, password, query and fragment."""
+    scheme, there, rest = url.partition("://")
+    shown = re.split(r"[?#]", rest, maxsplit=1)[0]
+    if "@" in rest and "@" not in shown:
+        return "the endpoint"  # a password with such a mark, or a query with an address
+    return f"{scheme}{there}{shown.rpartition('@')[2]}"

@@ -1,0 +1,133 @@
+"""Servers that say the key back, drip, or never end."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from citeforge.engines.llm import bounds
+from citeforge.engines.llm.client import OpenAiLlm
+from citeforge.engines.llm.options import ClientOptions
+from citeforge.engines.llm.rate import RetryPolicy
+from citeforge.engines.llm.records import Failure, Request
+from citeforge.engines.llm.secrets import PIECE, Redactor, public_url
+from citeforge.engines.llm.store import ReplayStore
+from citeforge.schemas.errors import InputError
+from conftest import Cli
+from servers.hostile_server import FORMS
+from servers.running import started
+
+KEY = "sk-proj-Zq7/vT4+bN9=wKx2mRc8Yd5e"
+PLACES = ("answer", "refusal", "reason", "model", "error", "text", "headers")
+
+
+def traces(text: str) -> list[str]:
+    """Pieces of the key, in any form, that stand in a text; the public prefix is none."""
+    long = [KEY[i : i + PIECE] for i in range(1, len(KEY) - PIECE + 1)]
+    base = base64.b64encode(KEY.encode()).decode()
+    shifted = base64.b64encode(f"user:{KEY}".encode()).decode()
+    long += [b[i : i + 16] for b in (base, shifted) for i in range(8, len(b) - 20)]
+    long += [quote(KEY, safe="")[i : i + 12] for i in range(4, 20)]
+    long += [KEY.encode().hex()[16:], "".join(f"%{b:02X}" for b in KEY.encode())[24:]]
+    long += ["".join(f"\\u{ord(c):04x}" for c in KEY)[48:]]
+    return [p for p in long if p in text]
+
+
+def test_the_key_is_in_no_file_and_no_stream(cli: Cli, tmp_path: Path) -> None:
+    rows = [
+        {"query_id": f"{place}-{form}", "prompt": f"{place} {form}"}
+        for place in PLACES[:-1]
+        for form in FORMS
+    ]
+    (tmp_path / "p.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
+    with started("hostile_server.py") as port:
+        url = f"http://user:{KEY}@127.0.0.1:{port}/echo/v1?api-key={KEY}"
+        args = ("--llm", "openai:m", "--out", "s.jsonl", "--store", "r.db", "--logprobs")
+        there = ("--base-url", url.replace(f"user:{KEY}@", "").split("?")[0])
+        result = cli("llm", "run", "p.jsonl", *args, *there, OPENAI_API_KEY=KEY)
+        nowhere = cli(
+            *("llm", "run", "p.jsonl", *args[:-3], "--store", "n.db", "--timeout", "1"),
+            *("--base-url", url.replace(str(port), "9")),
+            OPENAI_API_KEY=KEY,
+        )
+    assert result.returncode == 3, result.stderr
+    assert "[key]" in result.stderr
+    for name in ("s.jsonl", "r.db"):
+        assert (tmp_path / name).exists()
+    n_answers = sum(place in ("answer", "refusal", "reason", "model") for place in PLACES)
+    lines = (tmp_path / "s.jsonl").read_text().splitlines()
+    assert len(lines) == 1 + n_answers * len(FORMS)
+    assert "[key]" in lines[1]
+    for stream in (result.stdout, result.stderr, nowhere.stdout, nowhere.stderr):
+        assert traces(stream) == []
+    assert nowhere.returncode != 0
+    for path in tmp_path.rglob("*"):
+        if path.is_file():
+            assert traces(path.read_bytes().decode("latin-1")) == [], path
+
+
+def test_a_key_in_headers_of_a_refused_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    retry = RetryPolicy(throttled_attempts=2, base=0.01, cap=0.01)
+    with started("hostile_server.py") as port, ReplayStore(tmp_path / "s.db") as store:
+        options = ClientOptions(f"http://127.0.0.1:{port}/echo/v1", retry=retry, give_up_after=99)
+        requests = [Request((("user", f"headers {form}"),)) for form in FORMS]
+        results = OpenAiLlm("m", store, options).complete(requests)
+    assert all(isinstance(r, Failure) and r.status == 429 for r in results)
+    assert not any(traces(r.message) for r in results if isinstance(r, Failure))
+
+
+def test_redaction() -> None:
+    hide = Redactor(KEY)
+    assert hide.text(f"before {KEY} after") == "before [key] after"
+    assert hide.message("x" * 290 + KEY) == "x" * 290 + "[key]"
+    assert hide.message(f"a\n{KEY}\nb") == "a [key] b"
+    # Nothing of an ordinary text goes, not even what all keys begin with.
+    for text in ("sk-proj-", "A proj- of Zq7/vT4, [1][2].", "日本語 [3]。", ""):
+        assert hide.text(text) == text
+    assert hide.tokens(["You ", "sk-proj-Z", "q7/vT4", "+bN9=", "wKx2mRc8Yd5e", " [1]"]) == [
+        "You ", "[key]", "", "", "", " [1]",
+    ]  # fmt: skip
+    # Keys that local servers are given are words; answers keep them, messages do not.
+    local = Redactor("EMPTY")
+    assert local.text("The box is EMPTY.") == "The box is EMPTY."
+    assert local.message("bad key EMPTY") == "bad key [key]"
+    assert public_url(f"https://me:{KEY}@host:8/v1?key={KEY}#x") == "https://host:8/v1"
+
+
+@pytest.mark.parametrize("value", ["kéy-with-an-accent", "line\nbreak-in-the-middle"])
+def test_a_key_that_cannot_be_sent(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", value)
+    with pytest.raises(InputError, match="holds characters that no key has") as caught:
+        OpenAiLlm("m", None, ClientOptions("http://127.0.0.1:9/v1")).complete(
+            [Request((("user", "x"),))]
+        )
+    assert value not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("mode", "said"),
+    [
+        ("drip", "the reply was not finished within 1 s"),
+        ("endless", "the reply is longer than 4 MiB"),
+        ("packed", "the reply is compressed, which was not asked for"),
+    ],
+)
+def test_replies_end(mode: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setattr(bounds, "MOST_BYTES", 4 << 20)
+    with started("hostile_server.py") as port, ReplayStore(tmp_path / "s.db") as store:
+        # Bytes arrive all the while, so that the timeout of a silent connection never passes.
+        options = ClientOptions(f"http://127.0.0.1:{port}/{mode}/v1", timeout=0.2)
+        begin = time.monotonic()
+        (result,) = OpenAiLlm("m", store, options).complete([Request((("user", "x"),))])
+        assert time.monotonic() - begin < 60  # without a bound it would never come here
+    assert isinstance(result, Failure)
+    assert said in result.message

@@ -1,0 +1,244 @@
+"""What was paid for is kept when the store cannot be written, and two runs pay once."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from citeforge.engines import sqlite
+from citeforge.engines.llm.claims import Claims
+from citeforge.engines.llm.client import OpenAiLlm
+from citeforge.engines.llm.options import ClientOptions
+from citeforge.engines.llm.records import Answer, Request
+from citeforge.engines.llm.store import ReplayStore
+from citeforge.schemas.errors import InputError
+from servers.running import Running, openai_server
+
+N, AT_ONCE = 40, 16
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+
+
+def requests(size: int = 10) -> list[Request]:
+    return [Request((("user", f"item {i} " + "x" * size),), {"max_tokens": 99}) for i in range(N)]
+
+
+def complete(server: Running, path: Path, size: int = 10) -> list[Any]:
+    with ReplayStore(path) as store:
+        options = ClientOptions(server.url, concurrency=AT_ONCE)
+        return list(OpenAiLlm("m", store, options).complete(requests(size)))
+
+
+def kept_of(folder: Path) -> list[str]:
+    return sorted(p.name for p in folder.iterdir() if ".spill." in p.name or ".claims" in p.name)
+
+
+def test_a_locked_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sixteen answers are on their way when another program locks the store for good."""
+    monkeypatch.setattr(sqlite, "BUSY_SECONDS", 0.3)
+    path = tmp_path / "s.db"
+    caught: list[BaseException] = []
+
+    def run(server: Running) -> None:
+        try:
+            complete(server, path)
+        except InputError as error:
+            caught.append(error)
+
+    holder = (
+        "import sqlite3, sys; d = sqlite3.connect(sys.argv[1], isolation_level=None); "
+        "d.execute('BEGIN EXCLUSIVE'); print('held', flush=True); sys.stdin.read()"
+    )
+    with openai_server(tmp_path / "log") as server:
+        server.answer_up_to(0)
+        thread = threading.Thread(target=run, args=(server,))
+        thread.start()
+        while len(server.requests()) < AT_ONCE:
+            threading.Event().wait(0.01)
+        with subprocess.Popen(
+            [sys.executable, "-c", holder, str(path)], stdin=-1, stdout=-1, text=True
+        ) as other:
+            assert other.stdout
+            assert other.stdout.readline() == "held\n"
+            server.answer_up_to(None)
+            thread.join()
+            other.communicate()
+        (error,) = caught
+        assert "is locked by another program" in str(error)
+        assert f"{AT_ONCE} answers that were paid for meanwhile are kept in" in str(error)
+        assert len(server.requests()) == AT_ONCE  # nothing more was asked
+        assert len(kept_of(tmp_path)) == 1
+        results = complete(server, path)
+        assert len(server.requests()) == N  # none of the sixteen a second time
+    assert all(isinstance(r, Answer) for r in results)
+    assert kept_of(tmp_path) == []
+    with ReplayStore(path) as store:
+        prompt, completion = store.tokens()
+    assert (prompt, completion) == (3 * N, 4 * N)  # "item i x…", and "echo:" before it
+
+
+CHILD = """
+import resource, sys
+from pathlib import Path
+from citeforge.engines.llm.client import OpenAiLlm
+from citeforge.engines.llm.options import ClientOptions
+from citeforge.engines.llm.records import Request
+from citeforge.engines.llm.store import ReplayStore
+from citeforge.schemas.errors import InputError
+url, path, limit, size, n, at_once = sys.argv[1:]
+if int(limit):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), int(limit)))
+asked = [Request((("user", f"item {i} " + "x" * int(size)),), {"max_tokens": 99})
+         for i in range(int(n))]
+try:
+    with ReplayStore(Path(path)) as store:
+        OpenAiLlm("m", store, ClientOptions(url, concurrency=int(at_once))).complete(asked)
+except InputError as error:
+    sys.exit(f"error: {error}")
+"""
+
+
+def child(server: Running, path: Path, limit: int, size: int) -> subprocess.CompletedProcess[str]:
+    words = [server.url, path, limit, size, N, 4]
+    return subprocess.run(
+        [sys.executable, "-c", CHILD, *map(str, words)], capture_output=True, text=True
+    )
+
+
+def full_disk_story(server: Running, path: Path, limit: int, size: int) -> str:
+    """Runs on a disk with too little room; then with enough. Returns what was said."""
+    poor = child(server, path, limit, size)
+    assert poor.returncode == 1
+    assert "Traceback" not in poor.stderr
+    paid = len(server.requests())
+    assert 0 < paid < N
+    return poor.stderr
+
+
+def test_a_full_disk(tmp_path: Path) -> None:
+    """A size limit of the system stands for the disk: the store's log grows past it."""
+    path, size = tmp_path / "s.db", 20_000
+    with openai_server(tmp_path / "log") as server:
+        said = full_disk_story(server, path, 600_000, size)
+        assert "are kept in" in said
+        paid = len(server.requests())
+        with ReplayStore(path) as store:
+            assert store.stats().answers == paid  # stored, or taken in just now
+        assert kept_of(tmp_path) == []
+        assert len(complete(server, path, size)) == N
+        assert len(server.requests()) == N
+
+
+def test_a_disk_that_is_really_full(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1200k", "tmpfs", disk], capture_output=True
+    )
+    if mounted.returncode:
+        pytest.skip("no right to mount a small disk")
+    try:
+        size = 20_000
+        with openai_server(tmp_path / "log") as server:
+            said = full_disk_story(server, disk / "s.db", 0, size)
+            assert "the disk is full" in said
+            assert "are kept in" in said
+            assert "could be kept nowhere" not in said
+            paid = len(server.requests())
+            subprocess.run(["mount", "-o", "remount,size=20m", disk], check=True)
+            assert len(complete(server, disk / "s.db", size)) == N
+            assert len(server.requests()) == N > paid
+            with suppress(OSError), (disk / "filler").open("wb", buffering=0) as filler:
+                while filler.write(b"x" * 4096):
+                    pass
+            # Full before it begins: nothing is asked.
+            more = [Request((("user", "y" * 200_000 + str(i)),)) for i in range(16)]
+            with (
+                pytest.raises(InputError, match="the disk is full"),
+                ReplayStore(disk / "s.db") as store,
+            ):
+                OpenAiLlm("m", store, ClientOptions(server.url)).complete(more)
+            assert len(server.requests()) == N
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
+def test_two_runs_on_one_store_pay_once(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    with openai_server(tmp_path / "log", latency=0.02) as server:
+        words = [server.url, path, 0, 10, N, AT_ONCE]
+        pair = [subprocess.Popen([sys.executable, "-c", CHILD, *map(str, words)]) for _ in range(3)]
+        assert [p.wait() for p in pair] == [0, 0, 0]
+        assert len(server.requests()) == N
+    assert kept_of(tmp_path) == []
+    with sqlite3.connect(path) as db:
+        assert db.execute("SELECT count(*) FROM usage").fetchone() == (N,)
+
+
+def test_what_a_dead_run_was_asking_is_asked_again(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    with openai_server(tmp_path / "log") as server:
+        server.answer_up_to(0)
+        words = [server.url, path, 0, 10, N, AT_ONCE]
+        dead = subprocess.Popen([sys.executable, "-c", CHILD, *map(str, words)])
+        while len(server.requests()) < AT_ONCE:
+            threading.Event().wait(0.01)
+        dead.kill()
+        dead.wait()
+        server.answer_up_to(None)
+        assert len(kept_of(tmp_path)) == 2  # its claims, and the room that it took
+        assert len(complete(server, path)) == N
+    assert kept_of(tmp_path) == []
+
+
+def test_claims(tmp_path: Path) -> None:
+    """Held by a process; seen by others; gone with it."""
+    store, key = tmp_path / "s.db", "ab" * 32
+    script = (
+        "import sys; from pathlib import Path; from citeforge.engines.llm.claims import Claims; "
+        "c = Claims(Path(sys.argv[1])); print(c.take(sys.argv[2]), flush=True); sys.stdin.read()"
+    )
+    mine = Claims(store)
+    with subprocess.Popen(
+        [sys.executable, "-c", script, str(store), key], stdin=-1, stdout=-1, text=True
+    ) as other:
+        assert other.stdout
+        assert other.stdout.readline() == "True\n"
+        assert not mine.take(key)
+        assert mine.take("cd" * 32)
+        mine.release("cd" * 32)
+        other.kill()
+        other.wait()
+        assert mine.take(key)
+    mine.close()
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_torn_row_and_a_foreign_one(tmp_path: Path) -> None:
+    from citeforge.engines.llm.store import exported_row
+
+    request = requests()[0]
+    row = exported_row(request.key("m"), request.payload("m"), 0, Answer("yes", 1, 2, "m"))
+    spill = tmp_path / f"s.db.spill.{os.getpid()}"
+    spill.write_bytes(json.dumps(row).encode() + b"\n" + json.dumps(row).encode()[:40] + b"\0" * 99)
+    with ReplayStore(tmp_path / "s.db") as store:
+        assert store.get(request.key("m")) == Answer("yes", 1, 2, "m")
+        assert store.tokens() == (1, 2)
+    assert not spill.exists()
+    spill.write_bytes(json.dumps({**row, "key": "0" * 64}).encode() + b"\n")
+    with pytest.raises(InputError, match="not that of the payload"):
+        ReplayStore(tmp_path / "s.db")
+    assert spill.exists()

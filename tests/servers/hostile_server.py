@@ -1,0 +1,107 @@
+"""A server that means harm: it says the key back in every way, drips, and never ends.
+
+The first part of the path chooses the mode. `echo` puts what the last message asks for, with the
+caller's key in the form that it names, where it names. Usage: hostile_server.py; prints the port.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import quote
+
+FORMS = {
+    "whole": lambda key: key,
+    "head": lambda key: key[:14],
+    "tail": lambda key: key[-9:],
+    "middle": lambda key: key[9:20],
+    "masked": lambda key: f"{key[:11]}****{key[-8:]}",
+    "url": lambda key: f"https://example.org/v1?api-key={quote(key, safe='')}&x=1",
+    "percent": lambda key: "".join(f"%{b:02X}" for b in key.encode()),
+    "base64": lambda key: base64.b64encode(key.encode()).decode(),
+    "basic": lambda key: base64.b64encode(f"user:{key}".encode()).decode(),
+    "json": lambda key: json.dumps(key),
+    "escaped": lambda key: "".join(f"\\u{ord(c):04x}" for c in key),
+    "hex": lambda key: key.encode().hex(),
+    "late": lambda key: "x" * 290 + key,
+    "lines": lambda key: f"a\n{key}\nb",
+}
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        mode = self.path.split("/")[1]
+        with contextlib.suppress(ConnectionError):
+            getattr(self, mode)(body)
+
+    def drip(self, _: Any) -> None:
+        self.start({"Transfer-Encoding": "chunked"})
+        while True:
+            self.wfile.write(b"1\r\n \r\n")
+            self.wfile.flush()
+            time.sleep(0.02)
+
+    def endless(self, _: Any) -> None:
+        self.start({"Transfer-Encoding": "chunked"})
+        chunk = b" " * (1 << 20)
+        while True:
+            self.wfile.write(b"%x\r\n%b\r\n" % (len(chunk), chunk))
+
+    def packed(self, _: Any) -> None:
+        self.start({"Content-Encoding": "gzip", "Content-Length": "5"})
+        self.wfile.write(b"\x1f\x8b\x08\0\0")
+
+    def echo(self, body: Any) -> None:
+        place, form = body["messages"][-1]["content"].split()
+        key = FORMS[form](self.headers["Authorization"].removeprefix("Bearer "))
+        if place == "error":
+            return self.reply({"error": {"message": f"no: {key}", "code": key}}, 400)
+        if place == "text":
+            return self.reply(f"no: {key}", 422)
+        message: dict[str, Any] = {"content": "Fine."}
+        extra: dict[str, Any] = {}
+        if place == "answer":
+            message = {"content": f"You sent {key} to me."}
+            extra["logprobs"] = {
+                "content": [
+                    {"token": t, "logprob": -1.0}
+                    for t in (message["content"][i : i + 5] for i in range(0, 400, 5))
+                    if t
+                ]
+            }
+        if place == "refusal":
+            message = {"content": None, "refusal": f"Not with {key}."}
+        choice = {"message": message, "finish_reason": key if place == "reason" else "stop"}
+        model = key if place == "model" else "m"
+        headers = {"X-Request-Id": key.replace("\n", " "), "Retry-After": key.replace("\n", " ")}
+        status = 429 if place == "headers" else 200
+        return self.reply({"choices": [{**choice, **extra}], "model": model}, status, headers)
+
+    def reply(self, content: Any, status: int = 200, headers: Any = None) -> None:
+        data = content.encode() if isinstance(content, str) else json.dumps(content).encode()
+        self.start({"Content-Length": str(len(data)), **(headers or {})}, status)
+        self.wfile.write(data)
+
+    def start(self, headers: dict[str, str], status: int = 200) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+
+
+if __name__ == "__main__":
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.daemon_threads = True
+        print(server.server_address[1], flush=True)
+        server.serve_forever()
