@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from citeforge.cli.main import COMMANDS, cli
-from conftest import EXAMPLES, Cli
+from conftest import EXAMPLES, ROOT, Cli
 
 
 def test_short_helps_are_those_of_the_commands() -> None:
@@ -126,3 +126,43 @@ def test_a_package_with_several_contexts_wants_one_named(cli: Cli, tmp_path: Pat
     result = cli("run", "top-1", "--benchmark", out, "--out", "t.jsonl")
     assert "60 answers of top-1" in result.stdout  # 30 queries, two sets
     assert "0 errors, 0 warnings" in cli("check", "t.jsonl", "--benchmark", out).stdout
+
+
+def test_score_files_have_the_whole_name_of_their_submission(
+    cli: Cli, package: Path, tmp_path: Path
+) -> None:
+    cli("run", "random", "--benchmark", package, "--out", "llama-3.1-8b.jsonl")
+    cli("run", "echo-relevant", "--benchmark", package, "--out", "llama-3.2-3b.jsonl")
+    (tmp_path / "scores").mkdir()
+    for name in ("llama-3.1-8b.jsonl", "llama-3.2-3b.jsonl"):
+        result = cli("score", name, "--benchmark", package, "--out", "scores")
+        assert result.returncode == 0, result.stderr
+    assert sorted(p.name for p in (tmp_path / "scores").iterdir()) == [
+        "llama-3.1-8b.scores.json",
+        "llama-3.2-3b.scores.json",
+    ]
+    # The same submission may be scored again; one of another folder with its name may not.
+    args = ("--benchmark", package, "--out", "scores")
+    first = tmp_path / "scores" / "llama-3.1-8b.scores.json"
+    assert cli("score", "llama-3.1-8b.jsonl", *args).returncode == 0
+    content = first.read_bytes()
+    (tmp_path / "b").mkdir()
+    (tmp_path / "llama-3.2-3b.jsonl").rename(tmp_path / "b" / "llama-3.1-8b.jsonl")
+    refused = cli("score", "b/llama-3.1-8b.jsonl", *args)
+    assert refused.returncode == 1
+    assert "holds the scores of llama-3.1-8b.jsonl (random)" in refused.stderr
+    assert first.read_bytes() == content
+    own = cli("score", "llama-3.1-8b.jsonl", *args[:-1], "llama-3.1-8b.jsonl")
+    assert own.returncode == 2
+    assert "is a submission" in own.stderr
+
+
+def test_a_report_of_an_unknown_ending_is_refused(cli: Cli, tmp_path: Path) -> None:
+    for name in ("x.pdf", "x", "x.docx"):
+        result = cli("report", ROOT / "tests/golden/v1/scores.json", "--out", name)
+        assert result.returncode == 2, name
+        assert ".html" in result.stderr
+        assert ".tex" in result.stderr
+        assert not (tmp_path / name).exists()
+    fine = cli("report", ROOT / "tests/golden/v1/scores.json", "--out", "x.pdf", "--format", "md")
+    assert fine.returncode == 0

@@ -8,6 +8,7 @@ from importlib import import_module
 import click
 
 from citeforge import __version__
+from citeforge.cli.terminal import speak_the_terminals_language
 from citeforge.schemas.errors import CiteforgeError
 
 # Help texts stand here so that `citeforge --help` imports no command.
@@ -88,6 +89,7 @@ def cli() -> None:
 
 def main(args: list[str] | None = None) -> None:
     """Entry point. Exit codes: 0 fine, 1 input at fault, 2 wrong usage, 3 counted failures."""
+    speak_the_terminals_language()
     try:
         cli.main(args=args, prog_name="citeforge", standalone_mode=False)
     except click.ClickException as error:

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from citeforge.cli.fetch import package_folder
+from citeforge.cli.terminal import write_data
 
 
 @click.command()
@@ -54,7 +55,7 @@ def prompts(folder: Path, context: str | None, template: str | None, out: Path |
     )
     if out is None:
         for line in lines:
-            click.echo(line, nl=False)
+            write_data(line)
         return
     count = 0
     with atomic_file(out) as file:

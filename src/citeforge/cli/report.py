@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from citeforge.cli.terminal import write_data
+
 
 @click.command()
 @click.argument("scores", type=click.Path(path_type=Path), nargs=-1, required=True)
@@ -30,7 +32,7 @@ def report(scores: tuple[Path, ...], out: Path | None, kind: str | None, title: 
     chosen = kind or format_of(out)
     text = RENDERERS[chosen]([load_scores(path) for path in scores], title)
     if out is None:
-        click.echo(text, nl=False)
+        write_data(text)
         return
     write_text(out, text)
     click.echo(f"{out}: {len(text.encode()) / 1e3:,.0f} kB")

@@ -162,8 +162,49 @@ def _targets(out: Path | None, submissions: tuple[Path, ...]) -> dict[Path, Path
     if out is None:
         return {}
     if len(submissions) == 1 and not out.is_dir():
-        return {submissions[0]: out}
-    found = {p: out / f"{p.name.split('.')[0]}.scores.json" for p in submissions}
+        found = {submissions[0]: out}
+    else:
+        found = {p: out / f"{_stem(p)}.scores.json" for p in submissions}
     if len(set(found.values())) < len(submissions):
         raise UsageError("--out: two submissions would be written to one file; rename one of them")
+    for submission, target in found.items():
+        if target.resolve() in {p.resolve() for p in submissions}:
+            raise UsageError(f"--out {target}: is a submission; name another file for its scores")
+        if out.suffix != ".json":
+            _require_own(target, submission)
     return found
+
+
+def _stem(submission: Path) -> str:
+    """Name of a submission without the endings that a format gives it, whatever dots it holds."""
+    name = submission.name.removesuffix(".gz")
+    for ending in (".jsonl", ".json", ".csv", ".tsv"):
+        if name.endswith(ending) and name != ending:
+            return name.removesuffix(ending)
+    return name
+
+
+def _require_own(target: Path, submission: Path) -> None:
+    """Refuse to write over what is not the score file of this submission.
+
+    Raises:
+        InputError: another submission's scores, or something else.
+    """
+    from citeforge.engines.files import digest_folder, sha256_file
+    from citeforge.evaluator.compare import load_scores
+    from citeforge.evaluator.submission import system_name
+    from citeforge.schemas.errors import InputError
+
+    if not target.exists():
+        return
+    there = load_scores(target)
+    digest = digest_folder(submission) if submission.is_dir() else sha256_file(submission)
+    if there.submission_sha256 == digest:
+        return
+    system = submission.name if submission.is_dir() else system_name(submission)
+    if (there.submission, there.system) != (submission.name, system):
+        raise InputError(
+            f"holds the scores of {there.submission} ({there.system}), not of {submission}",
+            path=target,
+            allowed="name another --out, rename the submission, or remove the file",
+        )

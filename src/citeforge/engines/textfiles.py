@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,6 +16,7 @@ from citeforge.schemas.errors import InputError
 
 M = TypeVar("M", bound=BaseModel)
 _LONGEST_CELL = 1 << 30
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
 
 
 def text_lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -108,3 +110,17 @@ def validated(
         field = ".".join(filter(None, (place, *map(str, first["loc"]))))
         message = first["msg"].removeprefix("Value error, ")
         raise InputError(message, path=path, field=field, allowed=allowed) from error
+
+
+def harmless(cell: str) -> str:
+    """A CSV cell that no spreadsheet takes for a formula.
+
+    An apostrophe stands before ``= + - @``, a tab or a carriage return (OWASP, "CSV injection");
+    :func:`original` takes it away.
+    """
+    return f"'{cell}" if _FORMULA.match(cell) else cell
+
+
+def original(cell: str) -> str:
+    """The inverse of :func:`harmless`."""
+    return cell[1:] if cell[:1] == "'" and _FORMULA.match(cell) else cell

@@ -12,6 +12,7 @@ from typing import Any
 
 from jinja2 import Environment, select_autoescape
 
+from citeforge.engines.textfiles import harmless
 from citeforge.evaluator.authorship.page import render as authorship_page
 from citeforge.evaluator.authorship.tables import recipes, tables
 from citeforge.evaluator.missing import not_computed
@@ -194,14 +195,15 @@ def render_latex(files: Sequence[ScoreFile], title: str | None = None) -> str:
 
 
 def render_csv(files: Sequence[ScoreFile], title: str | None = None) -> str:
-    """One line for each system and measure, with its signature."""
+    """One line for each system and measure, with its signature; no cell starts a formula."""
     files = named(files)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["system", "measure", "value", "low", "high", "n", "signature"])
     for file in files:
         for m in file.measures:
-            writer.writerow([file.system, m.name, m.value, m.low, m.high, m.n, m.signature])
+            numbers = (m.value, m.low, m.high, m.n)
+            writer.writerow([harmless(file.system), m.name, *numbers, harmless(m.signature)])
     return text.getvalue()
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from citeforge.engines.draws import generator, sample_ids
 from citeforge.engines.files import digest
+from citeforge.engines.textfiles import harmless
 from citeforge.evaluator.annotation.tasks import Task
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.scores import AnswerDetail, PassageDetail, ScoreFile
@@ -110,12 +111,8 @@ def to_csv(task: Task, rows: Sequence[Row]) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([ITEM, *task.columns, LABEL])
     for row in rows:
-        writer.writerow([row[ITEM], *(_harmless(row[c]) for c in task.columns), ""])
+        writer.writerow([row[ITEM], *(harmless(row[c]) for c in task.columns), ""])
     return text.getvalue()
-
-
-def _harmless(cell: str) -> str:
-    return f"'{cell}" if cell[:1] in ("=", "+", "-", "@", "\t", "\r") else cell
 
 
 def to_label_studio(task: Task, rows: Sequence[Row]) -> str:

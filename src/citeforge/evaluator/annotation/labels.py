@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from citeforge.engines.files import read_json
-from citeforge.engines.textfiles import read_csv
+from citeforge.engines.textfiles import original, read_csv
 from citeforge.evaluator.annotation.agreement import Agreement, agreement
 from citeforge.evaluator.annotation.export import ANNOTATOR, ITEM, LABEL
 from citeforge.evaluator.annotation.tasks import Task, find_task
@@ -41,7 +41,12 @@ def read_labels(path: Path, task: Task, known: set[str]) -> Iterator[tuple[str, 
 
 def _table(path: Path) -> Iterator[tuple[int, str, str, str]]:
     for line, row in read_csv(path, (ITEM, LABEL)):
-        yield line, row[ITEM], row.get(ANNOTATOR) or path.stem, (row[LABEL] or "").strip()
+        yield (
+            line,
+            original(row[ITEM] or ""),
+            row.get(ANNOTATOR) or path.stem,
+            (row[LABEL] or "").strip(),
+        )
 
 
 def _label_studio(path: Path) -> Iterator[tuple[int, str, str, str]]:

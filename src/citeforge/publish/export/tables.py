@@ -14,6 +14,7 @@ import yaml
 from citeforge.builders.derive import Base
 from citeforge.engines.files import atomic_file, write_text
 from citeforge.engines.tables import TableWriter, iter_batches, shard_paths, write_table
+from citeforge.engines.textfiles import harmless
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.tables import CORPUS, LABELS, RELEVANT
 
@@ -177,12 +178,18 @@ def export_csv(base: Base, out: Path) -> Lost:
     for path in sorted(out.glob("*/*.csv")):
         splits.setdefault(path.parent.name, []).append(path.stem)
     _readme(out, splits, base, "csv")
-    return ["types: numbers and texts are told apart by their looks", "null and '' are alike"]
+    return [
+        "types: numbers and texts are told apart by their looks",
+        "null and '' are alike",
+        "texts that a spreadsheet would take for a formula have an apostrophe before them",
+    ]
 
 
 def _cell(value: Any) -> Any:
     if isinstance(value, list | dict):
         return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, str):
+        return harmless(value)
     return "" if value is None else value
 
 

@@ -1,0 +1,122 @@
+"""Every command prints on terminals that do not speak Unicode."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from citeforge.engines.textfiles import harmless, original
+from conftest import ROOT, Cli
+
+V1 = ROOT / "tests" / "golden" / "v1"
+ENCODINGS = ("latin-1", "ascii")
+
+HELPS = """
+import sys
+import click
+from citeforge.cli import main
+def walk(command, words):
+    try:
+        main.main([*words, "--help"])
+    except SystemExit as stop:
+        assert not stop.code, words
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            walk(command.get_command(context, name), [*words, name])
+walk(main.cli, [])
+"""
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_helps(encoding: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", HELPS],
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": encoding},
+    )
+    assert done.returncode == 0, done.stderr.decode("latin-1")[-500:]
+    assert b"citeforge llm run" in done.stdout
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_commands(tmp_path: Path, encoding: str) -> None:
+    """A system, a query and a passage with characters that the terminal lacks."""
+    strange = "système 日本 😀 – †"
+    header, *lines = (V1 / "submission.jsonl").read_text().splitlines()
+    assert "submission" in header
+    named = json.dumps({"submission": {"system": strange}}, ensure_ascii=False)
+    name = "soumission-日本.jsonl"
+    (tmp_path / name).write_text("\n".join([named, *lines]) + "\n", encoding="utf-8")
+    package = V1 / "package"
+    for words in (
+        ("check", name, "--benchmark", package),
+        ("score", name, "--benchmark", package, "--out", "s.json"),
+        ("score", "fehlt-日本.jsonl", "--benchmark", package),
+        ("show", package, "--query", "q1"),
+        ("verify", package),
+        ("measures",),
+        ("sources",),
+        ("compare", "s.json", V1 / "scores.json"),
+        ("prompts", package, "--context", "日本"),
+    ):
+        done = run(tmp_path, encoding, *words)
+        assert b"Traceback" not in done.stderr, words
+        assert done.returncode in (0, 1, 2), words
+        if words[-1] == "s.json":
+            assert done.returncode == 0
+            # click itself takes an ASCII terminal for one that speaks UTF-8.
+            said = "syst\\u00e8me" if encoding == "ascii" else "système"
+            said += " \\u65e5\\u672c \\ud83d\\ude00 - +"
+            utf8 = "système 日本 😀 – †".encode()
+            assert said.encode(encoding) in done.stdout or (
+                encoding == "ascii" and utf8 in done.stdout
+            )
+
+
+def run(folder: Path, encoding: str, *words: object) -> subprocess.CompletedProcess[bytes]:
+    """A command on such a terminal."""
+    return subprocess.run(
+        [sys.executable, "-m", "citeforge", *map(str, words)],
+        capture_output=True,
+        cwd=folder,
+        env={**os.environ, "PYTHONIOENCODING": encoding},
+    )
+
+
+def test_data_on_standard_output_is_utf_8(tmp_path: Path) -> None:
+    env = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    args = [sys.executable, "-m", "citeforge", "report", str(tmp_path / "s.json"), "--format"]
+    content = json.loads((V1 / "scores.json").read_text())
+    (tmp_path / "s.json").write_text(json.dumps({**content, "system": "系 – 😀"}))
+    for kind in ("md", "json", "csv", "html", "latex"):
+        done = subprocess.run([*args, kind], capture_output=True, env=env)
+        assert done.returncode == 0, done.stderr
+        assert "系" in done.stdout.decode("utf-8"), kind
+
+
+@given(st.text(st.sampled_from("=+-@\t\r' a1"), max_size=6) | st.text(max_size=6))
+def test_cells_start_no_formula_and_come_back(cell: str) -> None:
+    assert harmless(cell)[:1] not in ("=", "+", "-", "@", "\t", "\r")
+    assert original(harmless(cell)) == cell
+
+
+def test_a_report_holds_no_formula(cli: Cli, tmp_path: Path) -> None:
+    content = json.loads((V1 / "scores.json").read_text())
+    content["system"] = '=HYPERLINK("http://x")'
+    content["measures"][0]["value"] = -1.5
+    (tmp_path / "s.json").write_text(json.dumps(content))
+    result = cli("report", "s.json", "--out", "r.csv")
+    assert result.returncode == 0, result.stderr
+    with (tmp_path / "r.csv").open(newline="") as file:
+        row = next(csv.DictReader(file))
+    assert row["system"] == '\'=HYPERLINK("http://x")'
+    assert row["value"] == "-1.5"  # a number stays one
