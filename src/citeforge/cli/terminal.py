@@ -6,8 +6,6 @@ import codecs
 import io
 import sys
 
-import click
-
 _PLAIN = {
     "–": "-", "—": "-", "−": "-", "…": "...", "†": "+", "±": "+-", "·": "-", "×": "x", "→": "->",
     "“": '"', "”": '"', "‘": "'", "’": "'", "≤": "<=", "≥": ">=", "Δ": "d", "ω": "w", "φ": "phi",
@@ -29,9 +27,9 @@ def speak_the_terminals_language() -> None:
 
 def write_data(text: str) -> None:
     """Write data on standard output: always UTF-8, whatever the terminal speaks."""
-    out = click.get_binary_stream("stdout")
-    out.write(text.encode("utf-8", "surrogatepass"))
-    out.flush()
+    sys.stdout.flush()
+    sys.stdout.buffer.write(text.encode("utf-8", "surrogatepass"))
+    sys.stdout.buffer.flush()
 
 
 def _replaced(error: UnicodeError) -> tuple[str, int]:
