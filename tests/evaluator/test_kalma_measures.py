@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from citeforge.engines.judge.session import JudgeSession
@@ -111,6 +112,8 @@ def test_missing_answers_and_empty_graphs() -> None:
     reference = dict(citation_samples(inputs(["A [Q1, rA: A]."], "reference", empty)))
     assert set(reference) >= {"KaLMA.Corr@micro"}
     assert values(reference.items())["KaLMA.Corr@micro"] == 0  # the query has left: nothing counts
+    for name in ("KaLMA.Corr@macro", "KaLMA.Citations"):
+        assert np.isnan(reference[name].per_query).all(), name
     present = values(citation_samples(inputs(["A [Q1, rA: A].", None])))
     assert present["KaLMA.P@macro"] == (1 + 0) / 2
     assert present["KaLMA.R@micro"] == 1 / 6
