@@ -81,7 +81,7 @@ def test_no_verdict_depends_on_its_batch(kind: str, request: pytest.FixtureReque
     for other in (ask(folder, asked, batch_size=7), ask(folder, asked[::-1], batch_size=60)[::-1]):
         for a, b in zip(together, other, strict=True):
             assert a.entailed == b.entailed
-            assert a.margin == pytest.approx(b.margin, abs=CLOSE_CALL / 2)
+            assert a.margin == pytest.approx(b.margin, abs=CLOSE_CALL["float32"] / 2)
 
 
 def test_close_calls_are_asked_again_alone(t5: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,12 +91,45 @@ def test_close_calls_are_asked_again_alone(t5: Path, monkeypatch: pytest.MonkeyP
     sizes: list[int] = []
     inner = judge._model.margins
     monkeypatch.setattr(judge._model, "margins", lambda b: (sizes.append(len(b)), inner(b))[1])
-    monkeypatch.setattr(hf, "CLOSE_CALL", 1e9)  # every call is close
+    monkeypatch.setattr(hf, "CLOSE_CALL", {"float32": 1e9})  # every call is close
     found = JudgeSession(judge).ask(pairs(20))
     # Batches of one round may end in any order.
     assert sorted(sizes[:3]) == [4, 8, 8]
     assert sizes[3:] == [1] * 20
     assert len(found) == 20
+
+
+def test_margins_of_bfloat16_move_less_than_its_rule_says(t5: Path) -> None:
+    asked = list(dict.fromkeys(pairs(100)))
+    exact = [v.margin for v in ask(t5, asked)]
+    for size in (16, 7, 1):
+        judge = HfJudge(str(t5), HfOptions(device="cpu", dtype="bfloat16"))
+        encoded = judge._model.encode(asked)
+        cuts = range(0, len(asked), size)
+        raw = [m for i in cuts for m in judge._model.margins(encoded[i : i + size])]
+        moved = max(abs(m - e) for m, e in zip(raw, exact, strict=True))
+        # Further than float32's rule allows, and within that of bfloat16.
+        assert CLOSE_CALL["float32"] < moved < CLOSE_CALL["bfloat16"]
+
+
+def test_near_ties_of_bfloat16_are_asked_again_in_float32(t5: Path, tmp_path: Path) -> None:
+    from transformers import AutoTokenizer, T5ForConditionalGeneration
+
+    timid = T5ForConditionalGeneration.from_pretrained(t5)
+    timid.decoder.final_layer_norm.weight.data /= 100  # logits, and so margins, a hundredth
+    timid.save_pretrained(tmp_path)
+    AutoTokenizer.from_pretrained(t5).save_pretrained(tmp_path)
+    asked = list(dict.fromkeys(pairs(60)))
+    exact = ask(tmp_path, asked)
+    assert all(abs(v.margin) < CLOSE_CALL["bfloat16"] for v in exact)
+    for size in (16, 7):
+        rough = ask(tmp_path, asked, dtype="bfloat16", batch_size=size)
+        assert [v.entailed for v in rough] == [v.entailed for v in exact]
+        assert [v.margin for v in rough] == pytest.approx([v.margin for v in exact], abs=1e-5)
+    identities = [HfJudge(str(tmp_path), HfOptions(device="cpu", dtype=d)).identity()
+                  for d in ("bfloat16", "float32")]  # fmt: skip
+    assert identities[0]["close_calls"] == "float32"
+    assert "close_calls" not in identities[1]
 
 
 def test_workers_change_nothing(t5: Path) -> None:

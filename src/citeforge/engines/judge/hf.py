@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,7 @@ class HfOptions:
         threshold: least probability of entailment of a classifier.
         max_tokens: longest input; None for the model's own limit.
         entailment_label: name of a classifier's entailment label, when its config does not tell.
+        dtype: ``float32`` or ``bfloat16`` of a T5; None for bfloat16 on a GPU that has it.
         workers: processes with a copy of the model each, of one thread each; 1 for this process,
             with a thread a core.
     """
@@ -46,6 +47,7 @@ class HfOptions:
     threshold: float = 0.5
     max_tokens: int | None = None
     entailment_label: str | None = None
+    dtype: str | None = None
     workers: int = 1
 
 
@@ -54,7 +56,7 @@ class HfJudge:
 
     Pairs are sorted by length, padded to fixed buckets and cut into batches at fixed places; each
     batch is computed on one thread. A verdict whose margin is small enough to depend on its batch
-    is asked again alone.
+    is asked again, alone and in float32.
     """
 
     comparable = True
@@ -75,11 +77,18 @@ class HfJudge:
             import torch
 
             device = "cuda" if torch.cuda.is_available() else "cpu"
-        return Settings(self._located.folder, device, o.threshold, o.max_tokens, o.entailment_label)
+        return Settings(
+            self._located.folder, device, o.threshold, o.max_tokens, o.entailment_label, o.dtype
+        )
 
     @cached_property
     def _model(self) -> Any:
         return load_model(self._settings)
+
+    @cached_property
+    def _exact(self) -> HfJudge:
+        """The same model in float32, for what a rougher type cannot tell."""
+        return HfJudge(self.name, replace(self.options, dtype="float32"))
 
     @property
     def signature(self) -> str:
@@ -95,6 +104,7 @@ class HfJudge:
             "prompt": model.prompt_version,
             "dtype": model.dtype,
             "max_tokens": model.limit,
+            **({} if model.dtype == "float32" else {"close_calls": "float32"}),
             **({"threshold": self.options.threshold} if model.is_classifier else {}),
         }
 
@@ -108,11 +118,21 @@ class HfJudge:
         on_gpu = self._settings.device.startswith("cuda")
         size = self.options.batch_size or (32 if on_gpu else 8)
         batches = [order[i : i + size] for i in range(0, len(order), size)]
+        dtype = self._model.dtype
         close: list[int] = []
         for rows, margins in self._margins(batches, encoded):
-            close.extend(_settle(rows, margins, encoded, keep, alone=len(rows) == 1))
-        for rows, margins in self._margins([[i] for i in close], encoded):
-            _settle(rows, margins, encoded, keep, alone=True)
+            stands = dtype == "float32" and len(rows) == 1
+            least = 0.0 if stands else CLOSE_CALL[dtype]
+            close.extend(_settle(rows, margins, encoded, keep, least))
+        if dtype == "float32":
+            for rows, margins in self._margins([[i] for i in close], encoded):
+                _settle(rows, margins, encoded, keep, 0.0)
+        elif close:
+
+            def keep_close(decisions: Sequence[tuple[int, Decision]]) -> None:
+                keep([(close[at], decision) for at, decision in decisions])
+
+            self._exact.decide([pairs[i] for i in close], keep_close)
 
     def _margins(
         self, batches: list[list[int]], encoded: list[Encoded]
@@ -133,15 +153,15 @@ def _settle(
     margins: list[float | None],
     encoded: list[Encoded],
     keep: Keep,
-    alone: bool,
+    least: float,
 ) -> list[int]:
-    """Keep what is certain; returns the pairs to ask again alone."""
+    """Keep verdicts of at least this margin; returns the pairs to ask again."""
     decided: list[tuple[int, Decision]] = []
     close: list[int] = []
     for row, margin in zip(rows, margins, strict=True):
         if margin is None:
             decided.append((row, JudgeFailure("out of memory on this pair alone")))
-        elif abs(margin) < CLOSE_CALL and not alone:
+        elif abs(margin) < least:
             close.append(row)
         else:
             decided.append((row, Verdict(margin > 0, margin, encoded[row].truncated)))

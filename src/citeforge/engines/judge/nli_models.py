@@ -26,6 +26,7 @@ class Settings:
     threshold: float
     max_tokens: int | None
     entailment_label: str | None
+    dtype: str | None = None
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,7 @@ class Seq2SeqModel(NliModel):
         on_gpu = settings.device.startswith("cuda")
         half = on_gpu and torch.cuda.is_bf16_supported()
         model = AutoModelForSeq2SeqLM.from_pretrained(settings.folder, local_files_only=True)
-        super().__init__(settings, model, "bfloat16" if half else "float32")
+        super().__init__(settings, model, settings.dtype or ("bfloat16" if half else "float32"))
         self._start = config.decoder_start_token_id
         ids = self.tokenizer("1", add_special_tokens=False).input_ids
         if len(ids) != 1:
