@@ -67,3 +67,29 @@ except Exception as error:
     assert "disk is full or a size limit" in result.stdout
     assert list(tmp_path.iterdir()) == []
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != 1000
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b'{"a": "\\ud800"}', "is not JSON"),
+        (b'{"a":\n\n NaN}', r"a\.json:3: is not JSON"),
+        (b'{"a": 1e999}', "is not JSON"),
+        (b"1" * 5000, "is not JSON"),
+        (b"[" * 100_000, "is not JSON"),
+        (b'{"a":\n"\xff"}', r"a\.json:2: is not UTF-8"),
+        (b"", "is not JSON"),
+    ],
+)
+def test_json_that_is_none(tmp_path: Path, text: bytes, message: str) -> None:
+    """Half a surrogate pair would be met much later, by whatever writes the text."""
+    path = tmp_path / "a.json"
+    path.write_bytes(text)
+    with pytest.raises(InputError, match=message):
+        read_json(path)
+
+
+def test_json_with_a_byte_order_mark(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_bytes(b'\xef\xbb\xbf{"a": [1, 2.5, null, "\\u00e9"]}')
+    assert read_json(path) == {"a": [1, 2.5, None, "é"]}

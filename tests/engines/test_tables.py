@@ -13,7 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from citeforge.engines.tables import TableWriter, read_table, shard_paths, table_of, write_table
+from citeforge.engines.tables import (
+    TableWriter,
+    iter_batches,
+    read_table,
+    shard_paths,
+    table_of,
+    write_table,
+)
 from citeforge.schemas.errors import InputError
 
 SCHEMA = pa.schema([("_id", pa.string()), ("n", pa.int64())])
@@ -106,3 +113,42 @@ def test_missing_columns_and_damaged_files_are_named(tmp_path: Path) -> None:
 
 def test_table_of_no_rows() -> None:
     assert table_of([], SCHEMA).equals(SCHEMA.empty_table())
+
+
+def _with_column(path: Path, column: pa.Array) -> Path:
+    pq.write_table(pa.table({"_id": column, "n": pa.array(range(len(column)))}), path)
+    return path
+
+
+def test_what_a_damaged_table_says(tmp_path: Path) -> None:
+    """Text that is not UTF-8, nothing where something must be, other types, fewer columns."""
+    bad = pa.array([b"ok", b"a\xff"], pa.binary())
+    text = pa.StringArray.from_buffers(2, bad.buffers()[1], bad.buffers()[2])
+    strict = pa.schema([pa.field("_id", pa.string(), nullable=False), ("n", pa.int64())])
+    for name, column, message in (
+        ("bytes", text, "Invalid UTF8"),
+        ("nulls", pa.array(["a", None]), "_id: is empty in some row"),
+        ("lists", pa.array([["a"], ["b"]]), "is not a readable Parquet file"),
+    ):
+        path = _with_column(tmp_path / f"{name}.parquet", column)
+        with pytest.raises(InputError, match=rf"{name}\.parquet.*{message}.*citeforge verify"):
+            read_table([path], strict)
+    with pytest.raises(InputError, match=r"bytes\.parquet.*Invalid UTF8"):
+        list(iter_batches([tmp_path / "bytes.parquet"], ["_id"]))
+    with pytest.raises(InputError, match="lacks the columns text"):
+        list(iter_batches([tmp_path / "nulls.parquet"], ["_id", "text"]))
+
+
+def test_every_flipped_byte_of_a_table(tmp_path: Path) -> None:
+    """The table is read as something, or its file is named; nothing else."""
+    whole = _with_column(tmp_path / "t.parquet", pa.array(["é" * 9, "b" * 30])).read_bytes()
+    damaged = tmp_path / "d.parquet"
+    for at in range(len(whole)):
+        data = bytearray(whole)
+        data[at] ^= 0xFF
+        damaged.write_bytes(data)
+        try:
+            read_table([damaged], SCHEMA)
+            sum(b.num_rows for b in iter_batches([damaged], ["_id"]))
+        except InputError as error:
+            assert error.path == str(damaged)

@@ -23,6 +23,8 @@ from citeforge.evaluator.compare import (
 )
 from citeforge.schemas.authorship import Design, make_cells
 from citeforge.schemas.errors import InputError, UnknownValueError
+from citeforge.evaluator.compare import compare, holm, load_scores, paired_t, permutation
+from citeforge.schemas.errors import InputError
 from citeforge.schemas.scores import Counts, MeasureScore, ScoreFile
 from conftest import Cli
 
@@ -238,3 +240,32 @@ def test_the_measures_option(cli: Cli, package: Path) -> None:
     assert rows == ["measure", "CiteP", "Length"]
     wrong = cli("compare", "random.json", "echo-relevant.json", "--measures", "Cite")
     assert wrong.returncode == 2
+def test_score_files_that_do_not_fit_together(cli: Cli, tmp_path: Path) -> None:
+    """Lists of unlike length, a signature without prefixes, figures that are none, half characters:
+    every command that reads score files names the file, and none of them gets further."""
+    good = json.loads(scores("a", [0.0, 0.5]).model_dump_json())
+    measure = good["measures"][0]
+    (tmp_path / "good.json").write_text(json.dumps({**good, "system": "b"}))
+    answer = {"query_id": "q0", "query": "?", "passages": [], "statements": [
+        {"text": "x", "cited": [0], "wrong": 0, "supported": None}]}  # fmt: skip
+    for change, message in (
+        (
+            {"measures": [{**measure, "per_query": [0.0]}]},
+            "CiteP has 1 values per_query, and query_",
+        ),
+        ({"measures": [{**measure, "signature": "CiteP|strict"}]}, "the part 'strict' without a"),
+        ({"measures": [{**measure, "value": "nan"}]}, "measures.0.value: "),
+        ({"measures": [{**measure, "scale": 0}]}, "measures.0.scale: "),
+        ({"measures": [measure, measure]}, "measures: a name comes twice"),
+        ({"query_ids": ["q0", "q0"]}, "query_ids: an id comes twice"),
+        ({"answers": [answer]}, "answers: 'q0' cites a passage that it does not list"),
+        ({"system": "\ud800"}, "is not JSON"),
+    ):
+        (tmp_path / "bad.json").write_text(json.dumps({**good, **change}))
+        with pytest.raises(InputError, match=r"bad\.json") as error:
+            load_scores(tmp_path / "bad.json")
+        assert message in str(error.value)
+    for command in (("report",), ("compare", "good.json")):
+        done = cli(*command, "bad.json")
+        assert done.returncode == 1
+        assert done.stderr.startswith("error: bad.json: is not JSON")

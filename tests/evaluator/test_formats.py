@@ -88,6 +88,77 @@ def test_rage_toolkit_csv(tmp_path: Path, benchmark: Benchmark) -> None:
     assert [p.docid for p in answer.passages] == ["moon-io", "moon-europa"]
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"doc_ids": "['moon-io']"}, r"docs_for_query: has 2 passages, and doc_ids 1"),
+        ({"doc_ids": "7"}, r"doc_ids: Expected `array`, got `int`"),
+        ({"doc_ids": "[1, 2]"}, r"doc_ids: Expected `str`, got `int`"),
+        ({"docs_for_query": "[None, 'x']"}, r"docs_for_query: Expected `str`, got `null`"),
+        ({"docs_for_query": r"['\ud800', 'x']"}, r"docs_for_query: is not a Python literal"),
+        ({"docs_for_query": "[" * 9000}, r"docs_for_query: is not a Python literal"),
+        ({"docs_for_query": ""}, r"docs_for_query: is not a Python literal"),
+    ],
+)
+def test_rage_toolkit_csv_of_other_types(
+    tmp_path: Path, benchmark: Benchmark, change: dict[str, str], message: str
+) -> None:
+    row = {"query_id": "q01", "docs_for_query": "['Io', 'Europa']", "answer": "Io [1]",
+           "answer_citations": "['1']", "doc_ids": "['moon-io', 'moon-europa']"}  # fmt: skip
+    path = write_csv(tmp_path / "r.csv", [row, {**row, **change}])
+    with pytest.raises(InputError, match=rf"r\.csv:3 {message}"):
+        list(answers_of(path, benchmark))
+
+
+@pytest.mark.parametrize(
+    ("quotes", "message"),
+    [
+        ("7", "Expected `array`"),
+        ("[7]", "Expected `object`"),
+        ("[{'docid': 'x'}]", "missing required field `text`"),
+        ("[{'text': None}]", "Expected `str`, got `null`"),
+        ("[{'text': 'x', 'docid': 0.5}]", "Expected `"),
+        ("{'text': 'x'}", "Expected `array`"),
+    ],
+)
+def test_attributed_ir_csv_of_other_types(
+    tmp_path: Path, benchmark: Benchmark, quotes: str, message: str
+) -> None:
+    path = write_csv(tmp_path / "o.csv", [{"query_id": "q01", "quotes": quotes, "output": "x"}])
+    with pytest.raises(InputError, match=rf"o\.csv:2 quotes: {message}"):
+        list(answers_of(path, benchmark))
+
+
+def test_attrieval_of_other_types(tmp_path: Path, benchmark: Benchmark) -> None:
+    import datasets
+
+    row = {"query": Q01, "passages": {"passage_text": ["a"]}, "rag_raw_answer": None}
+    datasets.Dataset.from_list([row]).save_to_disk(str(tmp_path / "saved"))
+    with pytest.raises(InputError, match=r"saved row 1: Expected `str`.*rag_raw_answer"):
+        list(answers_of(tmp_path / "saved", benchmark))
+
+
+def test_a_damaged_gzip_header(tmp_path: Path, benchmark: Benchmark) -> None:
+    """Every flipped byte of a submission: read as something, or the file is named."""
+    import gzip
+
+    line = {"query_id": "q01", "output": "Io [1]."}
+    text = json.dumps({"submission": {"system": "s"}}) + "\n" + json.dumps(line) + "\n"
+    whole = gzip.compress(text.encode())
+    path = tmp_path / "s.jsonl.gz"
+    refused = 0
+    for at in range(2, len(whole)):
+        data = bytearray(whole)
+        data[at] ^= 0xFF
+        path.write_bytes(data)
+        try:
+            list(answers_of(path, benchmark))
+        except InputError as error:
+            assert error.path == str(path)
+            refused += 1
+    assert refused > len(whole) - 15  # all but time stamp, flags and system of the header
+
+
 def test_attrieval(tmp_path: Path, benchmark: Benchmark) -> None:
     import datasets
 

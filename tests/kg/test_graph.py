@@ -201,7 +201,7 @@ BAD_GRAPHS = [
     ("x.nt", "<a> <b> .\n", "is not well-formed"),
     ("x.ttl", "", "holds no triples"),
     ("x.rdf", "<a/>", "is of no known format"),
-    ("x.nt.gz", "not gzip", "cannot be read"),
+    ("x.nt.gz", "not gzip", "is not well-formed"),
 ]
 
 
@@ -280,3 +280,12 @@ def test_a_killed_snapshot_leaves_nothing_behind(cli: Cli, tmp_path: Path) -> No
     result = cli(*args)
     assert result.returncode == 0, result.stderr
     assert [p.name for p in (tmp_path / "out").iterdir()] == ["s.nt.gz"]
+
+
+def test_a_damaged_gzip_graph(tmp_path: Path) -> None:
+    path = tmp_path / "x.nt.gz"
+    whole = gzip.compress(b'<urn:a> <urn:b> "c" .\n' * 50)
+    for data in (whole[:-9], whole[:30], whole[:20] + b"\xff" * 9 + whole[29:]):
+        path.write_bytes(data)
+        with pytest.raises(InputError, match=r"x\.nt\.gz: the gzip data is damaged or cut short"):
+            StoreEngine(path)

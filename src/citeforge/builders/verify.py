@@ -10,8 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from citeforge.engines.duplicates import DuplicateFinder, first_duplicate
-from citeforge.engines.tables import iter_batches, read_table, shard_paths
+from citeforge.engines.tables import iter_batches, read_schema, read_table, shard_paths
 from citeforge.package.manifest import Problem, damaged_files, load_manifest
+from citeforge.schemas.errors import InputError
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.tables import (
     CONTEXTS,
@@ -65,17 +66,20 @@ def _wrong_kind(folder: Path, manifest: Manifest) -> Iterator[Problem]:
 
 
 def _wrong_schemas(folder: Path, manifest: Manifest) -> Iterator[Problem]:
-    import pyarrow.parquet as pq
-
     for name in manifest.files:
         if not name.endswith(".parquet"):
             continue
         config = name.split("/")[0]
         known = schemas_of(manifest.kind)
         schema = known.get(config)
+        try:
+            found = read_schema(folder / name)
+        except InputError as error:
+            yield Problem(name, error.message)
+            continue
         if schema is None:
             yield Problem(name, f"belongs to no known config ({', '.join(known)})")
-        elif not pq.read_schema(folder / name).equals(schema):
+        elif not found.equals(schema):
             yield Problem(name, f"has not the schema of config {config}")
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
 import errno
 import hashlib
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -14,11 +16,13 @@ from pathlib import Path
 from typing import IO, Any
 
 from filelock import lock_descriptor
+import msgspec
 
 from citeforge.schemas.errors import InputError
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _TEMPORARY = ".citeforge.tmp"
+_JSON_BYTE = re.compile(r"\(byte (\d+)\)$")
 
 
 @contextmanager
@@ -168,20 +172,34 @@ def digest_folder(folder: Path) -> str:
 
 
 def read_json(path: Path) -> Any:
-    """Parse a JSON file.
+    """Parse a JSON file (RFC 8259: no NaN, no halves of surrogate pairs).
 
     Raises:
         InputError: it is missing, not UTF-8, or not JSON; with the line at fault.
     """
     try:
-        return json.loads(path.read_bytes().decode("utf-8-sig"))
+        content = path.read_bytes()
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", path=path) from error
+    return parse_json(content.removeprefix(codecs.BOM_UTF8), path)
+
+
+def parse_json(content: bytes, path: Path) -> Any:
+    """The value of a JSON document that stands in a file.
+
+    Raises:
+        InputError: it is not UTF-8, or not JSON; with the line at fault.
+    """
+    try:
+        content.decode()
+        return msgspec.json.decode(content)
     except UnicodeDecodeError as error:
-        raise InputError(f"is not UTF-8 (byte {error.start})", path=path) from error
-    except (json.JSONDecodeError, RecursionError) as error:
-        line = getattr(error, "lineno", None)
-        raise InputError(f"is not JSON ({error})", path=path, line=line) from error
+        line = content.count(b"\n", 0, error.start) + 1
+        raise InputError(f"is not UTF-8 (byte {error.start})", path=path, line=line) from error
+    except (msgspec.MsgspecError, RecursionError) as error:
+        at = _JSON_BYTE.search(str(error))
+        line = content.count(b"\n", 0, int(at[1])) + 1 if at else None
+        raise InputError(f"is not JSON ({str(error)[:200]})", path=path, line=line) from error
 
 
 def remove_tree(path: Path) -> None:

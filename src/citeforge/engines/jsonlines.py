@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import re
 import zlib
 from collections.abc import Callable, Iterator
@@ -17,6 +18,10 @@ import numpy as np
 from citeforge.schemas.errors import InputError
 
 BLOCK_BYTES = 1 << 20
+LONGEST_LINE = 1 << 26
+"""Bytes of a line; a longer one is no record but a damaged file, or a gzip bomb."""
+LARGEST_UNPACKED = 1 << 28
+"""Bytes that a .gz file may hold where it is read whole."""
 _BOM = b"\xef\xbb\xbf"
 _LF, _OPEN, _CLOSE = b"\n{}"
 _PATH = re.compile(r" - at `\$(?:\[\d+\])?\.?(.*)`$")
@@ -48,11 +53,10 @@ def open_bytes(path: Path) -> IO[bytes]:
     """
     try:
         file = path.open("rb")
+        is_gzip = file.peek(2)[:2] == b"\x1f\x8b"
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", path=path) from error
-    if file.peek(2)[:2] == b"\x1f\x8b":
-        return cast(IO[bytes], gzip.GzipFile(fileobj=file))
-    return file
+    return cast(IO[bytes], gzip.GzipFile(fileobj=file)) if is_gzip else file
 
 
 def read_blocks(
@@ -117,10 +121,58 @@ def read_all(path: Path) -> bytes:
     """Whole content of a small plain or gzip file.
 
     Raises:
+        InputError: it cannot be read, or the gzip data is damaged or unpacks to more than
+            ``LARGEST_UNPACKED``.
+    """
+    with open_bytes(path) as file, read_errors(path):
+        if not isinstance(file, gzip.GzipFile):
+            return file.read()
+        content = file.read(LARGEST_UNPACKED + 1)
+    if len(content) > LARGEST_UNPACKED:
+        raise InputError(
+            f"unpacks to more than {LARGEST_UNPACKED >> 20} MiB",
+            path=path,
+            allowed="a file of this kind is read whole; unpack it with gunzip if it is what it "
+            "should be",
+        )
+    return content
+
+
+def read_start(path: Path, size: int) -> bytes:
+    """The first bytes of a plain or gzip file, at most ``size``.
+
+    Raises:
         InputError: it cannot be read, or the gzip data is damaged.
     """
-    with open_bytes(path) as file, _read_errors(path):
-        return file.read()
+    with open_bytes(path) as file, read_errors(path):
+        return file.read(size)
+
+
+def raw_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """(number, line without its LF) of a plain or gzip file, streamed.
+
+    Raises:
+        InputError: it cannot be read, the gzip data is damaged, or a line is longer than
+            ``LONGEST_LINE``.
+    """
+    with open_bytes(path) as file:
+        for number in itertools.count(1):
+            with read_errors(path):
+                line = file.readline(LONGEST_LINE + 1)
+            if not line:
+                return
+            if len(line) > LONGEST_LINE:
+                raise _too_long(path, number)
+            yield number, line.removesuffix(b"\n")
+
+
+def _too_long(path: Path, line: int) -> InputError:
+    return InputError(
+        f"the line is longer than {LONGEST_LINE >> 20} MiB",
+        path=path,
+        line=line,
+        allowed="one record a line",
+    )
 
 
 def _line_blocks(path: Path, block_bytes: int) -> Iterator[memoryview]:
@@ -131,9 +183,12 @@ def _line_blocks(path: Path, block_bytes: int) -> Iterator[memoryview]:
     """
     buffer = bytearray(block_bytes)
     filled = 0
+    lines = 0
     with open_bytes(path) as file:
         while True:
             if filled == len(buffer):
+                if filled >= LONGEST_LINE:
+                    raise _too_long(path, lines + 1)
                 buffer = buffer + bytearray(len(buffer))  # a line longer than the block
             view = memoryview(buffer)
             size = _read_into(file, path, view[filled:])
@@ -142,6 +197,7 @@ def _line_blocks(path: Path, block_bytes: int) -> Iterator[memoryview]:
             cut = buffer.rfind(b"\n", filled, filled + size) + 1
             filled += size
             if cut:
+                lines += buffer.count(b"\n", 0, cut)
                 yield view[:cut]
                 rest = filled - cut
                 view[:rest] = bytes(view[cut:filled])
@@ -151,12 +207,17 @@ def _line_blocks(path: Path, block_bytes: int) -> Iterator[memoryview]:
 
 
 def _read_into(file: IO[bytes], path: Path, view: memoryview) -> int:
-    with _read_errors(path):
+    with read_errors(path):
         return int(file.readinto(view))  # type: ignore[attr-defined]
 
 
 @contextmanager
-def _read_errors(path: Path) -> Iterator[None]:
+def read_errors(path: Path) -> Iterator[None]:
+    """Around every read of a file that :func:`open_bytes` opened.
+
+    Raises:
+        InputError: the gzip data is damaged, or the system cannot read the file.
+    """
     try:
         yield
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -220,19 +281,29 @@ def decode_text(path: Path, number: int, line: bytes) -> str:
     Raises:
         InputError: byte order mark, CR LF, or not UTF-8.
     """
-    if number == 1 and line.startswith(_BOM):
-        raise InputError(
-            "starts with a byte order mark",
-            path=path,
-            line=1,
-            allowed="save the file as UTF-8 without BOM",
-        )
+    text = decode_utf8(path, number, line)
     if line.endswith(b"\r"):
         raise InputError(
             "the line ends with CR LF",
             path=path,
             line=number,
             allowed="lines end with LF; convert with: sed -i 's/\\r$//' FILE",
+        )
+    return text
+
+
+def decode_utf8(path: Path, number: int, line: bytes) -> str:
+    """A line of a text file as a string, whatever its line end.
+
+    Raises:
+        InputError: byte order mark, or not UTF-8.
+    """
+    if number == 1 and line.startswith(_BOM):
+        raise InputError(
+            "starts with a byte order mark",
+            path=path,
+            line=1,
+            allowed="save the file as UTF-8 without BOM",
         )
     try:
         return line.decode()

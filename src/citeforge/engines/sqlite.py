@@ -45,7 +45,7 @@ def store_errors(path: Path) -> Iterator[None]:
         if "full" in text or (io_error and _full(path)):
             raise InputError("the disk is full", path=path, allowed="free some space") from error
         raise InputError(f"cannot be opened ({text})", path=path) from error
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
         raise InputError(
             f"is damaged or no store ({error})",
             path=path,

@@ -7,6 +7,7 @@ import os
 import queue
 import threading
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
@@ -20,6 +21,7 @@ from citeforge.schemas.errors import InputError
 ROWS_PER_GROUP = 1 << 13
 ROWS_PER_SHARD = 1 << 20
 _ZSTD_LEVEL = 1
+_DAMAGED = "a fresh copy; citeforge verify says which files of a package are damaged"
 
 
 class _HashingFile:
@@ -218,38 +220,72 @@ def iter_batches(
     """Record batches of at most ``rows`` rows, streamed from Parquet files in order.
 
     Raises:
-        InputError: a file is missing or is not Parquet.
+        InputError: a file is missing or is not Parquet, lacks one of the columns, or holds text
+            that is not UTF-8.
     """
     for path in paths:
-        try:
-            with pq.ParquetFile(path) as file:
-                yield from file.iter_batches(batch_size=rows, columns=columns)
-        except (OSError, pa.ArrowException) as error:
-            raise _unreadable(path, error) from error
+        with parquet_errors(path), pq.ParquetFile(path) as file:
+            _require(path, columns or [], file.schema_arrow.names)
+            for batch in file.iter_batches(batch_size=rows, columns=columns):
+                # Parquet keeps no promise about the bytes of its strings; Python would stumble
+                # over them much later, where nobody knows the file.
+                batch.validate(full=True)
+                yield batch
 
 
 def read_table(paths: Iterable[Path], schema: pa.Schema) -> pa.Table:
     """Read whole Parquet files into one table of the given schema.
 
     Raises:
-        InputError: a file is missing, is not Parquet, or has other columns.
+        InputError: a file is missing, is not Parquet, has other columns or types, holds text that
+            is not UTF-8, or nothing where something must be.
     """
     tables = []
     for path in paths:
-        try:
+        with parquet_errors(path):
             table = pq.read_table(path, partitioning=None)
-        except (OSError, pa.ArrowException) as error:
-            raise _unreadable(path, error) from error
-        missing = [n for n in schema.names if n not in table.column_names]
-        if missing:
-            raise InputError(
-                f"lacks the columns {', '.join(missing)}",
-                path=path,
-                allowed=f"columns: {', '.join(schema.names)}",
-            )
-        tables.append(table.select(schema.names).cast(schema))
+            _require(path, schema.names, table.column_names)
+            table = table.select(schema.names)
+            table.validate(full=True)
+            for field in schema:
+                if not field.nullable and table[field.name].null_count:
+                    raise InputError(
+                        "is empty in some row", path=path, field=field.name, allowed=_DAMAGED
+                    )
+            tables.append(table.cast(schema))
     return pa.concat_tables(tables) if tables else schema.empty_table()
 
 
-def _unreadable(path: Path, error: Exception) -> InputError:
-    return InputError(f"is not a readable Parquet file ({str(error)[:120]})", path=path)
+def read_schema(path: Path) -> pa.Schema:
+    """The schema of a Parquet file.
+
+    Raises:
+        InputError: it is missing or is not Parquet.
+    """
+    with parquet_errors(path):
+        return pq.read_schema(path)
+
+
+def _require(path: Path, wanted: list[str], there: list[str]) -> None:
+    missing = [n for n in wanted if n not in there]
+    if missing:
+        raise InputError(
+            f"lacks the columns {', '.join(missing)}",
+            path=path,
+            allowed=f"columns: {', '.join(wanted)}",
+        )
+
+
+@contextmanager
+def parquet_errors(path: Path) -> Iterator[None]:
+    """Around every read of a Parquet file.
+
+    Raises:
+        InputError: what pyarrow says of a damaged or missing file, with its name.
+    """
+    try:
+        yield
+    except (OSError, pa.ArrowException, UnicodeDecodeError, MemoryError) as error:
+        raise InputError(
+            f"is not a readable Parquet file ({str(error)[:120]})", path=path, allowed=_DAMAGED
+        ) from error

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,11 +10,10 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from citeforge.engines.jsonlines import open_bytes
+from citeforge.engines.jsonlines import LONGEST_LINE, decode_utf8, raw_lines
 from citeforge.schemas.errors import InputError
 
 M = TypeVar("M", bound=BaseModel)
-_LONGEST_CELL = 1 << 30
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 
 
@@ -23,34 +21,52 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
     """(number, line without its end) of every line that is not blank; plain or .gz, UTF-8.
 
     Raises:
-        InputError: the file cannot be read or is not UTF-8.
+        InputError: the file cannot be read, or a line is not UTF-8 or has no end.
     """
-    try:
-        with open_bytes(path) as raw, io.TextIOWrapper(raw, "utf-8", newline="\n") as file:
-            for number, line in enumerate(file, 1):
-                if line.strip():
-                    yield number, line.rstrip("\r\n")
-    except (OSError, EOFError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot be read ({error})", path=path) from error
+    for number, line in raw_lines(path):
+        text = decode_utf8(path, number, line)
+        if text.strip():
+            yield number, text.rstrip("\r")
 
 
 def read_csv(path: Path, needed: tuple[str, ...] = ()) -> Iterator[tuple[int, dict[str, str]]]:
     """(last line, row) of a CSV file with a header.
 
     Raises:
-        InputError: it cannot be read, is no CSV, or lacks one of the needed columns.
+        InputError: it cannot be read, is no CSV, lacks one of the needed columns, has one twice, or
+            a row has another number of cells.
     """
-    csv.field_size_limit(_LONGEST_CELL)
+    csv.field_size_limit(LONGEST_LINE)
+    reader = None
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file)
-            missing = [n for n in needed if n not in (reader.fieldnames or [])]
-            if missing:
-                raise InputError(f"lacks the columns {', '.join(missing)}", path=path, line=1)
-            for row in reader:
-                yield reader.line_num, row
+            reader = csv.reader(file, strict=True)
+            header = next(reader, [])
+            _check_header(path, header, needed)
+            for cells in reader:
+                if not cells:
+                    continue
+                if len(cells) != len(header):
+                    raise InputError(
+                        f"has {len(cells)} cells, and the header {len(header)}",
+                        path=path,
+                        line=reader.line_num,
+                        allowed="as many cells in every row; quotes around those with a comma, a "
+                        "quote or a line end",
+                    )
+                yield reader.line_num, dict(zip(header, cells, strict=True))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"is not a readable CSV file ({error})", path=path) from error
+        line = None if reader is None else reader.line_num
+        raise InputError(f"is not a readable CSV file ({error})", path=path, line=line) from error
+
+
+def _check_header(path: Path, header: list[str], needed: tuple[str, ...]) -> None:
+    missing = [n for n in needed if n not in header]
+    if missing:
+        raise InputError(f"lacks the columns {', '.join(missing)}", path=path, line=1)
+    if len(set(header)) < len(header):
+        twice = next(n for n in header if header.count(n) > 1)
+        raise InputError(f"has the column {twice!r} twice", path=path, line=1)
 
 
 def read_yaml(path: Path) -> Any:
@@ -70,6 +86,9 @@ def read_yaml(path: Path) -> Any:
         line = mark.line + 1 if mark is not None else None
         reason = getattr(error, "problem", None) or str(error).splitlines()[0]
         raise InputError(f"is not YAML ({reason})", path=path, line=line) from error
+    except (ValueError, RecursionError) as error:
+        # Dates that no calendar has, numbers of thousands of digits, nesting without end.
+        raise InputError(f"holds what YAML cannot mean ({str(error)[:200]})", path=path) from error
 
 
 def validated(

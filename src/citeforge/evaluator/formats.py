@@ -5,19 +5,21 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import msgspec
 
-from citeforge.engines.jsonlines import read_all, read_blocks
+from citeforge.engines.jsonlines import read_blocks, read_start
 from citeforge.engines.textfiles import read_csv
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.submission import read_answers
 from citeforge.ir_convert.alce import passage_id, read_items
+from citeforge.ir_convert.saved import read_saved
 from citeforge.schemas.errors import InputError, UnknownValueError
 from citeforge.schemas.submission import OwnPassage, SubmissionLine
 
 Lines = Iterator[tuple[int, SubmissionLine]]
+T = TypeVar("T")
 OnError = Callable[[InputError], None] | None
 
 
@@ -34,7 +36,7 @@ def detect(path: Path) -> str:
         if "Answer" in header:
             return "kalma"
         return "rage-toolkit" if "answer_citations" in header else "attributed-ir"
-    start = read_all(path)[: 1 << 16] if path.suffix == ".gz" else _start(path)
+    start = read_start(path, 1 << 16)
     first = start.lstrip()[:1]
     line = start.split(b"\n", 1)[0]
     if b'"references"' in line and b'"topic_id"' in line:
@@ -44,14 +46,6 @@ def detect(path: Path) -> str:
     if first == b"[" or (first == b"{" and b'"data"' in start[:4096] and b'"query_id"' not in line):
         return "alce"
     return "citeforge"
-
-
-def _start(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            return file.read(1 << 16)
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", path=path) from error
 
 
 def answers_of(
@@ -100,10 +94,23 @@ def read_alce(path: Path, benchmark: Benchmark) -> Lines:
         yield number, SubmissionLine(query, item.output, passages=passages)
 
 
-def _literal(path: Path, line: int, field: str, text: str) -> Any:
+class _Quote(msgspec.Struct):
+    """A passage of Attributed-IR's ``quotes``; further fields are not needed here."""
+
+    text: str
+    docid: str | int | None = None
+    title: str | None = None
+
+
+def _literal(path: Path, line: int, field: str, text: str, kind: type[T]) -> T:
+    """A cell that holds a Python literal, in its declared type."""
     try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError) as error:
+        value = msgspec.convert(ast.literal_eval(text), kind)
+        msgspec.json.encode(value)  # refuses halves of surrogate pairs, as UTF-8 does
+        return value
+    except msgspec.ValidationError as error:
+        raise InputError(str(error), path=path, line=line, field=field) from error
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError) as error:
         raise InputError("is not a Python literal", path=path, line=line, field=field) from error
 
 
@@ -112,19 +119,28 @@ def read_attributed_ir(path: Path, benchmark: Benchmark) -> Lines:
     for line, row in read_csv(path, ("query_id", "output")):
         passages = None
         if row.get("quotes"):
-            quotes = _literal(path, line, "quotes", row["quotes"])
+            quotes = _literal(path, line, "quotes", row["quotes"], list[_Quote])
             passages = [
-                OwnPassage(q.get("text", ""), q.get("docid"), q.get("title", "")) for q in quotes
+                OwnPassage(q.text, None if q.docid is None else str(q.docid), q.title or "")
+                for q in quotes
             ]
-        yield line, SubmissionLine(str(row["query_id"]), row["output"], passages=passages)
+        yield line, SubmissionLine(row["query_id"], row["output"], passages=passages)
 
 
 def read_rage_toolkit(path: Path, benchmark: Benchmark) -> Lines:
     """rage_toolkit's ``…_response_info_….csv``, with the passages that it drew itself."""
     needed = ("query_id", "answer", "doc_ids", "docs_for_query")
     for line, row in read_csv(path, needed):
-        ids = _literal(path, line, "doc_ids", row["doc_ids"])
-        texts = _literal(path, line, "docs_for_query", row["docs_for_query"])
+        ids = _literal(path, line, "doc_ids", row["doc_ids"], list[str])
+        texts = _literal(path, line, "docs_for_query", row["docs_for_query"], list[str])
+        if len(ids) != len(texts):
+            raise InputError(
+                f"has {len(texts)} passages, and doc_ids {len(ids)}",
+                path=path,
+                line=line,
+                field="docs_for_query",
+                allowed="one text for each id",
+            )
         passages = [OwnPassage(t, i) for i, t in zip(ids, texts, strict=True)]
         yield line, SubmissionLine(row["query_id"], row["answer"], passages=passages)
 
@@ -141,6 +157,19 @@ def read_kalma_csv(path: Path, benchmark: Benchmark) -> Lines:
         yield line, SubmissionLine(benchmark.query_ids[number], row["Answer"] or "")
 
 
+class _SavedPassages(msgspec.Struct):
+    passage_text: list[str]
+
+
+class _SavedAnswer(msgspec.Struct):
+    """A row of AttriEval's outputs; further fields are not needed here."""
+
+    query: str
+    passages: _SavedPassages
+    rag_raw_answer: str
+    query_id: str | int | None = None
+
+
 def read_attrieval(path: Path, benchmark: Benchmark) -> Lines:
     """AttriEval's saved ``datasets.Dataset``; markers count from 0, as its prompts do.
 
@@ -152,20 +181,12 @@ def read_attrieval(path: Path, benchmark: Benchmark) -> Lines:
 
         yield from read_cells(path, benchmark)
         return
-    import datasets
-
     by_text = _ids_by_text(benchmark)
-    try:
-        table = datasets.load_from_disk(str(path))
-    except (FileNotFoundError, OSError, ValueError) as error:
-        raise InputError(f"is not a saved data set ({error})", path=path) from error
-    for number, row in enumerate(table, 1):
-        if "rag_raw_answer" not in row:
-            raise InputError("has no rag_raw_answer", path=path, field=f"row {number}")
-        passages = [OwnPassage(text) for text in row["passages"]["passage_text"]]
-        name = str(row["query_id"]) if row.get("query_id") is not None else None
-        query = _find(name, row["query"], benchmark, by_text)
-        yield number, SubmissionLine(query, row["rag_raw_answer"], passages=passages)
+    for number, row in read_saved(path, _SavedAnswer):
+        passages = [OwnPassage(text) for text in row.passages.passage_text]
+        name = None if row.query_id is None else str(row.query_id)
+        query = _find(name, row.query, benchmark, by_text)
+        yield number, SubmissionLine(query, row.rag_raw_answer, passages=passages)
 
 
 class _Sentence(msgspec.Struct):

@@ -8,7 +8,7 @@ from typing import NoReturn
 
 import msgspec
 
-from citeforge.engines.jsonlines import open_bytes, read_blocks
+from citeforge.engines.jsonlines import open_bytes, read_blocks, read_errors
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.submission import Header, SubmissionLine
@@ -31,19 +31,16 @@ def read_header(path: Path) -> dict[str, object] | None:
     """The header of a submission; None when its first line is an answer.
 
     Raises:
-        InputError: the file cannot be read.
+        InputError: the file cannot be read, or its gzip data are damaged.
     """
-    with open_bytes(path) as file:
-        try:
-            first = file.readline(1 << 16)
-        except (OSError, EOFError):
-            return None  # the reader of the answers says what is wrong, with its line
+    with open_bytes(path) as file, read_errors(path):
+        first = file.readline(1 << 16)
     if b'"submission"' not in first:
         return None
     try:
         return msgspec.json.decode(first, type=Header).submission
-    except msgspec.MsgspecError:
-        return None
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None  # the reader of the answers says what is wrong, with its line
 
 
 def read_answers(

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import msgspec
 import pyarrow as pa
 
-from citeforge.engines.files import sha256_file
+from citeforge.engines.files import parse_json, sha256_file
 from citeforge.engines.jsonlines import read_all
 from citeforge.engines.tables import table_of
 from citeforge.ir_convert.checks import empty_text
@@ -90,11 +90,7 @@ def read_items(path: Path) -> list[Item]:
     Raises:
         InputError: not JSON, another layout, or an item with a wrong field.
     """
-    content = read_all(path)
-    try:
-        raw: Any = msgspec.json.decode(content)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InputError(f"is not JSON ({str(error)[:200]})", path=path) from error
+    raw = parse_json(read_all(path), path)
     rows = raw.get("data") if isinstance(raw, dict) else raw
     if not isinstance(rows, list):
         raise InputError(

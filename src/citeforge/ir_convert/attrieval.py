@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -14,20 +13,28 @@ from citeforge.engines.jsonlines import read_blocks
 from citeforge.engines.tables import table_of
 from citeforge.ir_convert.collect import PassageCollector
 from citeforge.ir_convert.judged import JudgedSource, Judgements, Place
+from citeforge.ir_convert.saved import read_saved
 from citeforge.ir_convert.source import ReadOptions
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.sources import SourceInfo
 from citeforge.schemas.tables import GOLD, MAPPING, SEEMINGLY_RELEVANT
 
 
+class _Passages(msgspec.Struct):
+    """Texts, and whether each was selected."""
+
+    passage_text: list[str]
+    is_selected: list[bool | int]
+
+
 class _Row(msgspec.Struct):
-    """A row of JSON Lines; further fields are not needed here."""
+    """A row; further fields are not needed here."""
 
     query: str
-    passages: dict[str, Any]
-    query_id: Any = None
-    org_answers: Any = None
-    answers: Any = None
+    passages: _Passages
+    query_id: str | int | None = None
+    org_answers: str | list[str] | None = None
+    answers: str | list[str] | None = None
 
 
 def open_attrieval(argument: str, split: str | None, options: ReadOptions) -> JudgedSource:
@@ -49,26 +56,24 @@ def open_attrieval(argument: str, split: str | None, options: ReadOptions) -> Ju
     gold: list[dict[str, object]] = []
     passages: dict[str, tuple[int, str, str]] = {}
     for number, row in rows:
-        try:
-            query = str(row["query"])
-            shown = row["passages"]
-            pairs = list(zip(shown["passage_text"], shown["is_selected"], strict=True))
-        except (KeyError, TypeError, ValueError) as error:
+        query, shown = row.query, row.passages
+        if len(shown.passage_text) != len(shown.is_selected):
             raise InputError(
-                f"is no AttriEval row ({error!r})", path=path, line=number,
-                allowed="query, passages{passage_text[], is_selected[]}",
-            ) from error  # fmt: skip
-        name = str(row.get("query_id") if row.get("query_id") is not None else f"q{number}")
+                f"has {len(shown.passage_text)} passage_text and {len(shown.is_selected)} "
+                "is_selected", path=path, line=number, field="passages", allowed="one for each",
+            )  # fmt: skip
+        pairs = list(zip(shown.passage_text, shown.is_selected, strict=True))
+        name = str(row.query_id) if row.query_id is not None else f"q{number}"
         if name in texts:
             raise InputError(f"the query {name!r} comes twice", path=path, line=number)
         texts[name] = (number, query)
         for rank, (text, selected) in enumerate(pairs, 1):
-            ident = _ident(str(text))
+            ident = _ident(text)
             listed.setdefault((name, ident), rank)
-            if collector.add(number, ident, "", str(text)):
-                passages.setdefault(ident, (number, "", str(text)))
+            if collector.add(number, ident, "", text):
+                passages.setdefault(ident, (number, "", text))
                 judged.add(number, name, ident, int(bool(selected)))
-        answers = row.get("org_answers") or row.get("answers")
+        answers = row.org_answers or row.answers
         found = [answers] if isinstance(answers, str) else list(answers or [])
         if found:
             gold.append(
@@ -95,24 +100,12 @@ def open_attrieval(argument: str, split: str | None, options: ReadOptions) -> Ju
 def _ident(text: str) -> str:
     import hashlib
 
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def _rows(path: Path) -> Iterator[tuple[int, _Row]]:
     if path.is_dir():
-        import datasets
-
-        try:
-            table = datasets.load_from_disk(str(path))
-        except (FileNotFoundError, OSError, ValueError) as error:
-            raise InputError(f"is not a saved data set ({error})", path=path) from error
-        if isinstance(table, datasets.DatasetDict):
-            raise InputError(
-                "holds several splits", path=path, allowed=", ".join(str(path / n) for n in table)
-            )
-        for number, row in enumerate(table, 1):
-            yield number, dict(row)
+        yield from read_saved(path, _Row)
         return
     for block in read_blocks(path, _Row):
-        for line, row in zip(block.lines, block.rows, strict=True):
-            yield line, msgspec.structs.asdict(row)
+        yield from zip(block.lines, block.rows, strict=True)

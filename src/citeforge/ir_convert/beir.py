@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from citeforge.engines.archives import unpack_zip
 from citeforge.engines.duplicates import DuplicateFinder, first_duplicate
 from citeforge.engines.files import digest, sha256_file
-from citeforge.engines.jsonlines import Block, decode_text, read_all, read_blocks
+from citeforge.engines.jsonlines import Block, decode_text, raw_lines, read_blocks
 from citeforge.engines.tables import table_of
 from citeforge.ir_convert.checks import check_id, duplicate_id, empty_text
 from citeforge.ir_convert.source import ReadOptions, no_gold
@@ -263,7 +263,7 @@ def read_qrels(path: Path, lines: dict[tuple[str, str], int]) -> dict[tuple[str,
         InputError: header, columns, score or encoding wrong, or one pair with two scores.
     """
     scores: dict[tuple[str, str], int] = {}
-    for number, raw in enumerate(read_all(path).split(b"\n"), 1):
+    for number, raw in raw_lines(path):
         if not raw.strip() and raw != b"\r":
             continue
         fields = _qrels_fields(path, number, raw)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import gzip
 from pathlib import Path
 from typing import Any, Protocol
 
 from citeforge.engines.files import sha256_file
+from citeforge.engines.jsonlines import open_bytes, read_errors
 from citeforge.kg.terms import Row, Term
 from citeforge.schemas.errors import InputError, UsageError
 
@@ -46,15 +46,12 @@ class StoreEngine:
             )
         self._store = pyoxigraph.Store()
         try:
-            opener: Any = gzip.open if path.suffix == ".gz" else open
-            with opener(path, "rb") as file:
+            with open_bytes(path) as file, read_errors(path):
                 self._store.bulk_load(input=file, format=getattr(pyoxigraph.RdfFormat, kind))
         except SyntaxError as error:
             raise InputError(
                 f"is not well-formed ({error.msg})", path=path, line=error.lineno
             ) from error
-        except (OSError, EOFError) as error:
-            raise InputError(f"cannot be read ({error})", path=path) from error
         if len(self._store) == 0:
             raise InputError("holds no triples", path=path)
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from citeforge.engines.tables import read_schema
 from citeforge.schemas.manifest import Manifest
 
 FILE = "croissant.json"
@@ -116,7 +116,7 @@ def _records(name: str, folder: Path) -> dict[str, Any]:
     shard = re.sub(r"-\d{5}-of-00001$", "", name.removesuffix(".parquet"))
     fields = []
     nested = []
-    for column in pq.read_schema(folder / name):
+    for column in read_schema(folder / name):
         if column.type not in _CHOSEN:
             nested.append(f"{column.name} ({column.type})")
             continue

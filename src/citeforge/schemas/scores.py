@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from citeforge.schemas.authorship import Design
+from citeforge.schemas.signature import parse_signature
 
 SCORES_VERSION = 1
 
@@ -32,24 +33,30 @@ class MeasureScore(BaseModel):
         per_query: raw values in the order of ``query_ids``, averaged over runs; None if undefined.
     """
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
     name: str
     signature: str
-    scale: int
+    scale: int = Field(ge=1)
     value: float | None
     low: float | None
     high: float | None
     stderr: float | None
     sd_runs: float | None = None
     interval: str
-    n: int
+    n: int = Field(ge=0)
     n_undefined: int
     lower_bound: float | None = None
     upper_bound: float | None = None
     p_t: float | None = None
     p_holm: float | None = None
     per_query: list[float | None]
+
+    @field_validator("signature")
+    @classmethod
+    def _can_be_parsed(cls, signature: str) -> str:
+        parse_signature(signature)
+        return signature
 
 
 class NotComputed(BaseModel):
@@ -196,3 +203,28 @@ class ScoreFile(BaseModel):
     design: Design | None = None
     answers: list[AnswerDetail] = []
     warnings: list[str] = []
+
+    @model_validator(mode="after")
+    def _lists_fit(self) -> ScoreFile:
+        """Whether all lists that belong together have one length, and names come once.
+
+        Raises:
+            ValueError: names the measure or the answer.
+        """
+        if len(set(self.query_ids)) < len(self.query_ids):
+            raise ValueError("query_ids: an id comes twice")
+        if len({m.name for m in self.measures}) < len(self.measures):
+            raise ValueError("measures: a name comes twice")
+        for measure in self.measures:
+            if len(measure.per_query) != len(self.query_ids):
+                raise ValueError(
+                    f"measures: {measure.name} has {len(measure.per_query)} values per_query, and "
+                    f"query_ids has {len(self.query_ids)}"
+                )
+        for answer in self.answers:
+            shown = range(len(answer.passages))
+            if any(c not in shown for s in answer.statements for c in s.cited):
+                raise ValueError(
+                    f"answers: {answer.query_id!r} cites a passage that it does not list"
+                )
+        return self

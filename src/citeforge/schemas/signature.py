@@ -56,7 +56,7 @@ class Signature:
 
 def differing_parts(first: str, second: str) -> list[str]:
     """Name the parts in which two rendered signatures differ, with both values."""
-    a, b = _parse(first), _parse(second)
+    a, b = parse_signature(first), parse_signature(second)
     return [
         f"{key}: {a.get(key, '(absent)')} / {b.get(key, '(absent)')}"
         for key in dict.fromkeys([*a, *b])
@@ -64,6 +64,17 @@ def differing_parts(first: str, second: str) -> list[str]:
     ]
 
 
-def _parse(signature: str) -> dict[str, str]:
+def parse_signature(signature: str) -> dict[str, str]:
+    """Parts of a rendered signature by their prefixes, ``measure`` first.
+
+    Raises:
+        ValueError: a part has no prefix.
+    """
     measure, *parts = signature.split("|")
-    return {"measure": measure, **dict(part.split(":", 1) for part in parts)}
+    found = {"measure": measure}
+    for part in parts:
+        prefix, colon, value = part.partition(":")
+        if not colon:
+            raise ValueError(f"the signature has the part {part!r} without a prefix")
+        found[prefix] = value
+    return found

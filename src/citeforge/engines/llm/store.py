@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import msgspec
 
@@ -20,6 +20,8 @@ from citeforge.schemas.errors import InputError
 
 APPLICATION_ID = 0x43464C4C  # "CFLL"
 VERSION = 1
+
+T = TypeVar("T")
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS answers (
@@ -107,7 +109,7 @@ class ReplayStore:
         """A stored answer; failures are never replayed."""
         with store_errors(self.path):
             row = self._db.execute("SELECT answer FROM answers WHERE key = ?", (key,)).fetchone()
-        return None if row is None else decode_answer(row[0])
+        return None if row is None else self._stored(key, row[0], StoredAnswer).answer()
 
     def put(self, key: str, payload: Mapping[str, Any], sample: int, answer: Answer) -> None:
         """Store an answer, and forget a failure of the same request."""
@@ -183,11 +185,22 @@ class ReplayStore:
             for key, payload, sample, answer, created in rows:
                 yield {
                     "key": key,
-                    "payload": json.loads(payload),
+                    "payload": self._stored(key, payload, dict[str, Any]),
                     "sample": sample,
-                    "answer": json.loads(answer),
+                    "answer": self._stored(key, answer, dict[str, Any]),
                     "created": created,
                 }
+
+    def _stored(self, key: str, text: str, kind: type[T]) -> T:
+        """A JSON column in its declared type; SQLite checks its pages, not what they hold."""
+        try:
+            return msgspec.json.decode(text, type=kind)
+        except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
+            raise InputError(
+                f"is damaged: the answer {key} is no JSON ({str(error)[:120]})",
+                path=self.path,
+                allowed="restore a copy, or name another store; the file was not touched",
+            ) from error
 
     def import_rows(self, rows: Iterator[dict[str, Any]]) -> tuple[int, int]:
         """Take in exported rows; what is there already stands.
@@ -256,7 +269,7 @@ def check_row(row: dict[str, Any], number: int) -> str:
         decode_answer(canonical_json(row["answer"]))
         float(row["created"])
         expected = request_key("chat", payload, sample)
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, msgspec.MsgspecError) as error:
         raise InputError(f"is not an exported answer ({error!r})", line=number) from error
     if key != expected:
         raise InputError("the key is not that of the payload", line=number, field="key")
@@ -291,15 +304,41 @@ def encode_answer(answer: Answer) -> str:
     return canonical_json(fields)
 
 
+class StoredAnswer(msgspec.Struct):
+    """An answer as the store keeps it.
+
+    Attributes:
+        text: reply.
+        prompt_tokens: paid for.
+        completion_tokens: likewise.
+        model: what the endpoint called itself.
+        logprobs: (token, log probability) pairs, when they were asked for.
+        finish_reason: why the model stopped, as the endpoint said.
+    """
+
+    text: str
+    prompt_tokens: int
+    completion_tokens: int
+    model: str
+    logprobs: list[tuple[str, float]] | None = None
+    finish_reason: str | None = None
+
+    def answer(self) -> Answer:
+        """The record that writers return."""
+        return Answer(
+            self.text,
+            self.prompt_tokens,
+            self.completion_tokens,
+            self.model,
+            None if self.logprobs is None else tuple(Token(t, p) for t, p in self.logprobs),
+            self.finish_reason,
+        )
+
+
 def decode_answer(text: str) -> Answer:
-    """The inverse of :func:`encode_answer`."""
-    fields = json.loads(text)
-    logprobs = fields.get("logprobs")
-    return Answer(
-        fields["text"],
-        fields["prompt_tokens"],
-        fields["completion_tokens"],
-        fields["model"],
-        None if logprobs is None else tuple(Token(t, float(p)) for t, p in logprobs),
-        fields.get("finish_reason"),
-    )
+    """The inverse of :func:`encode_answer`.
+
+    Raises:
+        msgspec.MsgspecError: it is no such JSON, or a field has another type.
+    """
+    return msgspec.json.decode(text, type=StoredAnswer).answer()

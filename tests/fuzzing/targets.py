@@ -1,0 +1,207 @@
+"""Which files are damaged, and which commands then read them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+
+RAGE = "--embedder offline --n-seemingly 2 --n-irrelevant 2 --out out"
+OUTSIDE = "--measures rage,ALCE.CitRec,NLI.rec,ROUGE-Lsum.F --judge lexical"
+
+
+@dataclass(frozen=True)
+class Target:
+    """A kind of file with its readers.
+
+    Attributes:
+        name: for cases and reports.
+        files: files or folders of the world that a case gets copies of.
+        commands: command lines, run in the case's folder; ``{w}`` is the world.
+        damaged: patterns of relative names, one of which is damaged.
+        signed: whether the manifest of a damaged package may be made to agree with it again.
+    """
+
+    name: str
+    files: tuple[str, ...]
+    commands: tuple[str, ...]
+    damaged: tuple[str, ...] = ("*",)
+    signed: bool = False
+
+    def candidates(self, case: Path) -> list[Path]:
+        """Files of a case that may be damaged, in a fixed order."""
+        found = [p for p in sorted(case.rglob("*")) if p.is_file()]
+        return [
+            p for p in found
+            if any(fnmatch(p.relative_to(case).as_posix(), d) for d in self.damaged)
+        ]  # fmt: skip
+
+
+def _read(name: str, file: str, *commands: str) -> Target:
+    """One file, alone."""
+    return Target(name, (file,), tuple(c.replace("@", file) for c in commands), (file,))
+
+
+def _source(name: str, spec: str, *files: str, options: str = RAGE) -> Target:
+    return Target(name, files, (f"build rage --source {spec} {options}",))
+
+
+def _submission(name: str, file: str, benchmark: str, scored: str) -> Target:
+    b = f"--benchmark {{w}}/{benchmark}"
+    return Target(
+        name, (file,),
+        (f"check {file} {b}" + (" --context full" if "--context" in scored else ""),
+         f"score {file} {b} {scored} --out out.json",
+         f"score {file} {b} {scored} --protocol reference --segmenter spacy"),
+    )  # fmt: skip
+
+
+def _package(name: str, *more: str) -> Target:
+    return Target(
+        f"package-{name}", (name,),
+        (f"verify {name}", f"show {name}", f"prompts {name} --out prompts.jsonl --context all",
+         f"card {name}", f"audit {name} --judge lexical",
+         *(m.replace("@", name) for m in more)),
+        signed=True,
+    )  # fmt: skip
+
+
+_SCORES = (
+    "report scores/random.json scores/top-1.json --out r.html",
+    "report scores/random.json scores/top-1.json",
+    "report scores/top-1.json scores/random.json --format latex",
+    "report scores/random.json --format csv --out r.csv",
+    "report scores/random.json --format json --out r.json",
+    "compare scores/random.json scores/top-1.json",
+    "leaderboard build --benchmark {w}/facts --scores scores --out site",
+    "annotate export scores/random.json --task citation-support --out sheet.csv",
+    "annotate export scores/random.json --task utility --sample 2 --out sheet.json",
+    "meta-eval --judge lexical --labels {w}/labels.jsonl --scores scores/random.json "
+    "--scores scores/top-1.json",
+)
+_CELLS = (
+    "report cells/label-blind.json cells/label-follower.json --out r.html",
+    "report cells/label-blind.json cells/label-follower.json --format md",
+    "report cells/label-follower.json --format latex",
+    "compare cells/label-blind.json cells/label-follower.json",
+    "leaderboard build --benchmark {w}/authorship --scores cells --out site",
+)
+_EXPORTS = tuple(
+    f"export {name} @ --out out"
+    for name in ("beir", "mteb", "trec", "rage-toolkit", "alce", "attrieval", "attributed-ir",
+                 "hf-csv")
+)  # fmt: skip
+
+TARGETS: dict[str, Target] = {
+    target.name: target
+    for target in (
+        _source("beir", "beir:beir", "beir"),
+        _source("beir-skipping", "beir:beir", "beir", options=f"{RAGE} --skip-empty --skip-dangling"),
+        _source("beir-gz", "beir:beir-gz", "beir-gz"),
+        _source("beir-zip", "beir:beir-zip.zip", "beir-zip.zip"),
+        _source("trec", "trec:trec", "trec"),
+        _source("tagged", "trec:tagged", "tagged"),
+        _source("miracl", "miracl:miracl", "miracl"),
+        _source("marco", "attrieval:marco.jsonl", "marco.jsonl"),
+        _source("marco-saved", "attrieval:marco", "marco"),
+        _source("mteb", "mteb:mteb", "mteb"),
+        _source("rage-layout", "rage:facts", "facts"),
+        Target("hagrid", ("hagrid.jsonl",), (
+            "build hagrid --source hagrid:hagrid.jsonl --out out",
+            f"build rage --source hagrid:hagrid.jsonl {RAGE}",
+        )),
+        *(
+            Target(n, (f"{n}.json",), (
+                f"build alce --source alce:{n}.json --out out",
+                f"build rage --source alce:{n}.json {RAGE} --exclude-answers --allow-no-relevant",
+            ))
+            for n in ("asqa", "qampari")
+        ),
+        _read("eli5", "eli5.json", "build alce --source alce:@ --out out"),
+        Target("kalma-published", ("specific.json", "general.json", "minimum.json"), (
+            "build kalma --source kalma:specific.json --general general.json --gold minimum.json "
+            "--out out",
+            "build kalma --source kalma:specific.json --out out",
+        )),
+        *(
+            Target(n, (n,), (
+                f"build kalma --kg file:{n} --pairs-from-kg spouse --limit 2 --rounds 1 --out out",
+                f"kg snapshot --kg file:{n} --entities {{w}}/entities.txt --out out.nt",
+                f"kg link --kg file:{n} --questions {{w}}/questions.jsonl --out links.jsonl",
+            ))
+            for n in ("graph.ttl", "graph.nt", "graph.nt.gz")
+        ),
+        _read("domain", "people.yaml",
+              "build kalma --kg file:{w}/graph.ttl --domain @ --pairs-from-kg spouse --limit 2 "
+              "--rounds 1 --out out"),
+        *(
+            _read(n, n, "build kalma --kg file:{w}/graph.ttl --pairs @ --rounds 1 --out out")
+            for n in ("stated.jsonl", "stated.csv")
+        ),
+        _read("entities", "entities.txt", "kg snapshot --kg file:{w}/graph.ttl --entities @ --out o.nt"),
+        _read("questions", "questions.jsonl", "kg link --kg file:{w}/graph.ttl --questions @ --out o"),
+        _read("questions-json", "specific.json",
+              "kg link --kg file:{w}/graph.ttl --questions @ --out o"),
+        *(
+            _submission(f"answers-{n}", n, "facts", m)
+            for n, m in (
+                ("facts.jsonl", OUTSIDE), ("facts.jsonl.gz", OUTSIDE), ("own.jsonl", OUTSIDE),
+                ("result.json", OUTSIDE), ("attributed-ir.csv", OUTSIDE),
+                ("response_info.csv", OUTSIDE), ("rag24.jsonl", OUTSIDE), ("rag25.jsonl", OUTSIDE),
+                ("outputs", OUTSIDE),
+            )
+        ),
+        _submission("answers-hagrid", "cited.jsonl", "hagrid", "--judge lexical"),
+        _submission("answers-asqa", "asqa.jsonl", "asqa", "--judge lexical"),
+        _submission("answers-authorship", "authorship.jsonl", "authorship", ""),
+        _submission("answers-kalma", "kalma.jsonl", "kalma", "--judge lexical"),
+        _submission("answers-kalma-csv", "answers.csv", "kalma", "--judge lexical --context full"),
+        Target("scores", ("scores",), _SCORES),
+        Target("cells", ("cells",), _CELLS),
+        _package("facts", "show @ --query q01", "run random --benchmark @ --out r.jsonl",
+                 "score {w}/facts.jsonl --benchmark @", "check {w}/facts.jsonl --benchmark @",
+                 "build twins --benchmark @ --llm replay:{w}/twins.db --out out --keep-failed",
+                 "build authorship --benchmark @ --k 3 --relevant any --out out",
+                 "build authorship --benchmark @ --k 3 --candidates bm25 --relevant any --out out",
+                 "annotate export --task audit-negative --benchmark @ --out sheet.csv", *_EXPORTS),
+        _package("golden", "show @ --query q1", "run random --benchmark @ --out r.jsonl", *_EXPORTS),
+        _package("twins", "build authorship --twins @ --k 3 --relevant any --out out",
+                 "annotate export --task twin-relevant --benchmark @ --out sheet.csv"),
+        _package("authorship", "run label-follower --benchmark @ --out r.jsonl",
+                 "score {w}/authorship.jsonl --benchmark @"),
+        _package("kalma", "kalma trace @ --query Q902-Q903", "export kalma @ --out out",
+                 "score {w}/kalma.jsonl --benchmark @ --judge lexical", "run random --benchmark @ --out r.jsonl"),
+        _package("hagrid", "score {w}/cited.jsonl --benchmark @ --judge lexical",
+                 "run gold --benchmark @ --out r.jsonl",
+                 "meta-eval --judge lexical --benchmark @", *_EXPORTS),
+        _package("asqa", "score {w}/asqa.jsonl --benchmark @ --judge lexical", *_EXPORTS),
+        Target("sheet", ("sheet.csv", "sheet.csv.key.json"),
+               ("annotate import sheet.csv --key sheet.csv.key.json --out labels.jsonl",)),
+        Target("studio", ("studio.json", "sheet.csv.key.json"),
+               ("annotate import studio.json --key sheet.csv.key.json --out labels.jsonl",)),
+        Target("negatives", ("facts", "negatives.csv", "negatives.csv.key.json"),
+               ("annotate import negatives.csv --key negatives.csv.key.json --benchmark facts",),
+               ("negatives*",)),
+        _read("labels", "labels.jsonl",
+              "meta-eval --judge lexical --labels @ --scores {w}/scores/random.json "
+              "--scores {w}/scores/top-1.json"),
+        Target("known-flaws", ("facts", "known-flaws.jsonl", "negatives.jsonl"),
+               ("audit facts --known-flaws known-flaws.jsonl --strict",
+                "audit facts --labels negatives.jsonl"),
+               ("*.jsonl",)),
+        _read("replay", "replay.jsonl", "llm import out.db @"),
+        _read("replay-store", "twins.db", "llm stats @", "llm export @ --out o.jsonl",
+              "llm import @ {w}/replay.jsonl",
+              "build twins --benchmark {w}/facts --llm replay:@ --out out --keep-failed"),
+        _read("verdicts", "verdicts.db",
+              "judge {w}/pairs.jsonl --judge lexical --verdicts @ --out o.jsonl"),
+        _read("table", "table.jsonl", "judge {w}/pairs.jsonl --judge table:@ --out o.jsonl"),
+        _read("pairs", "pairs.jsonl", "judge @ --judge lexical --out o.jsonl"),
+        _read("prompts", "prompts.jsonl", "llm run @ --llm replay:{w}/answers.db --out o.jsonl"),
+        _read("label-sets", "labels.yaml",
+              "build authorship --benchmark {w}/facts --labels @ --k 3 --relevant any --out out"),
+        _read("run-file", "run.txt",
+              "build authorship --benchmark {w}/facts --candidates @ --k 3 --relevant any --out out"),
+        _read("template", "template.j2", "prompts {w}/facts --template @ --out o.jsonl"),
+    )
+}  # fmt: skip

@@ -1,0 +1,108 @@
+"""A child process that runs commands as the shell would, one after another, in one interpreter.
+
+Reads ``{"args": [...], "cwd": ...}`` lines, answers each with ``{"exit", "stdout", "stderr",
+"trace", "where"}``. What no command may do (let an exception out) is told as ``trace``.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+DIMENSION = 16
+
+
+class Embedder:
+    """Unit vectors of a text's letters: the fuzzer is about files, not about models."""
+
+    def fingerprint(self) -> dict[str, Any]:
+        return {"name": "letters", "dimension": DIMENSION}
+
+    def encode(self, texts: Sequence[str], kind: str) -> Any:
+        vectors = np.ones((len(texts), DIMENSION), np.float32)
+        for row, text in enumerate(texts):
+            for letter in text:
+                vectors[row, ord(letter) % DIMENSION] += 1
+        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+@cache
+def prepare() -> None:
+    """Put the small embedder where builds make theirs."""
+    import citeforge.cli.build
+    import citeforge.engines.embed
+
+    for module in (citeforge.cli.build, citeforge.engines.embed):
+        vars(module)["make_embedder"] = lambda *_, **__: Embedder()
+
+
+def call(args: Sequence[str]) -> dict[str, Any]:
+    """Run one command.
+
+    Returns:
+        exit: exit code, None when an exception came out; stdout, stderr: text; trace: the
+        traceback of that exception; where: its type and the last place in citeforge.
+    """
+    from citeforge.cli.main import main
+
+    prepare()
+    out = io.TextIOWrapper(io.BytesIO(), "utf-8")
+    err = io.TextIOWrapper(io.BytesIO(), "utf-8", errors="backslashreplace")
+    kept = sys.stdout, sys.stderr
+    result: dict[str, Any] = {"exit": None, "trace": "", "where": ""}
+    sys.stdout, sys.stderr = out, err
+    try:
+        main(list(args))
+        result["exit"] = 0
+    except SystemExit as stop:
+        result["exit"] = stop.code if isinstance(stop.code, int) else 0
+    except BaseException as error:
+        result["trace"] = traceback.format_exc()[-6000:]
+        result["where"] = _where(error)
+    finally:
+        sys.stdout, sys.stderr = kept
+    for name, stream in (("stdout", out), ("stderr", err)):
+        if not stream.closed:
+            stream.flush()
+            data = stream.buffer.getvalue()  # type: ignore[attr-defined]
+            result[name] = data.decode("utf-8", "replace")[-20_000:]
+        else:
+            result[name] = ""
+    return result
+
+
+def _where(error: BaseException) -> str:
+    """The type of an exception and the innermost place in citeforge that it came through."""
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [f for f in frames if "citeforge" in Path(f.filename).parts] or list(frames)
+    last = ours[-1]
+    parts = Path(last.filename).parts
+    start = len(parts) - parts[::-1].index("citeforge") if "citeforge" in parts else len(parts) - 1
+    return f"{type(error).__name__} in {'/'.join(parts[start:])}:{last.name}"
+
+
+def main() -> None:
+    """Answer requests until there are none."""
+    # What libraries print goes nowhere; answers have a descriptor of their own.
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+    for line in sys.stdin:
+        request = json.loads(line)
+        os.chdir(request["cwd"])
+        answers.write(json.dumps(call(request["args"])) + "\n")
+        answers.flush()
+
+
+if __name__ == "__main__":
+    main()

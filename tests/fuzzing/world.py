@@ -1,0 +1,307 @@
+"""Whole files of every kind that a command reads: the examples, and what is made of them.
+
+Made with the project's own commands and a few hand-written files in the layouts of others.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+from fuzzing.worker import call
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+EXAMPLES = ROOT / "examples"
+GOLDEN = ROOT / "tests" / "golden" / "v1"
+
+Rows = list[dict[str, Any]]
+
+
+def cite(*args: object) -> None:
+    """Run a command that has to end well.
+
+    Raises:
+        RuntimeError: it did not.
+    """
+    done = call([str(a) for a in args])
+    if done["exit"] != 0:
+        raise RuntimeError(f"{' '.join(map(str, args))}: {done['stderr']}{done['trace']}")
+
+
+def jsonl(path: Path, rows: Rows) -> None:
+    """Write JSON Lines, gzipped when the name says so."""
+    data = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
+
+
+def table(path: Path, rows: Rows) -> None:
+    """Write a CSV file."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def read(path: Path) -> Rows:
+    """Rows of a JSON Lines file."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def make_world(root: Path) -> Path:
+    """Make all files in a folder; a folder that holds them already is taken as it is."""
+    if (root / "whole").exists():
+        return root
+    root.mkdir(parents=True, exist_ok=True)
+    before = Path.cwd()
+    os.chdir(root)
+    try:
+        _sources()
+        _graphs()
+        _packages()
+        _submissions()
+        _scores()
+        _stores()
+    finally:
+        os.chdir(before)
+    (root / "whole").touch()
+    return root
+
+
+def _sources() -> None:
+    import datasets
+
+    shutil.copytree(EXAMPLES / "facts", "beir")
+    corpus, queries = read(Path("beir/corpus.jsonl")), read(Path("beir/queries.jsonl"))
+    pairs = [line.split("\t") for line in Path("beir/qrels/test.tsv").read_text().splitlines()[1:]]
+    for name in ("corpus.jsonl", "queries.jsonl", "qrels/test.tsv"):
+        packed = Path("beir-gz") / f"{name}.gz"
+        packed.parent.mkdir(parents=True, exist_ok=True)
+        packed.write_bytes(gzip.compress(Path("beir", name).read_bytes(), mtime=0))
+    shutil.make_archive("beir-zip", "zip", "beir")
+    topics = "".join(f"{q['_id']}\t{q['text']}\n" for q in queries)
+    qrels = "".join(f"{q} 0 {p} {s}\n" for q, p, s in pairs)
+    docs = [{"docid": p["_id"], "title": p["title"], "text": p["text"]} for p in corpus]
+    for folder, names in (
+        ("trec", ("topics.tsv", "qrels.txt", "corpus.jsonl")),
+        ("tagged", ("topics.txt", "qrels.txt", "corpus.jsonl")),
+        ("miracl", (
+            "topics/topics.miracl-v1.0-en-dev.tsv", "qrels/qrels.miracl-v1.0-en-dev.tsv",
+            "docs-0.jsonl.gz",
+        )),
+    ):  # fmt: skip
+        paths = [Path(folder, n) for n in names]
+        for path in paths:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        tops = "".join(
+            f"<top>\n<num> Number: {q['_id']}\n<title> {q['text']}\n</top>\n" for q in queries
+        )
+        paths[0].write_text(tops if folder == "tagged" else topics)
+        paths[1].write_text(qrels)
+        jsonl(paths[2], docs)
+    for name in ("asqa.json", "hagrid.jsonl"):
+        shutil.copy(EXAMPLES / "answers" / name, name)
+    items = json.loads(Path("asqa.json").read_text())
+    for name, gold in (("qampari.json", {"answers": [["1973"], ["1831", "31"]]}),
+                       ("eli5.json", {"claims": ["It opened in 1973.", "It was sold."]})):  # fmt: skip
+        bare = [{"id": i, "question": r["question"], "docs": r["docs"], "answer": "1973", **gold}
+                for i, r in enumerate(items)]  # fmt: skip
+        Path(name).write_text(json.dumps({"args": {}, "data": bare}))
+    marco = [
+        {
+            "query_id": i, "query": q["text"], "org_answers": ["x"],
+            "passages": {"passage_text": [p["text"] for p in corpus[i : i + 4]],
+                         "is_selected": [0, 1, 0, 0]},
+        }
+        for i, q in enumerate(queries[:6])
+    ]  # fmt: skip
+    jsonl(Path("marco.jsonl"), marco)
+    datasets.Dataset.from_list(marco).save_to_disk("marco")
+
+
+def _graphs() -> None:
+    import pyoxigraph
+
+    shutil.copy(EXAMPLES / "people" / "graph.ttl", "graph.ttl")
+    quads = pyoxigraph.parse(path="graph.ttl", format=pyoxigraph.RdfFormat.TURTLE)
+    lines = pyoxigraph.serialize((q.triple for q in quads), format=pyoxigraph.RdfFormat.N_TRIPLES)
+    Path("graph.nt").write_bytes(lines)
+    Path("graph.nt.gz").write_bytes(gzip.compress(lines, mtime=0))
+    Path("entities.txt").write_text("".join(f"Q{n}\n" for n in range(901, 912)))
+    shutil.copy(ROOT / "src/citeforge/kg/data/people.yaml", "people.yaml")
+    stated = [
+        {"paragraph": "Ada Lovelace was born to Lord Byron.", "first": "Ada Lovelace",
+         "relation": "father", "second": "Lord Byron"},
+        {"paragraph": "Pierre Curie married Marie Curie.", "first": "Pierre Curie",
+         "relation": "spouse", "second": "Marie Curie"},
+    ]  # fmt: skip
+    jsonl(Path("stated.jsonl"), stated)
+    table(Path("stated.csv"), stated)
+    jsonl(Path("questions.jsonl"), [{"_id": "a", "text": "Who was Ada Lovelace?"},
+                                    {"_id": "b", "text": "Was Marie Curie born first?"}])  # fmt: skip
+    graph = {"date_of_birth": "1815-12-10", "notable works": "Notes", "name": "Ada Lovelace",
+             "qid": "Q7259"}  # fmt: skip
+    other = {"spouse": "Ada Lovelace", "name": "William King", "qid": "Q8"}
+    Path("specific.json").write_text(
+        json.dumps([["Question: Who was Ada?", [graph, other]], ["Who wrote the notes?", [graph]]])
+    )
+    Path("general.json").write_text(
+        json.dumps([["Who was she?", [graph, other]], ["Who wrote?", [graph]]])
+    )
+    Path("minimum.json").write_text(
+        json.dumps([["Who was Ada?", [["Q7259", "date_of_birth", "1815-12-10"]]],
+                    ["Who wrote the notes?", [["Q7259", "notable works", "Notes"]]]])
+    )  # fmt: skip
+
+
+def _packages() -> None:
+    cite("build", "rage", "--source", "beir:beir", "--licence", "cc0-1.0", "--embedder", "offline",
+         "--limit", 6, "--n-seemingly", 4, "--n-irrelevant", 4, "--out", "facts")  # fmt: skip
+    cite("llm", "import", "twins.db", EXAMPLES / "twins" / "replay.jsonl")
+    cite("build", "twins", "--benchmark", "facts", "--llm", "replay:twins.db", "--keep-failed",
+         "--out", "twins")  # fmt: skip
+    cite("build", "authorship", "--twins", "twins", "--k", 3, "--relevant", "any", "--label-set",
+         "human_llm", "--origins", "hl,lh", "--out", "authorship")  # fmt: skip
+    cite("build", "kalma", "--kg", "file:graph.ttl", "--pairs-from-kg", "spouse,father,child",
+         "--limit", 3, "--rounds", 2, "--licence", "cc0-1.0", "--out", "kalma")  # fmt: skip
+    cite("build", "hagrid", "--source", "hagrid:hagrid.jsonl", "--out", "hagrid")
+    cite("build", "alce", "--source", "alce:asqa.json", "--out", "asqa")
+    shutil.copytree(GOLDEN / "package", "golden")
+    cite("export", "mteb", "facts", "--out", "mteb")
+    Path("labels.yaml").write_text(
+        "- name: source\n  first: [Encyclopaedia, Lexicon]\n  second: [Web page]\n"
+        "  phrase: 'from: {label}'\n  note: Where it is from.\n  distinct: false\n"
+    )
+    shutil.copytree("facts", "copy")
+    cite("audit", "copy", "--known-flaws", "known-flaws.jsonl", "--accept")
+    shutil.rmtree("copy")
+    with Path("known-flaws.jsonl").open("a") as file:
+        file.write('{"kind": "odd-text", "query": "", "passage": "moon-io", "why": "ours"}\n')
+    queries = [row["query_id"] for row in _prompts("facts", "prompts.jsonl")]
+    names = [row["_id"] for row in read(Path("beir/corpus.jsonl"))][:12]
+    Path("run.txt").write_text(
+        "".join(f"{q} Q0 {p} {n} {20 - n}.5 t\n" for q in queries for n, p in enumerate(names))
+    )
+    Path("template.j2").write_text(
+        "{{ query }}\n{% for d in docs %}[{{ d.number }}] {{ d.title }} {{ d.text }}\n{% endfor %}"
+    )
+
+
+def _prompts(package: str, name: str) -> Rows:
+    cite("prompts", package, "--out", name)
+    return read(Path(name))
+
+
+def _submissions() -> None:
+    import datasets
+
+    for package in ("facts", "authorship", "kalma", "hagrid", "asqa"):
+        runs = 1 if package in ("authorship", "kalma") else 2
+        name = "cited" if package == "hagrid" else package
+        cite("run", "random", "--benchmark", package, "--runs", runs, "--out", f"{name}.jsonl")
+    rows = read(Path("facts.jsonl"))
+    jsonl(Path("facts.jsonl.gz"), rows)
+    from citeforge.evaluator.benchmark import Benchmark
+
+    loaded = Benchmark(Path("facts"))
+    texts = loaded.queries["text"].to_pylist()
+    ids = loaded.query_ids
+    shown = [{"docid": "moon-io", "title": "Io", "text": "Io is a moon."}, {"text": "Rome is."}]
+    out = "Io is a moon [1]. Rome is [2][1]. Nothing."
+    jsonl(Path("own.jsonl"), [
+        {"submission": {"system": "own", "benchmark": "facts"}},
+        *({"query_id": i, "output": out, "run": 0, "passages": shown, "citations": [[0], [1, 0]],
+           "logprobs": [{"index": 0, "token": "1", "logprob": -0.5}], "meta": {"x": [1]}}
+          for i in ids),
+    ])  # fmt: skip
+    docs = [{"title": "Io", "text": "Io is a moon.", "id": "7"}, {"title": "", "text": "Rome is."}]
+    Path("result.json").write_text(json.dumps({"args": {"shot": 2}, "data": [
+        {"question": q, "output": out, "docs": docs, "answer": "Io"} for q in texts
+    ]}))  # fmt: skip
+    table(Path("attributed-ir.csv"), [
+        {"query_id": i, "query": q, "quotes": repr([{"idx": 1, **shown[0]}]), "answers": "[]",
+         "output": out} for i, q in zip(ids, texts, strict=True)
+    ])  # fmt: skip
+    table(Path("response_info.csv"), [
+        {"query_id": i, "query_text": q, "prompt": "p", "docs_for_query": "['Io text', 'Europa']",
+         "answer": out, "answer_citations": "['1']", "doc_ids": "['moon-io', 'moon-europa']"}
+        for i, q in zip(ids, texts, strict=True)
+    ])  # fmt: skip
+    answers = [row["output"] for row in read(Path("kalma.jsonl")) if "output" in row][:3]
+    table(Path("answers.csv"), [{"": n, "Answer": a} for n, a in enumerate(answers)])
+    sentences = [{"text": "Io it is.", "citations": [0, 1]}, {"text": "Nothing.", "citations": []}]
+    refs = ["moon-io", "moon-europa"]
+    jsonl(Path("rag24.jsonl"), [
+        {"run_id": "r", "topic_id": i, "topic": q, "references": refs, "response_length": 4,
+         "answer": sentences} for i, q in zip(ids, texts, strict=True)
+    ])  # fmt: skip
+    jsonl(Path("rag25.jsonl"), [
+        {"metadata": {"team_id": "t", "run_id": "r", "narrative_id": i}, "references": refs,
+         "answer": sentences} for i in ids
+    ])  # fmt: skip
+    datasets.Dataset.from_list([
+        {"query": q, "passages": {"passage_text": ["a", "b"], "is_selected": [1, 0]},
+         "rag_raw_answer": "Io [0]."} for q in texts
+    ]).save_to_disk("outputs")  # fmt: skip
+
+
+def _scores() -> None:
+    first, second = Path("scores"), Path("cells")
+    for system in ("random", "top-1"):
+        cite("run", system, "--benchmark", "facts", "--out", f"{system}.jsonl")
+        cite("score", f"{system}.jsonl", "--benchmark", "facts", "--measures", "rage,ALCE.CitRec",
+             "--judge", "lexical", "--details", "--out", first / f"{system}.json")  # fmt: skip
+    for system in ("label-blind", "label-follower"):
+        cite("run", system, "--benchmark", "authorship", "--out", f"{system}.jsonl")
+        cite("score", f"{system}.jsonl", "--benchmark", "authorship", "--out",
+             second / f"{system}.json")  # fmt: skip
+    # Outside the folders of scores, one kind each: what a mutated file is beside.
+    cite("annotate", "export", "scores/random.json", "scores/top-1.json", "--task",
+         "statement-support", "--out", "sheet.csv")  # fmt: skip
+    with Path("sheet.csv").open(newline="", encoding="utf-8") as file:
+        sheet: Rows = list(csv.DictReader(file))
+    for number, row in enumerate(sheet):
+        row["label"] = ("full", "not")[number % 2]
+    table(Path("sheet.csv"), sheet)
+    Path("studio.json").write_text(json.dumps([
+        {"data": {"item": row["item"]}, "annotations": [
+            {"completed_by": {"id": 1, "email": "a@b.c"},
+             "result": [{"value": {"choices": [row["label"]]}}]}]}
+        for row in sheet
+    ]))  # fmt: skip
+    cite("annotate", "import", "sheet.csv", "--key", "sheet.csv.key.json", "--out", "labels.jsonl")
+    cite("annotate", "export", "--task", "audit-negative", "--benchmark", "facts", "--sample", 3,
+         "--out", "negatives.csv")  # fmt: skip
+    with Path("negatives.csv").open(newline="", encoding="utf-8") as file:
+        rows: Rows = list(csv.DictReader(file))
+    for number, row in enumerate(rows):
+        row["label"] = ("relevant", "not relevant")[number % 2]
+    table(Path("negatives.csv"), rows)
+    cite("annotate", "import", "negatives.csv", "--key", "negatives.csv.key.json", "--out",
+         "negatives.jsonl")  # fmt: skip
+
+
+def _stores() -> None:
+    shutil.copy(EXAMPLES / "twins" / "replay.jsonl", "replay.jsonl")
+    model = "hand-written"
+    from citeforge.baselines.llm import read_prompts, requests_of
+    from citeforge.engines.llm.records import Answer
+    from citeforge.engines.llm.store import encode_answer
+
+    asked = requests_of(
+        read_prompts(Path("prompts.jsonl")), runs=1, temperature=0.0, max_tokens=512, logprobs=False
+    )
+    jsonl(Path("answers-export.jsonl"), [
+        {"key": r.key(model), "payload": r.payload(model), "sample": r.sample, "created": 0.0,
+         "answer": json.loads(encode_answer(Answer("Io [1].", model=model)))} for r in asked
+    ])  # fmt: skip
+    cite("llm", "import", "answers.db", "answers-export.jsonl")
+    pairs = [{"premise": f"Io is moon {n}.", "hypothesis": "Io is a moon."} for n in range(5)]
+    jsonl(Path("pairs.jsonl"), pairs)
+    cite("judge", "pairs.jsonl", "--judge", "lexical", "--verdicts", "verdicts.db", "--out",
+         "table.jsonl")  # fmt: skip
