@@ -5,7 +5,7 @@ STAMP := $(VENV)/.installed
 OUT := out/quickstart
 
 .DEFAULT_GOAL := help
-.PHONY: help install quickstart test fuzz torture lint format typecheck docs docs-check bench wheel clean
+.PHONY: help install quickstart test fuzz fuzz-files torture lint format typecheck docs docs-check bench wheel clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -48,6 +48,10 @@ POINTS := 2000
 MINUTES := 120
 torture: $(STAMP)  ## kill commands at 2,000 file operations, and look at what is left (an hour)
 	PYTHONPATH=tests $(BIN)/python -m torture.sweep --points $(POINTS) --minutes $(MINUTES)
+
+BUDGET := 600
+fuzz-files: $(STAMP)  ## damage every example file, run the commands that read it (BUDGET=600 seconds)
+	PYTHONPATH=tests $(BIN)/python -m fuzzing --seconds $(BUDGET) $(if $(SEED),--seed $(SEED))
 
 lint: $(STAMP)  ## check style
 	$(BIN)/ruff check .

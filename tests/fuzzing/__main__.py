@@ -23,6 +23,15 @@ from fuzzing.pool import Child
 from fuzzing.targets import TARGETS
 from fuzzing.world import make_world
 
+_KINDS = {
+    "hang": "hangs",
+    "crash": "crashes",
+    "no file": "messages without the file",
+    "exit code": "other exit codes",
+    "": "tracebacks",
+}
+"""How faults begin, and what they are counted as; the first that fits."""
+
 
 class Session:
     """Cases in worker processes.
@@ -59,7 +68,10 @@ class Session:
                 if name is None:
                     return
                 folder = self.work / name.replace(":", "-")
-                outcome = run_case(name, self.world, folder, child.ask)
+                try:
+                    outcome = run_case(name, self.world, folder, child.ask)
+                except Exception as error:  # a fault of the fuzzer's own is one, too
+                    outcome = Outcome(name, "", "", None, f"fuzzer: {error!r}", str(error))
                 shutil.rmtree(folder, ignore_errors=True)
                 with self._lock:
                     self._keep(outcome)
@@ -93,15 +105,10 @@ def report(session: Session, seed: int) -> str:
                   f"       {last[0][:300]}", f"       again: {again}"]  # fmt: skip
     counts = session.counts
     exits = ", ".join(f"{n:,} {what}" for what, n in sorted(counts.items()) if what != "cases")
-    kinds: Counter[str] = Counter()
+    kinds = Counter(dict.fromkeys(_KINDS.values(), 0))
     for fault, n in session.faults.items():
-        kind = fault.split(":")[0] if fault.startswith("no file") else fault
-        kinds["hangs" if kind == "hang" else "crashes" if kind == "crash" else
-              "messages without the file" if kind.startswith("no file") else
-              "other exit codes" if kind.startswith("exit code") else "tracebacks"] += n  # fmt: skip
-    found = ", ".join(f"{kinds[k]:,} {k}" for k in
-                      ("tracebacks", "hangs", "crashes", "messages without the file",
-                       "other exit codes"))  # fmt: skip
+        kinds[next((k for start, k in _KINDS.items() if fault.startswith(start)))] += n
+    found = ", ".join(f"{n:,} {kind}" for kind, n in kinds.items())
     lines.append(f"seed {seed}: {counts['cases']:,} files ({exits}); {found}; "
                  f"{len(session.faults)} distinct")  # fmt: skip
     return "\n".join(lines)

@@ -17,6 +17,8 @@ from fuzzing.targets import TARGETS, Target
 
 Ask = Callable[[list[str], Path], dict[str, Any]]
 _KNOWN_EXITS = (0, 1, 2, 3)
+_OF_OUTCOME = ("no question is left",)
+"""Messages about what came of sound files."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ def run_case(name: str, world: Path, folder: Path, ask: Ask) -> Outcome:
         done += "; signed" if sign(folder / where.parts[0]) else ""
     command = rng.choice(target.commands).replace("{w}", str(world))
     answer = ask(shlex.split(command), folder)
-    fault = _fault(answer, command, [where.name, where.parts[0]])
+    fault = _fault(answer, command, _names(folder, where, command))
     text = answer["trace"] or answer["stderr"].strip()
     return Outcome(name, command, done, answer["exit"], fault, text)
 
@@ -75,6 +77,19 @@ def _copy(target: Target, world: Path, folder: Path) -> None:
             shutil.copy(source, folder / file)
 
 
+def _names(folder: Path, damaged: Path, command: str) -> list[str]:
+    """What a message may name: the damaged file, its folder, or another input beside it.
+
+    Which of two files that do not fit is at fault, no program can know; of two systems, messages
+    give the names.
+    """
+    words = re.split(r"[\s:]", command)
+    inputs = [Path(w) for w in words if "/" in w or (folder / w).exists()]
+    named = {damaged.name, damaged.parts[0]}
+    named |= {p.name for p in inputs if p.name} | {p.stem for p in inputs if p.suffix == ".json"}
+    return sorted(named - {"out"})
+
+
 def _fault(answer: dict[str, Any], command: str, names: list[str]) -> str:
     """What is wrong with how a command ended; an empty string when nothing is."""
     if answer["where"]:
@@ -82,7 +97,8 @@ def _fault(answer: dict[str, Any], command: str, names: list[str]) -> str:
     words = " ".join(w for w in command.split()[:2] if not w.startswith("-"))
     if answer["exit"] not in _KNOWN_EXITS:
         return f"exit code {answer['exit']} of {words}"
-    if answer["exit"] == 1 and not any(n in answer["stderr"] for n in names):
+    of_outcome = any(text in answer["stderr"] for text in _OF_OUTCOME)
+    if answer["exit"] == 1 and not of_outcome and not any(n in answer["stderr"] for n in names):
         message = re.sub(r"\d+|'[^']*'|\"[^\"]*\"|/\S+", "…", answer["stderr"].strip()[-160:])
         return f"no file is named: {words}: {message}"
     if "Traceback (most recent call last)" in answer["stderr"]:

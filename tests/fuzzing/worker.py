@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 DIMENSION = 16
+_KEPT = 10_000
 
 
 class Embedder:
@@ -74,7 +75,8 @@ def call(args: Sequence[str]) -> dict[str, Any]:
         if not stream.closed:
             stream.flush()
             data = stream.buffer.getvalue()  # type: ignore[attr-defined]
-            result[name] = data.decode("utf-8", "replace")[-20_000:]
+            text = data.decode("utf-8", "replace")
+            result[name] = text if len(text) < 2 * _KEPT else text[:_KEPT] + text[-_KEPT:]
         else:
             result[name] = ""
     return result

@@ -30,12 +30,12 @@ def write_corpus(source: Source, extra: Source | None, folder: Path) -> dict[str
         InputError: no passages at all, or one id with two texts.
     """
     if extra is None:
-        return _write(folder, source.passages())
+        return _write(folder, source.passages(), source)
     scratch = folder / "first"
-    _write(scratch, source.passages())
+    _write(scratch, source.passages(), source)
     first = shard_paths(scratch, "corpus")
     both = _overlap(first, extra)
-    files = _write(folder, _merged(first, extra, both))
+    files = _write(folder, _merged(first, extra, both), source)
     if both:
         extra.info().counts["passages already in the first source, merged"] = len(both)
     for path in first:
@@ -44,12 +44,14 @@ def write_corpus(source: Source, extra: Source | None, folder: Path) -> dict[str
     return files
 
 
-def _write(folder: Path, batches: Iterable[pa.RecordBatch]) -> dict[str, str]:
+def _write(folder: Path, batches: Iterable[pa.RecordBatch], source: Source) -> dict[str, str]:
     with TableWriter(folder, "corpus", CORPUS) as writer:
         for batch in batches:
             writer.write(batch)
     if writer.rows == 0:
-        raise InputError("the corpus is empty", allowed="at least one passage")
+        raise InputError(
+            "the corpus is empty", path=source.info().spec, allowed="at least one passage"
+        )
     return writer.files
 
 

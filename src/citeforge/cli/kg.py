@@ -32,19 +32,26 @@ def snapshot(entities: Path, out: Path, **given: Any) -> None:
 
     A benchmark built from the file stays the same for ever.
     """
+    from citeforge.engines.textfiles import text_lines
     from citeforge.kg.snapshot import write_snapshot
+    from citeforge.kg.terms import iri
     from citeforge.schemas.errors import InputError, UsageError
 
     if not out.name.endswith((".nt", ".nt.gz")):
         raise UsageError(f"--out {out}: expected a name that ends in .nt or .nt.gz")
-    try:
-        lines = entities.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot be read ({error})", path=entities) from error
-    ids = [w for line in lines if (w := line.split("#")[0].strip())]
+    lines = list(text_lines(entities))
+    graph = open_kg(given)
+    ids = []
+    for number, line in lines:
+        name = line.split("#")[0].strip()
+        try:
+            ids += [name] if name and iri(graph.domain.entity_iri + name) else []
+        except InputError as error:
+            raise InputError(
+                f"{name!r} is no id", path=entities, line=number, allowed=error.allowed
+            ) from error
     if not ids:
         raise InputError("holds no ids", path=entities, allowed="one a line, such as Q42")
-    graph = open_kg(given)
     n_entities, n_lines = write_snapshot(graph, ids, out)
     click.echo(f"{out}: {n_entities:,} of {len(set(ids)):,} entities, {n_lines:,} triples")
     for what, count in graph.counts.items():

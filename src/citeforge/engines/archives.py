@@ -17,8 +17,14 @@ from citeforge.schemas.errors import InputError
 # RuntimeError is what zipfile raises for encrypted entries, and for methods it does not know.
 # ValueError and struct.error come from offsets and names that are none.
 _DAMAGED = (
-    zipfile.BadZipFile, zlib.error, lzma.LZMAError, RuntimeError, EOFError, ValueError, struct.error,
-)  # fmt: skip
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    RuntimeError,
+    EOFError,
+    ValueError,
+    struct.error,
+)
 
 
 def unpack_zip(archive: Path, folder: Path) -> Path:

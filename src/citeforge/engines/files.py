@@ -194,8 +194,8 @@ def parse_json(content: bytes, path: Path) -> Any:
         content.decode()
         return msgspec.json.decode(content)
     except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise InputError(f"is not UTF-8 (byte {error.start})", path=path, line=line) from error
+        place = content.count(b"\n", 0, error.start) + 1
+        raise InputError(f"is not UTF-8 (byte {error.start})", path=path, line=place) from error
     except (msgspec.MsgspecError, RecursionError) as error:
         at = _JSON_BYTE.search(str(error))
         line = content.count(b"\n", 0, int(at[1])) + 1 if at else None

@@ -45,6 +45,8 @@ def load_config(repo: str, config: str, revision: str | None) -> Any:
         InputError: the repository cannot be read.
     """
     import datasets
+    import pyarrow as pa
+    import yaml
 
     try:
         return datasets.load_dataset(repo, config, revision=revision)
@@ -52,7 +54,18 @@ def load_config(repo: str, config: str, revision: str | None) -> Any:
         if "BuilderConfig" in str(error) or "corresponds to no data" in str(error):
             return None
         raise unreachable(repo, error) from error
-    except (OSError, datasets.exceptions.DatasetsError, RuntimeError, *http_errors()) as error:
+    except (
+        OSError,
+        datasets.exceptions.DatasetsError,
+        RuntimeError,
+        yaml.YAMLError,
+        pa.ArrowException,
+        # Of a card whose declarations are of other types, which `datasets` does not check.
+        AttributeError,
+        KeyError,
+        TypeError,
+        *http_errors(),
+    ) as error:
         raise unreachable(repo, error) from error
 
 
@@ -76,6 +89,12 @@ def commit_of(repo: str, revision: str | None) -> str | None:
 def unreachable(repo: str, error: Exception) -> InputError:
     """Error for a repository that could not be read."""
     reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
+    if Path(repo).is_dir():
+        return InputError(
+            f"cannot be read as a data set ({reason[:160]})",
+            path=repo,
+            allowed="Parquet or JSON Lines files, and a README.md that declares them",
+        )
     return InputError(
         f"cannot be read from the Hub ({reason[:160]})",
         path=repo,

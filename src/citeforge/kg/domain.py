@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field
+from jinja2 import TemplateError
+from jinja2.sandbox import SandboxedEnvironment
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from citeforge.engines.textfiles import read_yaml, validated
+from citeforge.kg.terms import is_iri
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.kg import relation_key
 
@@ -45,6 +48,24 @@ class Domain(BaseModel):
     relation_words: dict[str, str] = {}
     forms: dict[str, str] = {}
     templates: dict[str, str] = {}
+
+    @field_validator("entity_iri", "direct_iri")
+    @classmethod
+    def _begins_iris(cls, text: str) -> str:
+        if not is_iri(text):
+            raise ValueError(f"{text!r} begins no IRI")
+        return text
+
+    @field_validator("templates")
+    @classmethod
+    def _are_templates(cls, templates: dict[str, str]) -> dict[str, str]:
+        environment = SandboxedEnvironment()
+        for task, text in templates.items():
+            try:
+                environment.parse(text)
+            except TemplateError as error:
+                raise ValueError(f"{task} is not a Jinja template ({error})") from error
+        return templates
 
     def inverses(self, relation: str) -> tuple[str, ...]:
         """Labels of relations that say the same the other way round."""

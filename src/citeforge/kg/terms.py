@@ -64,9 +64,20 @@ def iri(text: str) -> str:
     Raises:
         InputError: it holds a character that no IRI may hold.
     """
-    if _BAD_IRI.search(text) or not text:
+    if _BAD_IRI.search(text) or not is_iri(text):
         raise InputError(f"{text!r} is no IRI", field="entity", allowed="an id such as Q42")
     return f"<{text}>"
+
+
+def is_iri(text: str) -> bool:
+    """Whether it has a scheme and every character and escape is one that RFC 3987 knows."""
+    import pyoxigraph
+
+    try:
+        pyoxigraph.NamedNode(text)
+    except ValueError:
+        return False
+    return True
 
 
 def languages_list(languages: Iterable[str]) -> str:

@@ -6,7 +6,9 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
 
 from citeforge.engines.files import read_json
 from citeforge.engines.textfiles import original, read_csv
@@ -14,6 +16,8 @@ from citeforge.evaluator.annotation.agreement import Agreement, agreement
 from citeforge.evaluator.annotation.export import ANNOTATOR, ITEM, LABEL
 from citeforge.evaluator.annotation.tasks import Task, find_task
 from citeforge.schemas.errors import InputError
+
+T = TypeVar("T")
 
 
 def read_labels(path: Path, task: Task, known: set[str]) -> Iterator[tuple[str, str, str]]:
@@ -49,20 +53,58 @@ def _table(path: Path) -> Iterator[tuple[int, str, str, str]]:
         )
 
 
+class _Choices(msgspec.Struct):
+    choices: list[str]
+
+
+class _Result(msgspec.Struct):
+    value: _Choices
+
+
+class _Person(msgspec.Struct):
+    id: int | str | None = None
+    email: str | None = None
+
+
+class _Annotation(msgspec.Struct):
+    result: list[_Result]
+    completed_by: int | str | _Person | None = None
+
+
+class _Data(msgspec.Struct):
+    item: str
+
+
+class _Labelled(msgspec.Struct):
+    """A task of a Label Studio export; further fields are not needed here."""
+
+    data: _Data
+    annotations: list[_Annotation]
+
+
+class _Key(msgspec.Struct):
+    """What ``annotate export`` wrote beside the items."""
+
+    task: str
+    items: dict[str, dict[str, Any]]
+
+
 def _label_studio(path: Path) -> Iterator[tuple[int, str, str, str]]:
-    content = read_json(path)
+    rows = _typed(path, list[_Labelled], "is not a Label Studio export", "its JSON format")
+    for number, task in enumerate(rows, 1):
+        for annotation in task.annotations:
+            who = annotation.completed_by
+            name = who.email or who.id if isinstance(who, _Person) else who
+            for result in annotation.result:
+                for choice in result.value.choices:
+                    yield number, task.data.item, str(name or path.stem), choice
+
+
+def _typed(path: Path, kind: type[T], message: str, allowed: str) -> T:
     try:
-        for number, task in enumerate(content, 1):
-            for annotation in task["annotations"]:
-                who: Any = annotation.get("completed_by", path.stem)
-                name = who.get("email", who.get("id")) if isinstance(who, dict) else who
-                for result in annotation["result"]:
-                    for choice in result["value"]["choices"]:
-                        yield number, task["data"][ITEM], str(name), choice
-    except (KeyError, TypeError, AttributeError) as error:
-        raise InputError(
-            f"is not a Label Studio export ({error!r})", path=path, allowed="its JSON format"
-        ) from error
+        return msgspec.convert(read_json(path), kind)
+    except msgspec.ValidationError as error:
+        raise InputError(f"{message} ({error})", path=path, allowed=allowed) from error
 
 
 def import_labels(
@@ -77,11 +119,8 @@ def import_labels(
     Raises:
         InputError: see :func:`read_labels`; or one annotator labels an item twice.
     """
-    content = read_json(key_file)
-    if not isinstance(content, dict) or {"task", "items"} - set(content):
-        raise InputError("is not the key of an export", path=key_file)
-    task = find_task(content["task"])
-    items: dict[str, dict[str, Any]] = content["items"]
+    key = _typed(key_file, _Key, "is not the key of an export", "what annotate export wrote")
+    task, items = find_task(key.task), key.items
     table: dict[str, dict[str, str]] = {}
     for path in files:
         for item, annotator, label in read_labels(path, task, set(items)):

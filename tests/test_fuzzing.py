@@ -1,0 +1,109 @@
+"""The fuzzer of files: a small fixed part of it, and whether it can fail."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fuzzing.worker
+from citeforge.schemas.errors import InputError
+from fuzzing.__main__ import Session, report
+from fuzzing.cases import run_case
+from fuzzing.pool import Child
+from fuzzing.targets import TARGETS
+from fuzzing.world import GOLDEN
+
+SEED, ROUNDS = 20_241_121, 6
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from fuzzing.world import make_world
+
+    return make_world(tmp_path_factory.mktemp("fuzzing") / "world")
+
+
+def test_a_fixed_part(world: Path, tmp_path: Path) -> None:
+    """Some damaged files of every kind: no traceback, no hang, and every message names a file."""
+    session = Session(world, tmp_path, 60.0)
+    names = (f"{t}:{n}" for n in range(SEED, SEED + ROUNDS) for t in TARGETS)
+    session.run(names, 2, math.inf)
+    assert session.counts["cases"] == ROUNDS * len(TARGETS)
+    assert not session.faults, report(session, SEED)
+    # The damage is such that both ways out are taken often.
+    assert session.counts["exit 0"] > session.counts["cases"] / 10
+    assert session.counts["exit 1"] > session.counts["cases"] / 3
+
+
+def test_a_case_is_its_name(world: Path, tmp_path: Path) -> None:
+    seen = []
+    for name in ("first", "second"):
+        folder = tmp_path / name / "case"
+
+        def ask(args: list[str], cwd: Path) -> dict[str, Any]:
+            seen.append((args, {p.name: p.read_bytes() for p in sorted(cwd.iterdir())}))
+            return {"exit": 0, "stdout": "", "stderr": "", "trace": "", "where": ""}
+
+        run_case("sheet:5", world, folder, ask)
+    assert seen[0] == seen[1]
+    assert seen[0][1]["sheet.csv"] != (world / "sheet.csv").read_bytes() or (
+        seen[0][1]["sheet.csv.key.json"] != (world / "sheet.csv.key.json").read_bytes()
+    )
+
+
+def test_planted_bugs_are_found(
+    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reader that lets an exception out, one that names no file, and an odd exit code."""
+    import citeforge.engines.judge.pairs as module
+
+    def run(fault: BaseException) -> str:
+        def reader(path: Path) -> Any:
+            raise fault
+
+        monkeypatch.setattr(module, "read_pairs", reader)
+        folder = tmp_path / type(fault).__name__ / "case"
+        return run_case("pairs:1", world, folder, ask).fault
+
+    def ask(args: list[str], cwd: Path) -> dict[str, Any]:
+        monkeypatch.chdir(cwd)
+        return fuzzing.worker.call(args)
+
+    assert run(KeyError("planted")).startswith("KeyError in cli/judge.py:judge")
+    assert run(InputError("is wrong")) == "no file is named: judge pairs.jsonl: error: is wrong"
+    assert run(InputError("is wrong", path="pairs.jsonl")) == ""
+    assert run(SystemExit(7)) == "exit code 7 of judge pairs.jsonl"
+
+
+def test_a_child_that_dies_or_hangs_is_noticed_and_replaced(tmp_path: Path) -> None:
+    """By a template without end, and by what the system does to greedy processes."""
+    template = tmp_path / "t.j2"
+    template.write_text(
+        "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}"
+    )
+    endless = ["prompts", str(GOLDEN / "package"), "--template", str(template), "--out", "o.jsonl"]
+    child = Child(1.0, tmp_path)
+    try:
+        assert child.ask(["--version"], tmp_path)["exit"] == 0
+        assert child.ask(endless, tmp_path)["where"] == "hang"
+        assert child.ask(["--version"], tmp_path)["exit"] == 0
+        process = child._process
+        assert process is not None
+        process.kill()
+        process.wait()
+        assert child.ask(["--version"], tmp_path)["where"] == "crash"
+        assert child.ask(["--version"], tmp_path)["exit"] == 0
+    finally:
+        child.close()
+
+
+def test_every_example_file_is_fuzzed() -> None:
+    """A new example, or a command that reads files, belongs into the fuzzer."""
+    from citeforge.cli.main import COMMANDS
+
+    commands = {c.split()[0] for t in TARGETS.values() for c in t.commands}
+    # These read no file, or a network's.
+    assert set(COMMANDS) - commands == {"publish", "measures", "doctor", "sources"}
