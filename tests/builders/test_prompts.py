@@ -60,3 +60,21 @@ def test_templates_run_in_a_sandbox(package: Path, tmp_path: Path) -> None:
     path.write_text("{{ docs.__class__.__mro__[1].__subclasses__() }}")
     with pytest.raises(InputError):
         list(render_prompts(Package(package), "mix", load_template(str(path))))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{{ quer }}", "'quer' is undefined"),
+        ("{{ query / 2 }}", "unsupported operand"),
+        ("{{ 1 / 0 }}", "division"),
+        ("{{ '\\ud800' }}", "surrogates not allowed"),
+    ],
+)
+def test_a_template_that_cannot_be_rendered_is_named(
+    package: Path, tmp_path: Path, text: str, message: str
+) -> None:
+    path = tmp_path / "mine.j2"
+    path.write_text(text)
+    with pytest.raises(InputError, match=rf"mine\.j2: cannot be rendered \(.*{message}"):
+        list(render_prompts(Package(package), "mix", load_template(str(path))))

@@ -171,7 +171,7 @@ def test_what_does_not_fit_is_refused(benchmark: Benchmark, tmp_path: Path, faul
         "passages": "row 1: passage 2 is not",
         "selected": r"row 1: selects \[0, 1, 2\]",
         "length": "row 1: shows 2 passages, the cell shows 3",
-        "columns": "row 1: is no output of AttriEval",
+        "columns": "row 1: Expected `str`, got `int`",
     }[fault]
     with pytest.raises(InputError, match=message):
         score_design(tmp_path / "runs", benchmark, select(["authorship"]), "strict", None)

@@ -14,7 +14,7 @@ from citeforge.builders.card import Beside, render_card
 from citeforge.engines.files import digest, read_json, sha256_file, write_text
 from citeforge.engines.folders import amending
 from citeforge.engines.tables import write_table
-from citeforge.package.manifest import BESIDE, CARD, MANIFEST, STATS, load_intact, pretty_json
+from citeforge.package.manifest import BESIDE, CARD, MANIFEST, STATS, load_intact, pretty_json, read_stats
 from citeforge.schemas.manifest import Manifest
 
 
@@ -89,7 +89,7 @@ def amend_stats(folder: Path, extra: dict[str, object]) -> Manifest:
     """
     with amending(folder) as write:
         manifest = load_intact(folder)
-        stats: dict[str, object] = {**read_json(folder / STATS), **extra}
+        stats: dict[str, object] = {**read_stats(folder), **extra}
         manifest, files = refreshed(folder, manifest, stats, {})
         write(files)
         return manifest

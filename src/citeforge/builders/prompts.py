@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from jinja2 import StrictUndefined, Template, TemplateError
 from jinja2.sandbox import SandboxedEnvironment
@@ -69,10 +70,25 @@ def load_template(name: str) -> Template:
         )
     environment = SandboxedEnvironment(undefined=StrictUndefined, keep_trailing_newline=False)
     try:
-        return environment.from_string(path.read_text(encoding="utf-8"))
+        template = environment.from_string(path.read_text(encoding="utf-8"))
     except (TemplateError, UnicodeDecodeError) as error:
         line = getattr(error, "lineno", None)
         raise InputError(f"is not a Jinja template ({error})", path=path, line=line) from error
+    template.filename = str(path)  # for messages
+    return template
+
+
+def _render(template: Template, allowed: str, **values: Any) -> str:
+    """A filled-in template. What its expressions do to the values is its author's affair, and so
+    is the text's being Unicode."""
+    try:
+        text = template.render(**values)
+        text.encode()
+    except (TemplateError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+        raise InputError(
+            f"cannot be rendered ({error})", path=template.filename, allowed=allowed
+        ) from error
+    return text
 
 
 def render_prompts(package: Package, context: str, template: Template) -> Iterator[tuple[str, str]]:
@@ -87,34 +103,22 @@ def render_prompts(package: Package, context: str, template: Template) -> Iterat
     labelling = _Labelling(package, context)
     base = package.manifest.grammar.base
     for item in package.items(context):
-        values = {
-            "query": item.query,
-            "docs": _docs(item, base, labelling),
-            "base": base,
-            "note": labelling.note,
-        }
-        try:
-            text = template.render(**values)
-        except TemplateError as error:
-            raise InputError(
-                f"cannot be rendered ({error})",
-                path="template",
-                allowed="query, base, note, docs with number, title, text, label",
-            ) from error
+        text = _render(
+            template,
+            "query, base, note, docs with number, title, text, label",
+            query=item.query,
+            docs=_docs(item, base, labelling),
+            base=base,
+            note=labelling.note,
+        )
         yield item.query_id, text
 
 
 def _render_graphs(package: Package, context: str, template: Template) -> Iterator[tuple[str, str]]:
     """Prompts with sub-graphs instead of passages."""
     for item in package.items(context):
-        try:
-            yield item.query_id, template.render(query=item.query, graphs=item.graphs)
-        except TemplateError as error:
-            raise InputError(
-                f"cannot be rendered ({error})",
-                path="template",
-                allowed="query, and graphs with qid, name, triples (relation, value)",
-            ) from error
+        allowed = "query, and graphs with qid, name, triples (relation, value)"
+        yield item.query_id, _render(template, allowed, query=item.query, graphs=item.graphs)
 
 
 class _Labelling:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from citeforge.engines.files import read_json
+from citeforge.package.manifest import read_stats
 from citeforge.schemas.manifest import Manifest
 
 
@@ -20,15 +20,14 @@ def summarise(folder: Path, manifest: Manifest) -> None:
             click.echo(f"  {rule}: {text}")
         for what, count in source.counts.items():
             click.echo(f"  {count:,} {what}")
-    stats = read_json(folder / "stats.json")
-    width = max(map(len, stats))
+    stats = read_stats(folder)
+    width = max(map(len, stats), default=0)
     for what, value in stats.items():
         if isinstance(value, dict):
-            shown = ", ".join(f"{k} {v:,}" for k, v in list(value.items())[:8])
+            shown = ", ".join(f"{k} {_figure(v)}" for k, v in list(value.items())[:8])
             click.echo(f"  {what:<{width}}  {shown}{', …' if len(value) > 8 else ''}")
         else:
-            text = value if isinstance(value, str) else f"{value:,}"
-            click.echo(f"  {what:<{width}}  {text}")
+            click.echo(f"  {what:<{width}}  {_figure(value)}")
     for what, count in manifest.counts.items():
         click.echo(f"  {what:<{width}}  {count:,}")
     if manifest.short_mappings:
@@ -37,3 +36,7 @@ def summarise(folder: Path, manifest: Manifest) -> None:
     for name, info in manifest.contexts.items():
         short = f"; {len(info.short)} queries fall short" if info.short else ""
         click.echo(f"context {name}: {info.description}{short}")
+
+
+def _figure(value: object) -> str:
+    return f"{value:,}" if isinstance(value, (int, float)) else str(value)

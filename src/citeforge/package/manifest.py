@@ -6,6 +6,9 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from citeforge.engines.files import digest, read_json, sha256_file
 from citeforge.engines.folders import AMENDING, files_below, finish_amendments, is_temporary
@@ -41,6 +44,25 @@ class Problem:
 
     def __str__(self) -> str:
         return f"{self.file}: {self.message}"
+
+
+Figure = str | int | float | None
+_Stats = dict[str, Figure | list[Figure] | dict[str, Figure]]
+
+
+def read_stats(folder: Path) -> dict[str, Any]:
+    """``stats.json`` of a package: numbers, texts, lists and dictionaries of them.
+
+    Raises:
+        InputError: it is missing, no JSON, or holds something else.
+    """
+    path = folder / STATS
+    try:
+        return dict(msgspec.convert(read_json(path), _Stats))
+    except msgspec.ValidationError as error:
+        raise InputError(
+            f"is no table of statistics ({error})", path=path, allowed="a fresh copy of the package"
+        ) from error
 
 
 def load_manifest(folder: Path) -> Manifest:

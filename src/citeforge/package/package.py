@@ -148,7 +148,11 @@ class Package:
             raise UnknownValueError("context", context, self.manifest.contexts)
         table = self.table("contexts", context)
         if not table["query_id"].equals(self.queries["_id"]):
-            raise InputError("does not have the queries of the benchmark", path=context)
+            raise InputError(
+                "does not have the queries of the benchmark",
+                path=self.folder / "contexts" / context,
+                allowed="a fresh copy of the package; see: citeforge verify",
+            )
         return table
 
     @cached_property

@@ -15,7 +15,7 @@ from citeforge.builders.package import refreshed
 from citeforge.engines.files import read_json
 from citeforge.engines.folders import amending
 from citeforge.engines.tables import iter_batches, shard_paths
-from citeforge.package.manifest import AUDIT, SCORES, STATS, load_intact, load_manifest
+from citeforge.package.manifest import AUDIT, SCORES, load_intact, load_manifest, read_stats
 from citeforge.publish.croissant import FILE as CROISSANT
 from citeforge.publish.croissant import render_croissant
 from citeforge.schemas.manifest import Manifest
@@ -48,7 +48,7 @@ def write_card(
         manifest = load_intact(folder, beside=True)
         if version is not None:
             manifest = manifest.model_copy(update={"version": version})
-        stats: dict[str, Any] = read_json(folder / STATS)
+        stats = read_stats(folder)
         corpus = shard_paths(folder / "corpus", "corpus")
         if corpus:
             stats["words per passage"] = _lengths(corpus)

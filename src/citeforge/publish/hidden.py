@@ -11,7 +11,7 @@ import pyarrow as pa
 from citeforge.builders.package import PackageWriter
 from citeforge.engines.files import read_json, write_text
 from citeforge.engines.tables import read_table, shard_paths
-from citeforge.package.manifest import CARD, MANIFEST, STATS, load_intact
+from citeforge.package.manifest import CARD, MANIFEST, load_intact, read_stats
 from citeforge.publish.hub import copy_files
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.manifest import Manifest
@@ -49,7 +49,7 @@ def split_package(folder: Path, public: Path, gold: Path) -> tuple[Manifest, Man
     for name in manifest.contexts:
         table = read_table(shard_paths(folder / "contexts", name), CONTEXTS)
         writer.add("contexts", name, _unlabelled(table))
-    stats = read_json(folder / STATS)
+    stats = read_stats(folder)
     kept = {
         k: v for k, v in stats.items() if k.startswith(_PLAIN_STATS) and "relevant" not in k
     }  # fmt: skip

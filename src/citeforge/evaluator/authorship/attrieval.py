@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from citeforge.evaluator.benchmark import Benchmark
+from citeforge.ir_convert.saved import read_saved
 from citeforge.schemas.authorship import PLACEBO, Design, design_of
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.marks import citation_marks, is_plain
@@ -80,7 +80,7 @@ class _Reader:
         self.taken: dict[str, Path] = {}
 
     def read(self, folder: Path) -> Iterator[tuple[int, SubmissionLine]]:
-        rows = [(number, self._row(folder, number, row)) for number, row in _saved_rows(folder)]
+        rows = list(read_saved(folder, _Row))
         if not rows:
             raise InputError("holds no rows", path=folder)
         cell = self._cell(folder, rows)
@@ -99,15 +99,6 @@ class _Reader:
                     query, row.rag_raw_answer, cell, logprobs=_logprobs(folder, number, row)
                 ),
             )
-
-    def _row(self, folder: Path, number: int, row: dict[str, Any]) -> _Row:
-        try:
-            return msgspec.convert(row, _Row)
-        except msgspec.ValidationError as error:
-            raise InputError(
-                f"is no output of AttriEval ({error})", path=folder, field=f"row {number}",
-                allowed="query, passages{passage_text, is_selected}, rag_raw_answer",
-            ) from error  # fmt: skip
 
     def _query(self, row: _Row) -> str:
         name = None if row.query_id is None else str(row.query_id)
@@ -173,21 +164,6 @@ class _Reader:
                 allowed=f"answers to the frozen passages of {cell}: citeforge export attrieval "
                 f"{self.benchmark.folder} --context {cell}",
             )  # fmt: skip
-
-
-def _saved_rows(folder: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    import datasets
-
-    if not all((folder / name).is_file() for name in _SAVED):
-        raise InputError(
-            "is not a saved data set", path=folder, allowed="what `Dataset.save_to_disk` writes"
-        )
-    try:
-        table = datasets.load_from_disk(str(folder))
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"is not a saved data set ({error})", path=folder) from error
-    for number, row in enumerate(table, 1):
-        yield number, dict(row)
 
 
 def _logprobs(folder: Path, number: int, row: _Row) -> list[TokenLogprob] | None:
