@@ -268,4 +268,4 @@ def test_score_files_that_do_not_fit_together(cli: Cli, tmp_path: Path) -> None:
     for command in (("report",), ("compare", "good.json")):
         done = cli(*command, "bad.json")
         assert done.returncode == 1
-        assert done.stderr.startswith("error: bad.json: is not JSON")
+        assert done.stderr.startswith("error: bad.json:1: is not JSON")
