@@ -115,7 +115,7 @@ def test_rage_toolkit_csv_of_other_types(
     [
         ("7", "Expected `array`"),
         ("[7]", "Expected `object`"),
-        ("[{'docid': 'x'}]", "missing required field `text`"),
+        ("[{'docid': 'x'}]", "Object missing required field `text`"),
         ("[{'text': None}]", "Expected `str`, got `null`"),
         ("[{'text': 'x', 'docid': 0.5}]", "Expected `"),
         ("{'text': 'x'}", "Expected `array`"),

@@ -11,10 +11,18 @@ from pathlib import Path
 import pyarrow as pa
 
 from citeforge.builders.card import Beside, render_card
-from citeforge.engines.files import digest, read_json, sha256_file, write_text
+from citeforge.engines.files import digest, sha256_file, write_text
 from citeforge.engines.folders import amending
 from citeforge.engines.tables import write_table
-from citeforge.package.manifest import BESIDE, CARD, MANIFEST, STATS, load_intact, pretty_json, read_stats
+from citeforge.package.manifest import (
+    BESIDE,
+    CARD,
+    MANIFEST,
+    STATS,
+    load_intact,
+    pretty_json,
+    read_stats,
+)
 from citeforge.schemas.manifest import Manifest
 
 

@@ -15,8 +15,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from filelock import lock_descriptor
 import msgspec
+from filelock import lock_descriptor
 
 from citeforge.schemas.errors import InputError
 

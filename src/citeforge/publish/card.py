@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 
 from citeforge.builders.card import Beside
 from citeforge.builders.package import refreshed
-from citeforge.engines.files import read_json
 from citeforge.engines.folders import amending
 from citeforge.engines.tables import iter_batches, shard_paths
 from citeforge.package.manifest import AUDIT, SCORES, load_intact, load_manifest, read_stats
