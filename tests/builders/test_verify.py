@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -16,6 +17,7 @@ from citeforge.builders.verify import verify
 from citeforge.engines.files import sha256_file
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.package.manifest import load_intact, load_manifest
+from citeforge.package.package import Package
 from citeforge.schemas.errors import InputError
 
 
@@ -118,3 +120,11 @@ def test_a_newer_package_is_refused(copy: Path) -> None:
     path.write_text(json.dumps(content))
     with pytest.raises(InputError, match="a newer citeforge"):
         load_manifest(copy)
+
+
+def test_a_context_that_names_a_missing_passage(copy: Path) -> None:
+    """Whole and hashed, and still wrong: reading it names the table and the passage."""
+    change(copy, "corpus/corpus", lambda t: t.filter(pc.not_equal(t["_id"], "moon-io")))
+    name = "contexts/mix: names the passage 'moon-io', which is not in corpus"
+    with pytest.raises(InputError, match=name):
+        list(Package(copy).items("mix"))

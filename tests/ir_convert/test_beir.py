@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from citeforge.ir_convert.beir import open_beir
+from citeforge.ir_convert.beir import open_beir, read_corpus
 from citeforge.ir_convert.source import ReadOptions
 from citeforge.schemas.errors import InputError, UnknownValueError
 from conftest import write_beir, write_jsonl
@@ -202,3 +202,9 @@ def test_two_archives_of_one_build_stand_side_by_side(tmp_path: Path) -> None:
         sources.append(open_beir(str(tmp_path / f"{name}.zip"), None, options))
     texts = [row["text"] for s in sources for b in s.passages() for row in b.to_pylist()]
     assert texts == ["Only a says this.", "Only b says this."]
+
+
+def test_a_corpus_of_blank_lines(tmp_path: Path) -> None:
+    path = tmp_path / "corpus.jsonl"
+    path.write_bytes(b"\n \n")
+    assert [(batch.num_rows, skipped) for batch, skipped in read_corpus(path)] == [(0, 0)]

@@ -189,7 +189,7 @@ def read_corpus(path: Path, skip_empty: bool = False) -> Iterator[tuple[pa.Recor
         finder.add(ids)
         text = batch["text"]
         full = pc.invert(pc.or_(pc.utf8_is_space(text), pc.equal(pc.binary_length(text), 0)))
-        n_empty = len(ids) - pc.sum(full).as_py()
+        n_empty = len(ids) - (pc.sum(full).as_py() or 0)
         if n_empty and not skip_empty:
             raise empty_text(path, block.lines[full.index(False).as_py()])
         yield (batch.filter(full) if n_empty else batch), n_empty

@@ -208,6 +208,13 @@ class Package:
             table, questions = table.slice(row, 1), questions[row : row + 1]
         named = pa.concat_arrays([c.flatten() for c in table["docs"].chunks]).field("corpus-id")
         texts = self.texts(named.unique())
+        missing = next((i for i in named.to_pylist() if i not in texts), None)
+        if missing is not None:
+            raise InputError(
+                f"names the passage {missing!r}, which is not in corpus",
+                path=self.folder / "contexts" / context,
+                allowed="a sound package; see: citeforge verify",
+            )
         for query, docs, question in zip(
             table["query_id"].to_pylist(), table["docs"].to_pylist(), questions, strict=True
         ):
