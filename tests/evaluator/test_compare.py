@@ -16,6 +16,7 @@ from citeforge.builders.authorship.labels import choose
 from citeforge.evaluator.compare import (
     compare,
     holm,
+    load_scores,
     paired_t,
     permutation,
     permutation_tests,
@@ -23,8 +24,6 @@ from citeforge.evaluator.compare import (
 )
 from citeforge.schemas.authorship import Design, make_cells
 from citeforge.schemas.errors import InputError, UnknownValueError
-from citeforge.evaluator.compare import compare, holm, load_scores, paired_t, permutation
-from citeforge.schemas.errors import InputError
 from citeforge.schemas.scores import Counts, MeasureScore, ScoreFile
 from conftest import Cli
 
@@ -240,6 +239,8 @@ def test_the_measures_option(cli: Cli, package: Path) -> None:
     assert rows == ["measure", "CiteP", "Length"]
     wrong = cli("compare", "random.json", "echo-relevant.json", "--measures", "Cite")
     assert wrong.returncode == 2
+
+
 def test_score_files_that_do_not_fit_together(cli: Cli, tmp_path: Path) -> None:
     """Lists of unlike length, a signature without prefixes, figures that are none, half characters:
     every command that reads score files names the file, and none of them gets further."""
