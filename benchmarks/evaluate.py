@@ -66,7 +66,7 @@ def prepare_ours(model: str, benchmark: str, path: str, store: str, names: str) 
     from citeforge.engines.judge.hf import HfJudge, HfOptions
     from citeforge.engines.judge.session import JudgeSession
     from citeforge.engines.judge.store import VerdictStore
-    from citeforge.engines.segment import SpacySegmenter
+    from citeforge.engines.sentences import SentenceSegmenter
     from citeforge.evaluator.benchmark import Benchmark
     from citeforge.evaluator.measures.registry import select
     from citeforge.evaluator.score import score
@@ -75,7 +75,7 @@ def prepare_ours(model: str, benchmark: str, path: str, store: str, names: str) 
     judge = None
     if model:
         judge = JudgeSession(HfJudge(model, HfOptions(device="cpu")), VerdictStore(Path(store)))
-    segmenter = SpacySegmenter()
+    segmenter = SentenceSegmenter()
     segmenter.split("Loads the pipeline.")
     tools = Tools(judge, segmenter)
     measures = [m for m in select(names.split(",")) if m.name not in MODELS]
@@ -92,7 +92,7 @@ def run_ours(state: Any) -> tuple[dict[str, float], int]:
 def prepare_peer(model: str, benchmark: str, path: str, store: str, names: str) -> Any:
     from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
-    from citeforge.engines.segment import SpacySegmenter
+    from citeforge.engines.sentences import SentenceSegmenter
     from citeforge.evaluator.benchmark import Benchmark
     from citeforge.evaluator.inputs import read_inputs
     from citeforge.evaluator.submission import read_answers
@@ -100,7 +100,7 @@ def prepare_peer(model: str, benchmark: str, path: str, store: str, names: str) 
 
     opened = Benchmark(Path(benchmark))
     answers = read_answers(Path(path))
-    segmenter = SpacySegmenter()
+    segmenter = SentenceSegmenter()
     segmenter.split("Loads the pipeline.")
     inputs = read_inputs(Path(path), answers, opened, "own", "strict", Tools(segmenter=segmenter))
     loaded = AutoModelForSeq2SeqLM.from_pretrained(model).eval()

@@ -12,6 +12,7 @@ from citeforge.engines.judge.records import JudgeFailure, Keep, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Answer, Failure, Request, Result
 from citeforge.engines.segment import Segmenter, SpacySegmenter
+from citeforge.engines.sentences import SentenceSegmenter
 from citeforge.evaluator.inputs import Inputs, Item
 from citeforge.evaluator.measures.families import compute
 from citeforge.evaluator.tools import Tools
@@ -110,6 +111,8 @@ def measure() -> Measure:
             for row, output in enumerate(outputs)
         ]
         world = World([f"q{i}" for i in range(n)], quotes or [[f"p{i}" for i in range(9)]] * n)
+        own = SentenceSegmenter() if protocol == "strict" else SpacySegmenter()
+        splitter: Segmenter = segmenter or own
         inputs = Inputs(
             world,  # type: ignore[arg-type]
             protocol,
@@ -119,7 +122,7 @@ def measure() -> Measure:
             task,
             Tools(
                 JudgeSession(judge or Facts()),
-                segmenter or SpacySegmenter(),
+                splitter,
                 cot=cot,
                 at_most_citations=at_most_citations,
             ),

@@ -7,7 +7,7 @@ import pytest
 from citeforge.builders.kalma import check
 from citeforge.builders.kalma.contexts import Entry, make_contexts
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.segment import SpacySegmenter
+from citeforge.engines.sentences import SentenceSegmenter
 from citeforge.kg.domain import load_domain
 from citeforge.schemas.kg import Graph, Triple
 from conftest_evaluator import Facts
@@ -64,7 +64,7 @@ EXTENSIONS = [
 
 @pytest.mark.parametrize(("after", "triple", "reason"), EXTENSIONS)
 def test_extensions(after: str, triple: Triple, reason: str | None) -> None:
-    checker = check.ExtensionCheck(PEOPLE, SpacySegmenter())
+    checker = check.ExtensionCheck(PEOPLE, SentenceSegmenter())
     (found,) = checker.wrong([check.Extension(BEFORE, after, triple, POOL, ["maths"])])
     assert (found or "").startswith(reason or "")
     assert (found is None) == (reason is None)
@@ -72,7 +72,7 @@ def test_extensions(after: str, triple: Triple, reason: str | None) -> None:
 
 def test_a_judge_asks_whether_the_sentence_says_its_fact() -> None:
     judge = JudgeSession(Facts(), None)  # entails when it has all capitals of A to F
-    checker = check.ExtensionCheck(PEOPLE, SpacySegmenter(), judge)
+    checker = check.ExtensionCheck(PEOPLE, SentenceSegmenter(), judge)
     told = f"{BEFORE} For Ada and Byron it was mathematics {MARK}."
     bare = f"{BEFORE} It was mathematics {MARK}."
     failing = f"{BEFORE} For Ada and Byron it was mathematics # {MARK}."

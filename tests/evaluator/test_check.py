@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from citeforge.engines.judge.lexical import LexicalJudge
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.segment import SpacySegmenter
+from citeforge.engines.sentences import SentenceSegmenter
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.check import check
 from citeforge.evaluator.measures.registry import select
@@ -71,7 +71,7 @@ def test_an_empty_file(tmp_path: Path, benchmark: Benchmark) -> None:
 
 MEASURES = select(["rage", "ALCE.CitRec", "ALCE.CitPrec", "AutoAIS.cit", "AutoAIS.psg"])
 JUDGE = JudgeSession(LexicalJudge())
-SEGMENTER = SpacySegmenter()
+SEGMENTER = SentenceSegmenter()
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),

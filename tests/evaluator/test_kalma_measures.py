@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.segment import SpacySegmenter
+from citeforge.engines.sentences import SentenceSegmenter
 from citeforge.evaluator.kalma.citations import citation_samples
 from citeforge.evaluator.kalma.geval import Marker, geval_samples, mark_of, prompt_digest
 from citeforge.evaluator.kalma.inputs import (
@@ -53,7 +53,7 @@ def inputs(
     ]
     if protocol == "reference":
         readings = [r for r in readings if not r.is_missing]
-    return KalmaInputs(world, protocol, [readings], SpacySegmenter(), frozenset())
+    return KalmaInputs(world, protocol, [readings], SentenceSegmenter(), frozenset())
 
 
 def values(found: Any) -> dict[str, float]:

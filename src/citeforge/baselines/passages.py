@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from citeforge.engines.segment import SpacySegmenter
+from citeforge.engines.sentences import SentenceSegmenter
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.inputs import read_gold
 from citeforge.evaluator.measures.correctness import single_gold
@@ -41,7 +41,7 @@ def _first_passage(
     benchmark: Benchmark, context: str, n_sentences: int | None
 ) -> Iterator[dict[str, Any]]:
     """ALCE, appendix D: copying the best passage already scores high on citation measures."""
-    segmenter = SpacySegmenter()
+    segmenter = SentenceSegmenter()
     base = benchmark.manifest.grammar.base
     for shown in benchmark.items(context):
         if not shown.passages:

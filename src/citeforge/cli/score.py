@@ -51,8 +51,15 @@ from citeforge.evaluator.measures.declared import MOST_CITATIONS
 @verdicts_option
 @click.option(
     "--segmenter",
-    type=click.Choice(["spacy", "punkt"]),
-    help="Sentence segmenter (default: spacy for strict, punkt for reference).",
+    type=click.Choice(["nupunkt", "spacy", "punkt"]),
+    help="Sentence segmenter (default: nupunkt for strict, punkt for reference).",
+)
+@click.option(
+    "--rules",
+    type=click.Choice(["1", "2"]),
+    default="2",
+    show_default=True,
+    help="Version of the strict rules for marks and statements; 1 gives scores of before again.",
 )
 @click.option(
     "--bertscore-model", default=BERTSCORE_MODEL, show_default=True, help="MODEL[#LAYER]."
@@ -122,6 +129,7 @@ def score(
             "--at-most-citations: strict looks at every citation; give --protocol reference"
         )
     loaded = open_benchmark(benchmark, given.pop("gold"))
+    loaded.rules = int(given["rules"])
     wanted = wanted or select(default_families(loaded.manifest.kind))
     tools = make_tools(wanted, chosen, judge_name, verdicts, segmenter, given)
     targets = _targets(out, submissions)

@@ -12,6 +12,7 @@ from citeforge.evaluator.measures.registry import Measure
 from citeforge.evaluator.score import Protocol
 from citeforge.evaluator.tools import AnswerModels, Tools
 from citeforge.schemas.errors import UsageError
+from citeforge.schemas.grammar import VERSION
 
 
 def make_tools(
@@ -42,6 +43,7 @@ def make_tools(
         cot=given["cot"],
         at_most_citations=given["at_most_citations"],
         llm=llm,
+        rules=int(given.get("rules", VERSION)),
     )
 
 

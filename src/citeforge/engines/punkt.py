@@ -76,6 +76,8 @@ class PunktSegmenter:
             they are not those that NLTK publishes.
     """
 
+    rules_version = 1
+
     def __init__(self) -> None:
         """Load the parameters.
 

@@ -27,7 +27,7 @@ _MAYBE = frozenset(
 )
 _BEFORE_NUMBER = frozenset({"no", "nos", "p", "ch", "art", "jan", "feb", "mar", "apr", "jun", "jul",
                             "aug", "sep", "sept", "oct", "nov", "dec"})  # fmt: skip
-_STARTERS = frozenset(
+STARTERS = frozenset(
     "the a an this that these those he she it they we you i his her its their our my there here in "
     "on at by for from with as but and or so if when while after before although however then thus "
     "since because during once what who why how where both many most some one no each such".split()
@@ -46,7 +46,13 @@ _WINDOW = 200
 
 
 class Segmenter(Protocol):
-    """Splits a text into sentences."""
+    """Splits a text into sentences.
+
+    Attributes:
+        rules_version: version of the strict rules for statements that are read with it.
+    """
+
+    rules_version: int
 
     @property
     def signature(self) -> str:
@@ -59,11 +65,15 @@ class Segmenter(Protocol):
 
 
 class SpacySegmenter:
-    """Sentences end at newlines; within a line spaCy's sentencizer, corrected by rules.
+    """Rules version 1, kept so that scores of before can be computed again.
+
+    Sentences end at newlines; within a line spaCy's sentencizer, corrected by rules.
 
     The rules keep abbreviations, initials, enumerators and quotations together, and split after
     abbreviations (``p.m. Then``) where a word follows that starts sentences.
     """
+
+    rules_version = RULES_VERSION
 
     @cached_property
     def _pipeline(self) -> Any:
@@ -80,7 +90,7 @@ class SpacySegmenter:
 
     def split(self, text: str) -> list[Span]:
         spans: list[Span] = []
-        for start, end in _lines(text):
+        for start, end in lines_of(text):
             if not text[start:end].isspace():
                 spans.extend(self._split_line(text[start:end], start))
         return spans
@@ -100,7 +110,7 @@ class SpacySegmenter:
         for cut in [*(c for c in cuts if c < last), len(line)]:
             if cut <= start or (cut < len(line) and not _is_end(line, start, cut)):
                 continue
-            span = _trimmed(line, start, cut)
+            span = trimmed(line, start, cut)
             if span is not None:
                 spans.append((offset + span[0], offset + span[1]))
             start = cut
@@ -143,14 +153,15 @@ def _is_end(line: str, start: int, cut: int) -> bool:
     if name in _BEFORE_NUMBER:
         return not word[:1].isdigit()
     if name in _MAYBE or re.fullmatch(r"(?:[a-z]\.)+[a-z]", name):
-        return word.lower() in _STARTERS
+        return word.lower() in STARTERS
     # An initial ("J. Smith"), but not the pronoun or a letter that ends a sentence by itself.
     if _INITIAL.search(left.rstrip()[:-1]) and last.group(1) != "I":
-        return word.lower() in _STARTERS
+        return word.lower() in STARTERS
     return True
 
 
-def _lines(text: str) -> list[Span]:
+def lines_of(text: str) -> list[Span]:
+    """(start, end) of each line, its line break included."""
     spans = []
     start = 0
     for line in text.splitlines(keepends=True):
@@ -159,7 +170,8 @@ def _lines(text: str) -> list[Span]:
     return spans
 
 
-def _trimmed(text: str, start: int, end: int) -> Span | None:
+def trimmed(text: str, start: int, end: int) -> Span | None:
+    """[start, end) without white space around it; None where nothing else is there."""
     piece = text[start:end]
     stripped = piece.strip()
     if not stripped:
@@ -169,16 +181,20 @@ def _trimmed(text: str, start: int, end: int) -> Span | None:
 
 
 def make_segmenter(name: str) -> Segmenter:
-    """``spacy`` or ``punkt``.
+    """``nupunkt`` (rules version 2), ``spacy`` (rules version 1) or ``punkt``.
 
     Raises:
         UnknownValueError: another name.
         InputError: punkt's parameters are missing.
     """
+    if name == "nupunkt":
+        from citeforge.engines.sentences import SentenceSegmenter
+
+        return SentenceSegmenter()
     if name == "spacy":
         return SpacySegmenter()
     if name == "punkt":
         from citeforge.engines.punkt import PunktSegmenter
 
         return PunktSegmenter()
-    raise UnknownValueError("segmenter", name, ["spacy", "punkt"])
+    raise UnknownValueError("segmenter", name, ["nupunkt", "spacy", "punkt"])

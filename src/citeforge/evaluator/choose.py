@@ -9,6 +9,7 @@ from citeforge.engines.llm.records import Llm
 from citeforge.evaluator.measures.declared import MOST_CITATIONS, Measure
 from citeforge.evaluator.tools import AnswerModels, Tools
 from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.grammar import VERSION
 
 
 def default_families(kind: str) -> list[str]:
@@ -31,6 +32,7 @@ def choose_tools(
     cot: bool = False,
     at_most_citations: int = MOST_CITATIONS,
     llm: Llm | None = None,
+    rules: int = VERSION,
 ) -> Tools:
     """What the measures need, made only when one of them needs it.
 
@@ -44,6 +46,7 @@ def choose_tools(
         cot: QAMPARI answers follow the first colon.
         at_most_citations: ``reference``: citations of a statement that ALCE's measures look at.
         llm: gives marks.
+        rules: version of the strict rules, which names the segmenter.
 
     Raises:
         InputError: the segmenter that was named is not installed.
@@ -66,7 +69,8 @@ def choose_tools(
         return tools
     from citeforge.engines.segment import make_segmenter
 
-    name = segmenter or ("spacy" if protocol == "strict" else "punkt")
+    strict = "spacy" if rules == 1 else "nupunkt"
+    name = segmenter or (strict if protocol == "strict" else "punkt")
     try:
         return replace(tools, segmenter=make_segmenter(name))
     except InputError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from citeforge.engines.judge.records import JudgeFailure, Pair
-from citeforge.engines.segment import SpacySegmenter
+from citeforge.engines.sentences import SentenceSegmenter
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.inputs import Inputs, Item
 from citeforge.evaluator.measures.alce import render
@@ -20,7 +20,7 @@ def labels_of(benchmark: Benchmark, context: str) -> list[list[str | None]]:
 
 def describe(inputs: Inputs, labels: list[list[str | None]]) -> list[AnswerDetail]:
     """Answers of the first run, in the order of the benchmark."""
-    segmenter = inputs.tools.segmenter or SpacySegmenter()
+    segmenter = inputs.tools.segmenter or SentenceSegmenter()
     rows = []
     for item in sorted(inputs.runs[0], key=lambda i: i.row):
         found = split_statements(item.output, inputs.grammar, segmenter, len(item.passages))

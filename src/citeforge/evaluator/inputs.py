@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -132,7 +132,7 @@ def read_inputs(
         protocol,
         ordered,
         read_gold(benchmark),
-        benchmark.grammar if base is None else Grammar(base),
+        benchmark.grammar if base is None else replace(benchmark.grammar, base=base),
         task,
         tools,
         places.n_truncated,

@@ -116,7 +116,7 @@ def score(
         return answers_of(path, benchmark, chosen)
 
     name = choose_context(answers(), list(benchmark.manifest.contexts), context)
-    grammar = benchmark.grammar if index_base is None else Grammar(index_base)
+    grammar = _grammar(benchmark, index_base)
     warnings: list[str] = []
     if chosen != "citeforge" or is_anonymous(path):
         warnings += anonymous_warnings(path, benchmark) if chosen == "citeforge" else []
@@ -178,6 +178,12 @@ def score(
     )
 
 
+def _grammar(benchmark: Benchmark, index_base: int | None) -> Grammar:
+    if index_base is None:
+        return benchmark.grammar
+    return replace(benchmark.grammar, base=index_base)
+
+
 def _signature(base: Signature, measure: Measure, tools: Tools) -> Signature:
     """The signature of one measure: only what that measure depends on."""
     strict = base.protocol == "strict"
@@ -187,7 +193,7 @@ def _signature(base: Signature, measure: Measure, tools: Tools) -> Signature:
     if "segmenter" in measure.uses and tools.segmenter is not None:
         segmenter = tools.segmenter.signature
         if not strict and not segmenter.startswith("punkt"):
-            protocol = "reference~seg:spacy"
+            protocol = f"reference~seg:{segmenter.partition('-')[0]}"
     if "judge" in measure.uses and tools.judge is not None:
         judge = tools.judge.judge.signature
     return replace(

@@ -1,4 +1,8 @@
-"""Statements: the sentences of an output with the citations that belong to each."""
+"""Statements: the sentences of an output with the citations that belong to each.
+
+The rules have a version, which stands in the segmenter's signature (``r1``, ``r2``). This file
+holds the records and version 1; version 2 is :mod:`citeforge.evaluator.statement_lines`.
+"""
 
 from __future__ import annotations
 
@@ -46,23 +50,31 @@ class Statements:
         statements: in order.
         stray: markers of an output without any statement.
         text: the output without markers, from which the statements were cut.
+        n_lists: reference lists, whose lines and marks are in nothing else.
     """
 
     statements: tuple[Statement, ...]
     stray: tuple[Marker, ...]
     text: str
+    n_lists: int = 0
 
 
 def split_statements(
     output: str, grammar: MarkerReader, segmenter: Segmenter, n_docs: int
 ) -> Statements:
-    """Strict reading (METRICS section 0).
+    """Strict reading, by the version of the rules that the segmenter names.
 
-    Markers are cut out first, the rest is split into sentences, and markers are attached by their
-    offset: to the statement that contains them, else to the one before; but when the output opens
-    with a marker, markers between statements bind forward throughout.
+    Version 2 is METRICS section 7. Version 1 is section 0: markers are cut out first, the rest is
+    split into sentences, and markers are attached by their offset: to the statement that contains
+    them, else to the one before; but when the output opens with a marker, markers between
+    statements bind forward throughout.
     """
-    markers = grammar.parse(output, n_docs).markers
+    parsed = grammar.parse(output, n_docs)
+    if segmenter.rules_version > 1:
+        from citeforge.evaluator.statement_lines import read_lines
+
+        return read_lines(output, parsed, segmenter)
+    markers = parsed.markers
     pieces: list[str] = []
     raw_starts: list[int] = []  # where each kept piece starts in the output
     clean_starts: list[int] = []  # and in the text without markers

@@ -30,7 +30,7 @@ def parse_citations(output: str, n_docs: int | None = None, base: int = 1) -> Pa
 
 
 def split_statements(
-    output: str, n_docs: int | None = None, base: int = 1, segmenter: str = "spacy"
+    output: str, n_docs: int | None = None, base: int = 1, segmenter: str = "nupunkt"
 ) -> Statements:
     """Statements of an output with the citations that belong to each (METRICS section 0).
 

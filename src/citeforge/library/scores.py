@@ -150,7 +150,7 @@ def score(
     """
     opened = benchmark if isinstance(benchmark, Benchmark) else load(benchmark)
     wanted = select(list(measures) or default_families(opened.manifest.kind))
-    tools = choose_tools(wanted, protocol, _session(judge), segmenter)
+    tools = choose_tools(wanted, protocol, _session(judge), segmenter, rules=opened.rules)
     with submission_file(answers, system) as path:
         return Scores(
             score_file(

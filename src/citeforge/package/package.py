@@ -14,7 +14,7 @@ from citeforge.engines.tables import iter_batches, read_table, shard_paths
 from citeforge.package.items import Gold, Item, Passage, by_query, pairs
 from citeforge.package.manifest import load_intact
 from citeforge.schemas.errors import InputError, UnknownValueError
-from citeforge.schemas.grammar import Grammar
+from citeforge.schemas.grammar import VERSION, Grammar
 from citeforge.schemas.kg import from_row, graphs_of, question_form
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.tables import CORPUS, KG_BY_CONFIG, LABELS, TWINS, schemas_of
@@ -26,7 +26,10 @@ class Package:
     Attributes:
         folder: where it is.
         manifest: its manifest, checked.
+        rules: version of the strict rules that marks are read by.
     """
+
+    rules: int = VERSION
 
     def __init__(self, folder: Path, manifest: Manifest | None = None) -> None:
         """Open a package, and check every file of it against the manifest, once.
@@ -91,8 +94,8 @@ class Package:
 
     @property
     def grammar(self) -> Grammar:
-        """The citation grammar that the prompts of this benchmark ask for."""
-        return Grammar(self.manifest.grammar.base)
+        """The citation grammar that the prompts of this benchmark ask for, in version `rules`."""
+        return Grammar(self.manifest.grammar.base, self.rules, self.manifest.grammar.form)
 
     @property
     def has_graphs(self) -> bool:

@@ -71,7 +71,7 @@ def strict_scorer(grammar: Grammar) -> Scorer:
 def _text(output: str, n_docs: int, grammar: Grammar) -> str:
     """The output without markers; the short way gives the same words as the long one."""
     marks = output.count("[")
-    if "`" not in output and "](" not in output and "://" not in output and "【" not in output:
+    if not grammar.needs_care(output):
         text, removed = _PLAIN.subn("", output) if marks else (output, 0)
         if removed == marks:
             return text
