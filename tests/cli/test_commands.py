@@ -121,7 +121,7 @@ def test_a_package_with_several_contexts_wants_one_named(cli: Cli, tmp_path: Pat
     result = cli("score", "s.jsonl", "--benchmark", out, "--context", "hard")
     assert result.returncode == 0
     assert "100.00" in result.stdout
-    assert "gram:0,strict|ctx:hard" in result.stdout
+    assert "gram:0,strict2|ctx:hard" in result.stdout
     # Systems that copy answer all context sets, too.
     result = cli("run", "top-1", "--benchmark", out, "--out", "t.jsonl")
     assert "60 answers of top-1" in result.stdout  # 30 queries, two sets

@@ -82,5 +82,5 @@ def test_the_signature_names_the_rules() -> None:
 
 
 def test_unknown_segmenters() -> None:
-    with pytest.raises(UnknownValueError, match="known: punkt, spacy"):
+    with pytest.raises(UnknownValueError, match="known: nupunkt, punkt, spacy"):
         make_segmenter("syntok")

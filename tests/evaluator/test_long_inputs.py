@@ -21,19 +21,21 @@ READERS = {
     "rage_reference": "lambda t: reference_scorer(GRAMMAR)(t, 5, frozenset({1}), {1: ['x']})",
     "triples": "lambda t: TripleGrammar([Triple('Q1', 'A', '', 'r', 'v')], ['rel']).parse(t)",
     "statements": "lambda t: split_statements(t, GRAMMAR, SEGMENTER, 5)",
+    "statements_1": "lambda t: split_statements(t, Grammar(version=1), SpacySegmenter(), 5)",
     "split_list": "split_list",
 }
 
 _HEAD = """
 import sys
 from citeforge.engines.segment import SpacySegmenter
+from citeforge.engines.sentences import SentenceSegmenter
 from citeforge.evaluator.measures.alce import split_list
 from citeforge.evaluator.measures.rage import reference_scorer, strict_scorer
 from citeforge.evaluator.statements import split_statements
 from citeforge.schemas.grammar import Grammar, without_markers
 from citeforge.schemas.kg import Triple
 from citeforge.schemas.triples import TripleGrammar
-GRAMMAR, SEGMENTER = Grammar(), SpacySegmenter()
+GRAMMAR, SEGMENTER = Grammar(), SentenceSegmenter()
 """
 
 # (reader, text): one run of what each reader looks at, and each with a mark before and behind.
@@ -46,6 +48,13 @@ LONG: list[tuple[str, str]] = [
     ("parse", "'`' * 999_999 + '[1]'"),
     ("parse", "'[a](' * 200_000"),
     ("parse", "'https://a[' * 100_000"),
+    ("parse", "'[source' + ' ' * 10**6"),
+    ("parse", "'$a[1]' * 100_000"),
+    ("parse", "'Sources' + '-' * 10**6"),
+    ("parse", "'\\n' * 10**6 + 'Sources [1]'"),
+    ("parse", "'1. Sources ' * 100_000 + '[1]'"),
+    ("parse", "'【1†' * 100_000"),
+    ("parse", "'[1]: a\\n' * 50_000"),
     ("cited", "'[1]' * 300_000"),
     ("without_markers", "'a [1] ' * 100_000"),
     ("without_markers", "' ' * 10**6 + '[1'"),
@@ -66,6 +75,18 @@ LONG: list[tuple[str, str]] = [
     ("statements", "'.' * 10**6"),
     ("statements", "'w' * 10**6"),
     ("statements", "'. ' + ' ' * 10**6 + 'A'"),
+    ("statements", "'References\\n[1] a\\n\\nText.\\n' * 10_000"),
+    ("statements", "'[1] A b.\\n' * 20_000"),
+    ("statements", "'# ' * 200_000"),
+    ("statements", "'*' * 200_000 + 'a'"),
+    ("statements", "'a (b. ' * 30_000"),
+    ("statements", "'\"A. b ' * 30_000"),
+    ("statements", "'1. A. ' * 20_000"),
+    ("statements", "'。' * 200_000"),
+    ("statements_1", "'[' + '\\n' * 100_000"),
+    ("statements_1", "'(' * 50_000"),
+    ("statements_1", "'e.g. ' * 50_000"),
+    ("statements_1", "'Dr. A.' + ')' * 50_000"),
     ("split_list", "'a' * 10**6"),
     ("split_list", "',' * 10**6"),
 ]

@@ -52,7 +52,7 @@ CASES: list[tuple[str, list[int], list[int], list[int], list[int]]] = [
     ("A [1..3].", N, N, [1], N),
     # other brackets and names
     ("A 【1】.", [1], N, N, N),
-    ("A 【1†source】.", N, N, N, N),
+    ("A 【1†source】.", [1], N, N, N),
     ("A [^1].", [1], N, N, N),
     ("A [ 1 ].", [1], N, N, N),
     ("A [Document 2].", [2], N, N, N),

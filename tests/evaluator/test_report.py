@@ -122,7 +122,7 @@ def test_tables_for_papers(files: list[ScoreFile]) -> None:
     markdown = RENDERERS["md"](files, None)
     assert markdown.startswith("| system | CiteP |")
     assert "| echo-relevant | 100.00 [100.00, 100.00] |" in markdown
-    assert "- `CiteP|p:strict|gram:1,strict|ctx:mix|bench:facts@" in markdown
+    assert "- `CiteP|p:strict|gram:1,strict2|ctx:mix|bench:facts@" in markdown
     latex = RENDERERS["latex"](files, None)
     assert r"\begin{tabular}{lrr" in latex
     assert r"<b>evil</b> &" in latex

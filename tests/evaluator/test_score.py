@@ -113,7 +113,7 @@ def test_signatures_carry_the_recipe(tmp_path: Path, benchmark: Benchmark) -> No
     result = scored(tmp_path, benchmark, [perfect(benchmark, 0)])
     hash8 = benchmark.manifest.benchmark_hash[:8]
     assert result.measures[0].signature == (
-        f"CiteP|p:strict|gram:1,strict|ctx:mix|bench:facts@{hash8}|v:{__version__}"
+        f"CiteP|p:strict|gram:1,strict2|ctx:mix|bench:facts@{hash8}|v:{__version__}"
     )
 
 

@@ -1,4 +1,4 @@
-"""Which citation belongs to which statement, written by hand (METRICS section 0)."""
+"""Which citation belongs to which statement, written by hand: both versions of the rules."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from citeforge.engines.segment import SpacySegmenter
+from citeforge.engines.segment import Segmenter, SpacySegmenter
+from citeforge.engines.sentences import SentenceSegmenter
 from citeforge.evaluator.statements import split_statements
 from citeforge.schemas.grammar import Grammar
 
@@ -46,22 +47,25 @@ CASES: list[tuple[str, list[tuple[str, list[int]]]]] = [
 ]
 
 
+@pytest.mark.parametrize("segmenter", [SEGMENTER, SentenceSegmenter()], ids=["1", "2"])
 @pytest.mark.parametrize(("output", "expected"), CASES, ids=[c[0][:40] for c in CASES])
-def test_attachment(output: str, expected: list[tuple[str, list[int]]]) -> None:
-    found = split_statements(output, Grammar(), SEGMENTER, 5)
+def test_attachment(
+    output: str, expected: list[tuple[str, list[int]]], segmenter: Segmenter
+) -> None:
+    found = split_statements(output, Grammar(version=segmenter.rules_version), segmenter, 5)
     assert [(s.text, s.numbers) for s in found.statements] == expected
 
 
 @pytest.mark.parametrize("output", ["", "   ", "[1]", "[1] [2]\n[3]"])
 def test_outputs_without_statements(output: str) -> None:
-    found = split_statements(output, Grammar(), SEGMENTER, 5)
+    found = split_statements(output, Grammar(version=1), SEGMENTER, 5)
     assert found.statements == ()
     assert len(found.stray) == output.count("[")
 
 
 @given(st.text(st.sampled_from('[]12, .ABab\n!?"【】') | st.characters(codec="utf-8"), max_size=60))
 def test_every_character_is_in_one_statement_or_marker(output: str) -> None:
-    grammar = Grammar()
+    grammar = Grammar(version=1)
     found = split_statements(output, grammar, SEGMENTER, 5)
     markers = grammar.parse(output, 5).markers
     owner = [0] * len(output)

@@ -108,7 +108,7 @@ def test_the_command_on_real_outputs(data: Path, benchmark: Benchmark, cli: Cli)
     result = cli("score", path, "--benchmark", benchmark.folder, "--judge", "lexical")
     assert result.returncode == 0, result.stderr
     assert "not comparable with published numbers" in result.stdout
-    assert "judge:lexical@1|seg:spacy-3.8r1|gram:1,strict|ctx:own" in result.stdout
+    assert "judge:lexical@1|seg:nupunkt-0.8r2|gram:1,strict2|ctx:own" in result.stdout
 
 
 @pytest.mark.parametrize("name", ["zephyr_G", "zephyr_RTG_vanilla"])

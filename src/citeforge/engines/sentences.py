@@ -31,8 +31,8 @@ _GOES_ON = re.compile(
 )
 _NEVER = frozenset(
     "mr mrs ms dr prof st gen col sgt lt capt rev hon sen rep gov fig figs eq eqs sec vol ed eds "
-    "pp cf vs viz approx ca e.g i.e dept est ft op mt mts n° nr bzw z.b usw u.a d.h p.ex env av sr "
-    "sra dña bd tel ext min max avg".split()
+    "pp cf vs viz approx ca e.g i.e dept est ft op mt mts n° nr bzw z.b usw u.a d.h p.ex env av ud "
+    "uds sr sra dña bd tel ext min max avg".split()
 )
 # The end of a sentence where a word follows that starts sentences.
 _MAYBE = frozenset(
@@ -50,12 +50,15 @@ _MONTHS = re.compile(
 _WITH_MARK = re.compile(r"(?:yahoo|jeopardy|oops|yum|pokémon go|democracy now|mamma mia)!$", re.I)
 _HALF_DAY = re.compile(r"\b[ap]\.?m\.\s*\Z", re.I)
 _LETTER = re.compile(
-    r"\b(?:is|are|was|were|be|vitamins?|options?|grades?|plan|hepatitis|types?|groups?|class|points?|"
-    r"team|section|part|answer)\s(?:[A-Z],?\s)?(?:(?:and|or)\s)?[A-Z]\.\s*\Z"
+    r"(?:[\d°′″'\"]\s?|\b[A-Z]{1,2},?\s(?:and|or)\s|\b(?:is|are|was|were|be|vitamins?|options?|grades?|plan|hepatitis|types?|groups?|"
+    r"class|points?|team|section|part|answer)\s(?:[A-Z],?\s)?(?:(?:and|or)\s)?)[A-Z]\.\s*\Z"
+)
+_UNIT = re.compile(
+    r"\d\s?(?:[kcmµn]?m|[km]?g|m?l|ft|mi|lb|oz|mph|ha|[kMGT]?B|[kMG]?Hz|[kM]?W|km/h)\.\s*\Z"
 )
 _TITLES = frozenset("mr mrs ms dr prof".split())
 _LAST_WORD = re.compile(rf"([\w.&'’°-]{{1,40}}?)\.[{_CLOSERS}]*\s*\Z")
-_NEXT_WORD = re.compile(rf"[\s{_OPENERS}]*([^\W_][\w'’]*)")
+_NEXT_WORD = re.compile(rf"[\s{_OPENERS}•–—-]*([^\W_][\w'’]*)")
 _QUOTED_END = re.compile(r"[.!?…,][\"'”’»)\]]+\s*\Z")
 _ENUMERATOR = re.compile(
     r"\s*(?:[•⁃*–-]\s*)?(?:[(\[]?(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,5})[.)]{1,2}|[-*•⁃–])\s*"
@@ -71,7 +74,11 @@ _SHORTENED = (
     | _BEFORE_NUMBER
     | frozenset(
         "ave blvd div ref fam var bros cap chap trans ser syn cit comp assn assoc univ orig resp "
-        "temp pop pub publ repr illus intro misc incl excl obs".split()
+        "temp pop pub publ repr illus intro misc incl excl obs rd hwy bldg sq wm geo chas jos thos "
+        "benj alex robt edw fred cmdr cpl pvt adm brig maj sgts lts supt insp messrs mme mlle mgr "
+        "intl natl govt mfg dist mon tue tues wed thu thur thurs fri sat ala ariz ark calif colo "
+        "conn del fla ill ind kan kans ky mass mich minn miss mo mont neb nebr nev okla ont ore "
+        "penn penna tenn tex va vt wash wis wisc wyo que alta sask nsw".split()
     )
 )
 _STARTERS = STARTERS | frozenset(
@@ -148,8 +155,11 @@ def _may_end(line: str, cut: int) -> bool:
     if last is None:
         return False
     word = last.group(1)
-    # A whole word is no abbreviation, whatever the model has seen behind it.
-    whole = word.islower() and word.isalpha() and len(word) > 2 and word not in _SHORTENED
+    if _UNIT.search(line, max(0, cut - _WINDOW), cut):
+        return True
+    # A whole word is no abbreviation; the model has learnt many that are none (`Sun`, `Poland`).
+    long = len(word) > (1 if word.isupper() else 2)
+    whole = word.isalpha() and long and word.lower() not in _SHORTENED
     return (
         whole
         or _is_maybe(word.lower())
@@ -191,12 +201,18 @@ def _is_end(line: str, start: int, cut: int) -> bool:
     word = following.group(1)
     if word[0].islower() and _QUOTED_END.search(left):
         return False  # `"Really?" she asked`
-    if _inside_brackets(line, start, cut):
+    if (
+        _inside_quotes(line, start, cut)
+        or _inside_brackets(line, start, cut)
+        or left.rstrip().endswith(("[...]", "[…]", "(...)"))
+    ):
         return False
     if _WITH_MARK.search(left.rstrip()):
         return word.lower() in _STARTERS and word[0].isupper()
     last = _LAST_WORD.search(left)
     if last is None:
+        return True
+    if word[0].isupper() and _UNIT.search(left):
         return True
     if word.lower() in _TITLES and _HALF_DAY.search(left):
         return len(left.split()) > 3  # not `At 5 a.m. Mr. Smith went`
@@ -218,7 +234,7 @@ def _stop_ends(last: str, word: str, letter: bool, line: str, cut: int) -> bool:
     if _is_maybe(name):
         return starts
     if re.fullmatch(r"[A-Z]", last):
-        return starts or letter
+        return (starts and len(word) > 1) or letter
     # `3. Oktober`
     return not (name.isdigit() and len(name) < 3 and _MONTHS.match(line, cut))
 
@@ -230,6 +246,19 @@ def _inside_brackets(line: str, start: int, cut: int) -> bool:
         return False
     closed = line.find(")", cut, cut + _BRACKETS)
     return closed >= 0 and line.find("(", cut, closed) < 0
+
+
+def _inside_quotes(line: str, start: int, cut: int) -> bool:
+    """Whether a quotation that is open here ends soon, and the sentence goes on behind it."""
+    if line.count('"', max(start, cut - _BRACKETS), cut) % 2 == 0:
+        return False
+    closed = line.find('"', cut, cut + _BRACKETS)
+    following = _NEXT_WORD.match(line, closed + 1) if closed >= 0 else None
+    return (
+        following is not None
+        and following.group(1)[0].islower()
+        and line[closed + 1 : closed + 2].isspace()
+    )
 
 
 def _closer(line: str, cut: int) -> int:

@@ -20,7 +20,7 @@ _CLOSERS = "\"'”’»)\\]*_」』"
 _STOP = re.compile(rf"[.!?…。！？]+[{_CLOSERS}]*(?=\s+\S)")
 _STOPPED = re.compile(rf"[.!?…][{_CLOSERS}]*\Z")
 _MARKDOWN_HEADING = re.compile(r"\s*#{1,6}\s+\S")
-_BOLD = re.compile(r"\s*(\*\*|__)(?P<inner>[^*_\n]+)\1\s*:?\s*")
+_BOLD = re.compile(r"\s*(\*\*\*?|__)(?P<inner>[^*_\n]+)\1\s*:?\s*")
 _GENERIC = re.compile(
     r"[\s*_]*(?:(?:final|short|long|full|direct)\s+)?(?:answers?|summary|conclusions?|introduction|"
     r"overview|background|key\s+(?:points|facts|findings|takeaways)|details|explanation|notes?|"
@@ -38,8 +38,8 @@ _PREDICATE = re.compile(
     r"reports?|shows?|describes?|explains?|claims?|argues?|suggests?|provides?|confirms?|discusses|"
     r"gives?|lists?|indicates?|points? out|refers?|defines?|contains?|supports?|does|do|is|are)\b"
 )
-_SEPARATORS = " \t\n\r.,;:!?)]}。，、；：।۔؟"
-_SPACED_STOP = re.compile(r"[ \t]++(?=[.,;!?。।۔؟](?:\s|\Z))")
+_SEPARATORS = " \t\n\r.,;:!?)]}。，、；：।۔؟։።။"
+_SPACED_STOP = re.compile(r"[ \t]++(?=[.,;!?。।۔؟։።။](?:\s|\Z))")
 
 
 @dataclass
@@ -105,6 +105,10 @@ def _cut(output: str, markers: tuple[Marker, ...]) -> _Cut:
             size += 1
         spaced = _SPACED_STOP.match(output, end)
         at = end if spaced is None else spaced.end()
+        if output[at : at + 1] == "." and _STOPPED.search(
+            output[max(0, start - 9) : start].rstrip()
+        ):
+            at += 1  # `Gold. [1].` has one full stop
     cut.places.pop()
     cut.text = "".join(pieces)
     return cut
@@ -210,6 +214,9 @@ class _Reader:
         for marker, place in marks:
             owner = self._owner(marker, place, found, starts, opens_line or self.opens)
             found[owner].markers.append(marker)
+        for i in range(len(found) - 1, 0, -1):
+            if _is_label(self.cut.text[found[i].start : found[i].end]):
+                found[i - 1].markers.extend(found.pop(i).markers)
         if _LEAD_IN.search(line.rstrip()) and not found[-1].markers:
             found.pop()
         self.sentences.extend(found)

@@ -15,14 +15,15 @@ class GrammarInfo(BaseModel):
 
     Attributes:
         base: number of the first passage.
-        name: grammar version that ``strict`` scores with.
-        form: a citation as the prompt shows it.
+        name: rules that ``strict`` read marks by when the package was built; scores say which they
+            were read by.
+        form: a citation as the prompt shows it; ``(n)`` makes round brackets citations.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     base: int = 1
-    name: str = "strict"
+    name: str = "strict2"
     form: str = "[n]"
 
 

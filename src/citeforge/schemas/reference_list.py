@@ -16,7 +16,8 @@ Mark = tuple[int, int, tuple[int, ...]]
 
 _WORDS = (
     # English, German, French, Spanish, Italian, Portuguese
-    "references?|sources?|citations?|bibliography|works cited|footnotes?|endnotes?|quellen|"
+    "references?|contexts?|context texts?|supporting (?:contexts?|texts?|passages|evidence)|"
+    "sources?|citations?|bibliography|works cited|footnotes?|endnotes?|quellen|"
     "quellenangaben?|quellenverzeichnis|literatur|literaturverzeichnis|einzelnachweise|belege|"
     "références?|bibliographie|referencias?|fuentes?|bibliografía|citas|riferimenti|fonti|"
     "bibliografia|citazioni|referências?|fontes?|"
@@ -50,7 +51,10 @@ _MAY_BE = re.compile(
     rf"(?:\A|[\n\r\u2028\x85\v\f]){_DECOR}*+(?:\d{{1,2}}[.)][ \t]++)?(?:[\[【［(（]|{_NAME}\b)",
     re.IGNORECASE,
 )
-_OPENING = re.compile(r"[\s>*_•·–—-]*(?:\d{1,2}[.)]\s+)?")
+_OPENING = re.compile(
+    r"[\s>*_•·–—-]*(?:\d{1,2}[.)]\s+)?(?:(?:source|reference|ref\.?|citation)\s*(?=\[\d+\]\s*:))?",
+    re.IGNORECASE,
+)
 _ENTRY = re.compile(r"[\s>]*(?:[*•·–—-]\s|\d{1,2}[.)]\s|[\"“«]|https?://|www\.|doi)", re.IGNORECASE)
 _SOURCE = re.compile(r"https?://|www\.|\bdoi\b|\((?:1[89]|20)\d\d[a-z]?\)|\bISBN\b", re.IGNORECASE)
 _OTHER_HEADING = re.compile(r"\s*(?:#{1,6}\s|\*\*[^*\n]+\*\*:?\s*\Z|\w[\w ]{0,30}[:：]\s*\Z)")

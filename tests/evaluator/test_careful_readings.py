@@ -1,0 +1,76 @@
+"""Statements and their citations in outputs made to be hard, read by hand (rules version 2)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from citeforge.engines.sentences import SentenceSegmenter
+from citeforge.evaluator.statements import split_statements
+from citeforge.schemas.grammar import Grammar
+
+SEGMENTER = SentenceSegmenter()
+
+Reading = list[tuple[str, list[int]]]
+
+
+def read_file() -> list[tuple[str, Reading]]:
+    """Outputs of `careful_readings.txt`, each with its statements and their citations."""
+    cases: list[tuple[str, Reading]] = []
+    for line in (Path(__file__).parent / "careful_readings.txt").read_text("utf-8").split("\n"):
+        if line.startswith("> "):
+            output = line[2:].replace("⏎", "\n").replace("↵", "\r\n").replace("¶", "\u2028")
+            cases.append((output, []))
+        elif " | " in line and not line.startswith("#"):
+            numbers, _, text = line.partition(" | ")
+            cases[-1][1].append((text, [int(n) for n in numbers.split(",") if n != "-"]))
+    return cases
+
+
+CASES = read_file()
+
+
+def test_there_are_many() -> None:
+    assert len({output for output, _ in CASES}) >= 200
+
+
+@pytest.mark.parametrize(("output", "expected"), CASES, ids=[c[0][:50] for c in CASES])
+def test_is_read_as_a_careful_person_does(output: str, expected: Reading) -> None:
+    found = split_statements(output, Grammar(), SEGMENTER, 5)
+    assert [(s.text, s.numbers) for s in found.statements] == expected
+
+
+def test_reference_lists_are_counted_and_in_nothing_else() -> None:
+    output = "Paris is big [1].\n\nReferences:\n[1] Paris, Wikipedia.\n[2] Rome, Wikipedia."
+    found = split_statements(output, Grammar(), SEGMENTER, 5)
+    assert found.n_lists == 1
+    assert found.stray == ()
+    assert Grammar().cited(output, 5) == ({0}, 0, 0)
+
+
+def test_marks_without_any_statement_are_stray() -> None:
+    found = split_statements("[1]\n## Paris [2]", Grammar(), SEGMENTER, 5)
+    assert found.statements == ()
+    assert [m.numbers for m in found.stray] == [(1,), (2,)]
+
+
+PIECES = [*'[]12, .ABab\n!?"【】()#*|:-', "\n\n", "References:\n", ". ", "[1] "]
+
+
+@given(st.lists(st.sampled_from(PIECES) | st.characters(codec="utf-8"), max_size=60).map("".join))
+def test_nothing_is_lost_twice_or_invented(output: str) -> None:
+    parsed = Grammar().parse(output, 5)
+    found = split_statements(output, Grammar(), SEGMENTER, 5)
+    at = 0
+    for statement in found.statements:
+        assert any(c.isalpha() for c in statement.text)
+        for start, end in statement.spans:
+            assert at <= start < end <= len(output)
+            at = end
+        inside = "".join(output[s:e] for s, e in statement.spans)
+        assert "".join(inside.split()) == "".join(statement.text.split())
+    attached = [m for s in found.statements for m in s.markers] + list(found.stray)
+    assert sorted(attached, key=lambda m: m.start) == [m for m in parsed.markers if not m.is_listed]
