@@ -72,13 +72,15 @@ def test_runs(tmp_path: Path, benchmark: Benchmark) -> None:
 
 def test_counts_of_odd_answers(tmp_path: Path, benchmark: Benchmark) -> None:
     rows = [perfect(benchmark, r) for r in range(30)]
-    rows[0]["output"] = "In [2019] and [1 and 2]."
+    rows[0]["output"] = "In [2019] and [see 2]."
     rows[1]["output"] = "Cites [50]."
     rows[2]["output"] = "   "
+    rows[3]["output"] += "\n\nReferences:\n[9] A paper."
     counts = scored(tmp_path, benchmark, rows).counts
     assert counts.n_unparsed == 1
     assert counts.n_out_of_range == 1
     assert counts.n_empty == 1
+    assert counts.n_listed == 1
     assert counts.n_uncited == 2
     assert counts.n_no_relevant == 0
 

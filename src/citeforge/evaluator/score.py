@@ -224,7 +224,7 @@ def _options(measure: Measure, tools: Tools, strict: bool) -> str | None:
 
 def count_inputs(inputs: Inputs) -> Counts:
     """What a submission consists of."""
-    tally = dict.fromkeys(("answered", "unparsed", "empty", "uncited", "beyond"), 0)
+    tally = dict.fromkeys(("answered", "unparsed", "empty", "uncited", "beyond", "listed"), 0)
     for _, item in inputs.items():
         if item.is_missing:
             continue
@@ -234,6 +234,7 @@ def count_inputs(inputs: Inputs) -> Counts:
         tally["empty"] += not item.output.strip()
         tally["uncited"] += not inside and not outside
         tally["beyond"] += outside > 0
+        tally["listed"] += inputs.protocol == "strict" and inputs.grammar.has_list(item.output)
     n = len(inputs.benchmark.query_ids)
     return Counts(
         n_queries=n,
@@ -245,6 +246,7 @@ def count_inputs(inputs: Inputs) -> Counts:
         n_truncated=inputs.n_truncated,
         n_uncited=tally["uncited"],
         n_out_of_range=tally["beyond"],
+        n_listed=tally["listed"],
         n_no_relevant=sum(not ids for ids in inputs.benchmark.relevant_ids),
     )
 
@@ -257,9 +259,12 @@ class _Reader:
         self.table = table
         self.protocol = protocol
         make = rage.strict_scorer if protocol == "strict" else rage.reference_scorer
-        self.scorer = make(benchmark.grammar)
+        self.grammar = benchmark.grammar
+        self.scorer = make(self.grammar)
         self.answers = self._answers()
-        self.tally = dict.fromkeys(("unparsed", "empty", "truncated", "uncited", "out_of_range"), 0)
+        self.tally = dict.fromkeys(
+            ("unparsed", "empty", "truncated", "uncited", "out_of_range", "listed"), 0
+        )
 
     def _answers(self) -> dict[int, dict[int, list[str]]]:
         """Short answers by query row and position in the context."""
@@ -313,6 +318,8 @@ class _Reader:
         self.tally["empty"] += not output.strip()
         self.tally["uncited"] += result.distinct == 0
         self.tally["out_of_range"] += result.n_out_of_range > 0
+        if self.protocol == "strict":
+            self.tally["listed"] += self.grammar.has_list(output)
 
     def _fill_missing(self, runs: list[_Run]) -> None:
         for run in runs:
@@ -334,6 +341,7 @@ class _Reader:
             n_truncated=self.tally["truncated"],
             n_uncited=self.tally["uncited"],
             n_out_of_range=self.tally["out_of_range"],
+            n_listed=self.tally["listed"],
             n_no_relevant=sum(not r for r in self.table.relevant),
         )
 

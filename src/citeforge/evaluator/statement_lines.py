@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from citeforge.engines.segment import Segmenter, Span, lines_of
@@ -160,8 +161,8 @@ class _Reader:
             self._give_last(self.pending)
             self.pending = []
 
-    def _give_last(self, markers: object) -> None:
-        self.sentences[-1].markers.extend(markers)  # type: ignore[arg-type]
+    def _give_last(self, markers: Iterable[Marker]) -> None:
+        self.sentences[-1].markers.extend(markers)
 
     def _is_listed(self, start: int) -> bool:
         if not self.lists:
@@ -202,10 +203,9 @@ class _Reader:
             m.end() for _, p in marks
             if (m := _STOP.match(self.cut.text, p, end)) and ".." not in m.group()
         }  # fmt: skip
-        found = [
-            _Sentence(start + s, start + e)
-            for s, e in ([_row(line)] if _row(line) else self._split(line, forced, start))
-        ]
+        row = _row(line)
+        spans = self._split(line, forced, start) if row is None else [row]
+        found = [_Sentence(start + s, start + e) for s, e in spans]
         if self.pending:
             found[0].markers.extend(self.pending)
             self.pending = []

@@ -34,6 +34,7 @@ def render_scores(results: list[ScoreFile]) -> str:
             ("uncited", "n_uncited"),
             ("out of range", "n_out_of_range"),
             ("no relevant", "n_no_relevant"),
+            *[("reference lists", "n_listed")] * any(r.counts.n_listed for r in results),
         )
     ]
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]

@@ -252,6 +252,12 @@ class Grammar:
         inside = {n - self.base for n in numbers if 0 <= n - self.base < n_docs}
         return inside, len(numbers) - len(inside), unparsed
 
+    def has_list(self, output: str) -> bool:
+        """Whether an output holds a reference list; version 1 knows none."""
+        if self.version == 1 or not may_hold_list(output):
+            return False
+        return bool(self.parse(output, 0).lists)
+
     def needs_care(self, output: str) -> bool:
         """Whether an output may hold more than plain ``[n]``, each of them a citation."""
         careful = "`" in output or "](" in output or "://" in output or "【" in output

@@ -87,6 +87,7 @@ class Counts(BaseModel):
         n_truncated: answers that were cut at the token limit, as their lines say.
         n_uncited: answers without any citation.
         n_out_of_range: answers that cite a passage that was not shown.
+        n_listed: answers with a reference list, whose numbers are no citations (``strict``).
         n_no_relevant: queries without a relevant passage in the context.
         n_no_gold: queries without a gold answer (authorship benchmarks).
     """
@@ -103,6 +104,7 @@ class Counts(BaseModel):
     n_truncated: int = 0
     n_uncited: int = 0
     n_out_of_range: int = 0
+    n_listed: int = 0
     n_no_relevant: int = 0
     n_no_gold: int = 0
 
