@@ -85,10 +85,14 @@ except SystemExit as stop:
 """
 
 
+LIGHT = {"citeforge.cli.main", "citeforge.cli.terminal"}
+"""What the command line loads before it knows the command."""
+
+
 def test_help_imports_no_command_and_nothing_heavy() -> None:
     loaded = modules_after(RUN, "--help")
     assert not loaded & (HEAVY | {"pyarrow", "numpy", "pydantic"})
-    assert not any(name.startswith("citeforge.cli.") for name in loaded - {"citeforge.cli.main"})
+    assert not any(name.startswith("citeforge.cli.") for name in loaded - LIGHT)
 
 
 def test_check_verify_and_score_need_no_torch(package: Path, tmp_path: Path) -> None:

@@ -69,6 +69,22 @@ def test_an_empty_file(tmp_path: Path, benchmark: Benchmark) -> None:
     assert check(path, benchmark).errors == [(None, "the file holds no answers")]
 
 
+def test_a_run_a_line_is_refused_before_it_fills_the_memory(
+    tmp_path: Path, benchmark: Benchmark
+) -> None:
+    """200,000 runs of 30 queries would be 6 million expected answers."""
+    path = tmp_path / "s.jsonl"
+    with path.open("w") as file:
+        for run in range(200_000):
+            file.write(f'{{"query_id": "q01", "output": "[1]", "run": {run}}}\n')
+    with pytest.raises(InputError, match="makes more than 1,000 runs") as caught:
+        score(path, benchmark, select(["CiteP"]))
+    assert caught.value.line == 1001
+    found = check(path, benchmark)
+    assert len(found.errors) == 200_000 - 1000
+    assert found.errors[0][0] == 1001
+
+
 MEASURES = select(["rage", "ALCE.CitRec", "ALCE.CitPrec", "AutoAIS.cit", "AutoAIS.psg"])
 JUDGE = JudgeSession(LexicalJudge())
 SEGMENTER = SentenceSegmenter()
