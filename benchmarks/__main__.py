@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-NAMES = ("convert", "mine", "embed", "score", "llm", "judge", "evaluate", "kg", "leaderboard")
+NAMES = ("convert", "mine", "embed", "score", "llm", "judge", "evaluate", "kg", "leaderboard",
+         "segment")  # fmt: skip
 
 for name in sys.argv[1:] or NAMES:
     print(f"# {name}", flush=True)
