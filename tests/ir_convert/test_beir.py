@@ -164,6 +164,36 @@ def test_explicit_skipping_is_counted(small_beir: Path) -> None:
     }
 
 
+def test_a_blank_query_is_skipped_and_counted(small_beir: Path) -> None:
+    append("queries.jsonl", b'{"_id":"blank","text":" "}\n')(small_beir)
+    append(QRELS, b"blank\tp1\t1\n")(small_beir)
+    with pytest.raises(InputError, match=r"queries\.jsonl"):
+        read_everything(small_beir)
+    read = read_everything(small_beir, skip_empty=True)
+    assert [q["_id"] for q in read["queries"]] == ["q1", "q2"]
+    assert read["counts"]["queries without text, skipped"] == 1
+
+
+def test_a_build_without_blank_queries_says_so(small_beir: Path, tmp_path: Path) -> None:
+    from citeforge.builders.rage import BuildOptions, build_rage
+    from citeforge.engines.embed import Embedder
+    from citeforge.schemas.config import Mining, RageConfig
+
+    append("queries.jsonl", b'{"_id":"blank","text":" "}\n')(small_beir)
+    append(QRELS, b"blank\tp1\t1\n")(small_beir)
+
+    def nothing() -> Embedder:
+        raise AssertionError("a build without seemingly relevant passages needs no vectors")
+
+    config = RageConfig(
+        source=f"beir:{small_beir}", embedder="offline", skip_empty=True,
+        mining=Mining(seemingly_relevant=0, irrelevant=2),
+    )  # fmt: skip
+    manifest = build_rage(config, BuildOptions(tmp_path / "out"), nothing)
+    assert manifest.sources[0].counts["queries without text, skipped"] == 1
+    assert json.loads((tmp_path / "out" / "stats.json").read_text())["queries"] == 2
+
+
 def test_duplicates_far_apart_are_found_with_both_lines(tmp_path: Path) -> None:
     rows = [{"_id": f"p{i}", "text": "word " * 20} for i in range(100_000)]
     rows.append({"_id": "p17", "text": "again"})

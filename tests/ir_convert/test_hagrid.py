@@ -146,3 +146,16 @@ def test_the_hub_file_without_network_or_cache(tmp_path: Path, cli: Any) -> None
     assert "cannot be read from the Hub" in result.stderr
     assert "Traceback" not in result.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_a_blank_question_is_skipped_and_counted(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "dev.jsonl", [question(7), question(8, query=" ")])
+    with pytest.raises(InputError, match=r"dev\.jsonl:2"):
+        open_hagrid(str(path), None, ReadOptions()).queries()
+    source = open_hagrid(str(path), None, ReadOptions(skip_empty=True))
+    assert source.queries()["_id"].to_pylist() == ["7"]
+    assert set(source.relevant()["query-id"].to_pylist()) == {"7"}
+    assert set(source.gold()["query_id"].to_pylist()) == {"7"}
+    # Its quotes stay passages of the corpus.
+    assert sum(batch.num_rows for batch in source.passages()) == 4
+    assert source.info().counts["queries without text, skipped"] == 1

@@ -94,6 +94,7 @@ class BeirSource:
         wanted = {query for query, _ in self._qrels}
         rows: list[tuple[str, str, str | None]] = []
         seen: dict[str, int] = {}
+        skipped = 0
         for block in read_blocks(self._query_file, BeirQuery):
             for line, row in zip(block.lines, block.rows, strict=True):
                 check_id(row.id, self._query_file, line)
@@ -102,10 +103,15 @@ class BeirSource:
                 seen[row.id] = line
                 if row.id not in wanted:
                     continue
-                if not row.text.strip() and not self.options.skip_empty:
-                    raise empty_text(self._query_file, line)
+                if not row.text.strip():
+                    if not self.options.skip_empty:
+                        raise empty_text(self._query_file, line)
+                    skipped += 1
+                    continue
                 rows.append((row.id, row.text, bytes(row.metadata).decode() or None))
         self._check_query_ids(set(seen))
+        if skipped:
+            self._info.counts["queries without text, skipped"] = skipped
         return table_of(rows, QUERIES)
 
     def _check_query_ids(self, known: set[str]) -> None:

@@ -114,8 +114,10 @@ class HagridSource:
             self._info.files[self.path.name] = sha256_file(self.path)
         return self._info
 
-    def _questions(self) -> Iterator[tuple[int, str, Question]]:
+    def _questions(self, with_blank: bool = False) -> Iterator[tuple[int, str, Question]]:
+        """Line, id and question; blank questions, where they are allowed, if asked for."""
         seen: dict[str, int] = {}
+        skipped = 0
         for block in read_blocks(self.path, Question):
             for line, row in zip(block.lines, block.rows, strict=True):
                 name = str(row.query_id)
@@ -123,14 +125,20 @@ class HagridSource:
                 if name in seen:
                     raise duplicate_id(name, self.path, seen[name], line)
                 seen[name] = line
-                if not row.query.strip() and not self.options.skip_empty:
-                    raise empty_text(self.path, line)
+                if not row.query.strip():
+                    if not self.options.skip_empty:
+                        raise empty_text(self.path, line)
+                    skipped += 1
+                    if not with_blank:
+                        continue
                 yield line, name, row
         self._lines = seen
+        if skipped:
+            self._info.counts["queries without text, skipped"] = skipped
 
     def passages(self) -> Iterator[pa.RecordBatch]:
         collector = PassageCollector(self.path, self.options.skip_empty)
-        for line, _, row in self._questions():
+        for line, _, row in self._questions(with_blank=True):
             for quote in row.quotes:
                 collector.add(line, quote.docid, "", quote.text)
             yield from collector.full_batches()
