@@ -15,6 +15,11 @@ from citeforge.evaluator.score import score
 from conftest import Cli, real_data
 
 
+LIST_HEADING = re.compile(
+    r"\n(?:(?:In-?line )?[Cc]itations|References?|Contexts)(?: for the answer)?:\s"
+)
+
+
 @pytest.fixture(scope="module")
 def data() -> Path:
     return real_data()
@@ -92,7 +97,8 @@ def test_strict_overlap_worked_out_independently(data: Path, benchmark: Benchmar
         quotes = [q["docid"] for q in question["quotes"]]
         wanted = {quotes[n - 1] for n in numbers(gold["answer"]) if 0 < n <= len(quotes)}
         shown = [p["docid"] for p in row["passages"]]
-        cited = numbers(row["output"])
+        # What follows a line such as "In-line citations:" is a reference list, which cites nothing.
+        cited = numbers(re.split(LIST_HEADING, row["output"], maxsplit=1)[0])
         ids = {shown[n - 1] for n in cited if 0 < n <= len(shown)}
         size = len(ids) + sum(not 0 < n <= len(shown) for n in cited)
         precision += len(ids & wanted) / size if size else 0
