@@ -234,6 +234,8 @@ class Torture:
         try:
             run = self.nursery.run(list(command.args), folder)
             place = f"{name}, {'read-only' if free < 0 else f'{free} B free'}"
+            if free >= 0:
+                (disk / "filler").unlink()  # looking into a store needs space, too
             self._check_refusal(place, run, folder, before, expected)
         finally:
             if free < 0:
