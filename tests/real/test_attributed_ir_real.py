@@ -14,7 +14,6 @@ from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.score import score
 from conftest import Cli, real_data
 
-
 LIST_HEADING = re.compile(
     r"\n(?:(?:In-?line )?[Cc]itations|References?|Contexts)(?: for the answer)?:\s"
 )
