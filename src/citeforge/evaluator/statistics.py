@@ -1,4 +1,4 @@
-"""Means, ratios, standard errors and bootstrap intervals (METRICS section 6)."""
+"""Means, ratios, standard errors and intervals (METRICS section 6)."""
 
 from __future__ import annotations
 
