@@ -183,16 +183,6 @@ class Peer:
                      "rerank", "generated_questions", "data"):  # fmt: skip
             (folder / name).mkdir(parents=True)
         (folder / "prompt").symlink_to(checkout / "prompt")
-        loader = types.SimpleNamespace(from_pretrained=lambda *a, **k: None)
-        stubs: dict[str, dict[str, Any]] = {
-            "torch": {"bfloat16": None},
-            "transformers": {"AutoModelForSeq2SeqLM": loader, "AutoTokenizer": loader},
-            "openai": {},
-        }
-        for name, content in stubs.items():
-            module = types.ModuleType(name)
-            module.__dict__.update(content)
-            monkeypatch.setitem(sys.modules, name, module)
 
     def script(self, path: str) -> Any:
         """One of their scripts as a module, its folder the working directory."""
@@ -201,7 +191,18 @@ class Peer:
         spec = importlib.util.spec_from_file_location(Path(path).stem, self.checkout / path)
         assert spec is not None and spec.loader is not None
         module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
+        loader = types.SimpleNamespace(from_pretrained=lambda *a, **k: None)
+        stubs: dict[str, dict[str, Any]] = {
+            "torch": {"bfloat16": None},
+            "transformers": {"AutoModelForSeq2SeqLM": loader, "AutoTokenizer": loader},
+            "openai": {},
+        }
+        with self.patch.context() as during:  # nobody else may find the stubs
+            for name, content in stubs.items():
+                stub = types.ModuleType(name)
+                stub.__dict__.update(content)
+                during.setitem(sys.modules, name, stub)
+            spec.loader.exec_module(module)
         return module
 
     def dump(self, name: str, content: Any) -> None:

@@ -191,7 +191,8 @@ def test_alce_and_kalma(cli: Cli, tmp_path: Path) -> None:
     assert len(read) == len(gold) > 0
     for item, triples in zip(read, gold, strict=True):
         known = {(g.qid, t.relation) for g in item.graphs for t in g.triples}
-        assert {(q, r) for q, r, *_ in triples} <= known
+        assert {(f.qid, f.relation) for f in triples} <= known
+        assert [f.round for f in triples] == [1, 2, 3, 4, 5]
     args = ("build", "kalma", "--source", f"kalma:{tmp_path / 'kx' / 'specific.json'}")
     assert cli(*args, "--out", "k2").returncode == 0
     assert cli("export", "beir", "k", "--out", "no").returncode == 1
