@@ -41,16 +41,23 @@ def store_errors(path: Path) -> Iterator[None]:
             raise InputError(
                 "is read-only", path=path, allowed="make it writable, or use replay:FILE"
             ) from error
-        io_error = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_IOERR
+        code = getattr(error, "sqlite_errorcode", None)
+        io_error = code is not None and code & 0xFF == sqlite3.SQLITE_IOERR
         if "full" in text or (io_error and _full(path)):
             raise InputError("the disk is full", path=path, allowed="free some space") from error
+        if code is None:  # Python's own: a text that is not UTF-8
+            raise _damaged(path, error) from error
         raise InputError(f"cannot be opened ({text})", path=path) from error
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-        raise InputError(
-            f"is damaged or no store ({error})",
-            path=path,
-            allowed="restore a copy, or name another store; the file was not touched",
-        ) from error
+        raise _damaged(path, error) from error
+
+
+def _damaged(path: Path, error: Exception) -> InputError:
+    return InputError(
+        f"is damaged or no store ({error})",
+        path=path,
+        allowed="restore a copy, or name another store; the file was not touched",
+    )
 
 
 def _full(path: Path) -> bool:

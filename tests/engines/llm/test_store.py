@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -181,3 +182,16 @@ def test_a_read_only_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         ReplayStore(tmp_path / "a.db")
     with ReplayStore(tmp_path / "a.db", readonly=True) as store:
         assert store.stats().answers == 3
+
+
+@pytest.mark.parametrize("value", [b"{\xff}", b"{", b"[]", b'{"text": 7}'])
+def test_an_answer_that_is_damaged_within_a_sound_database(tmp_path: Path, value: bytes) -> None:
+    """SQLite checks its pages, not what they hold."""
+    path = tmp_path / "s.db"
+    ReplayStore(path).close()
+    with closing(sqlite3.connect(path)) as db:
+        row = "INSERT INTO answers VALUES ('k', '{}', 0, CAST(? AS TEXT), 0.0)"
+        db.execute(row, (value,))
+        db.commit()
+    with ReplayStore(path) as store, pytest.raises(InputError, match=r"s\.db: is damaged"):
+        store.get("k")
