@@ -291,12 +291,10 @@ def test_an_existing_folder_is_not_touched(tmp_path: Path, small_beir: Path) -> 
     out = tmp_path / "out"
     out.mkdir()
     (out / "mine.txt").write_text("keep")
-    with pytest.raises(InputError, match="--overwrite"):
-        build(f"beir:{small_beir}", out)
-    assert [p.name for p in out.iterdir()] == ["mine.txt"]
-    build(f"beir:{small_beir}", out, {"if_exists": "overwrite"})
-    assert not (out / "mine.txt").exists()
-    assert verify(out) == []
+    for choice in ("refuse", "overwrite", "resume"):
+        with pytest.raises(InputError, match="out: exists already"):
+            build(f"beir:{small_beir}", out, {"if_exists": choice})
+        assert [p.name for p in out.iterdir()] == ["mine.txt"]
 
 
 def test_datasets_reads_every_config(package: Path, tmp_path: Path) -> None:

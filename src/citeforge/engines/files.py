@@ -26,12 +26,16 @@ _JSON_BYTE = re.compile(r"\(byte (\d+)\)$")
 
 
 @contextmanager
-def atomic_file(path: Path) -> Iterator[IO[bytes]]:
+def atomic_file(path: Path, exclusive: bool = False) -> Iterator[IO[bytes]]:
     """Open a temporary file that takes the name ``path`` when the block ends well.
 
     The bytes are on the disk before the name appears, and an existing file is replaced in one
     step. On any error the temporary file is removed; what killed processes left in the folder is
     swept away.
+
+    Args:
+        path: final name.
+        exclusive: a file that has appeared there meanwhile stands, and this one goes.
 
     Raises:
         InputError: the disk is full or the folder cannot be written.
@@ -46,7 +50,12 @@ def atomic_file(path: Path) -> Iterator[IO[bytes]]:
             file.flush()
             os.fsync(file.fileno())
         temporary.chmod(0o644)
-        temporary.replace(path)
+        if exclusive:
+            with suppress(FileExistsError):
+                path.hardlink_to(temporary)
+            temporary.unlink()
+        else:
+            temporary.replace(path)
         sync_folder(path.parent)
     except OSError as error:
         temporary.unlink(missing_ok=True)

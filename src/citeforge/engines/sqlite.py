@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from pathlib import Path
 
-from citeforge.engines.files import storage_error, sync_folder
+from citeforge.engines.files import atomic_file
 from citeforge.schemas.errors import InputError
 
 BUSY_SECONDS = 30.0
@@ -129,23 +128,8 @@ def _make(path: Path, application: int, version: int, schema: str) -> None:
         memory.execute(f"PRAGMA user_version={version}")
         content = bytearray(memory.serialize())
     content[_MODE] = _WAL
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
-        temporary = Path(name)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.chmod(0o644)
-            with suppress(FileExistsError):
-                path.hardlink_to(temporary)
-        finally:
-            temporary.unlink()
-        sync_folder(path.parent)
-    except OSError as error:
-        raise storage_error(error, path) from error
+    with atomic_file(path, exclusive=True) as file:
+        file.write(content)
 
 
 def _use_wal(connection: sqlite3.Connection) -> None:

@@ -156,7 +156,7 @@ def choose_context(
             break
     else:
         if len(named) > 1 and FULL not in named and len(known) > 1:
-            listed = "|".join(sorted(named))
+            listed = "|".join([name for name in known if name in named] or sorted(named))
             raise UsageError(f"the answers are of several context sets; give --context {listed}")
     if len(known) == 1:
         return known[0]

@@ -133,8 +133,6 @@ def _write(
 
 
 def _check(files: Sequence[ScoreFile], benchmark_hash: str) -> None:
-    if not files:
-        raise InputError("there are no scores to show", allowed="what `citeforge score` wrote")
     seen: dict[tuple[str, str, str], str] = {}
     for file in files:
         if file.benchmark_hash != benchmark_hash:
