@@ -39,7 +39,7 @@ quickstart: $(STAMP)  ## build, check and score benchmarks from examples/
 	$(BIN)/citeforge score out/kalma-random.jsonl --benchmark out/kalma --judge lexical
 
 test: $(STAMP)  ## run all tests
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
 
 fuzz: $(STAMP)  ## run the property tests on new examples, and many more (minutes)
 	CITEFORGE_HYPOTHESIS=fuzz $(BIN)/python -m pytest -q -n 2 -m hypothesis

@@ -38,6 +38,15 @@ settings.load_profile(os.environ.get("CITEFORGE_HYPOTHESIS", "citeforge"))
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["HF_DATASETS_OFFLINE"] = "1"
 
+LONG = ("real/", "test_docs.py", "test_hub.py", "test_resume.py", "test_parallel.py", "torture/")
+"""Files of a minute and more: they come first, so that no worker is left with one at the end."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Long files first; the order is the same otherwise."""
+    items.sort(key=lambda item: not any(part in item.nodeid for part in LONG))
+
+
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 
 
