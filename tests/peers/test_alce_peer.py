@@ -215,17 +215,23 @@ def test_mauve_reads_the_same_texts_and_gives_the_same_number(
     rows, golds, items = make("asqa", "several marks")
     for item in items:
         item["output"] = functions["remove_citations"](item["output"].strip().split("\n")[0])
-    real = mauve.compute_mauve
-    seen: list[tuple[list[str], list[str]]] = []
+    real, states = mauve.compute_mauve, answer_models._last_states
+    asked: dict[str, Any] = {}
+    read: list[list[str]] = []
 
     def compute(**given: Any) -> Any:
-        seen.append((given["p_text"], given["q_text"]))
-        given.update(featurize_model_name=model, device_id=-1, verbose=False)
-        return real(**given)
+        asked.update(given, featurize_model_name=model, device_id=-1, verbose=False)
+        return real(**asked)
 
-    monkeypatch.setattr(mauve, "compute_mauve", compute)
-    theirs = functions["compute_mauve"](items)
+    def last_states(network: Any, tokenizer: Any, texts: list[str]) -> Any:
+        read.append(texts)
+        return states(network, tokenizer, texts)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(mauve, "compute_mauve", compute)
+        theirs = functions["compute_mauve"](items)
+    monkeypatch.setattr(answer_models, "_last_states", last_states)
     monkeypatch.setattr(answer_models, "locate", lambda name: (model, "tiny"))
     ours = hard.totals(hard.make_inputs(rows, "asqa", golds), ["MAUVE"])
-    assert seen[0] == seen[1]
+    assert read == [asked["p_text"], asked["q_text"]]
     assert 100 * ours["MAUVE"] == pytest.approx(theirs, abs=1e-9)
