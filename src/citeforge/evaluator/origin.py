@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 from citeforge.evaluator.benchmark import Benchmark, ContextTable
@@ -15,6 +16,8 @@ from citeforge.schemas.grammar import Grammar
 from citeforge.schemas.submission import SubmissionLine
 
 _MUCH = 0.2
+_ENOUGH = 20_000
+"""Lines of a submission that are looked at: more would tell no more, and cost a second reading."""
 _LEAST = 3
 _HARDLY = math.log(1e-9)
 
@@ -111,7 +114,7 @@ def survey(
     context: str | None,
     grammar: Grammar,
 ) -> list[str]:
-    """Read the citations of a whole submission for :class:`Reach`.
+    """Read the citations of a submission's first lines for :class:`Reach`.
 
     Args:
         path: submission, for messages.
@@ -126,7 +129,7 @@ def survey(
     reach = Reach()
     places = Places(path, benchmark)
     tables: dict[str, ContextTable] = {}
-    for line, answer in answers:
+    for line, answer in islice(answers, _ENOUGH):
         name = context or answer.context
         if answer.passages is not None or name not in benchmark.manifest.contexts:
             continue

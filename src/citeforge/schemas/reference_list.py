@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
+from functools import lru_cache
 
 Span = tuple[int, int]
 Mark = tuple[int, int, tuple[int, ...]]
@@ -47,10 +48,9 @@ LABELLED = re.compile(rf"[ \t>#*_=•·–—(（-]*+{_LABEL}[*_ \t]*+[:：][*_\
 _SINGULAR = re.compile(
     r"\W*(?:source|reference|citation|quelle|fuente|fonte|来源|出典|출처)\b", re.I
 )
-_MAY_BE = re.compile(
-    rf"(?:\A|[\n\r\u2028\x85\v\f]){_DECOR}*+(?:\d{{1,2}}[.)][ \t]++)?(?:[\[【［(（]|{_NAME}\b)",
-    re.IGNORECASE,
-)
+_OPENS = rf"{_DECOR}*+(?:\d{{1,2}}[.)][ \t]++)?(?:[\[【［(（]|{_NAME}\b)"
+_FIRST_LINE = re.compile(_OPENS, re.IGNORECASE)
+_LATER_LINE = re.compile(rf"[\n\r\u2028\x85\v\f]{_OPENS}", re.IGNORECASE)
 _OPENING = re.compile(
     r"[\s>*_•·–—-]*(?:\d{1,2}[.)]\s+)?(?:(?:source|reference|ref\.?|citation)\s*(?=\[\d+\]\s*:))?",
     re.IGNORECASE,
@@ -61,9 +61,10 @@ _OTHER_HEADING = re.compile(r"\s*(?:#{1,6}\s|\*\*[^*\n]+\*\*:?\s*\Z|\w[\w ]{0,30
 _PREDICATE = re.compile(r"[\s,:]*[^\W\d_]+(?=\s)")
 
 
+@lru_cache(maxsize=2)  # one answer is asked about several times in a row
 def may_hold_list(output: str) -> bool:
     """Whether a line starts with a mark or with a heading; quick, and never wrongly False."""
-    return _MAY_BE.search(output) is not None
+    return _FIRST_LINE.match(output) is not None or _LATER_LINE.search(output) is not None
 
 
 def find_lists(output: str, marks: Sequence[Mark]) -> list[Span]:

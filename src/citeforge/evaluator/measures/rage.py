@@ -12,9 +12,9 @@ from citeforge.schemas.marks import read_number
 from citeforge.schemas.text import contains_answer, normalise_answer
 
 _REFERENCE = re.compile(r"\[(\d+)\]")
-# The plain markers, with the space before them where `without_markers` takes it along.
-# A run of spaces is tried from its start only.
-_PLAIN = re.compile(r"(?<![ \t])[ \t]*\[\d{1,3}\](?=[ \t\n.,;:!?)\[]|\Z)|\[\d{1,3}\]")
+_PLAIN = re.compile(r"\[\d{1,3}\]")
+# What may follow a marker that takes the space before it along, as in `without_markers`.
+_TAKES_SPACE = " \t\n.,;:!?)["
 
 
 class Answer(NamedTuple):
@@ -72,9 +72,17 @@ def _text(output: str, n_docs: int, grammar: Grammar) -> str:
     """The output without markers; the short way gives the same words as the long one."""
     marks = output.count("[")
     if not grammar.needs_care(output):
-        text, removed = _PLAIN.subn("", output) if marks else (output, 0)
-        if removed == marks:
-            return text
+        pieces = []
+        at = 0
+        for marker in _PLAIN.finditer(output) if marks else ():
+            piece = output[at : marker.start()]
+            at = marker.end()
+            following = output[at : at + 1]
+            if not following or following in _TAKES_SPACE:
+                piece = piece.rstrip(" \t")
+            pieces.append(piece)
+        if len(pieces) == marks:
+            return "".join([*pieces, output[at:]])
     return without_markers(output, grammar.parse(output, n_docs).markers)
 
 
