@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from importlib.metadata import version
 from itertools import pairwise
@@ -89,11 +89,7 @@ class SpacySegmenter:
         return f"spacy-{'.'.join(version('spacy').split('.')[:2])}r{RULES_VERSION}"
 
     def split(self, text: str) -> list[Span]:
-        spans: list[Span] = []
-        for start, end in lines_of(text):
-            if not text[start:end].isspace():
-                spans.extend(self._split_line(text[start:end], start))
-        return spans
+        return split_lines(text, self._split_line)
 
     def _split_line(self, line: str, offset: int) -> list[Span]:
         ends: set[int] = set()
@@ -167,6 +163,15 @@ def lines_of(text: str) -> list[Span]:
     for line in text.splitlines(keepends=True):
         spans.append((start, start + len(line)))
         start += len(line)
+    return spans
+
+
+def split_lines(text: str, split_line: Callable[[str, int], list[Span]]) -> list[Span]:
+    """Sentences line by line: ``split_line`` gets each line that is not blank, and its offset."""
+    spans: list[Span] = []
+    for start, end in lines_of(text):
+        if not text[start:end].isspace():
+            spans.extend(split_line(text[start:end], start))
     return spans
 
 

@@ -14,7 +14,7 @@ from importlib.metadata import version
 from itertools import pairwise
 from typing import Any
 
-from citeforge.engines.segment import STARTERS, Span, lines_of, trimmed
+from citeforge.engines.segment import STARTERS, Span, split_lines, trimmed
 
 RULES_VERSION = 2
 
@@ -113,11 +113,7 @@ class SentenceSegmenter:
         return f"nupunkt-{'.'.join(version('nupunkt').split('.')[:2])}r{RULES_VERSION}"
 
     def split(self, text: str) -> list[Span]:
-        spans: list[Span] = []
-        for start, end in lines_of(text):
-            if not text[start:end].isspace():
-                spans.extend(self._split_line(text[start:end], start))
-        return spans
+        return split_lines(text, self._split_line)
 
     def _split_line(self, line: str, offset: int) -> list[Span]:
         last = len(line.rstrip())

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
 from http.client import HTTPException, IncompleteRead
 from typing import Any
 from urllib.error import HTTPError
 
 from citeforge import __version__
+from citeforge.engines.llm.rate import retry_after
 from citeforge.kg.budget import Limits, QueryBudget
 from citeforge.kg.replies import ReplyStore, TruncatedError, kept_rows, parse_rows
 from citeforge.kg.terms import Row
@@ -18,6 +18,7 @@ from citeforge.schemas.errors import InputError
 
 CONTACT_VARIABLE = "CITEFORGE_CONTACT"
 _POST_FROM = 1500  # characters of a query
+_UNREADABLE_WAIT = 5.0  # seconds, where Retry-After is neither a number nor a date
 _MOST_BYTES = 1 << 28  # of a reply; a batch of sub-graphs has some 100 KB
 
 
@@ -164,10 +165,11 @@ class EndpointEngine:
             ) from error
         if error.code not in (429, 503):
             raise InputError(f"answered {error.code} {error.reason}", path=self.url) from error
-        value = error.headers.get("Retry-After") if error.headers else None
-        if value is None:
+        headers = {k.lower(): v for k, v in error.headers.items()} if error.headers else {}
+        if "retry-after" not in headers:
             return None
-        seconds = _seconds(value)
+        asked = retry_after(headers)
+        seconds = _UNREADABLE_WAIT if asked is None else asked
         if seconds > self.options.longest_wait:
             raise InputError(
                 f"asks us to wait {seconds:,.0f} s",
@@ -175,18 +177,6 @@ class EndpointEngine:
                 allowed="try again then; what was answered is kept with --kg-store",
             ) from error
         return seconds
-
-
-def _seconds(value: str) -> float:
-    """Seconds of a ``Retry-After`` header, given as a number or as a date."""
-    try:
-        return max(0.0, float(value))
-    except ValueError:
-        pass
-    try:
-        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
-    except (ValueError, OverflowError, TypeError, IndexError):
-        return 5.0  # neither a number nor a date of this calendar
 
 
 def _explained(error: Exception, url: str) -> Exception:
