@@ -6,10 +6,15 @@ says A, passage 2 says B, passage 3 says C, unless a test says otherwise.
 
 from __future__ import annotations
 
+from itertools import combinations
+from statistics import fmean
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from citeforge.evaluator.measures.bounds import extreme_mean
 from conftest_evaluator import Facts, Measure, gold
 
 NAMES = ["ALCE.CitRec", "ALCE.CitPrec"]
@@ -176,6 +181,64 @@ def test_counters_of_the_reference(measure: Measure) -> None:
     strict = measure(outputs, names)
     assert strict["ALCE.Multi"] == [1 / 2, 0 / 2]
     assert strict["ALCE.Overcited"] == [1 / 1, None]
+
+
+COUNTERS = ["ALCE.Multi", "ALCE.MultiSupported", "ALCE.Overcited"]
+
+# (outputs, passages, supported low and high, overcited low and high), per query; # fails the judge.
+OPEN: list[tuple[list[str], list[str], list[Any], list[Any], list[Any], list[Any]]] = [
+    # 1 alone entails A; whether both do is open, and so is whether 2 alone does.
+    (["Says A [1][2]."], ["A", "#"], [0 / 1], [1 / 1], [0 / 1], [1 / 1]),
+    # Beside it one that is supported and needs both.
+    (["Says A [1][2]. Says A and B [1][3]."], ["A", "#", "B"], [1 / 2], [2 / 2], [0 / 2], [1 / 2]),
+    # Beside one that is overcited the open one lowers the share if it needs both, else keeps it.
+    (
+        ["Says A [1][3].", "Says C [1][2]."],
+        ["A", "#", "B"],
+        [1 / 1, 0 / 1],
+        [1 / 1, 1 / 1],
+        [1 / 1, 0 / 1],
+        [1 / 1, 1 / 1],
+    ),
+    # Of 2 nothing is asked.
+    (["Says A [1][3]."], ["A", "#", "B"], [1 / 1], [1 / 1], [1 / 1], [1 / 1]),
+]
+
+
+@pytest.mark.parametrize("case", OPEN, ids=[str(i) for i in range(len(OPEN))])
+def test_judge_failures_give_bounds_of_counters(measure: Measure, case: Any) -> None:
+    outputs, passages, *expected = case
+    found = measure(outputs, COUNTERS, passages)
+    names = COUNTERS[1:]
+    lows_and_highs = [found.get(f"{n}{side}", found[n]) for n in names for side in ("", "/upper")]
+    assert lows_and_highs == expected
+    assert "ALCE.Multi/upper" not in found
+
+
+def test_bounds_of_counters_in_the_reference(measure: Measure) -> None:
+    # A [1][2][2] is supported, if at all, with 0 to 2 citations too many;
+    # A [1][3][3][9] is out of range; A [1][3][3] is supported with 2 too many.
+    outputs = ["Says A [1][2][2].", "Says A [1][3][3][9]. Says A [1][3][3]."]
+    found = measure(outputs, COUNTERS, ["A", "#", "B"], protocol="reference")
+    assert (found[COUNTERS[1]], found[f"{COUNTERS[1]}/upper"]) == ([0 / 1, 1 / 2], [1 / 1, 1 / 2])
+    assert (found[COUNTERS[2]], found[f"{COUNTERS[2]}/upper"]) == ([0 / 1, 2 / 1], [2 / 1, 2 / 1])
+
+
+SHARES = st.lists(st.integers(0, 3), max_size=5)
+
+
+@given(sure=SHARES, maybe=SHARES, highest=st.booleans())
+def test_extreme_means_are_those_of_all_choices(
+    sure: list[float], maybe: list[float], highest: bool
+) -> None:
+    choices = [
+        [*sure, *chosen]
+        for n in range(len(maybe) + 1)
+        for chosen in combinations(maybe, n)
+        if sure or chosen
+    ]
+    expected = (max if highest else min)((fmean(c) for c in choices), default=float("nan"))
+    assert extreme_mean(sure, maybe, highest) == pytest.approx(expected, nan_ok=True)
 
 
 def test_at_most_citations(measure: Measure) -> None:

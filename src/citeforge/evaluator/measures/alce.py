@@ -44,15 +44,14 @@ class CitationScores:
         recall: None when the answer leaves the mean.
         precision: likewise.
         n_multiple: statements with several citations; ``reference``: out-of-range ones count.
-        n_multiple_supported: of these, supported.
-        n_overcited: of these, with a citation that was not needed; ``reference``: such citations.
+        several: of those in range, whether each is supported, and how many of its citations would
+            then not be needed; ``strict``: 1 if any.
     """
 
     recall: Value | None
     precision: Value | None
     n_multiple: int = 0
-    n_multiple_supported: int = 0
-    n_overcited: int = 0
+    several: list[tuple[Bounds, Value]] = field(default_factory=list)
     supported: list[Bounds] = field(default_factory=list)
 
 
@@ -146,12 +145,10 @@ class CitationJudging:
             if len(claim.cited) == 1:
                 right += Value(float(holds.low), float(holds.high))
             elif len(claim.cited) > 1:
-                needed = self._needed(item, claim, holds)
-                right += needed
+                needed = self._needed(item, claim) if holds.high else Value(0.0, 0.0)
+                right += Value(holds.low * needed.low, needed.high)
                 scores.n_multiple += 1
-                scores.n_multiple_supported += holds.low
-                unneeded = int(len(claim.cited) - needed.high) if holds.low else 0
-                scores.n_overcited += unneeded if self._as_alce else unneeded > 0
+                scores.several.append((holds, self._unneeded(claim, needed)))
         scores.precision = right / n_citations if n_citations else Value(0.0, 0.0)
         return scores
 
@@ -161,23 +158,24 @@ class CitationJudging:
             return False
         return not item.passages[claim.cited[0]].text
 
-    def _needed(self, item: Item, claim: Claim, holds: Bounds) -> Value:
+    def _unneeded(self, claim: Claim, needed: Value) -> Value:
+        n = len(claim.cited)
+        low, high = n - needed.high, n - needed.low
+        return Value(low, high) if self._as_alce else Value(min(low, 1.0), min(high, 1.0))
+
+    def _needed(self, item: Item, claim: Claim) -> Value:
         """Number of citations of a supported statement that are not irrelevant."""
         total = Value(0.0, 0.0)
-        if not holds.high:
-            return total
         for place, c in enumerate(claim.cited):
             alone = self._known(item, (c,), claim)
             if alone.low:
-                total += Value(float(holds.low), 1.0)
+                total += Value(1.0, 1.0)
                 continue
             rest = self._without(claim, place)
             if self._as_air and len(rest) == 1 and not item.passages[rest[0]].text:
                 continue  # nothing is asked, and nothing counted
             others = self._known(item, rest, claim)
-            surely = alone.low or not others.high
-            maybe = alone.high or not others.low
-            total += Value(float(holds.low and surely), float(maybe))
+            total += Value(float(not others.high), float(alone.high or not others.low))
         return total
 
 

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+
 
 class Bounds(NamedTuple):
     """A decision: (low, high) are equal when the judge decided, else False and True."""
@@ -35,3 +37,13 @@ class Value:
 
     def __truediv__(self, divisor: float) -> Value:
         return Value(self.low / divisor, self.high / divisor)
+
+
+def extreme_mean(sure: Sequence[float], maybe: Sequence[float], highest: bool) -> float:
+    """The highest or lowest mean of all of ``sure`` with any of ``maybe``; NaN of none at all."""
+    values = [*sure, *sorted(maybe, reverse=highest)]
+    means = np.cumsum(values) / np.arange(1, len(values) + 1)
+    possible = means[max(len(sure) - 1, 0) :]
+    if not len(possible):
+        return float("nan")
+    return float(possible.max() if highest else possible.min())

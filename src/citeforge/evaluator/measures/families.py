@@ -9,7 +9,7 @@ import numpy as np
 from citeforge.evaluator.inputs import Inputs, Item
 from citeforge.evaluator.measures import alce, attributed_ir, correctness, model_based
 from citeforge.evaluator.measures.alce import CitationJudging, CitationScores, Claim
-from citeforge.evaluator.measures.bounds import Value
+from citeforge.evaluator.measures.bounds import Bounds, Value, extreme_mean
 from citeforge.evaluator.measures.cannot import CannotError
 from citeforge.evaluator.measures.declared import DEPTHS
 from citeforge.evaluator.statistics import (
@@ -110,21 +110,36 @@ def _counters(
     inputs: Inputs, rows: list[tuple[tuple[int, int], int, CitationScores]]
 ) -> Iterator[tuple[str, Measured]]:
     """ALCE's counters: shares over all statements, not means over queries."""
+    shape = (3, len(inputs.runs), len(inputs.benchmark.query_ids), 2)
+    low, high = np.zeros(shape), np.zeros(shape)
+    for (run, row), n, s in rows:
+        for sums, side in ((low, 0), (high, 1)):
+            n_supported = sum(holds[side] for holds, _ in s.several)
+            sums[:2, run, row] = (s.n_multiple, n), (n_supported, s.n_multiple)
+    for run in range(len(inputs.runs)):
+        several = [(at, *pair) for (r, at), _, s in rows if r == run for pair in s.several]
+        _overcited(low[2, run], [(at, h, over.low) for at, h, over in several], highest=False)
+        _overcited(high[2, run], [(at, h, over.high) for at, h, over in several], highest=True)
+    names = ("ALCE.Multi", "ALCE.MultiSupported", "ALCE.Overcited")
+    for name, lower, upper in zip(names, low, high, strict=True):
+        samples = [
+            Sample(name, s, lambda s: ratio(s[..., 0], s[..., 1]), ratio(s[..., 0], s[..., 1]))
+            for s in (lower, upper)
+        ]
+        yield name, Measured(samples[0], None if np.array_equal(lower, upper) else samples[1])
 
-    def parts(n: int, s: CitationScores) -> dict[str, tuple[int, int]]:
-        return {
-            "ALCE.Multi": (s.n_multiple, n),
-            "ALCE.MultiSupported": (s.n_multiple_supported, s.n_multiple),
-            "ALCE.Overcited": (s.n_overcited, s.n_multiple_supported),
-        }
 
-    for name in parts(0, CitationScores(None, None)):
-        sums = np.zeros((len(inputs.runs), len(inputs.benchmark.query_ids), 2))
-        for (run, row), n, scores in rows:
-            sums[run, row] = parts(n, scores)[name]
-        per_query = ratio(sums[..., 0], sums[..., 1])
-        sample = Sample(name, sums, lambda s: ratio(s[..., 0], s[..., 1]), per_query)
-        yield name, Measured(sample)
+def _overcited(sums: Floats, several: list[tuple[int, Bounds, float]], highest: bool) -> None:
+    """Add what each statement gives to ``sums``, shape (queries, 2), where the share is extreme.
+
+    A statement that a failed judgement leaves open counts only where that moves the share.
+    """
+    sure = [value for _, holds, value in several if holds.low]
+    maybe = [value for _, holds, value in several if holds.high and not holds.low]
+    limit = extreme_mean(sure, maybe, highest)
+    for row, holds, value in several:
+        if holds.low or (holds.high and (value >= limit if highest else value <= limit)):
+            sums[row] += value, 1
 
 
 def _alce_citations(inputs: Inputs) -> Iterator[tuple[str, Measured]]:
