@@ -12,6 +12,7 @@ import pytest
 from citeforge.ir_convert.alce import open_alce, read_items, task_of
 from citeforge.ir_convert.source import ReadOptions
 from citeforge.schemas.errors import InputError
+from conftest import Cli
 
 ASQA = {
     "sample_id": "a1",
@@ -89,6 +90,26 @@ def test_eli5_is_refused_with_the_reason(tmp_path: Path) -> None:
 def test_bad_files(tmp_path: Path, content: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         open_alce(write(tmp_path, content), None, ReadOptions())
+
+
+def test_blank_questions_are_skipped_and_counted(tmp_path: Path, cli: Cli) -> None:
+    blank = {"question": " ", "qa_pairs": [], "docs": [{"title": "", "text": "Only here."}]}
+    path = write(tmp_path, [ASQA, blank, blank])
+    with pytest.raises(InputError, match=r"items\.json:2 text: is empty; .*--skip-empty"):
+        open_alce(path, None, ReadOptions())
+    source = open_alce(path, None, ReadOptions(skip_empty=True))
+    assert source.queries()["_id"].to_pylist() == ["a1"]
+    assert set(source.gold()["query_id"].to_pylist()) == {"a1"}
+    # Its documents stay passages of the corpus.
+    assert "Only here." in [r["text"] for b in source.passages() for r in b.to_pylist()]
+    build = ("build", "alce", "--source", f"alce:{path}", "--out", "b")
+    refused = cli(*build)
+    assert (refused.returncode, "items.json:2" in refused.stderr) == (1, True)
+    result = cli(*build, "--skip-empty")
+    assert result.returncode == 0, result.stderr
+    manifest = json.loads((tmp_path / "b" / "manifest.json").read_text())
+    assert manifest["sources"][0]["counts"]["queries without text, skipped"] == 2
+    assert json.loads((tmp_path / "b" / "stats.json").read_text())["queries"] == 1
 
 
 def test_not_json(tmp_path: Path) -> None:

@@ -104,3 +104,19 @@ def test_a_passage_judged_both_ways_is_refused_or_counted(cli: Cli, tmp_path: Pa
     assert list(texts.values()) == ["Fish swim."]
     negatives = base.texts(d["corpus-id"] for d in base.negatives["m2"])
     assert [t for _, t in negatives.values()] == ["Birds fly."]
+
+
+def test_blank_queries_are_skipped_and_counted(cli: Cli, tmp_path: Path) -> None:
+    path = marco(tmp_path / "m.jsonl", [*ROWS, (" ", ["Fish swim.", "Birds fly."], [0, 1])])
+    rage = ("build", "rage", "--source", f"attrieval:{path}", "--embedder", "nowhere/none",
+            "--n-irrelevant", "0", "--mixture", "m=1,0,1", "--out", "b")  # fmt: skip
+    refused = cli(*rage)
+    assert refused.returncode == 1
+    assert "m.jsonl:3 text: is empty; some text, or pass --skip-empty" in refused.stderr
+    result = cli(*rage, "--skip-empty")
+    assert result.returncode == 0, result.stderr
+    manifest = json.loads((tmp_path / "b" / "manifest.json").read_text())
+    assert manifest["sources"][0]["counts"]["queries without text, skipped"] == 1
+    base = Base(tmp_path / "b")
+    assert set(base.relevant) == {"m0", "m1"}
+    assert set(base.negatives) == {"m0", "m1"}

@@ -84,8 +84,12 @@ def passage_id(doc: Document) -> str:
     return hashlib.sha256(f"{doc.title}\n{doc.text}".encode()).hexdigest()[:16]
 
 
-def read_items(path: Path) -> list[Item]:
+def read_items(path: Path, allow_blank: bool = False) -> list[Item]:
     """Read a list of items, or an object with such a list under ``data``.
+
+    Args:
+        path: JSON file.
+        allow_blank: questions may have no text.
 
     Raises:
         InputError: not JSON, another layout, or an item with a wrong field.
@@ -103,8 +107,11 @@ def read_items(path: Path) -> list[Item]:
             item = msgspec.convert(row, Item)
         except msgspec.ValidationError as error:
             raise InputError(str(error), path=path, field=f"item {number}") from error
+        items.append(item)
         if not item.question.strip():
-            raise empty_text(path, number)
+            if not allow_blank:
+                raise empty_text(path, number)
+            continue
         if item.query_id in seen:
             raise InputError(
                 f"has the id {item.query_id!r} of item {seen[item.query_id]}",
@@ -112,7 +119,6 @@ def read_items(path: Path) -> list[Item]:
                 field=f"item {number}",
             )
         seen[item.query_id] = number
-        items.append(item)
     return items
 
 
@@ -160,7 +166,7 @@ def load_alce(argument: str, split: str | None, options: ReadOptions) -> AlceSou
         InputError: not such a file.
     """
     path = Path(argument)
-    items = read_items(path)
+    items = read_items(path, allow_blank=options.skip_empty)
     info = SourceInfo(spec=f"alce:{argument}", kind="alce", split=split or "eval")
     return AlceSource(path, items, task_of(items, path), info, options)
 
@@ -170,6 +176,9 @@ class AlceSource:
 
     A passage is relevant when its text carries a short answer of the question, both under
     ALCE's answer normalisation.
+
+    Attributes:
+        items: those with a question.
     """
 
     def __init__(
@@ -177,9 +186,12 @@ class AlceSource:
     ) -> None:
         self.path = path
         self.task = task
-        self.items = items
+        self.items = [item for item in items if item.question.strip()]
         self.options = options
+        self._all = items
         self._info = info
+        if len(self.items) < len(items):
+            info.counts["queries without text, skipped"] = len(items) - len(self.items)
         info.rules["data set"] = task
         info.rules["relevant"] = (
             "the passage text contains a short answer, both normalised as ALCE does"
@@ -192,7 +204,7 @@ class AlceSource:
 
     def passages(self) -> Iterator[pa.RecordBatch]:
         collector = PassageCollector(self.path, self.options.skip_empty)
-        for number, item in enumerate(self.items, 1):
+        for number, item in enumerate(self._all, 1):
             for doc in item.docs:
                 collector.add(number, passage_id(doc), doc.title, doc.text)
             yield from collector.full_batches()

@@ -49,7 +49,8 @@ def open_ir_datasets(argument: str, split: str | None, options: ReadOptions) -> 
             yield place, str(doc.doc_id), str(title), _field(doc, _TEXTS, argument)
 
     info = SourceInfo(spec=f"ir-datasets:{argument}", kind="ir-datasets", split=split)
-    return JudgedSource(info, texts, judged, stream, options)
+    topics = f"ir-datasets:{argument} queries"
+    return JudgedSource(info, texts, judged, stream, options, topics=topics)
 
 
 def _field(row: Any, names: tuple[str, ...], where: str) -> str:

@@ -76,13 +76,14 @@ class JudgedSource:
 
     Attributes:
         source: provenance.
-        texts: query to (line, text), in order.
+        texts: query to (line, text), in order. Blank ones are skipped, or refused.
         judged: judgements.
         stream: passages.
         options: permissions.
         files: files read, for their hashes.
         gold_table: gold rows; None for none.
         negatives: negative mappings that the source brings along, by label (schema MAPPING).
+        topics: file of the queries, for messages; None for that of the judgements.
     """
 
     source: SourceInfo
@@ -93,6 +94,7 @@ class JudgedSource:
     files: tuple[Path, ...] = ()
     gold_table: pa.Table | None = None
     negatives: dict[str, pa.Table] = field(default_factory=dict)
+    topics: Path | str | None = None
 
     def info(self) -> SourceInfo:
         if not self.source.files:
@@ -154,8 +156,13 @@ class JudgedSource:
             )
         if missing:
             self.source.counts["judgements of unknown queries, skipped"] = len(missing)
-        rows = [(q, text, None) for q, (_, text) in self.texts.items() if q in wanted]
-        return table_of(rows, QUERIES)
+        found = [(q, line, text) for q, (line, text) in self.texts.items() if q in wanted]
+        blank = [line for _, line, text in found if not text.strip()]
+        if blank and not self.options.skip_empty:
+            raise empty_text(self.topics or self.judged.path, blank[0])
+        if blank:
+            self.source.counts["queries without text, skipped"] = len(blank)
+        return table_of([(q, text, None) for q, _, text in found if text.strip()], QUERIES)
 
     def relevant(self) -> pa.Table:
         pairs = self.judged.scores
