@@ -1,0 +1,109 @@
+"""``build authorship``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from citeforge.schemas.authorship import PLACEBO, Design, LabelSet, Origin
+from citeforge.schemas.errors import UnknownValueError
+from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.recipes.base import Part, Recipe
+from citeforge.schemas.recipes.option import Option, Words
+
+ORIGINS: dict[str, tuple[Origin, Origin]] = {
+    "hh": ("human", "human"),
+    "hl": ("human", "llm"),
+    "lh": ("llm", "human"),
+    "ll": ("llm", "llm"),
+}
+"""Origins of (relevant, non-relevant) passages by their initials."""
+_BUILT_IN = ("human_llm", "person_machine", "names", PLACEBO)
+
+Rule = Literal["one", "one-in-list", "any"]
+"""``one``: queries with exactly one passage judged relevant; ``one-in-list``: exactly one among
+their first k candidates (the paper's words); ``any``: at least one."""
+
+
+class Selection(Part):
+    """Choices that decide queries and passages."""
+
+    k: int = Field(10, ge=2)
+    """Passages."""
+    rule: Annotated[Rule, Option("--relevant")] = "one"
+    """Queries with exactly one judged relevant passage; with one among their first k candidates;
+    or with any number."""
+    sample: int | None = Field(None, ge=1)
+    """Sample this many queries."""
+    exclude_answers: bool = False
+    """No non-relevant passage with a gold answer."""
+    seed: int = 0
+    """Seed of sample, positions and labels."""
+
+
+class AuthorshipRecipe(Recipe):
+    """The same passages under every authorship label.
+
+    With --twins the design has all origins; with --benchmark it has human passages and labels
+    only, and needs no LLM.
+    """
+
+    kind: ClassVar[str] = "authorship"
+    main_input: ClassVar[str] = "benchmark"
+
+    benchmark: Annotated[Path | None, Option(input=True)] = None
+    """Package; labels only."""
+    twins: Annotated[Path | None, Option(input=True)] = None
+    """From build twins."""
+    origins: Annotated[Words, Option(joined=True)] = ()
+    """Who wrote relevant and other passages: hh, hl, lh, ll (default: all; without twins hh)."""
+    label_sets: Annotated[tuple[LabelSet | str, ...], Option("--label-set")] = ()
+    """human_llm, person_machine, names, placebo; repeatable (default: human_llm and placebo)."""
+    labels: Annotated[tuple[Path, ...], Option(input=True)] = ()
+    """YAML file with label sets of your own."""
+    candidates: Annotated[str, Option(input=True)] = "mapping"
+    """mapping, bm25, dense, context:NAME, or a TREC run file."""
+    embedder: Annotated[str, Option(input=True)] = "offline"
+    """For --candidates dense."""
+    selection: Selection = Selection()
+    """Which queries and passages."""
+    base: Literal[0, 1] = 0
+    """Number that prompts give to the first passage."""
+
+    @model_validator(mode="after")
+    def _one_start(self) -> Self:
+        if (self.benchmark is None) == (self.twins is None):
+            raise ValueError(
+                "give --twins DIR, or --benchmark DIR for labels without rewritten texts"
+            )
+        return self
+
+    @field_validator("origins")
+    @classmethod
+    def _known(cls, origins: tuple[str, ...]) -> tuple[str, ...]:
+        for name in origins:
+            if name not in ORIGINS:
+                raise ValueError(str(UnknownValueError("pair of origins", name, ORIGINS)))
+        return tuple(dict.fromkeys(origins))
+
+    @property
+    def start(self) -> Path:
+        """The package that passages are taken from."""
+        return self.benchmark or self.twins or Path()
+
+    @classmethod
+    def upgraded(cls, config: dict[str, Any], manifest: Manifest) -> dict[str, Any]:
+        design = Design.model_validate(config["design"])
+        origins = list(dict.fromkeys(cell.origins for cell in design.cells))
+        start = config["benchmark"]
+        return {
+            **config,
+            "benchmark": start if origins == ["hh"] else None,
+            "twins": None if origins == ["hh"] else start,
+            "origins": origins,
+            "label_sets": [s.name if s.name in _BUILT_IN else s for s in design.label_sets],
+            "embedder": config.get("embedder") or "offline",
+            "base": manifest.grammar.base,
+        }

@@ -1,0 +1,105 @@
+"""What every recipe is: a frozen record of all that the tables of a benchmark depend on."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Self
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.recipes.option import Option
+
+RECIPE_VERSION = 1
+"""Version of ``config`` in manifests; those from before recipes have none."""
+_IN_MANIFEST = ("name", "licence")
+"""Fields that a manifest holds beside its config."""
+
+
+class Part(BaseModel):
+    """A record inside a recipe; its fields are options of the same command."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class Recipe(BaseModel):
+    """Base of the recipes, one a kind.
+
+    An option is declared in its recipe and nowhere else: name, type, bounds, default and help
+    text. The command line, recipe files, manifests and Python all take it from there.
+
+    Attributes:
+        kind: word after ``citeforge build``, and ``kind`` of manifests.
+        run_options: fields of RunOptions that such a build takes.
+        main_input: field that names what the benchmark is made of.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+    kind: ClassVar[str]
+    run_options: ClassVar[tuple[str, ...]] = ()
+    main_input: ClassVar[str] = "source"
+
+    name: str | None = None
+    """Name in signatures and card (default: the folder's)."""
+
+    @classmethod
+    def of(cls, manifest: Manifest) -> Self:
+        """The recipe that a package was made by, as its manifest tells it.
+
+        Raises:
+            InputError: a newer recipe than this citeforge knows.
+            KeyError: the manifest does not hold all choices.
+            ValidationError: likewise.
+        """
+        config = dict(manifest.config)
+        version = config.pop("recipe", None)
+        if version is None:
+            config = cls.upgraded(config, manifest)
+        elif version > RECIPE_VERSION:
+            raise InputError(
+                f"has recipe {version}; this citeforge reads up to {RECIPE_VERSION}",
+                path="manifest.json",
+                field="config",
+                allowed="a newer citeforge",
+            )
+        known = {k: v for k, v in config.items() if k in cls.model_fields}
+        beside = {k: getattr(manifest, k) for k in _IN_MANIFEST if k in cls.model_fields}
+        return cls.model_validate(known | beside)
+
+    @classmethod
+    def upgraded(cls, config: dict[str, Any], manifest: Manifest) -> dict[str, Any]:
+        """Config of a manifest from before recipes, with the fields of recipes."""
+        return config
+
+    def recorded(self, **facts: Any) -> dict[str, Any]:
+        """``config`` of a manifest: this recipe, and what the build found (``facts``)."""
+        own = self.model_dump(mode="json", exclude=set(_IN_MANIFEST))
+        return {"recipe": RECIPE_VERSION, **own, **facts}
+
+
+class Licensed(Recipe):
+    """A recipe of a benchmark that gets a licence of its own."""
+
+    licence: str | None = None
+    """SPDX identifier, when the source does not say."""
+
+
+class Judging(Part):
+    """Which judge checks what a writer wrote."""
+
+    judge: Annotated[str | None, Option(input=True)] = None
+    """Check entailment: lexical, hf:MODEL, openai:MODEL, …"""
+    revision: str | None = None
+    """Commit, tag or branch of a Hub model."""
+    threshold: float = Field(0.5, ge=0, le=1)
+    """Least probability of entailment of a classifier."""
+    max_tokens: int | None = Field(None, ge=8)
+    """Longest input of a local model."""
+    entailment_label: str | None = None
+    """Entailment label, when a model does not tell."""
+
+
+def name_of(models: dict[str, dict[str, Any]], role: str) -> str | None:
+    """Name of the model that had a role in a build; None when there was none."""
+    return str(models[role]["name"]) if role in models else None

@@ -1,0 +1,93 @@
+"""``build kalma``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field, JsonValue
+
+from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.recipes.base import Judging, Licensed, Part, name_of
+from citeforge.schemas.recipes.option import Option, Words
+from citeforge.schemas.recipes.run import ENDPOINT, GRAPH, LOCAL_JUDGE
+
+
+class Choices(Part):
+    """How questions evolve."""
+
+    rounds: int = Field(5, ge=1)
+    """Rounds in all, the first being the annotation."""
+    alpha: float = Field(0.5, ge=0, le=1)
+    """Weight of specificity; 0.5 is ours, the paper gives none."""
+    attempts: int = Field(3, ge=1)
+    """How often the writer is asked for one thing."""
+    triples: Annotated[int, Option(hidden=True)] = Field(5, ge=1)
+    """How many triples a round tries before it gives up."""
+    temperature: Annotated[float, Option(hidden=True)] = Field(0.1, ge=0, allow_inf_nan=False)
+    """Of first attempts."""
+    step: Annotated[float, Option("--temperature-step", hidden=True)] = Field(
+        0.3, ge=0, allow_inf_nan=False
+    )
+    """Added for every further attempt."""
+    kept_candidates: Annotated[int, Option(hidden=True)] = Field(10, ge=0)
+    """Candidates that the package keeps of every round."""
+
+
+class KalmaRecipe(Licensed):
+    """Questions whose answers must cite triples of a knowledge graph (KaLMA).
+
+    Answers of a writer are kept in --store (by default OUT.replay.db), verdicts of a judge in
+    --verdicts (OUT.verdicts.db).
+    """
+
+    kind: ClassVar[str] = "kalma"
+    run_options: ClassVar[tuple[str, ...]] = (*GRAPH, *LOCAL_JUDGE, *ENDPOINT)
+    main_input: ClassVar[str] = "kg"
+
+    licence: str | None = None
+    """Licence of the graph's facts (Wikidata: CC0-1.0)."""
+    kg: Annotated[str | None, Option(input=True)] = None
+    """file:PATH (.nt, .ttl, .gz), sparql:URL, or replay:FILE."""
+    domain: Annotated[str | dict[str, JsonValue], Option(metavar="TEXT", input=True)] = "people"
+    """`people`, or a .yaml file."""
+    languages: Annotated[Words, Option(joined=True)] = ("en",)
+    """Labels are taken in the first of these that has one, separated by commas."""
+    pairs: Annotated[Path | None, Option(input=True)] = None
+    """JSON Lines or CSV: paragraph, first, relation, second."""
+    pairs_from_kg: Annotated[Words, Option(metavar="RELATION,…", joined=True)] = ()
+    """Take connected pairs from the graph itself, by these relations."""
+    source: Annotated[str | None, Option(input=True)] = None
+    """kalma:PATH of BioKaLMA's published specific questions."""
+    general: Annotated[Path | None, Option(input=True)] = None
+    """Its general questions."""
+    gold: Annotated[Path | None, Option(input=True)] = None
+    """Its minimum knowledge sets."""
+    gold_later: Annotated[Path | None, Option(input=True)] = None
+    """The same without facts of round 1."""
+    writer: Annotated[str, Option(input=True)] = "template"
+    """template, openai:, replay:."""
+    perplexity: Annotated[str, Option(input=True)] = "ngram"
+    """ngram, hf:MODEL (causal), or openai:MODEL (completions with echo)."""
+    judging: Judging = Judging()
+    """Which judge checks that a sentence says its fact."""
+    choices: Choices = Choices()
+    """How questions evolve."""
+    limit: int | None = Field(None, ge=1)
+    """Pairs at most."""
+    seed: int = 0
+    """Seed of every draw."""
+
+    @classmethod
+    def upgraded(cls, config: dict[str, Any], manifest: Manifest) -> dict[str, Any]:
+        if "source" in config:
+            return config
+        models, spec = manifest.models, manifest.sources[0].spec.removeprefix("kg:")
+        return {
+            **config,
+            "kg": f"{'sparql' if spec.startswith('http') else 'file'}:{spec}",
+            "languages": config.get("languages", ["en"]),
+            "writer": name_of(models, "writer"),
+            "perplexity": name_of(models, "perplexity") or "ngram",
+            "judging": {"judge": name_of(models, "judge of sentences")},
+        }

@@ -1,0 +1,81 @@
+"""How many passages of each label a context holds."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from pydantic import Field, model_validator
+
+from citeforge.schemas.recipes.base import Part
+from citeforge.schemas.tables import IRRELEVANT, RELEVANT, SEEMINGLY_RELEVANT
+
+_TEXT = re.compile(r"(?P<name>\w+)=(?P<rel>\d+),(?P<irr>\d+),(?P<seem>\d+)")
+
+
+class Mixture(Part):
+    """How many passages of each label a context holds (RAGE, section 3.2).
+
+    May be given as text: ``NAME=REL,IRR,SEEM``, or the name of a preset.
+    """
+
+    name: str = Field(pattern=r"^\w+$")
+    """Name of the context set; letters, digits and underscores."""
+    relevant: int = Field(ge=0)
+    """At most this many."""
+    irrelevant: int = Field(ge=0)
+    """This many, fewer only when the query has fewer."""
+    seemingly_relevant: int = Field(ge=0)
+    """Likewise."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read(cls, given: Any) -> Any:
+        if not isinstance(given, str):
+            return given
+        if given in PRESETS:
+            return dict(PRESETS[given])
+        match = _TEXT.fullmatch(given)
+        if not match:
+            raise ValueError(
+                "expected NAME=REL,IRR,SEEM with NAME of letters, digits and underscores "
+                f"(mix=3,3,3), or a preset: {', '.join(PRESETS)}"
+            )
+        numbers = ("relevant", "rel"), ("irrelevant", "irr"), ("seemingly_relevant", "seem")
+        return {"name": match["name"], **{label: int(match[group]) for label, group in numbers}}
+
+    @model_validator(mode="after")
+    def _holds_some(self) -> Mixture:
+        if self.total == 0:
+            raise ValueError("holds no passages")
+        return self
+
+    def __str__(self) -> str:
+        return f"{self.name}={self.relevant},{self.irrelevant},{self.seemingly_relevant}"
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Label to count."""
+        return {
+            RELEVANT: self.relevant,
+            IRRELEVANT: self.irrelevant,
+            SEEMINGLY_RELEVANT: self.seemingly_relevant,
+        }
+
+    @property
+    def total(self) -> int:
+        """Passages a full context holds."""
+        return sum(self.sizes.values())
+
+
+PRESETS = {
+    # RAGE, appendix B: the relevant ones constant, the rest varied.
+    "paper_mix": Mixture(name="paper_mix", relevant=4, irrelevant=3, seemingly_relevant=3),
+    "paper_irrelevant": Mixture(
+        name="paper_irrelevant", relevant=4, irrelevant=6, seemingly_relevant=0
+    ),
+    "paper_seemingly": Mixture(
+        name="paper_seemingly", relevant=4, irrelevant=0, seemingly_relevant=6
+    ),
+}
+DEFAULT_MIXTURE = Mixture(name="mix", relevant=3, irrelevant=3, seemingly_relevant=3)

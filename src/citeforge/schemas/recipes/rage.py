@@ -1,0 +1,90 @@
+"""``build rage``."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field, field_validator
+
+from citeforge.schemas.recipes.base import Licensed, Part
+from citeforge.schemas.recipes.mixture import DEFAULT_MIXTURE, Mixture
+from citeforge.schemas.recipes.option import Option
+from citeforge.schemas.recipes.run import EMBEDDING
+
+DEFAULT_EMBEDDER = "intfloat/multilingual-e5-small"
+
+
+class Mining(Part):
+    """How negatives are found (RAGE, section 3.1)."""
+
+    seemingly_relevant: Annotated[int, Option("--n-seemingly")] = Field(10, ge=0)
+    """Seemingly relevant passages a query: the nearest that are not relevant."""
+    irrelevant: Annotated[int, Option("--n-irrelevant")] = Field(10, ge=0)
+    """Irrelevant passages a query, drawn from all others."""
+    skip_top: int = Field(0, ge=0)
+    """Pass over this many nearest candidates."""
+    max_score: float | None = Field(None, ge=-1, le=1)
+    """Highest cosine of a seemingly relevant passage."""
+    margin: float | None = Field(None, allow_inf_nan=False)
+    """Keep candidates with cosine ≤ best relevant − margin."""
+    exclude_answers: bool = False
+    """Drop negatives that contain a gold answer."""
+    drop_self: bool = False
+    """Drop passages that are the query's own text."""
+
+
+class RageRecipe(Licensed):
+    """Queries with relevant, irrelevant and seemingly relevant passages (RAGE)."""
+
+    kind: ClassVar[str] = "rage"
+    run_options: ClassVar[tuple[str, ...]] = EMBEDDING
+
+    source: Annotated[str, Option(input=True)]
+    """KIND:ARGUMENT; see `citeforge sources`."""
+    split: str | None = None
+    """Split of the source (BEIR: name of the qrels file; default test)."""
+    extra_corpus: Annotated[str | None, Option(input=True)] = None
+    """A further source of passages to mine from."""
+    limit: int | None = Field(None, ge=1)
+    """Sample this many queries."""
+    seed: int = 0
+    """Seed of every draw."""
+    embedder: Annotated[str, Option(input=True)] = DEFAULT_EMBEDDER
+    """`offline` (embedded), a sentence-transformers Hub id, a model folder, or openai:MODEL."""
+    embedder_revision: str | None = None
+    """Commit, tag or branch of a Hub model."""
+    query_prefix: str | None = None
+    """Put before queries (default: the model family's)."""
+    passage_prefix: str | None = None
+    """Put before passages (default: the model family's)."""
+    mining: Mining = Mining()
+    """How negatives are found."""
+    remine: bool = False
+    """Replace the negatives that a rage: source brings."""
+    mixtures: Annotated[tuple[Mixture, ...], Option("--mixture", metavar="NAME=REL,IRR,SEEM")] = (
+        Field((DEFAULT_MIXTURE,), min_length=1)
+    )
+    """Context set, repeatable (default mix=3,3,3); presets: paper_mix, paper_irrelevant,
+    paper_seemingly."""
+    corpus: Literal["all", "pool"] = "all"
+    """Keep all passages, or those that some mapping names."""
+    base: Literal[0, 1] = 1
+    """Number that prompts give to the first passage."""
+    allow_no_relevant: bool = False
+    """Keep queries without relevant passages."""
+    skip_empty: bool = False
+    """Skip, and count, rows without text."""
+    skip_dangling: bool = False
+    """Skip, and count, judgements of missing rows."""
+    skip_contradictions: bool = False
+    """Of judgements that contradict each other, keep the highest and count the others."""
+    drop_suspects: bool = False
+    """Drop negatives that nearly repeat a relevant passage or hold a gold answer."""
+
+    @field_validator("mixtures")
+    @classmethod
+    def _names_differ(cls, mixtures: tuple[Mixture, ...]) -> tuple[Mixture, ...]:
+        names = [m.name for m in mixtures]
+        if len(set(names)) != len(names):
+            raise ValueError(f"a name comes twice ({', '.join(names)})")
+        return mixtures

@@ -1,0 +1,97 @@
+"""What a build is told that its tables do not depend on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from citeforge.schemas.errors import UsageError
+from citeforge.schemas.recipes.option import Option, Prices
+
+ALWAYS = ("out", "overwrite", "resume")
+DRY = ("dry_run",)
+ENDPOINT = ("base_url", "concurrency", "timeout", "rpm", "tpm", "price", "max_cost", "store")
+EMBEDDING = ("base_url", "device", "embeddings", "shard_rows")
+LOCAL = ("device", "batch_size", "workers")
+LOCAL_JUDGE = ("verdicts", *LOCAL)
+GRAPH = ("kg_store", "kg_batch", "kg_timeout", "kg_seconds")
+
+IfExists = Literal["refuse", "overwrite", "resume"]
+
+
+class RunOptions(BaseModel):
+    """Where and how a build runs: folders, processors, endpoints, caches.
+
+    The same recipe gives the same tables whatever stands here.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+    out: Path | None = None
+    """Folder to make."""
+    overwrite: bool = False
+    """Replace what is at --out."""
+    resume: bool = False
+    """Continue a build that was cut off."""
+    dry_run: bool = False
+    """Say what would be asked and what it would cost."""
+    device: str = "auto"
+    """auto, cpu, cuda, …"""
+    embeddings: Path | None = None
+    """Keep and reuse shards here."""
+    shard_rows: int = Field(8192, ge=1)
+    """Passages an embedding shard; a killed build resumes at the next shard."""
+    batch_size: int | None = Field(None, ge=1)
+    """Pairs a batch of a local model (default: 32 on a GPU, 8 elsewhere)."""
+    workers: int = Field(1, ge=1)
+    """Processes with a copy of the model each."""
+    verdicts: Path | None = None
+    """Verdict store (SQLite)."""
+    base_url: str | None = None
+    """OpenAI-compatible endpoint (default: OPENAI_BASE_URL)."""
+    concurrency: int = Field(16, ge=1)
+    """Requests in flight."""
+    timeout: float = Field(120.0, gt=0)
+    """Seconds before a silent connection counts as broken."""
+    rpm: float | None = Field(None, gt=0)
+    """Requests a minute to start with (learnt from 429s otherwise)."""
+    tpm: float | None = Field(None, gt=0)
+    """Tokens a minute."""
+    price: Annotated[Prices | None, Option(metavar="IN,OUT", joined=True)] = None
+    """Prices per million tokens."""
+    max_cost: float | None = Field(None, ge=0)
+    """Stop before this is passed."""
+    store: Path | None = None
+    """Replay store (SQLite)."""
+    kg_store: Path | None = None
+    """Keep an endpoint's replies here (SQLite)."""
+    kg_batch: int = Field(50, ge=1)
+    """Entities a request."""
+    kg_timeout: float = Field(60.0, ge=1)
+    """Seconds a query may take."""
+    kg_seconds: float = Field(60.0, ge=1)
+    """Query seconds a minute that the endpoint grants."""
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> Self:
+        if self.overwrite and self.resume:
+            raise ValueError("--overwrite and --resume exclude each other")
+        return self
+
+    @property
+    def if_exists(self) -> IfExists:
+        """What to do when something is at ``out``."""
+        return "overwrite" if self.overwrite else "resume" if self.resume else "refuse"
+
+    @property
+    def folder(self) -> Path:
+        """``out``, which is there in all but dry runs.
+
+        Raises:
+            UsageError: it is missing.
+        """
+        if self.out is None:
+            raise UsageError("--out is missing: name the folder to make, or give --dry-run")
+        return self.out

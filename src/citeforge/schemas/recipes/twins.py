@@ -1,0 +1,101 @@
+"""``build twins``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field, field_validator, model_validator
+
+from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.recipes.base import Judging, Part, Recipe, name_of
+from citeforge.schemas.recipes.option import Option, Ratio
+from citeforge.schemas.recipes.run import DRY, ENDPOINT, LOCAL_JUDGE
+
+
+class Attempts(Part):
+    """How often and how a twin is asked for."""
+
+    limit: Annotated[int, Option("--attempts")] = Field(3, ge=1)
+    """Attempts a passage."""
+    temperature: float = Field(0.1, ge=0, allow_inf_nan=False)
+    """Of the first attempt."""  # "low, close to 0" in the paper
+    step: Annotated[float, Option("--temperature-step")] = Field(0.3, ge=0, allow_inf_nan=False)
+    """Added for every further attempt."""
+
+    def at(self, attempt: int) -> float:
+        """Temperature of an attempt, counted from 0."""
+        return round(self.temperature + attempt * self.step, 6)
+
+
+class Thresholds(Part):
+    """What a twin must keep to."""
+
+    length_ratio: Annotated[Ratio, Option(metavar="LOW,HIGH", joined=True)] = (0.8, 1.25)
+    """Words of the twin as a share of the passage's."""
+    copy_similarity: float = Field(0.95, gt=0, le=1)
+    """Edit similarity from which a twin is a copy."""
+    ngram: Annotated[int, Option(hidden=True)] = Field(3, ge=1)
+    """Length in words of the n-grams whose overlap is reported."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_before_recipes(cls, given: Any) -> Any:
+        if isinstance(given, dict) and {"shortest", "longest"} <= given.keys():
+            rest = {k: v for k, v in given.items() if k not in ("shortest", "longest")}
+            return {"length_ratio": (given["shortest"], given["longest"]), **rest}
+        return given
+
+    @field_validator("length_ratio")
+    @classmethod
+    def _in_order(cls, ratio: tuple[float, float]) -> tuple[float, float]:
+        if not 0 < ratio[0] <= ratio[1] < float("inf"):
+            raise ValueError("LOW must be above 0 and at most HIGH")
+        return ratio
+
+    @property
+    def shortest(self) -> float:
+        """Least number of words, as a share of the passage's."""
+        return self.length_ratio[0]
+
+    @property
+    def longest(self) -> float:
+        """Greatest number of words, likewise."""
+        return self.length_ratio[1]
+
+
+class TwinsRecipe(Recipe):
+    """LLM-written twins of every passage that the contexts name.
+
+    Each twin is checked: length, no copy, numbers, dates, quotations, names, gold answers,
+    language, no preamble, no markdown. Answers are kept in --store (by default OUT.replay.db) and
+    a judge's verdicts in --verdicts (OUT.verdicts.db), so that nothing is paid for twice, and the
+    build can be made again with --llm replay:FILE.
+    """
+
+    kind: ClassVar[str] = "twins"
+    run_options: ClassVar[tuple[str, ...]] = (*DRY, *LOCAL_JUDGE, *ENDPOINT)
+    main_input: ClassVar[str] = "benchmark"
+
+    benchmark: Annotated[Path, Option(input=True)]
+    """Package."""
+    llm: Annotated[str, Option(input=True)]
+    """openai:MODEL or replay:FILE[#MODEL]."""
+    contexts: Annotated[tuple[str, ...], Option("--context")] = ()
+    """Context sets (default: all)."""
+    attempts: Attempts = Attempts()
+    """How often and how a twin is asked for."""
+    thresholds: Thresholds = Thresholds()
+    """What a twin must keep to."""
+    ner: str | None = None
+    """Installed spaCy model for named entities (default: rules)."""
+    judging: Judging = Judging()
+    """Which judge checks entailment both ways."""
+    keep_failed: bool = False
+    """Keep queries without an accepted twin."""
+
+    @classmethod
+    def upgraded(cls, config: dict[str, Any], manifest: Manifest) -> dict[str, Any]:
+        models = manifest.models
+        judging = {"judge": name_of(models, "entailment judge")}
+        return {**config, "llm": name_of(models, "twin author"), "judging": judging}
