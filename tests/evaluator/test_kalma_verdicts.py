@@ -157,6 +157,15 @@ def test_contexts_without_triples(package: Path, tmp_path: Path, protocol: Any) 
         score(path, benchmark, select(["kalma"]), protocol=protocol)
 
 
+@pytest.mark.parametrize("names", ["alce", "rage", "retrieval", "attributed_ir"])
+def test_measures_of_passages_are_refused_in_words(
+    package: Path, tmp_path: Path, names: str
+) -> None:
+    path = write_jsonl(tmp_path / "s.jsonl", lines(package))
+    with pytest.raises(UsageError, match="these look at passages, and k shows triples; .*kalma"):
+        score(path, Benchmark(package), select([names]))
+
+
 def test_reference_needs_no_segmenter(package: Path, tmp_path: Path) -> None:
     measures = select(["kalma"])
     session = JudgeSession(LexicalJudge())

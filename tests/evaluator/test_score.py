@@ -10,13 +10,15 @@ import pytest
 
 from citeforge import __version__
 from citeforge.baselines.registry import run_system
+from citeforge.builders.frozen import FrozenOptions, build_alce
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.score import _options, score
 from citeforge.evaluator.tools import Tools
-from citeforge.schemas.errors import InputError
+from citeforge.library.reward import CitationReward
+from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.scores import ScoreFile
-from conftest import write_jsonl
+from conftest import EXAMPLES, write_jsonl
 
 
 @pytest.fixture(scope="module")
@@ -124,6 +126,29 @@ def test_a_measure_without_its_needs_is_not_computed(tmp_path: Path, benchmark: 
     assert [(n.name, n.reason) for n in result.not_computed] == [
         ("ShortEM", "needs short answers in mapping/relevant")
     ]
+
+
+def test_passages_that_nobody_judged(tmp_path: Path) -> None:
+    """ELI5's are all `unjudged`: what asks for relevant ones is not computed, and not 0."""
+    items = json.loads((EXAMPLES / "answers" / "asqa.json").read_text())
+    claims = {"claims": ["It opened in 1973."], "answer": "It opened in 1973."}
+    rows = [{"id": i, "question": r["question"], "docs": r["docs"], **claims}
+            for i, r in enumerate(items)]  # fmt: skip
+    (tmp_path / "eli5.json").write_text(json.dumps(rows))
+    build_alce(FrozenOptions(f"alce:{tmp_path / 'eli5.json'}", tmp_path / "eli5", k=5))
+    benchmark = Benchmark(tmp_path / "eli5")
+    lines = [{"query_id": q, "output": "In 1973 [1]."} for q in benchmark.query_ids]
+    for protocol in ("strict", "reference"):
+        result = scored(tmp_path, benchmark, lines, protocol=protocol)
+        assert {n.name for n in result.not_computed} == {
+            "CiteP", "CiteR", "CiteF1", "CiteF1@query", "ShortEM", "Reward"
+        }  # fmt: skip
+        assert {n.reason for n in result.not_computed} == {
+            "nobody judged which passages are relevant"
+        }
+        assert values(result)["Distinct"] == 1
+    with pytest.raises(UsageError, match="nobody judged"):
+        CitationReward(benchmark)
 
 
 def test_the_order_of_lines_does_not_matter(tmp_path: Path, benchmark: Benchmark) -> None:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from citeforge.package.items import pairs
 from citeforge.package.package import Package
 from citeforge.schemas.errors import UsageError
-from citeforge.schemas.tables import RELEVANT
+from citeforge.schemas.tables import RELEVANT, UNJUDGED
 
 
 @dataclass(frozen=True)
@@ -26,12 +26,14 @@ class ContextTable:
         offsets: row i shows passages ``offsets[i]:offsets[i + 1]`` of the flat arrays.
         passage_ids: ids of all shown passages.
         is_relevant: whether each shown passage is relevant to its query.
+        is_judged: whether anybody judged any of them.
     """
 
     name: str
     offsets: npt.NDArray[np.int64]
     passage_ids: pa.Array
     is_relevant: npt.NDArray[np.bool_]
+    is_judged: bool
 
     @cached_property
     def sizes(self) -> list[int]:
@@ -80,8 +82,10 @@ class Benchmark(Package):
         flat = docs.flatten()
         offsets = np.zeros(len(docs) + 1, np.int64)
         np.cumsum(docs.value_lengths().to_numpy(), out=offsets[1:])
-        relevant = pc.equal(flat.field("label"), RELEVANT).to_numpy(zero_copy_only=False)
-        return ContextTable(name, offsets, flat.field("corpus-id"), relevant)
+        labels = flat.field("label")
+        relevant = pc.equal(labels, RELEVANT).to_numpy(zero_copy_only=False)
+        is_judged = bool(pc.any(pc.not_equal(labels, UNJUDGED)).as_py())
+        return ContextTable(name, offsets, flat.field("corpus-id"), relevant, is_judged)
 
     @cached_property
     def relevant_ids(self) -> list[list[str]]:

@@ -41,7 +41,7 @@ from citeforge.evaluator.submission import (
     system_name,
 )
 from citeforge.evaluator.tools import Tools
-from citeforge.schemas.errors import InputError
+from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.grammar import Grammar
 from citeforge.schemas.scores import AnswerDetail, Counts, NotComputed, ScoreFile
 from citeforge.schemas.signature import Signature
@@ -105,6 +105,12 @@ def score(
             file_format=file_format,
             details=details,
         )
+    if benchmark.has_graphs:
+        raise UsageError(
+            f"--measures {','.join(m.name for m in measures)}: these look at passages, and "
+            f"{benchmark.manifest.name} shows triples; what fits is --measures kalma, or any of "
+            "that family: citeforge measures"
+        )
     chosen = detect(path) if file_format == "auto" else file_format
     index_base = None
     if chosen in ("citeforge", "attributed-ir") and path.is_file():
@@ -133,8 +139,9 @@ def score(
         reason = "passages without relevance labels" if name == OWN else "no passages were shown"
         missing += [NotComputed(name=m.name, reason=reason) for m in labelled]
     elif labelled:
-        runs, counts = _Reader(benchmark, benchmark.context(name), protocol).read(path, answers())
-        plain, missing = _samples(runs, labelled)
+        table = benchmark.context(name)
+        runs, counts = _Reader(benchmark, table, protocol).read(path, answers())
+        plain, missing = _samples(runs, labelled, table.is_judged)
         samples = [Measured(s) for s in plain]
     answers_kept: list[AnswerDetail] = []
     if others or counts is None or details:
@@ -346,7 +353,12 @@ class _Reader:
         )
 
 
-def _samples(runs: list[_Run], measures: list[Measure]) -> tuple[list[Sample], list[NotComputed]]:
+_UNLABELLED = frozenset({"Distinct", "Length"})
+
+
+def _samples(
+    runs: list[_Run], measures: list[Measure], is_judged: bool
+) -> tuple[list[Sample], list[NotComputed]]:
     values = np.stack([run.values for run in runs])
     precision, recall, distinct, length, short_em = (values[..., i] for i in range(5))
     available = {
@@ -362,9 +374,12 @@ def _samples(runs: list[_Run], measures: list[Measure]) -> tuple[list[Sample], l
     samples, missing = [], []
     for measure in measures:
         sample = available[measure.name]()
-        if np.isnan(sample.per_query).all():
-            reason = measure.needs or "no query defines it"
-            missing.append(NotComputed(name=measure.name, reason=f"needs {reason}"))
+        if not is_judged and measure.name not in _UNLABELLED:
+            reason = "nobody judged which passages are relevant"
+            missing.append(NotComputed(name=measure.name, reason=reason))
+        elif np.isnan(sample.per_query).all():
+            reason = f"needs {measure.needs}" if measure.needs else "no query defines it"
+            missing.append(NotComputed(name=measure.name, reason=reason))
         else:
             samples.append(sample)
     return samples, missing

@@ -48,7 +48,8 @@ class CitationReward:
 
         Raises:
             UnknownValueError: no such measure or context set.
-            UsageError: several context sets and none named, or contexts of triples.
+            UsageError: several context sets and none named, contexts of triples, or of passages
+                that nobody judged.
         """
         if measure not in get_args(RewardMeasure):
             raise UnknownValueError("measure", measure, get_args(RewardMeasure))
@@ -59,6 +60,11 @@ class CitationReward:
         self.context = known[0] if context is None else context
         self.measure = measure
         self._table = self.benchmark.context(self.context)
+        if not self._table.is_judged:
+            raise UsageError(
+                f"context {self.context!r}: nobody judged which passages are relevant, so that "
+                "citations cannot be rewarded"
+            )
         make = strict_scorer if protocol == "strict" else reference_scorer
         self._score = make(self.benchmark.grammar)
         self._of = {"CiteF1": _f1, "CiteP": _precision, "CiteR": _recall, "Reward": _mean}[measure]
