@@ -10,18 +10,18 @@ import pyarrow as pa
 
 from citeforge.builders.corpus import embedding_texts, take_rows
 from citeforge.builders.derive import Base
+from citeforge.builders.exclusions import Exclusions
+from citeforge.builders.mining import SeeminglyRelevant
 from citeforge.engines.embed import Embedder
 from citeforge.engines.progress import progress
-from citeforge.engines.search import nominate, rescore
 from citeforge.engines.tables import iter_batches, shard_paths
 from citeforge.engines.textfiles import text_lines
 from citeforge.engines.vectors import SHARD_ROWS, ensure_shards, iter_blocks
+from citeforge.schemas.config import Mining
 from citeforge.schemas.errors import InputError, UsageError
 
 Ranked = dict[str, list[str]]
 """Query to passage ids, best first."""
-
-_MARGIN = 20
 
 
 def from_mapping(base: Base) -> Ranked:
@@ -79,7 +79,7 @@ def from_bm25(base: Base, depth: int) -> Ranked:
 
 
 def from_embeddings(base: Base, depth: int, embedder: Embedder, folder: Path) -> Ranked:
-    """Highest cosines; nominated by FAISS, rescored in float64; ties by id."""
+    """Highest cosines, exactly as negatives are mined: in float64, to 6 decimals; ties by id."""
     paths = shard_paths(base.folder / "corpus", "corpus")
     total = sum(b.num_rows for b in iter_batches(paths, ["_id"]))
     with progress("embedding passages", total, "passages") as advance:
@@ -90,19 +90,17 @@ def from_embeddings(base: Base, depth: int, embedder: Embedder, folder: Path) ->
     with progress("embedding queries", len(texts), "queries") as advance:
         asked = ensure_shards(folder, "queries", iter([texts]), embedder, "query", advance)
     vectors = np.concatenate([block.copy() for _, block in iter_blocks(asked, len(texts))])
-    k = min(total, depth + _MARGIN)
-    with progress("searching", total, "passages") as advance:
-        _, where = nominate(vectors, shards, k, advance)
-    rows = np.repeat(np.arange(len(vectors)), k)
-    scores = rescore(vectors, shards, rows, where.ravel()).reshape(where.shape)
-    unique, inverse = np.unique(where, return_inverse=True)
-    names = np.array(take_rows(paths, unique, ["_id"])["_id"].to_pylist(), dtype=object)
-    ranked: Ranked = {}
-    for row, query in enumerate(base.query_ids):
-        here = names[inverse.reshape(where.shape)[row]]
-        order = sorted(range(k), key=lambda i: (-scores[row, i], here[i]))
-        ranked[query] = [str(here[i]) for i in order[:depth]]
-    return ranked
+    n = len(vectors)
+    nothing_excluded = Exclusions([[]] * n, [set()] * n, [[]] * n)
+    mining = Mining(seemingly_relevant=depth)
+    found = SeeminglyRelevant(paths, shards, vectors, nothing_excluded, mining).mine()
+    unique = np.unique([m.position for mined in found for m in mined])
+    names = take_rows(paths, unique, ["_id"])["_id"].to_pylist()
+    ids = dict(zip(unique.tolist(), names, strict=True))
+    return {
+        query: [ids[m.position] for m in mined]
+        for query, mined in zip(base.query_ids, found, strict=True)
+    }
 
 
 def from_run(base: Base, path: Path) -> Ranked:
