@@ -162,7 +162,7 @@ def test_measures_of_passages_are_refused_in_words(
     package: Path, tmp_path: Path, names: str
 ) -> None:
     path = write_jsonl(tmp_path / "s.jsonl", lines(package))
-    with pytest.raises(UsageError, match="these look at passages, and k shows triples; .*kalma"):
+    with pytest.raises(UsageError, match=r"these look at passages, and k shows triples; .*kalma"):
         score(path, Benchmark(package), select([names]))
 
 
