@@ -77,6 +77,13 @@ def write_jsonl(path: Path, rows: list[dict[str, object]]) -> Path:
     return path
 
 
+def content(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder."""
+    return {
+        p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()
+    }
+
+
 def write_beir(
     folder: Path,
     passages: dict[str, str],

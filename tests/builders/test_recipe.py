@@ -15,7 +15,7 @@ from citeforge.builders.authorship.build import AuthorshipOptions, build_authors
 from citeforge.builders.authorship.candidates import from_mapping
 from citeforge.builders.authorship.labels import choose
 from citeforge.builders.authorship.select import Selection
-from citeforge.builders.frozen import FrozenOptions, build_alce, build_hagrid
+from citeforge.builders.frozen import FrozenOptions, build_alce
 from citeforge.builders.rage import BuildOptions, build_rage
 from citeforge.builders.twins.build import TwinOptions, build_twins
 from citeforge.builders.twins.checks import Thresholds
@@ -26,21 +26,8 @@ from citeforge.engines.embed import make_embedder
 from citeforge.engines.llm.records import Answer, Request, Result
 from citeforge.schemas.config import Mining, Mixture, RageConfig
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.manifest import Manifest
-from conftest import EXAMPLES
-
-HAGRID = f"hagrid:{EXAMPLES / 'answers' / 'hagrid.jsonl'}"
-
-
-def hagrid(out: Path, if_exists: IfExists = "refuse", **more: object) -> Manifest:
-    source = str(more.pop("source", HAGRID))
-    return build_hagrid(FrozenOptions(source, out, if_exists, **more))  # type: ignore[arg-type]
-
-
-def content(folder: Path) -> dict[str, bytes]:
-    return {
-        p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()
-    }
+from conftest import EXAMPLES, content
+from conftest_builders import hagrid
 
 
 @pytest.mark.parametrize(

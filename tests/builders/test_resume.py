@@ -18,7 +18,7 @@ from citeforge.builders.verify import verify
 from citeforge.engines.embed import make_embedder
 from citeforge.schemas.config import RageConfig
 from citeforge.schemas.errors import InputError
-from conftest import EXAMPLES
+from conftest import EXAMPLES, content
 
 # A process that has imported everything and forks one build at a time: the child is a real
 # process of its own, and is killed with SIGKILL.
@@ -91,12 +91,6 @@ def names(folder: Path) -> set[str]:
         for path, _, files in os.walk(root):
             found.update(f"{path}/{f}" for f in files)
     return found
-
-
-def content(folder: Path) -> dict[str, bytes]:
-    return {
-        p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()
-    }
 
 
 def arguments(out: Path, *more: str) -> list[str]:

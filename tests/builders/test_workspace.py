@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -13,29 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from citeforge.builders.frozen import FrozenOptions, build_hagrid
 from citeforge.builders.verify import verify
 from citeforge.builders.workspace import IfExists
 from citeforge.engines import files, folders
 from citeforge.engines.folders import whole_folder
 from citeforge.publish.card import write_card
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.manifest import Manifest
-from conftest import EXAMPLES, Cli
-
-HAGRID = f"hagrid:{EXAMPLES / 'answers' / 'hagrid.jsonl'}"
-
-
-def hagrid(out: Path, if_exists: IfExists = "refuse", **more: object) -> Manifest:
-    source = str(more.pop("source", HAGRID))
-    return build_hagrid(FrozenOptions(source, out, if_exists, **more))  # type: ignore[arg-type]
-
-
-def content(folder: Path) -> dict[str, bytes]:
-    return {
-        p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()
-    }
-
+from conftest import Cli, content
+from conftest_builders import HAGRID, hagrid
 
 # --- Only what is ours is ever replaced ---------------------------------------------------------
 
@@ -53,13 +39,15 @@ def repository(folder: Path) -> dict[str, bytes]:
 def test_a_foreign_folder_is_never_replaced(tmp_path: Path, if_exists: IfExists) -> None:
     out = tmp_path / "work"
     before = repository(out)
-    with pytest.raises(InputError, match=r"manifest\.json|exists already"):
+    with pytest.raises(InputError, match=r"manifest\.json.*another --out") as error:
         hagrid(out, if_exists)
+    # Neither would be taken.
+    assert not re.search("--overwrite|--resume", str(error.value))
     assert content(out) == before
     assert not (tmp_path / "work.partial").exists()
 
 
-@pytest.mark.parametrize("if_exists", ["overwrite", "resume"])
+@pytest.mark.parametrize("if_exists", ["overwrite", "resume", "refuse"])
 def test_a_folder_without_manifest_is_never_replaced(tmp_path: Path, if_exists: IfExists) -> None:
     out = tmp_path / "work"
     out.mkdir()
@@ -70,7 +58,7 @@ def test_a_folder_without_manifest_is_never_replaced(tmp_path: Path, if_exists: 
 
 
 @pytest.mark.parametrize("name", ["notes.txt", ".git/HEAD", "corpus/mine.parquet", "card.md"])
-@pytest.mark.parametrize("if_exists", ["overwrite", "resume"])
+@pytest.mark.parametrize("if_exists", ["overwrite", "resume", "refuse"])
 def test_foreign_files_in_a_package_stop_the_build(
     tmp_path: Path, if_exists: IfExists, name: str
 ) -> None:

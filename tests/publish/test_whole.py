@@ -13,13 +13,7 @@ from citeforge.engines import folders
 from citeforge.publish.export import registry
 from citeforge.publish.export.registry import export
 from citeforge.schemas.errors import InputError
-from conftest import EXAMPLES
-
-
-def content(folder: Path) -> dict[str, bytes]:
-    return {
-        p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()
-    }
+from conftest import EXAMPLES, content
 
 
 def run(*words: object) -> None:

@@ -83,15 +83,15 @@ class Workspace:
     def _admit(self) -> None:
         """Only a package of ours is ever replaced, and only when that was asked for."""
         if is_taken(self.out):
+            names = strangers(self.out)
+            if names:
+                refuse_strangers(self.out, names)
             if self.if_exists == "refuse":
                 raise InputError(
                     "exists already and is not empty",
                     path=self.out,
                     allowed="another --out, or --overwrite, or --resume to continue a build",
                 )
-            names = strangers(self.out)
-            if names:
-                refuse_strangers(self.out, names)
         if self._had_stages and self.if_exists == "refuse":
             raise InputError(
                 "is left from an unfinished build",
