@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from citeforge.builders.authorship.candidates import from_embeddings
 from citeforge.builders.derive import Base
-from citeforge.engines.embed import Kind
+from citeforge.engines.embedder import Kind
 from citeforge.engines.tables import write_table
 from citeforge.schemas.tables import CORPUS
 

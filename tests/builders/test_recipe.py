@@ -23,6 +23,7 @@ from citeforge.builders.twins.write import Attempts
 from citeforge.builders.workspace import IfExists
 from citeforge.cli.main import cli as cli_group
 from citeforge.engines.embed import make_embedder
+from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import Answer, Request, Result
 from citeforge.schemas.config import Mining, Mixture, RageConfig
 from citeforge.schemas.errors import InputError
@@ -134,7 +135,7 @@ def test_prefixes_and_endpoint_belong_to_the_recipe(
 
 def test_an_endpoint_is_recorded_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
     def endpoint(url: str | None) -> object:
-        return make_embedder("openai:m", base_url=url).fingerprint()["endpoint"]
+        return make_embedder("openai:m", options=ClientOptions(url)).fingerprint()["endpoint"]
 
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     assert endpoint(None) == "https://api.openai.com/v1"

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from citeforge.engines import embed
-from citeforge.engines.embed import OFFLINE_SHA256, Prefixes, default_prefixes, make_embedder
+from citeforge.engines.embed import OFFLINE_SHA256, make_embedder
+from citeforge.engines.embedder import Prefixes, default_prefixes
 from citeforge.schemas.errors import InputError
 
 TEXTS = [

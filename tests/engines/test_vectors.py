@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from citeforge.engines.embed import Kind
+from citeforge.engines.embedder import Kind
 from citeforge.engines.search import nominate, rescore
 from citeforge.engines.vectors import (
     VectorShard,

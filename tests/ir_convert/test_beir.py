@@ -176,7 +176,7 @@ def test_a_blank_query_is_skipped_and_counted(small_beir: Path) -> None:
 
 def test_a_build_without_blank_queries_says_so(small_beir: Path, tmp_path: Path) -> None:
     from citeforge.builders.rage import BuildOptions, build_rage
-    from citeforge.engines.embed import Embedder
+    from citeforge.engines.embedder import Embedder
     from citeforge.schemas.config import Mining, RageConfig
 
     append("queries.jsonl", b'{"_id":"blank","text":" "}\n')(small_beir)

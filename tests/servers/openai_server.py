@@ -170,8 +170,9 @@ class Server:
         if not payload.get("echo") or self.config.get("no_logprobs"):
             found = None
         choice = {"index": 0, "text": f"{prompt}!", "logprobs": found, "finish_reason": "length"}
+        usage = {"prompt_tokens": len(words), "completion_tokens": 1}
         return {"id": "c", "object": "text_completion", "created": 0, "model": payload["model"],
-                "choices": [choice]}  # fmt: skip
+                "choices": [choice], "usage": usage}  # fmt: skip
 
     def complete(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Says back the last message; words in it ask for special endings."""
@@ -221,7 +222,7 @@ class Server:
             digest = hashlib.sha256(text.encode()).digest()
             vector = [b / 255 - 0.5 for b in digest[:8]]
             data.append({"object": "embedding", "index": index, "embedding": vector})
-        usage = {"prompt_tokens": 1, "total_tokens": 1}
+        usage = {"prompt_tokens": len(texts), "total_tokens": len(texts)}
         return {"object": "list", "data": data[::-1], "model": payload["model"], "usage": usage}
 
 

@@ -24,7 +24,7 @@ from citeforge.builders.recipe import package_name
 from citeforge.builders.stats import context_stats, corpus_stats, mapping_stats
 from citeforge.builders.workspace import IfExists, Workspace
 from citeforge.engines.draws import sample_ids
-from citeforge.engines.embed import Embedder
+from citeforge.engines.embedder import Embedder
 from citeforge.engines.progress import progress
 from citeforge.engines.tables import (
     TableWriter,

@@ -9,8 +9,9 @@ import click
 
 from citeforge.cli.build_authorship import authorship, twins
 from citeforge.cli.build_kalma import kalma
-from citeforge.cli.options import if_exists
-from citeforge.engines.embed import DEFAULT_EMBEDDER, Prefixes, make_embedder
+from citeforge.cli.options import client_options, endpoint_options, if_exists, open_replay
+from citeforge.engines.embed import DEFAULT_EMBEDDER, make_embedder
+from citeforge.engines.embedder import Prefixes
 from citeforge.engines.vectors import SHARD_ROWS
 from citeforge.schemas.config import Mining, RageConfig, parse_mixture
 
@@ -35,7 +36,6 @@ def build() -> None:
     show_default=True,
     help="`offline` (embedded), a sentence-transformers Hub id, a model folder, or openai:MODEL.",
 )
-@click.option("--base-url", help="Endpoint of an openai: embedder.")
 @click.option("--embedder-revision", help="Commit, tag or branch of a Hub model.")
 @click.option("--query-prefix", help="Put before queries (default: the model family's).")
 @click.option("--passage-prefix", help="Put before passages (default: the model family's).")
@@ -115,6 +115,7 @@ def build() -> None:
 )
 @click.option("--overwrite", is_flag=True, help="Replace what is at --out.")
 @click.option("--resume", is_flag=True, help="Continue a build that was cut off.")
+@endpoint_options
 def rage(**given: Any) -> None:
     """Queries with relevant, irrelevant and seemingly relevant passages (RAGE)."""
     from citeforge.builders.rage import BuildOptions, build_rage
@@ -170,7 +171,8 @@ def rage(**given: Any) -> None:
             revision=config.embedder_revision,
             device=given["device"],
             prefixes=prefixes,
-            base_url=given["base_url"],
+            options=client_options(given),
+            store=open_replay(given),
         ),
     )
     summarise(given["out"], manifest)

@@ -166,6 +166,7 @@ def twins(**given: Any) -> None:
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--overwrite", is_flag=True, help="Replace what is at --out.")
 @click.option("--resume", is_flag=True, help="Continue a build that was cut off.")
+@endpoint_options
 def authorship(**given: Any) -> None:
     """The same passages under every authorship label.
 
@@ -218,6 +219,8 @@ def _ranked(base: Any, options: Any, given: dict[str, Any]) -> Any:
         import tempfile
 
         with tempfile.TemporaryDirectory() as folder:
-            embedder = make_embedder(options.embedder)
+            embedder = make_embedder(
+                options.embedder, options=client_options(given), store=open_replay(given)
+            )
             return candidates.from_embeddings(base, depth, embedder, Path(folder))
     return candidates.from_run(base, Path(name))

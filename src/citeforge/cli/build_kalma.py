@@ -93,11 +93,13 @@ def kalma(**given: Any) -> None:
         summarise(out, _published(options, given))
         return
     graph = open_kg(given)
-    keep_answers(given, given["writer"], out)
+    for name in (given["writer"], given["perplexity"]):
+        keep_answers(given, name, out)
     client = client_options(given)
+    store = open_replay(given)
     llm = make_llm(
         given["writer"],
-        store=open_replay(given),
+        store=store,
         options=client,
         templates=template_writer_templates(graph.domain),
     )
@@ -108,7 +110,7 @@ def kalma(**given: Any) -> None:
         graph,
         llm,
         lambda texts: make_perplexity(
-            given["perplexity"], texts, device=given["device"], options=client
+            given["perplexity"], texts, device=given["device"], options=client, store=store
         ),
         judge,
     )

@@ -6,21 +6,19 @@ import importlib.util
 import os
 import platform
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from citeforge.engines.embedder import Embedder, Kind, Prefixes, Vectors, default_prefixes
 from citeforge.engines.files import sha256_file
+from citeforge.engines.llm.options import ClientOptions
+from citeforge.engines.llm.store import ReplayStore
 from citeforge.engines.models import Located, find_model
 from citeforge.engines.parallel import one_thread_each
 from citeforge.schemas.errors import InputError, MissingExtraError
-
-Kind = Literal["query", "passage"]
-Vectors = npt.NDArray[np.float32]
 
 DEFAULT_EMBEDDER = "intfloat/multilingual-e5-small"
 OFFLINE = "offline"
@@ -34,40 +32,14 @@ _DNNL_WITHOUT_BFLOAT16 = frozenset(
 of its manual)."""
 
 
-class Embedder(Protocol):
-    """Turns texts into unit vectors."""
-
-    def fingerprint(self) -> dict[str, Any]:
-        """Everything that a vector depends on besides its text and its batch."""
-        ...
-
-    def encode(self, texts: Sequence[str], kind: Kind) -> Vectors:
-        """Unit vectors, shape (n texts, dimension), one row a text, in order."""
-        ...
-
-
-@dataclass(frozen=True)
-class Prefixes:
-    """What a model wants in front of its texts (e5: ``query: `` and ``passage: ``)."""
-
-    query: str = ""
-    passage: str = ""
-
-
-def default_prefixes(name: str) -> Prefixes:
-    """Prefixes that a model family was trained with (Wang et al. 2024, section 3, for e5)."""
-    if "e5-" in name.lower() and "mistral" not in name.lower():
-        return Prefixes("query: ", "passage: ")
-    return Prefixes()
-
-
 def make_embedder(
     name: str,
     *,
     revision: str | None = None,
     device: str = "auto",
     prefixes: Prefixes | None = None,
-    base_url: str | None = None,
+    options: ClientOptions | None = None,
+    store: ReplayStore | None = None,
 ) -> Embedder:
     """The embedder of a name.
 
@@ -77,15 +49,15 @@ def make_embedder(
         revision: commit, tag or branch of a Hub model.
         device: ``auto``, ``cpu``, ``cuda``, …
         prefixes: put before queries and passages; None for those of the model family.
-        base_url: endpoint of a served model.
+        options: how the endpoint of a served model is reached.
+        store: where its answers are kept.
     """
     chosen = prefixes if prefixes is not None else default_prefixes(name)
     if name.startswith("openai:"):
         from citeforge.engines.embed_openai import OpenAiEmbedder
-        from citeforge.engines.llm.options import ClientOptions
 
         model = name.removeprefix("openai:")
-        return OpenAiEmbedder(model, chosen, ClientOptions(base_url=base_url))
+        return OpenAiEmbedder(model, chosen, options or ClientOptions(), store)
     if name == OFFLINE:
         return TransformerEmbedder(name, _offline_model, device, chosen)
     return TransformerEmbedder(
@@ -163,7 +135,7 @@ class TransformerEmbedder:
         return model.to(getattr(torch, self.dtype)).eval()
 
     def encode(self, texts: Sequence[str], kind: Kind) -> Vectors:
-        prefix = self.prefixes.query if kind == "query" else self.prefixes.passage
+        prefix = self.prefixes.of(kind)
         model = self._model
         tokenise = getattr(model, "preprocess", None) or model.tokenize
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))

@@ -2,22 +2,41 @@
 
 from __future__ import annotations
 
-import asyncio
+from array import array
 from collections.abc import Sequence
-from functools import partial
+from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from citeforge.engines.embed import Kind, Prefixes, Vectors
-from citeforge.engines.llm.budget import most_prompt_tokens
-from citeforge.engines.llm.caller import Caller
-from citeforge.engines.llm.options import ClientOptions, make_client
-from citeforge.engines.llm.records import Failure, Request
-from citeforge.schemas.errors import InputError
+from citeforge.engines.embedder import Kind, Prefixes, Vectors
+from citeforge.engines.llm.budget import estimate_prompt_tokens
+from citeforge.engines.llm.endpoint import Endpoint, Route, numbers_of
+from citeforge.engines.llm.options import ClientOptions
+from citeforge.engines.llm.records import Answer, Failure, Result
+from citeforge.engines.llm.store import ReplayStore
 
 _BATCH = 64
+_VECTOR_BYTES = 64 << 10
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """Texts that are embedded in one call."""
+
+    texts: tuple[str, ...]
+    sample: int = 0
+    most_tokens: int | None = 0
+
+    @property
+    def reply_bytes(self) -> int:
+        return len(self.texts) * _VECTOR_BYTES
+
+    def payload(self, model: str) -> dict[str, Any]:
+        # Without an explicit format the SDK asks for base64, which not every server has.
+        return {"model": model, "input": list(self.texts), "encoding_format": "float"}
 
 
 class _Embedding(msgspec.Struct):
@@ -25,82 +44,82 @@ class _Embedding(msgspec.Struct):
     embedding: list[float]
 
 
+class _Usage(msgspec.Struct):
+    prompt_tokens: int = 0
+
+
 class _Embeddings(msgspec.Struct):
     data: list[_Embedding]
+    usage: _Usage | None = None
+
+
+def _read(batch: _Batch, body: bytes) -> Result:
+    try:
+        reply = msgspec.json.decode(body, type=_Embeddings)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        return Failure("unparsable", f"the reply holds no embeddings ({str(error)[:120]})", 200)
+    n = len(batch.texts)
+    ordered = sorted(reply.data, key=lambda e: e.index)
+    if [e.index for e in ordered] != list(range(n)):
+        return Failure("unparsable", f"the reply holds {len(reply.data)} embeddings of {n}", 200)
+    numbers = array("d", chain.from_iterable(e.embedding for e in ordered))
+    if len({len(e.embedding) for e in ordered}) != 1 or not np.isfinite(numbers).all():
+        return Failure("unparsable", "the reply holds embeddings of unequal length or NaN", 200)
+    usage = reply.usage or _Usage(estimate_prompt_tokens(batch))
+    return Answer("", usage.prompt_tokens, numbers=numbers)
+
+
+_EMBEDDINGS: Route[_Batch] = Route("embedding", "embeddings", _read)
 
 
 class OpenAiEmbedder:
-    """Vectors of a served model. Finished shards are never asked for again."""
+    """Vectors of a served model. Finished shards are never asked for again, nor what is stored."""
 
-    def __init__(self, model: str, prefixes: Prefixes, options: ClientOptions) -> None:
+    def __init__(
+        self,
+        model: str,
+        prefixes: Prefixes,
+        options: ClientOptions,
+        store: ReplayStore | None = None,
+    ) -> None:
         self.model = model
         self.prefixes = prefixes
-        self.options = options
+        self._endpoint = Endpoint(model, store, options)
 
     def fingerprint(self) -> dict[str, Any]:
         return {
             "name": f"openai:{self.model}",
-            "endpoint": self.options.endpoint,
+            "endpoint": self._endpoint.options.endpoint,
             "batch_size": _BATCH,
             "query_prefix": self.prefixes.query,
             "passage_prefix": self.prefixes.passage,
         }
 
     def encode(self, texts: Sequence[str], kind: Kind) -> Vectors:
-        """See :class:`citeforge.engines.embed.Embedder`.
+        """See :class:`citeforge.engines.embedder.Embedder`.
 
         Raises:
             InputError: no key, or a call failed for good.
+            BudgetError: the next call could pass the cost limit.
         """
-        prefix = self.prefixes.query if kind == "query" else self.prefixes.passage
+        prefix = self.prefixes.of(kind)
         batches = [
-            [prefix + text for text in texts[start : start + _BATCH]]
+            _Batch(tuple(prefix + text for text in texts[start : start + _BATCH]))
             for start in range(0, len(texts), _BATCH)
         ]
         if not batches:
             return np.empty((0, 0), np.float32)
-        found = np.concatenate(asyncio.run(self._all(batches)))
-        norms = np.linalg.norm(found, axis=1, keepdims=True)
-        unit: Vectors = (found / np.where(norms == 0, 1, norms)).astype(np.float32)
+        found = numbers_of(
+            self._endpoint.ask(_EMBEDDINGS, batches),
+            "embedding",
+            self.model,
+            "check the model, the endpoint and the key; see: citeforge doctor",
+        )
+        rows = [
+            np.frombuffer(numbers, np.float64).reshape(len(batch.texts), -1)
+            for batch, numbers in zip(batches, found, strict=True)
+        ]
+        vectors = np.concatenate(rows)
+        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+        unit: Vectors = (vectors / np.where(norms == 0, 1, norms)).astype(np.float32)
         return unit
-
-    async def _all(self, batches: list[list[str]]) -> list[Any]:
-        caller = Caller(self.options)
-        gate = asyncio.Semaphore(self.options.concurrency)
-        async with make_client(self.options) as client:
-
-            async def one(batch: list[str]) -> Any:
-                # Without an explicit format the SDK asks for base64, which not every server has.
-                send = partial(
-                    client.embeddings.with_raw_response.create,
-                    model=self.model,
-                    input=batch,
-                    encoding_format="float",
-                )
-                size = most_prompt_tokens(Request(tuple(("user", t) for t in batch)))
-                async with gate:
-                    return await caller.call(send, partial(_read, n=len(batch)), size // 4)
-
-            results = await asyncio.gather(*map(one, batches))
-        for result in results:
-            if isinstance(result, Failure):
-                raise InputError(
-                    f"embedding failed: {result.message}",
-                    path=f"openai:{self.model}",
-                    allowed="check the model, the endpoint and the key; see: citeforge doctor",
-                )
-        return results
-
-
-def _read(body: bytes, n: int) -> Any:
-    try:
-        data = msgspec.json.decode(body, type=_Embeddings).data
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        return Failure("unparsable", f"the reply holds no embeddings ({str(error)[:120]})", 200)
-    ordered = sorted(data, key=lambda e: e.index)
-    if [e.index for e in ordered] != list(range(n)):
-        return Failure("unparsable", f"the reply holds {len(data)} embeddings of {n}", 200)
-    vectors = np.array([e.embedding for e in ordered], np.float64)
-    if vectors.ndim != 2 or not np.isfinite(vectors).all():
-        return Failure("unparsable", "the reply holds embeddings of unequal length or NaN", 200)
-    return vectors

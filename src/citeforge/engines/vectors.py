@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from citeforge.engines.embed import Embedder, Kind
+from citeforge.engines.embedder import Embedder, Kind
 from citeforge.engines.files import atomic_file, canonical_json, digest, read_json, sha256_file
 from citeforge.engines.files import write_text as write_atomically
 from citeforge.engines.progress import Advance

@@ -298,8 +298,7 @@ def test_embeddings(tmp_path: Path) -> None:
     texts = [f"text {i}" for i in range(150)]
     kinds = ("429s", "500", "cut", "garbage", "close")
     with openai_server(tmp_path / "log", faults=0.2, seed=3, kinds=kinds) as server:
-        embedder = make_embedder("openai:e", base_url=server.url)
-        embedder.options = ClientOptions(server.url, retry=FAST)  # type: ignore[attr-defined]
+        embedder = make_embedder("openai:e", options=ClientOptions(server.url, retry=FAST))
         vectors = embedder.encode(texts, "passage")
         one = embedder.encode(texts[70:71], "query")
     assert vectors.shape == (150, 8)
@@ -311,9 +310,7 @@ def test_embeddings(tmp_path: Path) -> None:
 def test_embeddings_without_an_endpoint() -> None:
     from citeforge.engines.embed import make_embedder
 
-    embedder = make_embedder("openai:e", base_url="http://127.0.0.1:9/v1")
-    embedder.options = ClientOptions(  # type: ignore[attr-defined]
-        "http://127.0.0.1:9/v1", retry=RetryPolicy(2, 2, 0.001)
-    )
+    options = ClientOptions("http://127.0.0.1:9/v1", retry=RetryPolicy(2, 2, 0.001))
+    embedder = make_embedder("openai:e", options=options)
     with pytest.raises(InputError, match="embedding failed: no connection"):
         embedder.encode(["x"], "query")

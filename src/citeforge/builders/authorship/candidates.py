@@ -12,7 +12,7 @@ from citeforge.builders.corpus import embedding_texts, take_rows
 from citeforge.builders.derive import Base
 from citeforge.builders.exclusions import Exclusions
 from citeforge.builders.mining import SeeminglyRelevant
-from citeforge.engines.embed import Embedder
+from citeforge.engines.embedder import Embedder
 from citeforge.engines.progress import progress
 from citeforge.engines.tables import iter_batches, shard_paths
 from citeforge.engines.textfiles import text_lines

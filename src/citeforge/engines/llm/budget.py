@@ -5,29 +5,22 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
-from citeforge.engines.llm.records import Price, Request, Result
+from citeforge.engines.llm.records import Call, Price, Result
 from citeforge.schemas.errors import FailuresError, UsageError
 
 _PER_MESSAGE = 8
 _CHARACTERS_PER_TOKEN = 4
 
 
-def estimate_prompt_tokens(request: Request) -> int:
+def estimate_prompt_tokens(call: Call) -> int:
     """Usual number of prompt tokens: a quarter of the characters, and a few a message."""
-    characters = sum(len(content) for _, content in request.messages)
-    return characters // _CHARACTERS_PER_TOKEN + _PER_MESSAGE * len(request.messages)
+    return sum(map(len, call.texts)) // _CHARACTERS_PER_TOKEN + _PER_MESSAGE * len(call.texts)
 
 
-def most_prompt_tokens(request: Request) -> int:
+def most_prompt_tokens(call: Call) -> int:
     """Upper bound: a byte-level tokeniser makes at most one token of a byte."""
-    size = sum(len(content.encode("utf-8", "replace")) for _, content in request.messages)
-    return size + _PER_MESSAGE * len(request.messages)
-
-
-def most_completion_tokens(request: Request) -> int | None:
-    """The limit that the request sets; None when it sets none."""
-    limit = request.params.get("max_completion_tokens", request.params.get("max_tokens"))
-    return None if limit is None else int(limit)
+    size = sum(len(text.encode("utf-8", "replace")) for text in call.texts)
+    return size + _PER_MESSAGE * len(call.texts)
 
 
 @dataclass(frozen=True)
@@ -70,11 +63,16 @@ class Budget:
     """
 
     def __init__(self, price: Price | None, limit: float | None, spent: tuple[int, int]) -> None:
+        """Start from the tokens that were spent before.
+
+        Raises:
+            UsageError: a limit without a price.
+        """
         if limit is not None and price is None:
             raise UsageError("--max-cost needs --price IN,OUT (per million tokens)")
         self._price = price
         self._limit = limit
-        self.tokens = list(spent)
+        self.tokens = spent
         self._held = 0.0
         self._freed = asyncio.Condition()
 
@@ -83,7 +81,7 @@ class Budget:
         """Cost of all runs so far; None without a price."""
         return None if self._price is None else self._price.cost(*self.tokens)
 
-    async def hold(self, request: Request) -> float:
+    async def hold(self, call: Call) -> float:
         """Hold back the upper bound of a call.
 
         Raises:
@@ -91,10 +89,10 @@ class Budget:
         """
         if self._limit is None or self._price is None:
             return 0.0
-        completion = most_completion_tokens(request)
+        completion = call.most_tokens
         if completion is None:
             raise UsageError("--max-cost needs a limit on the answer (max_tokens) of every request")
-        bound = self._price.cost(most_prompt_tokens(request), completion)
+        bound = self._price.cost(most_prompt_tokens(call), completion)
         async with self._freed:
             while (self.spent or 0.0) + self._held + bound > self._limit:
                 if self._held == 0.0:
@@ -109,8 +107,8 @@ class Budget:
             self._held = max(0.0, self._held - held)
             if abs(self._held) < 1e-12:
                 self._held = 0.0
-            self.tokens[0] += result.prompt_tokens
-            self.tokens[1] += result.completion_tokens
+            prompt, completion = self.tokens
+            self.tokens = (prompt + result.prompt_tokens, completion + result.completion_tokens)
             self._freed.notify_all()
 
 

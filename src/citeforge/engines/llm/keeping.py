@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Self, TypeVar
 
 from citeforge.engines.llm.claims import Claims
-from citeforge.engines.llm.records import Answer, Request, Result
+from citeforge.engines.llm.records import Answer, Call, Result
 from citeforge.engines.llm.spill import Spill
 from citeforge.engines.llm.store import ReplayStore, exported_row
 from citeforge.schemas.errors import CiteforgeError, InputError
@@ -54,15 +54,15 @@ class Keeping:
         """
         return await self._apart(lambda: self._store.get(key))
 
-    async def keep(self, key: str, request: Request, result: Result) -> None:
+    async def keep(self, key: str, call: Call, result: Result) -> None:
         """Store a result; when that fails, keep it beside the store, and say so in ``broken``."""
-        payload = request.payload(self._model)
+        payload = call.payload(self._model)
 
         def put() -> None:
             if isinstance(result, Answer):
-                self._store.put(key, payload, request.sample, result)
+                self._store.put(key, payload, call.sample, result)
             else:
-                self._store.fail(key, payload, request.sample, result)
+                self._store.fail(key, payload, call.sample, result)
 
         try:
             await self._apart(put)
@@ -71,7 +71,7 @@ class Keeping:
             if not isinstance(result, Answer):
                 return  # it would be asked again anyhow
             try:
-                self._spill.write(exported_row(key, payload, request.sample, result))
+                self._spill.write(exported_row(key, payload, call.sample, result))
             except InputError:
                 self._n_lost += 1
 

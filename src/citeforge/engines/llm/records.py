@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
@@ -18,6 +19,40 @@ FailureKind = Literal[
     "unparsable",
     "exhausted",  # every retry failed
 ]
+
+
+class Call(Protocol):
+    """One thing to ask an endpoint for; what is stored is found by its payload.
+
+    Attributes:
+        sample: index of a repeated call; equal payloads with other indices are asked apart.
+    """
+
+    @property
+    def sample(self) -> int: ...
+
+    @property
+    def texts(self) -> Sequence[str]:
+        """What the endpoint is to read, in as many pieces as it counts overhead for."""
+        ...
+
+    @property
+    def most_tokens(self) -> int | None:
+        """Most tokens that the reply may have; None where nothing limits it."""
+        ...
+
+    @property
+    def reply_bytes(self) -> int:
+        """About how much room the stored reply needs at most."""
+        ...
+
+    def payload(self, model: str) -> dict[str, Any]:
+        """The body that is sent."""
+        ...
+
+
+_UNLIMITED_TOKENS = 4096
+_PER_TOKEN, _PER_LOGPROB = 8, 64
 
 
 @dataclass(frozen=True)
@@ -46,14 +81,43 @@ class Request:
         messages = [{"role": role, "content": content} for role, content in self.messages]
         return {"model": model, "messages": messages, **self.params}
 
+    @property
+    def texts(self) -> Sequence[str]:
+        """Contents of the messages."""
+        return [content for _, content in self.messages]
+
+    @property
+    def most_tokens(self) -> int | None:
+        """The limit that the request sets; None when it sets none."""
+        limit = self.params.get("max_completion_tokens", self.params.get("max_tokens"))
+        return None if limit is None else int(limit)
+
+    @property
+    def reply_bytes(self) -> int:
+        """Room for the answer and its log probabilities."""
+        tokens = _UNLIMITED_TOKENS if self.most_tokens is None else self.most_tokens
+        return tokens * (_PER_TOKEN + (_PER_LOGPROB if self.params.get("logprobs") else 0))
+
     def key(self, model: str) -> str:
-        """sha256 of the whole payload and the sample index; what the store finds it by."""
-        return request_key("chat", self.payload(model), self.sample)
+        """See :func:`request_key`."""
+        return request_key(self.payload(model), self.sample)
 
 
-def request_key(kind: str, payload: Mapping[str, Any], sample: int) -> str:
-    """sha256 (64 hex digits) of a request's kind, payload and sample index."""
-    text = canonical_json([kind, payload, sample])
+_ROUTES = {"messages": "chat", "prompt": "completions", "input": "embeddings"}
+"""Field that only payloads of one route have, to the route's name in keys."""
+
+
+def request_key(payload: Mapping[str, Any], sample: int) -> str:
+    """sha256 (64 hex digits) of route, whole payload and sample index: what the store finds an
+    answer by.
+
+    Raises:
+        ValueError: a payload of no known route.
+    """
+    route = next((name for field, name in _ROUTES.items() if field in payload), None)
+    if route is None:
+        raise ValueError(f"the payload has none of {', '.join(_ROUTES)}")
+    text = canonical_json([route, payload, sample])
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -76,6 +140,7 @@ class Answer:
         model: model as the endpoint named it.
         logprobs: tokens with log probabilities, when they were asked for.
         finish_reason: why the model stopped, as the endpoint named it; None for ``stop``.
+        numbers: what a route gives that answers in numbers, without a text.
     """
 
     text: str
@@ -84,6 +149,7 @@ class Answer:
     model: str = ""
     logprobs: tuple[Token, ...] | None = None
     finish_reason: str | None = None
+    numbers: array[float] | None = None
 
 
 @dataclass(frozen=True)

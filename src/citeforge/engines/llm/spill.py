@@ -5,19 +5,18 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from citeforge.engines.files import canonical_json, storage_error
-from citeforge.engines.llm.records import Request
+from citeforge.engines.llm.records import Call
 from citeforge.schemas.errors import InputError
 
 _MOST = 256 << 20
-_FIXED, _PER_TOKEN, _PER_LOGPROB = 64 << 10, 8, 64
-_TOKENS_UNLIMITED = 4096
+_FIXED = 64 << 10
 
 
 class Spill:
@@ -74,15 +73,12 @@ class Spill:
         os.close(self._handle)
 
 
-def room_for(requests: Sequence[Request], model: str, at_once: int) -> int:
-    """Bytes that the answers of all requests in flight may need."""
+def room_for(calls: Iterable[Call], model: str, at_once: int) -> int:
+    """Bytes that the answers of all calls in flight may need."""
     largest = 0
-    for request in requests:
-        limit = request.params.get("max_completion_tokens", request.params.get("max_tokens"))
-        tokens = _TOKENS_UNLIMITED if limit is None else int(limit)
-        each = _PER_TOKEN + (_PER_LOGPROB if request.params.get("logprobs") else 0)
-        size = len(canonical_json(request.payload(model)).encode("utf-8", "surrogatepass"))
-        largest = max(largest, size + tokens * each + _FIXED)
+    for call in calls:
+        size = len(canonical_json(call.payload(model)).encode("utf-8", "surrogatepass"))
+        largest = max(largest, size + call.reply_bytes + _FIXED)
     return min(_MOST, at_once * largest)
 
 

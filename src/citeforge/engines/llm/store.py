@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
+from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any, Self, TypeVar
 import msgspec
 
 from citeforge.engines.files import canonical_json
-from citeforge.engines.llm.records import Answer, Failure, Token
+from citeforge.engines.llm.records import Answer, Failure, Token, request_key
 from citeforge.engines.llm.spill import leftovers
 from citeforge.engines.sqlite import open_store, store_errors
 from citeforge.schemas.errors import InputError
@@ -262,13 +263,11 @@ def check_row(row: dict[str, Any], number: int) -> str:
     Raises:
         InputError: it does not, or a field is missing or of the wrong type.
     """
-    from citeforge.engines.llm.records import request_key
-
     try:
         key, payload, sample = row["key"], row["payload"], row["sample"]
         decode_answer(canonical_json(row["answer"]))
         float(row["created"])
-        expected = request_key("chat", payload, sample)
+        expected = request_key(payload, sample)
     except (KeyError, TypeError, ValueError, msgspec.MsgspecError) as error:
         raise InputError(f"is not an exported answer ({error!r})", line=number) from error
     if key != expected:
@@ -301,6 +300,8 @@ def encode_answer(answer: Answer) -> str:
         fields["logprobs"] = [[t.token, t.logprob] for t in answer.logprobs]
     if answer.finish_reason is not None:
         fields["finish_reason"] = answer.finish_reason
+    if answer.numbers is not None:
+        fields["numbers"] = answer.numbers.tolist()
     return canonical_json(fields)
 
 
@@ -314,6 +315,7 @@ class StoredAnswer(msgspec.Struct):
         model: what the endpoint called itself.
         logprobs: (token, log probability) pairs, when they were asked for.
         finish_reason: why the model stopped, as the endpoint said.
+        numbers: of a route that answers in numbers.
     """
 
     text: str
@@ -322,6 +324,7 @@ class StoredAnswer(msgspec.Struct):
     model: str
     logprobs: list[tuple[str, float]] | None = None
     finish_reason: str | None = None
+    numbers: list[float] | None = None
 
     def answer(self) -> Answer:
         """The record that writers return."""
@@ -332,6 +335,7 @@ class StoredAnswer(msgspec.Struct):
             self.model,
             None if self.logprobs is None else tuple(Token(t, p) for t, p in self.logprobs),
             self.finish_reason,
+            None if self.numbers is None else array("d", self.numbers),
         )
 
 

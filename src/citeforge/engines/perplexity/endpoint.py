@@ -5,18 +5,46 @@ Asked with ``echo`` as vLLM and llama.cpp answer it; chat endpoints do not give 
 
 from __future__ import annotations
 
-import asyncio
 import math
+from array import array
 from collections.abc import Sequence
-from functools import partial
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
-from citeforge.engines.llm.caller import Caller
-from citeforge.engines.llm.options import ClientOptions, make_client
-from citeforge.engines.llm.records import Failure
-from citeforge.schemas.errors import InputError
+from citeforge.engines.llm.budget import estimate_prompt_tokens
+from citeforge.engines.llm.endpoint import Endpoint, Route, numbers_of
+from citeforge.engines.llm.options import ClientOptions
+from citeforge.engines.llm.records import Answer, Failure, Result
+from citeforge.engines.llm.store import ReplayStore
+
+_LARGEST = 700.0
+"""Mean negative log probability whose exponential is still a number."""
+
+
+@dataclass(frozen=True)
+class _Prompt:
+    """A text whose tokens' log probabilities are asked for."""
+
+    text: str
+    sample: int = 0
+    most_tokens: int | None = 1
+    reply_bytes: int = 64
+
+    @property
+    def texts(self) -> Sequence[str]:
+        return (self.text,)
+
+    def payload(self, model: str) -> dict[str, Any]:
+        return {
+            "model": model,
+            "prompt": self.text,
+            "max_tokens": 1,
+            "temperature": 0,
+            "echo": True,
+            "logprobs": 1,
+        }
 
 
 class _Logprobs(msgspec.Struct):
@@ -28,15 +56,52 @@ class _Choice(msgspec.Struct):
     logprobs: _Logprobs | None
 
 
+class _Usage(msgspec.Struct):
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
 class _Completion(msgspec.Struct):
     choices: list[_Choice]
+    usage: _Usage | None = None
+
+
+def _read(prompt: _Prompt, body: bytes) -> Result:
+    """Mean negative log probability of the prompt's tokens: the first has none, the generated one
+    and what lies behind the prompt does not count."""
+    try:
+        completion = msgspec.json.decode(body, type=_Completion)
+        choice = completion.choices[0]
+    except (msgspec.MsgspecError, UnicodeDecodeError, IndexError) as error:
+        return Failure("unparsable", f"the reply holds no completion ({str(error)[:120]})", 200)
+    if choice.logprobs is None:
+        return Failure("unparsable", "the reply holds no log probabilities", 200)
+    found = choice.logprobs
+    logs = found.token_logprobs
+    if found.text_offset is not None:
+        pairs = zip(logs, found.text_offset, strict=False)
+        logs = [p for p, offset in pairs if offset < len(prompt.text)]
+    else:
+        logs = logs[:-1]
+    known = [p for p in logs if p is not None]
+    if not known:
+        return Failure("unparsable", "the reply holds no log probabilities of the prompt", 200)
+    mean = -math.fsum(known) / len(known)
+    if not -_LARGEST < mean < _LARGEST:
+        return Failure("unparsable", f"the reply's log probabilities have the mean {-mean:g}", 200)
+    usage = completion.usage or _Usage(estimate_prompt_tokens(prompt), 1)
+    return Answer("", usage.prompt_tokens, usage.completion_tokens, numbers=array("d", [mean]))
+
+
+_COMPLETIONS: Route[_Prompt] = Route("perplexity", "completions", _read)
 
 
 class EndpointModel:
-    """A model behind ``/completions``."""
+    """A model behind ``/completions``; what is stored is not asked again."""
 
-    def __init__(self, model: str, options: ClientOptions) -> None:
-        self.model, self.options = model, options
+    def __init__(self, model: str, store: ReplayStore | None, options: ClientOptions) -> None:
+        self.model = model
+        self._endpoint = Endpoint(model, store, options)
 
     def identity(self) -> dict[str, Any]:
         return {"name": f"openai:{self.model}", "by": "completions, echo"}
@@ -46,56 +111,14 @@ class EndpointModel:
 
         Raises:
             InputError: the endpoint gives no log probabilities of prompts, or cannot be reached.
+            BudgetError: the next call could pass the cost limit.
         """
-        return asyncio.run(self._all(list(texts)))
-
-    async def _all(self, texts: list[str]) -> list[float]:
-        caller = Caller(self.options)
-        gate = asyncio.Semaphore(self.options.concurrency)
-        async with make_client(self.options) as client:
-
-            async def one(text: str) -> Any:
-                send = partial(
-                    client.completions.with_raw_response.create,
-                    model=self.model,
-                    prompt=text,
-                    max_tokens=1,
-                    temperature=0,
-                    echo=True,
-                    logprobs=1,
-                )
-                async with gate:
-                    return await caller.call(send, partial(_read, size=len(text)), len(text) // 4)
-
-            results = await asyncio.gather(*map(one, texts))
-        for result in results:
-            if isinstance(result, Failure):
-                raise InputError(
-                    f"perplexity failed: {result.message}",
-                    path=f"openai:{self.model}",
-                    allowed="an endpoint with /completions, echo and logprobs (vLLM, llama.cpp); "
-                    "or --perplexity ngram",
-                )
-        return list(results)
-
-
-def _read(body: bytes, size: int) -> Any:
-    """Perplexity of the prompt's tokens: the first has no log probability, the generated one and
-    what lies behind the prompt does not count."""
-    try:
-        choice = msgspec.json.decode(body, type=_Completion).choices[0]
-    except (msgspec.MsgspecError, UnicodeDecodeError, IndexError) as error:
-        return Failure("unparsable", f"the reply holds no completion ({str(error)[:120]})", 200)
-    if choice.logprobs is None:
-        return Failure("unparsable", "the reply holds no log probabilities", 200)
-    found = choice.logprobs
-    logs = found.token_logprobs
-    if found.text_offset is not None:
-        pairs = zip(logs, found.text_offset, strict=False)
-        logs = [p for p, offset in pairs if offset < size]
-    else:
-        logs = logs[:-1]
-    known = [p for p in logs if p is not None]
-    if not known:
-        return Failure("unparsable", "the reply holds no log probabilities of the prompt", 200)
-    return math.exp(-math.fsum(known) / len(known))
+        results = self._endpoint.ask(_COMPLETIONS, [_Prompt(t) for t in texts])
+        found = numbers_of(
+            results,
+            "perplexity",
+            self.model,
+            "an endpoint with /completions, echo and logprobs (vLLM, llama.cpp); "
+            "or --perplexity ngram",
+        )
+        return [math.exp(mean) for (mean,) in found]

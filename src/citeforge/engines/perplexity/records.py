@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from citeforge.engines.llm.options import ClientOptions
+from citeforge.engines.llm.store import ReplayStore
 from citeforge.schemas.errors import UsageError
 
 
@@ -29,6 +30,7 @@ def make_perplexity(
     device: str = "auto",
     revision: str | None = None,
     options: ClientOptions | None = None,
+    store: ReplayStore | None = None,
 ) -> Perplexity:
     """The engine of ``--perplexity``: ``ngram``, ``hf:MODEL`` or ``openai:MODEL``.
 
@@ -38,6 +40,7 @@ def make_perplexity(
         device: of a local model.
         revision: of a Hub model.
         options: of an endpoint.
+        store: where an endpoint's answers are kept.
 
     Raises:
         UsageError: another kind.
@@ -54,7 +57,7 @@ def make_perplexity(
     if kind == "openai" and argument:
         from citeforge.engines.perplexity.endpoint import EndpointModel
 
-        return EndpointModel(argument, options or ClientOptions())
+        return EndpointModel(argument, store, options or ClientOptions())
     raise UsageError(f"--perplexity {name!r}: expected ngram, hf:MODEL or openai:MODEL")
 
 

@@ -1,0 +1,44 @@
+"""What every embedder offers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+Kind = Literal["query", "passage"]
+Vectors = npt.NDArray[np.float32]
+
+
+class Embedder(Protocol):
+    """Turns texts into unit vectors."""
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Everything that a vector depends on besides its text and its batch."""
+        ...
+
+    def encode(self, texts: Sequence[str], kind: Kind) -> Vectors:
+        """Unit vectors, shape (n texts, dimension), one row a text, in order."""
+        ...
+
+
+@dataclass(frozen=True)
+class Prefixes:
+    """What a model wants in front of its texts (e5: ``query: `` and ``passage: ``)."""
+
+    query: str = ""
+    passage: str = ""
+
+    def of(self, kind: Kind) -> str:
+        """The prefix of queries or of passages."""
+        return {"query": self.query, "passage": self.passage}[kind]
+
+
+def default_prefixes(name: str) -> Prefixes:
+    """Prefixes that a model family was trained with (Wang et al. 2024, section 3, for e5)."""
+    if "e5-" in name.lower() and "mistral" not in name.lower():
+        return Prefixes("query: ", "passage: ")
+    return Prefixes()
