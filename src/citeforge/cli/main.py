@@ -10,6 +10,7 @@ import click
 from citeforge import __version__
 from citeforge.cli.terminal import speak_the_terminals_language
 from citeforge.schemas.errors import CiteforgeError
+from citeforge.schemas.extras import extras_named
 
 # Help texts stand here so that `citeforge --help` imports no command.
 COMMANDS = {
@@ -91,7 +92,8 @@ def main(args: list[str] | None = None) -> None:
     """Entry point. Exit codes: 0 fine, 1 input at fault, 2 wrong usage, 3 counted failures."""
     speak_the_terminals_language()
     try:
-        cli.main(args=args, prog_name="citeforge", standalone_mode=False)
+        with extras_named():
+            cli.main(args=args, prog_name="citeforge", standalone_mode=False)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)

@@ -8,7 +8,8 @@ from typing import Any
 
 from citeforge.engines.models import find_model
 from citeforge.engines.parallel import one_thread_each
-from citeforge.schemas.errors import InputError, MissingExtraError
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.extras import extras_named
 
 QA_MODEL = "gaotianyu1350/roberta-large-squad"
 BERTSCORE_MODEL = "roberta-large"
@@ -39,13 +40,11 @@ class BertScore:
             MissingExtraError: bert-score is not installed.
             InputError: the model cannot be had.
         """
-        folder, self.revision = locate(model)
-        try:
+        with extras_named():
             from bert_score import BERTScorer
-        except ImportError as error:
-            raise MissingExtraError("bert_score", "models", "BERTScore") from error
-        from transformers.utils import logging
+            from transformers.utils import logging
 
+        folder, self.revision = locate(model)
         logging.disable_progress_bar()  # type: ignore[no-untyped-call]
         self._scorer: Any = BERTScorer(model_type=folder, num_layers=layer, device="cpu")
 
@@ -135,14 +134,12 @@ def mauve(human: Sequence[str], written: Sequence[str], model: str = MAUVE_MODEL
         MissingExtraError: mauve-text is not installed.
         InputError: the model cannot be had.
     """
-    folder, _ = locate(model)
-    try:
+    with extras_named():
         from mauve import compute_mauve
         from mauve.utils import get_model, get_tokenizer
-    except ImportError as error:
-        raise MissingExtraError("mauve", "models", "MAUVE") from error
-    from threadpoolctl import threadpool_limits
+        from threadpoolctl import threadpool_limits
 
+    folder, _ = locate(model)
     written, human = list(written), list(human)
     try:
         tokenizer = get_tokenizer(folder)

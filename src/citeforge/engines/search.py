@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from citeforge.engines.progress import Advance
 from citeforge.engines.vectors import VectorShard, gather, iter_blocks
-from citeforge.schemas.errors import MissingExtraError
+from citeforge.schemas.extras import extras_named
 
 BLOCK_ROWS = 1 << 14
 NOMINATION_ERROR = 1e-5
@@ -59,10 +59,8 @@ def nominate(
 
 
 def _knn() -> Any:
-    try:
+    with extras_named():
         import faiss
-    except ImportError as error:
-        raise MissingExtraError("faiss", "cpu", "vector search") from error
     if hasattr(faiss, "StandardGpuResources") and faiss.get_num_gpus() > 0:
         resources = faiss.StandardGpuResources()
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from citeforge.ir_convert.judged import JudgedSource, Judgements, Place
 from citeforge.ir_convert.source import ReadOptions
-from citeforge.schemas.errors import InputError, MissingExtraError
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.extras import extras_named
 from citeforge.schemas.sources import SourceInfo
 
 _TEXTS = ("text", "body", "abstract", "paragraph", "content")
@@ -21,10 +22,8 @@ def open_ir_datasets(argument: str, split: str | None, options: ReadOptions) -> 
         MissingExtraError: ir_datasets is not installed.
         InputError: no such data set, or it lacks documents, queries or judgements.
     """
-    try:
+    with extras_named():
         import ir_datasets
-    except ImportError as error:
-        raise MissingExtraError("ir_datasets", "ir", "ir-datasets:") from error
     try:
         data: Any = ir_datasets.load(argument)
     except KeyError as error:

