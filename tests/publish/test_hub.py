@@ -18,7 +18,7 @@ import pytest
 from citeforge.builders.derive import Base
 from citeforge.builders.package import manifest_digest, render_manifest
 from citeforge.builders.verify import verify
-from citeforge.package.manifest import load_intact
+from citeforge.package.manifest import load_intact, read_stats
 from citeforge.publish.card import write_card
 from citeforge.publish.hidden import join_package, split_package
 from citeforge.publish.hub import Publisher, parse_hub
@@ -209,6 +209,18 @@ def test_hidden_gold(package: Path, cli: Cli, tmp_path: Path) -> None:
     assert {d["label"] for docs in shown.values() for d in docs} == {"unjudged"}
     assert Base(tmp_path / "public").relevant == {q: [] for q in shown}
     assert public.benchmark_hash != gold.benchmark_hash
+    # What is public is counted there: a statistic that labels enter never comes along.
+    stats, whole = read_stats(tmp_path / "public"), read_stats(folder)
+    assert set(stats) == {
+        "queries",
+        "passages",
+        "passages with a title",
+        "words per passage, mean",
+        "words per passage, longest",
+        "context mix: passages, mean",
+        "words per passage",
+    }
+    assert {k: stats[k] for k in stats if k in whole} == {k: whole[k] for k in stats if k in whole}
     assert join_package(tmp_path / "public", tmp_path / "gold", tmp_path / "joined") == (
         public.benchmark_hash
     )

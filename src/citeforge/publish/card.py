@@ -20,6 +20,7 @@ from citeforge.publish.croissant import render_croissant
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.scores import ScoreFile
 
+WORDS = "words per passage"
 _EDGES = (10, 20, 40, 80, 160, 320, 640)
 
 
@@ -50,7 +51,7 @@ def write_card(
         stats = read_stats(folder)
         corpus = shard_paths(folder / "corpus", "corpus")
         if corpus:
-            stats["words per passage"] = _lengths(corpus)
+            stats[WORDS] = word_counts(corpus)
         changed = {}
         if scores:
             rows = [_short(s) for s in scores]
@@ -74,7 +75,7 @@ def _short(file: ScoreFile) -> dict[str, Any]:
     }
 
 
-def _lengths(corpus: Sequence[Path]) -> dict[str, int]:
+def word_counts(corpus: Sequence[Path]) -> dict[str, int]:
     """Passages by number of words; the chart in the card."""
     counts = np.zeros(len(_EDGES) + 1, np.int64)
     for batch in iter_batches(corpus, ["text"]):

@@ -9,17 +9,18 @@ from typing import Any
 import pyarrow as pa
 
 from citeforge.builders.package import PackageWriter
+from citeforge.builders.stats import context_sizes, corpus_stats
 from citeforge.engines.files import read_json, write_text
 from citeforge.engines.tables import read_table, shard_paths
-from citeforge.package.manifest import CARD, MANIFEST, load_intact, read_stats
+from citeforge.package.manifest import CARD, MANIFEST, load_intact
+from citeforge.publish.card import WORDS, word_counts
 from citeforge.publish.hub import copy_files
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.manifest import Manifest
-from citeforge.schemas.tables import CONTEXTS, UNJUDGED
+from citeforge.schemas.tables import CONTEXTS, QUERIES, UNJUDGED
 
 LINK = "hidden.json"
 _SHOWN = ("corpus", "queries", "authors", "twins")
-_PLAIN_STATS = ("queries", "passages", "words", "context")
 
 
 def split_package(folder: Path, public: Path, gold: Path) -> tuple[Manifest, Manifest]:
@@ -49,10 +50,6 @@ def split_package(folder: Path, public: Path, gold: Path) -> tuple[Manifest, Man
     for name in manifest.contexts:
         table = read_table(shard_paths(folder / "contexts", name), CONTEXTS)
         writer.add("contexts", name, _unlabelled(table))
-    stats = read_stats(folder)
-    kept = {
-        k: v for k, v in stats.items() if k.startswith(_PLAIN_STATS) and "relevant" not in k
-    }  # fmt: skip
     choices: dict[str, Any] = {
         "hidden_gold": True,
         "seed": manifest.config.get("seed"),
@@ -61,12 +58,24 @@ def split_package(folder: Path, public: Path, gold: Path) -> tuple[Manifest, Man
     open_half = manifest.model_copy(
         update={"config": choices, "counts": {}, "short_mappings": {}, "models": {}, "files": {}}
     )
-    written = writer.finish(open_half, kept)
+    written = writer.finish(open_half, _public_stats(public, manifest))
     hidden = [n for n in manifest.files if n not in shown and n not in (CARD,)]
     copy_files(folder, [*hidden, CARD, MANIFEST], gold)
     link = {"public_hash": written.benchmark_hash, "shown": shown}
     write_text(gold / LINK, json.dumps(link, indent=1) + "\n")
     return written, manifest
+
+
+def _public_stats(public: Path, manifest: Manifest) -> dict[str, object]:
+    """Statistics of what is public, counted there: none is taken over from the whole."""
+    corpus = shard_paths(public / "corpus", "corpus")
+    stats: dict[str, object] = {
+        "queries": read_table(shard_paths(public / "queries", "queries"), QUERIES).num_rows,
+        **corpus_stats(corpus),
+    }
+    for name in manifest.contexts:
+        stats |= context_sizes(name, read_table(shard_paths(public / "contexts", name), CONTEXTS))
+    return stats | {WORDS: word_counts(corpus)}
 
 
 def _unlabelled(table: pa.Table) -> pa.Table:
