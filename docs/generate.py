@@ -20,7 +20,7 @@ from citeforge.builders.audit.run import KnownFlaw
 from citeforge.cli.main import COMMANDS, cli
 from citeforge.engines.llm.store import ExportedRow
 from citeforge.evaluator.measures.registry import MEASURES
-from citeforge.ir_convert.registry import SOURCES
+from citeforge.ir_convert.registry import DECLARATIONS
 from citeforge.kg.domain import Domain
 from citeforge.schemas.authorship import LabelSet
 from citeforge.schemas.manifest import Manifest
@@ -51,7 +51,7 @@ def datasets_page() -> str:
         "# Data sets\n\n" + NOTE,
         "Every source is named `KIND:ARGUMENT`, for example `beir:data/nq`.\n",
     ]
-    for source in SOURCES.values():
+    for source in DECLARATIONS.values():
         parts.append(
             f"\n## `{source.name}:` {source.title}\n\n"
             "| | |\n| --- | --- |\n"

@@ -14,7 +14,7 @@ from citeforge.builders.card import bars
 from citeforge.builders.command import command_of
 from citeforge.builders.licences import conflicts, describe, most_restrictive, rank
 from citeforge.builders.verify import verify
-from citeforge.ir_convert.registry import SOURCES
+from citeforge.ir_convert.registry import licence_of
 from citeforge.package.manifest import load_intact
 from citeforge.publish.card import write_card
 from citeforge.schemas.manifest import Manifest
@@ -122,7 +122,7 @@ def test_licences() -> None:
     assert [rank(x) for x in order] == [0, 1, 2, 3, 4, 5]
     assert rank("other") == rank(None) == 6
     assert describe("cc-by-nc-sa-3.0") == "non-commercial, share-alike"
-    hagrid = made("apache-2.0", ("hagrid", SOURCES["hagrid"].licence_id))
+    hagrid = made("apache-2.0", ("hagrid", licence_of("hagrid")))
     assert most_restrictive(hagrid) == "cc-by-sa-3.0"  # its passages are Wikipedia's
     assert "build with --licence cc-by-sa-3.0" in conflicts(hagrid)[0]
     assert conflicts(made("cc-by-sa-3.0", ("hagrid", "cc-by-sa-3.0"))) == []

@@ -17,7 +17,7 @@ import yaml
 from citeforge.builders.command import command_of
 from citeforge.builders.licences import describe, licences_of, most_restrictive
 from citeforge.engines.files import read_json
-from citeforge.ir_convert.registry import SOURCES
+from citeforge.ir_convert.registry import citation_of
 from citeforge.package.manifest import AUDIT, BY_HAND, SCORES
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.text import markdown_table
@@ -276,4 +276,4 @@ def _scores(scores: list[dict[str, Any]]) -> list[str]:
 def _citations(manifest: Manifest) -> str:
     """BibTeX of the paper that the kind comes from, and of the sources."""
     kinds = [_PAPERS.get(manifest.kind, ""), *(s.kind for s in manifest.sources)]
-    return "\n".join(dict.fromkeys(SOURCES[k].citation for k in kinds if k in SOURCES))
+    return "\n".join(dict.fromkeys(c for k in kinds if (c := citation_of(k))))

@@ -14,7 +14,7 @@ from citeforge.builders.stats import context_stats, corpus_stats, mapping_stats
 from citeforge.builders.workspace import IfExists, Workspace
 from citeforge.engines.tables import TableWriter, shard_paths
 from citeforge.ir_convert.alce import load_alce, passage_id
-from citeforge.ir_convert.registry import SOURCES, open_source
+from citeforge.ir_convert.registry import licence_of, open_source
 from citeforge.ir_convert.source import ReadOptions, Source
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.manifest import ContextSet, Manifest
@@ -116,7 +116,7 @@ def _build(
 def _draft(options: FrozenOptions, source: Source, kind: str) -> Manifest:
     """All of the manifest that is known before the tables are made."""
     found = source.info()
-    found.licence = found.licence or SOURCES[found.kind].licence_id or options.licence
+    found.licence = found.licence or licence_of(found.kind) or options.licence
     return Manifest(
         kind=kind,
         name=package_name(options.name, options.out),

@@ -34,7 +34,7 @@ from citeforge.engines.tables import (
     write_table,
 )
 from citeforge.engines.vectors import SHARD_ROWS, VectorShard, ensure_shards, iter_blocks
-from citeforge.ir_convert.registry import SOURCES, open_source
+from citeforge.ir_convert.registry import licence_of, open_source
 from citeforge.ir_convert.source import ReadOptions, Source
 from citeforge.package.manifest import MANIFEST, load_manifest
 from citeforge.schemas.config import RageConfig
@@ -149,7 +149,7 @@ class _Build:
     def _draft(self, infos: list[SourceInfo]) -> Manifest:
         """All of the manifest that is known before the tables are made."""
         for info in infos:
-            info.licence = info.licence or SOURCES[info.kind].licence_id or self.options.licence
+            info.licence = info.licence or licence_of(info.kind) or self.options.licence
         return Manifest(
             kind="rage",
             name=package_name(self.options.name, self.options.out),

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from citeforge.cli.options import endpoint_options, judge_session, model_options, verdicts_option
+from citeforge.schemas.choices import JUDGES, listed
 
 
 @click.command()
@@ -18,7 +19,7 @@ from citeforge.cli.options import endpoint_options, judge_session, model_options
     multiple=True,
     help="Another split, for leaks; repeatable.",
 )
-@click.option("--judge", "judge_name", help="Do negatives entail gold answers? hf:MODEL, …")
+@click.option("--judge", "judge_name", help=f"Do negatives entail gold answers? {listed(JUDGES)}.")
 @verdicts_option
 @click.option("--cross-encoder", help="Model that scores negatives: a folder or a Hub id.")
 @click.option(

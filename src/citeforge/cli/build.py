@@ -13,6 +13,7 @@ from citeforge.cli.options import client_options, endpoint_options, if_exists, o
 from citeforge.engines.embed import DEFAULT_EMBEDDER, make_embedder
 from citeforge.engines.embedder import Prefixes
 from citeforge.engines.vectors import SHARD_ROWS
+from citeforge.schemas.choices import EMBEDDERS, listed
 from citeforge.schemas.config import Mining, RageConfig, parse_mixture
 
 
@@ -34,7 +35,7 @@ def build() -> None:
     "--embedder",
     default=DEFAULT_EMBEDDER,
     show_default=True,
-    help="`offline` (embedded), a sentence-transformers Hub id, a model folder, or openai:MODEL.",
+    help=f"{listed(EMBEDDERS)}.",
 )
 @click.option("--embedder-revision", help="Commit, tag or branch of a Hub model.")
 @click.option("--query-prefix", help="Put before queries (default: the model family's).")

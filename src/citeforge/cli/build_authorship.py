@@ -17,13 +17,14 @@ from citeforge.cli.options import (
     open_replay,
     verdicts_option,
 )
+from citeforge.schemas.choices import JUDGES, LLMS, listed
 
 _LABEL_SETS = "human_llm, person_machine, names, placebo"
 
 
 @click.command("twins")
 @click.option("--benchmark", type=click.Path(path_type=Path), required=True, help="Package.")
-@click.option("--llm", "llm_name", required=True, help="openai:MODEL or replay:FILE[#MODEL].")
+@click.option("--llm", "llm_name", required=True, help=f"{listed(LLMS[:2])}.")
 @click.option(
     "--out", type=click.Path(path_type=Path), help="Folder to make; not needed with --dry-run."
 )
@@ -59,7 +60,7 @@ _LABEL_SETS = "human_llm, person_machine, names, placebo"
     help="Edit similarity from which a twin is a copy.",
 )
 @click.option("--ner", help="Installed spaCy model for named entities (default: rules).")
-@click.option("--judge", "judge_name", help="Check entailment both ways: hf:MODEL, openai:MODEL, …")
+@click.option("--judge", "judge_name", help=f"Check entailment both ways: {listed(JUDGES)}.")
 @verdicts_option
 @click.option("--keep-failed", is_flag=True, help="Keep queries without an accepted twin.")
 @click.option("--dry-run", is_flag=True, help="Say what would be asked and what it would cost.")

@@ -18,6 +18,7 @@ from citeforge.cli.options import (
     open_replay,
     verdicts_option,
 )
+from citeforge.schemas.choices import JUDGES, LLMS, PERPLEXITY, listed
 
 
 @click.command("kalma")
@@ -38,14 +39,14 @@ from citeforge.cli.options import (
 @click.option(
     "--gold-later", type=click.Path(path_type=Path), help="The same without facts of round 1."
 )
-@click.option("--writer", default="template", show_default=True, help="template, openai:, replay:.")
+@click.option("--writer", default="template", show_default=True, help=f"{listed(LLMS)}.")
 @click.option(
     "--perplexity",
     default="ngram",
     show_default=True,
-    help="ngram, hf:MODEL (causal), or openai:MODEL (completions with echo).",
+    help=f"{listed(PERPLEXITY)}.",
 )
-@click.option("--judge", "judge_name", help="Checks that a sentence says its fact.")
+@click.option("--judge", "judge_name", help=f"Does a sentence say its fact? {listed(JUDGES)}.")
 @verdicts_option
 @click.option("--alpha", type=click.FloatRange(0, 1), default=0.5, show_default=True)
 @click.option("--rounds", type=click.IntRange(1), default=5, show_default=True)

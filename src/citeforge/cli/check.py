@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from citeforge.cli.options import benchmark_option
+from citeforge.schemas.choices import FORMATS, listed
 
 
 @click.command()
@@ -18,7 +19,7 @@ from citeforge.cli.options import benchmark_option
     "file_format",
     default="auto",
     show_default=True,
-    help="alce, attributed-ir, attrieval, rage-toolkit, trec-rag24, trec-rag25 or citeforge.",
+    help=f"auto, {listed(FORMATS)}.",
 )
 @click.option(
     "--most",

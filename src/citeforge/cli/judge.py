@@ -14,13 +14,12 @@ from citeforge.cli.options import (
     model_options,
     verdicts_option,
 )
+from citeforge.schemas.choices import JUDGES, listed
 
 
 @click.command()
 @click.argument("pairs", type=click.Path(path_type=Path))
-@click.option(
-    "--judge", "name", required=True, help="hf:MODEL, openai:MODEL, table:FILE or lexical."
-)
+@click.option("--judge", "name", required=True, help=f"{listed(JUDGES)}.")
 @click.option("--out", type=click.Path(path_type=Path), help="Verdicts as JSON Lines.")
 @verdicts_option
 @click.option("--dry-run", is_flag=True, help="Say what would be asked.")

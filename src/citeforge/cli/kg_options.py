@@ -8,13 +8,15 @@ from typing import Any, TypeVar
 
 import click
 
+from citeforge.schemas.choices import GRAPHS, listed
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 _OPTIONS = (
     click.option(
         "--kg",
         "kg_name",
-        help="file:PATH (.nt, .ttl, .gz), sparql:URL, or replay:FILE.",
+        help=f"{listed(GRAPHS)}.",
     ),
     click.option(
         "--kg-store",

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from citeforge.cli.options import client_options, endpoint_options, keep_answers, open_replay
+from citeforge.schemas.choices import LLMS, listed
 
 
 @click.group()
@@ -18,7 +19,7 @@ def llm() -> None:
 
 @llm.command("run")
 @click.argument("prompts", type=click.Path(path_type=Path))
-@click.option("--llm", "name", required=True, help="openai:MODEL, or replay:FILE.")
+@click.option("--llm", "name", required=True, help=f"{listed(LLMS[:2])}.")
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Submission to write.")
 @click.option("--system", help="Name of the system (default: the model).")
 @click.option("--runs", type=click.IntRange(1), default=1, show_default=True)
@@ -79,7 +80,7 @@ def run(prompts: Path, name: str, out: Path, dry_run: bool, **given: Any) -> Non
     click.echo(f"{out}: {len(found):,} answers of {system}" + (f" ({told})" if told else ""))
     if failures:
         for query, failure in failures[:5]:
-            click.echo(f"{query}: {failure.kind}: {failure.message}", err=True)
+            click.echo(f"{query}: {failure.reason}: {failure.message}", err=True)
         raise FailuresError(f"{len(failures):,} prompts have no answer; run again to ask them")
 
 

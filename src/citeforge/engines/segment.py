@@ -9,6 +9,9 @@ from importlib.metadata import version
 from itertools import pairwise
 from typing import Any, Protocol
 
+from citeforge.engines.registry import Registry
+from citeforge.schemas.choices import SEGMENTERS as CHOICES
+from citeforge.schemas.choices import Choice
 from citeforge.schemas.errors import UnknownValueError
 
 RULES_VERSION = 1
@@ -185,21 +188,20 @@ def trimmed(text: str, start: int, end: int) -> Span | None:
     return start, start + len(stripped)
 
 
+SEGMENTERS: Registry[Choice, Segmenter] = Registry(
+    "segmenter",
+    "segmenters",
+    CHOICES,
+    "rules_version signature split",
+    lambda name: UnknownValueError("segmenter", name, [c.name for c in CHOICES]),
+)
+
+
 def make_segmenter(name: str) -> Segmenter:
-    """``nupunkt`` (rules version 2), ``spacy`` (rules version 1) or ``punkt``.
+    """One of SEGMENTERS, or a plugin's.
 
     Raises:
         UnknownValueError: another name.
-        InputError: punkt's parameters are missing.
+        InputError: punkt's parameters are missing, or a broken plugin.
     """
-    if name == "nupunkt":
-        from citeforge.engines.sentences import SentenceSegmenter
-
-        return SentenceSegmenter()
-    if name == "spacy":
-        return SpacySegmenter()
-    if name == "punkt":
-        from citeforge.engines.punkt import PunktSegmenter
-
-        return PunktSegmenter()
-    raise UnknownValueError("segmenter", name, ["nupunkt", "spacy", "punkt"])
+    return SEGMENTERS.make(name)

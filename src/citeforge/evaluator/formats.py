@@ -10,11 +10,13 @@ from typing import TypeVar
 import msgspec
 
 from citeforge.engines.jsonlines import read_blocks, read_start
+from citeforge.engines.registry import resolved
 from citeforge.engines.textfiles import read_csv
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.submission import read_answers
 from citeforge.ir_convert.alce import passage_id, read_items
 from citeforge.ir_convert.saved import read_saved
+from citeforge.schemas.choices import FORMATS
 from citeforge.schemas.errors import InputError, UnknownValueError
 from citeforge.schemas.submission import OwnPassage, SubmissionLine
 
@@ -66,9 +68,11 @@ def answers_of(
     chosen = detect(path) if name == "auto" else name
     if chosen == "citeforge" or (chosen == "attributed-ir" and path.suffix != ".csv"):
         return read_answers(path, on_error)
-    if chosen not in FORMATS:
-        raise UnknownValueError("format", chosen, FORMATS)
-    return FORMATS[chosen](path, benchmark)
+    known = {format.name: format for format in FORMATS}
+    if chosen not in known:
+        raise UnknownValueError("format", chosen, known)
+    lines: Lines = resolved(known[chosen].factory)(path, benchmark)
+    return lines
 
 
 def _ids_by_text(benchmark: Benchmark) -> dict[str, str]:
@@ -256,13 +260,6 @@ def _position(citation: int | str, references: Sequence[str]) -> int:
     return references.index(citation) if citation in references else len(references)
 
 
-FORMATS: dict[str, Callable[[Path, Benchmark], Lines]] = {
-    "alce": read_alce,
-    "attributed-ir": read_attributed_ir,
-    "attrieval": read_attrieval,
-    "kalma": read_kalma_csv,
-    "rage-toolkit": read_rage_toolkit,
-    "trec-rag24": read_trec24,
-    "trec-rag25": read_trec25,
-    "citeforge": lambda path, benchmark: read_answers(path),
-}
+def read_own(path: Path, benchmark: Benchmark) -> Lines:
+    """Our submissions."""
+    yield from read_answers(path)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import cast
-
+from citeforge.engines.registry import Registry
 from citeforge.ir_convert.source import ReadOptions, Source
 from citeforge.schemas.errors import UnknownValueError, UsageError
 from citeforge.schemas.sources import Declaration
@@ -79,7 +77,7 @@ _KALMA = """@inproceedings{li2024towards,
 }"""
 
 
-SOURCES = {
+DECLARATIONS = {
     d.name: d
     for d in (
         Declaration(
@@ -224,21 +222,40 @@ SOURCES = {
 }
 
 
+def _unknown(spec: str) -> UsageError:
+    name, _, argument = spec.partition(":")
+    if argument and name not in DECLARATIONS:
+        return UnknownValueError("source", name, DECLARATIONS)
+    known = ", ".join(DECLARATIONS)
+    return UsageError(f"--source {spec!r}: expected KIND:ARGUMENT, with KIND of {known}")
+
+
+SOURCES: Registry[Declaration, Source] = Registry(
+    "source",
+    "sources",
+    list(DECLARATIONS.values()),
+    "info passages queries relevant gold mined where",
+    _unknown,
+)
+
+
+def licence_of(name: str) -> str | None:
+    """SPDX identifier of the data of a source, when it has one; None for one that nobody has."""
+    declared = SOURCES.get(name)
+    return None if declared is None else declared.licence_id
+
+
+def citation_of(name: str) -> str:
+    """BibTeX of a source; empty for one that nobody has."""
+    declared = SOURCES.get(name)
+    return "" if declared is None else declared.citation
+
+
 def open_source(spec: str, split: str | None, options: ReadOptions) -> Source:
     """Open a source named ``kind:argument``.
 
     Raises:
         UsageError: no colon, nothing behind it, or an unknown kind.
-        InputError: the source cannot be read.
+        InputError: the source cannot be read, or a broken plugin.
     """
-    kind, colon, argument = spec.partition(":")
-    if not colon or not argument:
-        raise UsageError(f"--source {spec!r}: expected KIND:ARGUMENT, with KIND of {_kinds()}")
-    if kind not in SOURCES:
-        raise UnknownValueError("source", kind, SOURCES)
-    module, function = SOURCES[kind].factory.split(":")
-    return cast(Source, getattr(import_module(module), function)(argument, split, options))
-
-
-def _kinds() -> str:
-    return ", ".join(SOURCES)
+    return SOURCES.make(spec, split, options)

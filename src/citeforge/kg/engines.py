@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 from citeforge.engines.files import sha256_file
 from citeforge.engines.jsonlines import open_bytes, read_errors
+from citeforge.engines.registry import Registry, expected
 from citeforge.kg.terms import Row, Term
-from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.choices import GRAPHS as CHOICES
+from citeforge.schemas.choices import Choice
+from citeforge.schemas.errors import InputError
 
 
 class SparqlEngine(Protocol):
@@ -39,15 +44,15 @@ class StoreEngine:
 
         self.path = path
         bare = path.name.removesuffix(".gz")
-        kind = _FORMATS.get(Path(bare).suffix)
-        if kind is None:
+        form = _FORMATS.get(Path(bare).suffix)
+        if form is None:
             raise InputError(
                 "is of no known format", path=path, allowed=", ".join(_FORMATS) + ", also .gz"
             )
         self._store = pyoxigraph.Store()
         try:
             with open_bytes(path) as file, read_errors(path):
-                self._store.bulk_load(input=file, format=getattr(pyoxigraph.RdfFormat, kind))
+                self._store.bulk_load(input=file, format=getattr(pyoxigraph.RdfFormat, form))
         except SyntaxError as error:
             raise InputError(
                 f"is not well-formed ({error.msg})", path=path, line=error.lineno
@@ -77,32 +82,57 @@ def _term(term: Any) -> Term:
     return Term("bnode", str(term))
 
 
+@dataclass(frozen=True)
+class GraphSettings:
+    """What a graph is opened with, besides its argument.
+
+    Attributes:
+        store: where replies of an endpoint are kept.
+        options: of :class:`citeforge.kg.endpoint.EndpointOptions`.
+    """
+
+    store: Path | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+GRAPHS: Registry[Choice, SparqlEngine] = Registry(
+    "graph", "graphs", CHOICES, "select identity", expected("--kg", CHOICES)
+)
+
+
 def make_engine(name: str, store: Path | None = None, **options: Any) -> SparqlEngine:
-    """The engine of ``--kg``: ``file:PATH``, ``sparql:URL`` or ``replay:FILE``.
+    """The engine of ``--kg``: one of GRAPHS, or a plugin's.
 
     Args:
-        name: kind and argument.
+        name: name and argument.
         store: where replies of an endpoint are kept.
         options: of :class:`citeforge.kg.endpoint.EndpointOptions`.
 
     Raises:
-        UsageError: another kind.
-        InputError: a file that cannot be read.
+        UsageError: another name.
+        InputError: a file that cannot be read, or a broken plugin.
     """
-    kind, _, argument = name.partition(":")
-    if kind == "file" and argument:
-        return StoreEngine(Path(argument))
-    if kind == "sparql" and argument.startswith(("http://", "https://")):
-        from citeforge.kg.endpoint import EndpointEngine, EndpointOptions
-        from citeforge.kg.replies import ReplyStore
+    return GRAPHS.make(name, GraphSettings(store, options))
 
-        kept = None if store is None else ReplyStore(store)
-        return EndpointEngine(argument, EndpointOptions(**options), kept)
-    if kind == "replay" and argument:
-        from citeforge.kg.replies import ReplayEngine
 
-        return ReplayEngine(Path(argument))
-    raise UsageError(
-        f"--kg {name!r}: expected file:PATH (.nt, .ttl, .gz), sparql:URL (such as "
-        "sparql:https://query.wikidata.org/sparql) or replay:FILE"
-    )
+def embedded(path: str, settings: GraphSettings) -> SparqlEngine:
+    """``file:PATH``."""
+    return StoreEngine(Path(path))
+
+
+def asked(url: str, settings: GraphSettings) -> SparqlEngine:
+    """``sparql:URL``."""
+    from citeforge.kg.endpoint import EndpointEngine, EndpointOptions
+    from citeforge.kg.replies import ReplyStore
+
+    if not url.startswith(("http://", "https://")):
+        raise expected("--kg", CHOICES)(f"sparql:{url}")
+    kept = None if settings.store is None else ReplyStore(settings.store)
+    return EndpointEngine(url, EndpointOptions(**settings.options), kept)
+
+
+def replayed(file: str, settings: GraphSettings) -> SparqlEngine:
+    """``replay:FILE``."""
+    from citeforge.kg.replies import ReplayEngine
+
+    return ReplayEngine(Path(file))

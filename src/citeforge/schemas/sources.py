@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from collections.abc import Callable
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
 
 
 class Declaration(BaseModel):
@@ -11,7 +14,8 @@ class Declaration(BaseModel):
     Attributes:
         name: prefix in ``--source name:argument``.
         title: name of the format or data set.
-        factory: ``module:function`` that opens it, imported when first used.
+        factory: ``module:function`` that opens it, imported when first used, or the function; it
+            is given argument, split and ReadOptions.
         argument: what follows the colon.
         splits: splits it has, in words.
         becomes: what its parts become in a package.
@@ -24,7 +28,7 @@ class Declaration(BaseModel):
 
     name: str
     title: str
-    factory: str
+    factory: str | Callable[..., Any]
     argument: str
     splits: str
     becomes: str
@@ -45,6 +49,7 @@ class SourceInfo(BaseModel):
         files: file name to sha256 of what was read.
         rules: choices that decided what is relevant.
         counts: what was passed over, merged or not resolved, by reason.
+        plugin: name and version of the plugin that read it; not written when there is none.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -57,3 +62,11 @@ class SourceInfo(BaseModel):
     files: dict[str, str] = {}
     rules: dict[str, str] = {}
     counts: dict[str, int] = {}
+    plugin: str | None = None
+
+    @model_serializer(mode="wrap")
+    def _without_nothing(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        fields: dict[str, Any] = handler(self)
+        if fields.get("plugin") is None:
+            fields.pop("plugin", None)  # manifests of before, and their hashes, stay what they are
+        return fields

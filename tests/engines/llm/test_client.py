@@ -84,10 +84,10 @@ def test_a_200_without_a_whole_answer_is_a_failure(tmp_path: Path, text: str, ki
         assert isinstance(bad, Failure)
         if kind == "unparsable":
             # Retried like a broken connection, then given up.
-            assert bad.kind == "exhausted"
+            assert bad.reason == "exhausted"
             assert "not a chat completion" in bad.message
         else:
-            assert bad.kind == kind
+            assert bad.reason == kind
         assert store.stats().failures == 1
         # Failures are never replayed as answers: the request is sent again.
         before = len(server.requests())
@@ -110,7 +110,7 @@ def test_where_no_text_is_needed_empty_and_cut_replies_are_answers(tmp_path: Pat
         assert (empty.text, empty.finish_reason) == ("", None)
         assert isinstance(refused, Answer)
         assert (refused.text, refused.finish_reason) == ("I will not say.", "refusal")
-        assert [r.kind for r in (withheld, nothing) if isinstance(r, Failure)] == [
+        assert [r.reason for r in (withheld, nothing) if isinstance(r, Failure)] == [
             "content_filter",
             "empty",
         ]
@@ -120,7 +120,8 @@ def test_where_no_text_is_needed_empty_and_cut_replies_are_answers(tmp_path: Pat
         # Whoever needs a text gets the failure that such a reply is for him.
         needy = [Request(r.messages) for r in (*requests[1:3], requests[5])]
         found = llm(server, store).complete(needy)
-        assert [r.kind for r in found if isinstance(r, Failure)] == ["truncated", "empty", "empty"]
+        reasons = [r.reason for r in found if isinstance(r, Failure)]
+        assert reasons == ["truncated", "empty", "empty"]
         store.close()
         rows = [r for r in requests if r.messages[0][1] not in ("#filter", "#nochoice")]
         assert ReplayLlm(tmp_path / "s.db").complete(rows) == [fine, cut, empty, refused]

@@ -77,7 +77,7 @@ def test_every_item_ends_in_one_answer_or_one_failure(tmp_path: Path, seed: int)
             assert result.text == f"echo: {text}"
         else:
             assert isinstance(result, Failure)
-            assert failure == result.kind == end
+            assert failure == result.reason == end
     assert ends["answer"] and ends["exhausted"]
     assert {r["fault"] for r in log} == {None, *QUICK_FAULTS}
 

@@ -173,7 +173,7 @@ class Evolver:
         reasons: dict[str, str | None] = {}
         for evolution, result in zip(waiting, results, strict=True):
             if isinstance(result, Failure):
-                reasons[evolution.pair.id] = f"{result.kind}: {result.message}"
+                reasons[evolution.pair.id] = f"{result.reason}: {result.message}"
             else:
                 replies[evolution.pair.id] = cleaned(result.text)
         answered = [e for e in waiting if e.pair.id in replies]

@@ -109,7 +109,7 @@ class TwinWriter:
         for twin, result in zip(twins, results, strict=True):
             twin.attempts += 1
             if isinstance(result, Failure):
-                twin.failures.append(f"{result.kind}: {result.message}")
+                twin.failures.append(f"{result.reason}: {result.message}")
             else:
                 written.append((twin, result.text.strip()))
         reports = self.checker.check([(t.passage, text) for t, text in written])

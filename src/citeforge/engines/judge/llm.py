@@ -92,7 +92,7 @@ def _request(pair: Pair, sample: int) -> Request:
 def read_decision(result: Result) -> Decision | None:
     """A verdict, a failure, or None when the reply cannot be read and may be asked for again."""
     if not isinstance(result, Answer):
-        unreadable = result.kind in ("truncated", "empty")
+        unreadable = result.reason in ("truncated", "empty")
         return None if unreadable else JudgeFailure(result.message)
     try:
         found = json.loads(result.text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from citeforge.engines.judge.hf import HfJudge, HfOptions
@@ -9,7 +10,33 @@ from citeforge.engines.judge.lexical import LexicalJudge
 from citeforge.engines.judge.records import Judge
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.store import ReplayStore
-from citeforge.schemas.errors import UsageError
+from citeforge.engines.registry import Registry, expected
+from citeforge.schemas.choices import JUDGES as CHOICES
+from citeforge.schemas.choices import Choice
+
+
+@dataclass(frozen=True)
+class JudgeSettings:
+    """What a judge is made with, besides its argument.
+
+    Attributes:
+        hf: how a local model is run.
+        client: how an endpoint is reached.
+        replay: store of an LLM's replies.
+    """
+
+    hf: HfOptions | None = None
+    client: ClientOptions | None = None
+    replay: ReplayStore | None = None
+
+
+JUDGES: Registry[Choice, Judge] = Registry(
+    "judge",
+    "judges",
+    CHOICES,
+    "signature comparable identity count_tokens decide",
+    expected("--judge", CHOICES),
+)
 
 
 def make_judge(
@@ -22,27 +49,38 @@ def make_judge(
     """The judge of a name.
 
     Args:
-        name: ``hf:MODEL`` (Hub id or folder), ``openai:MODEL``, ``lexical``, ``table:FILE``.
+        name: one of JUDGES, or a plugin's.
         hf: how a local model is run.
         client: how an endpoint is reached.
         replay: store of an LLM's replies.
 
     Raises:
         UsageError: another name.
-        InputError: a table that cannot be read.
+        InputError: a table that cannot be read, or a broken plugin.
     """
-    kind, _, argument = name.partition(":")
-    if name == "lexical":
-        return LexicalJudge()
-    if kind == "hf" and argument:
-        return HfJudge(argument, hf)
-    if kind == "table" and argument:
-        from citeforge.engines.judge.table import TableJudge
+    return JUDGES.make(name, JudgeSettings(hf, client, replay))
 
-        return TableJudge(Path(argument))
-    if kind == "openai" and argument:
-        from citeforge.engines.judge.llm import LlmJudge
-        from citeforge.engines.llm.client import OpenAiLlm
 
-        return LlmJudge(OpenAiLlm(argument, replay, client))
-    raise UsageError(f"--judge {name!r}: expected hf:MODEL, openai:MODEL, table:FILE or lexical")
+def local_judge(model: str, settings: JudgeSettings) -> Judge:
+    """``hf:MODEL``."""
+    return HfJudge(model, settings.hf)
+
+
+def llm_judge(model: str, settings: JudgeSettings) -> Judge:
+    """``openai:MODEL``."""
+    from citeforge.engines.judge.llm import LlmJudge
+    from citeforge.engines.llm.client import OpenAiLlm
+
+    return LlmJudge(OpenAiLlm(model, settings.replay, settings.client))
+
+
+def table_judge(file: str, settings: JudgeSettings) -> Judge:
+    """``table:FILE``."""
+    from citeforge.engines.judge.table import TableJudge
+
+    return TableJudge(Path(file))
+
+
+def lexical_judge(settings: JudgeSettings) -> Judge:
+    """``lexical``."""
+    return LexicalJudge()

@@ -98,7 +98,7 @@ class Caller:
             message = self.clean(f"{what}: {str(cause) or type(cause).__name__}")
             return Failure("exhausted", message), 0.0
         result = self._redacted(read(reply.http_response.content))
-        if isinstance(result, Failure) and result.kind == "unparsable":
+        if isinstance(result, Failure) and result.reason == "unparsable":
             return result, 0.0
         return result, None
 

@@ -217,9 +217,9 @@ class _Run(Generic[C]):
             self.answered += 1
             return
         self.failed += 1
-        if self.answered or result.kind not in _HOPELESS:
+        if self.answered or result.reason not in _HOPELESS:
             return
-        if result.kind == "unauthorised" or self.failed >= self.options.give_up_after:
+        if result.reason == "unauthorised" or self.failed >= self.options.give_up_after:
             many = "call" if self.failed == 1 else f"{self.failed} calls"
             self.stop = self.stop or InputError(
                 f"the first {many} failed: {result.message}",

@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol
 
 from citeforge.engines.files import canonical_json
 
-FailureKind = Literal[
+FailureReason = Literal[
     "refused",  # the endpoint will never take this request: 400, 404, 422, …
     "unauthorised",  # 401, 403
     "content_filter",
@@ -157,14 +157,14 @@ class Failure:
     """Why a request has no answer.
 
     Attributes:
-        kind: see FailureKind.
+        reason: see FailureReason.
         message: one line; never holds a key.
         status: HTTP status, when there was one.
         prompt_tokens: tokens paid for all the same.
         completion_tokens: likewise.
     """
 
-    kind: FailureKind
+    reason: FailureReason
     message: str
     status: int | None = None
     prompt_tokens: int = 0

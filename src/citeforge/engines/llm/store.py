@@ -134,7 +134,7 @@ class ReplayStore:
                     key,
                     canonical_json(payload),
                     sample,
-                    failure.kind,
+                    failure.reason,
                     failure.message,
                     failure.status,
                     now,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,9 @@ from citeforge.engines.llm.client import OpenAiLlm
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import Answer, Llm, Request, Result, settle
 from citeforge.engines.llm.store import ReplayStore
+from citeforge.engines.registry import Registry, expected
+from citeforge.schemas.choices import LLMS as CHOICES
+from citeforge.schemas.choices import Choice
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 
 
@@ -109,6 +113,26 @@ class TemplateWriter:
         return Answer(text, model="template")
 
 
+@dataclass(frozen=True)
+class LlmSettings:
+    """What an LLM is made with, besides its argument.
+
+    Attributes:
+        store: where answers of an endpoint are kept.
+        options: how it is reached.
+        templates: of the command, for the template writer; None where it has none.
+    """
+
+    store: ReplayStore | None = None
+    options: ClientOptions | None = None
+    templates: Mapping[str, str] | None = None
+
+
+LLMS: Registry[Choice, Llm] = Registry(
+    "LLM", "llms", CHOICES, "identity complete", expected("--llm", CHOICES)
+)
+
+
 def make_llm(
     name: str,
     *,
@@ -116,20 +140,28 @@ def make_llm(
     options: ClientOptions | None = None,
     templates: Mapping[str, str] | None = None,
 ) -> Llm:
-    """The LLM of a name: ``openai:MODEL``, ``replay:FILE`` (or ``FILE#MODEL``), ``template``.
+    """The LLM of a name: one of LLMS, or a plugin's.
 
     Raises:
         UsageError: another name, or a template writer where no templates exist.
-        InputError: a replay store that cannot be read.
+        InputError: a replay store that cannot be read, or a broken plugin.
     """
-    kind, _, argument = name.partition(":")
-    if kind == "openai" and argument:
-        return OpenAiLlm(argument, store, options)
-    if kind == "replay" and argument:
-        path, _, model = argument.partition("#")
-        return ReplayLlm(Path(path), model or None)
-    if name == "template" and templates is not None:
-        return TemplateWriter(templates)
-    if name == "template":
+    return LLMS.make(name, LlmSettings(store, options, templates))
+
+
+def served(model: str, settings: LlmSettings) -> Llm:
+    """``openai:MODEL``."""
+    return OpenAiLlm(model, settings.store, settings.options)
+
+
+def replayed(argument: str, settings: LlmSettings) -> Llm:
+    """``replay:FILE`` or ``replay:FILE#MODEL``."""
+    path, _, model = argument.partition("#")
+    return ReplayLlm(Path(path), model or None)
+
+
+def filled(settings: LlmSettings) -> Llm:
+    """``template``."""
+    if settings.templates is None:
         raise UsageError("--llm template: this command has no templates; name openai: or replay:")
-    raise UsageError(f"--llm {name!r}: expected openai:MODEL, replay:FILE or template")
+    return TemplateWriter(settings.templates)

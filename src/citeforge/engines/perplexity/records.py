@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.store import ReplayStore
-from citeforge.schemas.errors import UsageError
+from citeforge.engines.registry import Registry, expected
+from citeforge.schemas.choices import PERPLEXITY as CHOICES
+from citeforge.schemas.choices import Choice
 
 
 class Perplexity(Protocol):
@@ -23,6 +26,30 @@ class Perplexity(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class PerplexitySettings:
+    """What an engine is made with, besides its argument.
+
+    Attributes:
+        training: paragraphs that the n-gram model is trained on.
+        device: of a local model.
+        revision: of a Hub model.
+        options: how an endpoint is reached.
+        store: where its answers are kept.
+    """
+
+    training: Iterable[str]
+    device: str = "auto"
+    revision: str | None = None
+    options: ClientOptions | None = None
+    store: ReplayStore | None = None
+
+
+PERPLEXITY: Registry[Choice, Perplexity] = Registry(
+    "perplexity model", "perplexity", CHOICES, "identity of", expected("--perplexity", CHOICES)
+)
+
+
 def make_perplexity(
     name: str,
     training: Iterable[str],
@@ -32,10 +59,10 @@ def make_perplexity(
     options: ClientOptions | None = None,
     store: ReplayStore | None = None,
 ) -> Perplexity:
-    """The engine of ``--perplexity``: ``ngram``, ``hf:MODEL`` or ``openai:MODEL``.
+    """The engine of ``--perplexity``: one of PERPLEXITY, or a plugin's.
 
     Args:
-        name: kind and argument.
+        name: name and argument.
         training: paragraphs that the n-gram model is trained on.
         device: of a local model.
         revision: of a Hub model.
@@ -43,26 +70,34 @@ def make_perplexity(
         store: where an endpoint's answers are kept.
 
     Raises:
-        UsageError: another kind.
+        UsageError: another name.
+        InputError: a broken plugin.
     """
-    kind, _, argument = name.partition(":")
-    if name == "ngram":
-        from citeforge.engines.perplexity.ngram import NgramModel
+    return PERPLEXITY.make(name, PerplexitySettings(training, device, revision, options, store))
 
-        return NgramModel(training)
-    if kind == "hf" and argument:
-        from citeforge.engines.perplexity.causal import CausalModel
 
-        return CausalModel(argument, device, revision)
-    if kind == "openai" and argument:
-        from citeforge.engines.perplexity.endpoint import EndpointModel
+def trained(settings: PerplexitySettings) -> Perplexity:
+    """``ngram``."""
+    from citeforge.engines.perplexity.ngram import NgramModel
 
-        return EndpointModel(argument, store, options or ClientOptions())
-    raise UsageError(f"--perplexity {name!r}: expected ngram, hf:MODEL or openai:MODEL")
+    return NgramModel(settings.training)
+
+
+def local(model: str, settings: PerplexitySettings) -> Perplexity:
+    """``hf:MODEL``."""
+    from citeforge.engines.perplexity.causal import CausalModel
+
+    return CausalModel(model, settings.device, settings.revision)
+
+
+def served(model: str, settings: PerplexitySettings) -> Perplexity:
+    """``openai:MODEL``."""
+    from citeforge.engines.perplexity.endpoint import EndpointModel
+
+    return EndpointModel(model, settings.store, settings.options or ClientOptions())
 
 
 def perplexity_name(name: str) -> str:
     """Name under which the engine of ``--perplexity`` stands in manifests: a model folder's last
     part, other names as they are."""
-    kind, _, argument = name.partition(":")
-    return f"hf:{Path(argument).name}" if kind == "hf" else name
+    return f"hf:{Path(name).name}" if name.startswith("hf:") else name

@@ -1,0 +1,214 @@
+"""What other packages and single files add: found by entry points, loaded when it is asked for.
+
+A package declares entry points in the groups ``citeforge.GROUP``; the name of each is the name of
+what it gives. A file, named by ``--plugin`` or in ``CITEFORGE_PLUGINS``, has a dictionary
+``PLUGINS`` of groups to lists.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from citeforge.schemas.errors import InputError, UsageError
+
+GROUPS = (
+    "sources",
+    "measures",
+    "judges",
+    "embedders",
+    "llms",
+    "perplexity",
+    "segmenters",
+    "graphs",
+    "systems",
+    "kinds",
+)
+VARIABLE = "CITEFORGE_PLUGINS"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Something that a plugin gives.
+
+    Attributes:
+        group: one of GROUPS.
+        name: how it is called.
+        origin: name and version of the plugin.
+        load: imports it.
+    """
+
+    group: str
+    name: str
+    origin: str
+    load: Callable[[], object]
+
+
+def add_file(path: Path) -> None:
+    """Take a file in, for this process and those that it starts.
+
+    Raises:
+        UsageError: no such file.
+    """
+    if not path.is_file():
+        raise UsageError(f"--plugin {path}: there is no such file")
+    given = os.environ.get(VARIABLE)
+    os.environ[VARIABLE] = os.pathsep.join([*([given] if given else []), str(path.resolve())])
+    _read_file(path.resolve())
+
+
+def find(group: str, name: str) -> tuple[object, str] | None:
+    """What plugins give under a name, with its origin; None when nobody does.
+
+    Raises:
+        InputError: the plugin that should give it is broken.
+        UsageError: two plugins give it.
+    """
+    entries = [e for e in _entries() if (e.group, e.name) == (group, name)]
+    if len(entries) > 1:
+        origins = " and ".join(e.origin for e in entries)
+        raise UsageError(f"{name!r} of {group} is given by two plugins, {origins}; remove one")
+    return (_loaded(entries[0]), entries[0].origin) if entries else None
+
+
+def found(group: str) -> Iterator[tuple[object, str]]:
+    """Everything that plugins give to a group, with its origin; what is broken is told of."""
+    for entry in _entries():
+        if entry.group == group:
+            try:
+                value = _loaded(entry)
+            except InputError as error:
+                warn(str(error))
+                continue
+            yield value, entry.origin
+
+
+def broken(what: str, origin: str, error: BaseException) -> InputError:
+    """The error of a plugin whose own code failed."""
+    reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+    return InputError(
+        f"{what} cannot be had from the plugin {origin}, which is broken ({reason})",
+        allowed="mend the plugin, or uninstall it",
+    )
+
+
+def broken_files() -> list[str]:
+    """What is wrong with files that cannot be loaded."""
+    return [problem for path in _files() if (problem := _read_file(path)[1])]
+
+
+@cache
+def warn(text: str) -> None:
+    """Tell people, once."""
+    sys.stderr.write(f"warning: {text}\n")
+
+
+def _loaded(entry: Entry) -> object:
+    """What an entry gives.
+
+    Raises:
+        InputError: its import fails, or its name is another.
+    """
+    called = f"{entry.name!r} of {entry.group}"
+    try:
+        value = entry.load()
+    except (Exception, SystemExit) as error:  # a stranger's code may raise anything
+        raise broken(called, entry.origin, error) from error
+    if getattr(value, "name", entry.name) != entry.name:
+        reason = ValueError(f"it calls itself {getattr(value, 'name', '')!r}")
+        raise broken(called, entry.origin, reason)
+    return value
+
+
+def _entries() -> list[Entry]:
+    return [*_installed(), *(e for path in _files() for e in _read_file(path)[0])]
+
+
+@cache
+def _installed() -> tuple[Entry, ...]:
+    from importlib.metadata import entry_points
+
+    everything = entry_points()
+    return tuple(
+        Entry(group, p.name, f"{p.dist.name} {p.dist.version}" if p.dist else p.module, p.load)
+        for group in GROUPS
+        for p in everything.select(group=f"citeforge.{group}")
+    )
+
+
+def _files() -> list[Path]:
+    given = os.environ.get(VARIABLE, "").split(os.pathsep)
+    return [Path(name) for name in dict.fromkeys(given) if name]
+
+
+@cache
+def _read_file(path: Path) -> tuple[tuple[Entry, ...], str]:
+    """(what a file gives, what is wrong with it)."""
+    try:
+        content = path.read_bytes()
+        sha256 = hashlib.sha256(content).hexdigest()
+        module = _imported(path, f"citeforge_plugin_{sha256[:16]}")
+        origin = f"{path.name} {getattr(module, '__version__', sha256[:8])}"
+        return tuple(_given(module.PLUGINS, origin)), ""
+    except (Exception, SystemExit) as error:  # a stranger's code may raise anything
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+        problem = f"the plugin {path} is broken ({reason})"
+        warn(problem)
+        return (), problem
+
+
+def _imported(path: Path, name: str) -> Any:
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, path)
+        if spec is None or spec.loader is None:
+            raise ImportError("the file must end in .py")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[name]
+            raise
+    return sys.modules[name]
+
+
+def _given(groups: Any, origin: str) -> Iterator[Entry]:
+    for group, values in dict(groups).items():
+        if group not in GROUPS:
+            raise ValueError(f"PLUGINS has the group {group!r}; known: {', '.join(GROUPS)}")
+        for value in values:
+            yield Entry(group, value.name, origin, lambda value=value: value)  # type: ignore[misc]
+
+
+class Stamped:
+    """Something of a plugin, which says so wherever it says what it is."""
+
+    def __init__(self, inner: Any, origin: str) -> None:
+        self._inner, self._origin = inner, origin
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    @property
+    def signature(self) -> str:
+        """Signature of a judge or segmenter, with the plugin."""
+        return f"{self._inner.signature}({self._origin})"
+
+    def identity(self) -> dict[str, Any]:
+        """Identity of a judge, LLM, perplexity model or graph, with the plugin."""
+        return {**self._inner.identity(), "plugin": self._origin}
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Fingerprint of an embedder, with the plugin."""
+        return {**self._inner.fingerprint(), "plugin": self._origin}
+
+    def info(self) -> Any:
+        """Provenance of a source, with the plugin."""
+        return self._inner.info().model_copy(update={"plugin": self._origin})

