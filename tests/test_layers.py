@@ -18,6 +18,7 @@ LAYERS = [
     "engines",
     "ir_convert",
     "kg",
+    "kinds",
     "package",
     "builders",
     "evaluator",
@@ -28,9 +29,20 @@ LAYERS = [
 ]
 
 
+NAMES_UPPER_TYPES = "kinds"
+"""Its hooks name functions of the floors above it, and the types of what these take."""
+
+
+def is_for_types(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"
+
+
 def imports_of(path: Path) -> set[str]:
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    tree = ast.parse(path.read_text())
+    if path.parent.name == NAMES_UPPER_TYPES:
+        tree.body = [node for node in tree.body if not is_for_types(node)]
+    for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
             found.add(node.module)
         elif isinstance(node, ast.Import):

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from citeforge.evaluator.compare import load_scores
+from citeforge.package.package import Package
 from citeforge.publish.leaderboard.build import build_site
 from citeforge.publish.leaderboard.queries import differences, query_pages
 from citeforge.publish.leaderboard.ranking import significance_groups, slug
@@ -353,8 +354,8 @@ def test_query_pages_show_what_was_scored_and_name_the_rest(cli: Cli, tmp_path: 
         *("--out", "p"),
     )
     assert result.returncode == 0, result.stderr
-    first = next(query_pages(tmp_path / "p"))
+    first = next(query_pages(Package(tmp_path / "p")))
     assert (list(first.contexts), first.left_out) == (["s0", "s1", "s2", "s3"], ["s4", "s5"])
     # s5 comes last in the manifest; a system was scored in it, so that it is shown.
-    first = next(query_pages(tmp_path / "p", {"s5"}))
+    first = next(query_pages(Package(tmp_path / "p"), {"s5"}))
     assert (list(first.contexts), first.left_out) == (["s0", "s1", "s2", "s5"], ["s3", "s4"])

@@ -10,15 +10,9 @@ from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.kalma.inputs import Shown, read_shown
 from citeforge.kg.domain import Domain
 from citeforge.kg.verbalise import verbalise
-from citeforge.schemas.errors import UsageError
 from citeforge.schemas.kg import Triple
 from citeforge.schemas.triples import render
 
-SYSTEMS = {
-    "random": "1 to 8 distinct shown triples, drawn uniformly (lower bound)",
-    "echo-relevant": "every shown triple of the minimum knowledge set, [NA] for absent ones "
-    "(upper bound)",
-}
 _PLAIN = Domain(name="any", entity_class="Q0")
 
 
@@ -27,11 +21,15 @@ def lines(
 ) -> Iterator[dict[str, Any]]:
     """Lines of a submission.
 
-    Raises:
-        UsageError: no such baseline for this kind of benchmark.
+    Args:
+        name: ``random`` (1 to 8 distinct shown triples, drawn uniformly; lower bound) or
+            ``echo-relevant`` (every shown triple of the minimum knowledge set, [NA] for absent
+            ones; upper bound).
+        benchmark: what it answers, a kalma benchmark.
+        contexts: context sets that it is shown.
+        runs: runs, numbered from 0.
+        seed: seed of all draws.
     """
-    if name not in SYSTEMS:
-        raise UsageError(f"{name} does not answer kalma benchmarks; {', '.join(SYSTEMS)} do")
     domain = _PLAIN
     if "domain" in benchmark.manifest.config:
         domain = Domain.model_validate(benchmark.manifest.config["domain"])

@@ -7,7 +7,6 @@ from typing import Any
 
 from citeforge.engines.sentences import SentenceSegmenter
 from citeforge.evaluator.benchmark import Benchmark
-from citeforge.evaluator.inputs import read_gold
 from citeforge.evaluator.measures.correctness import single_gold
 
 SYSTEMS = {
@@ -30,10 +29,9 @@ def lines(
 
 
 def _gold(benchmark: Benchmark, context: str, everything: bool) -> Iterator[dict[str, Any]]:
-    for query, rows in zip(benchmark.query_ids, read_gold(benchmark), strict=True):
-        answers = [g for g in rows if g.kind == "answer"]
+    for query, rows in zip(benchmark.query_ids, benchmark.gold_rows, strict=True):
         chosen = single_gold(rows)
-        for run, answer in enumerate(answers if everything else [chosen] if chosen else []):
+        for run, answer in enumerate(rows.answers if everything else [chosen] if chosen else []):
             yield {"query_id": query, "output": answer.text or "", "context": context, "run": run}
 
 

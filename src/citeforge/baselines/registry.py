@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from citeforge.baselines import controls, kalma, passages, rage
+from citeforge.baselines import controls, passages, rage
 from citeforge.engines.files import atomic_file
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.schemas.errors import UnknownValueError, UsageError
@@ -62,7 +62,9 @@ def run_system(
     for context in contexts:
         if context not in known:
             raise UnknownValueError("context", context, known)
-    make = kalma.lines if manifest.kind == "kalma" else SYSTEMS[name]
+    if reason := benchmark.kind.refusal(f"run {name}"):
+        raise UsageError(f"{name}: {reason}")
+    make = benchmark.kind.systems.get(name) or SYSTEMS[name]
     lines = make(name, benchmark, contexts or known, runs, seed)
     return _write(name, manifest, contexts or known, lines, out)
 

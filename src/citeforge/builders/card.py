@@ -18,6 +18,7 @@ from citeforge.builders.command import command_of
 from citeforge.builders.licences import describe, licences_of, most_restrictive
 from citeforge.engines.files import read_json
 from citeforge.ir_convert.registry import citation_of
+from citeforge.kinds.registry import kind_of
 from citeforge.package.manifest import AUDIT, BY_HAND, SCORES
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.text import markdown_table
@@ -25,18 +26,6 @@ from citeforge.schemas.text import markdown_table
 _BARS = "▁▂▃▄▅▆▇█"
 _SIZES = ((1000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"),
           (10_000_000, "1M<n<10M"), (100_000_000, "10M<n<100M"))  # fmt: skip
-_TASKS = {"kalma": ["question-answering", "text-generation"]}
-_KINDS = {
-    "rage": "passages that are relevant, irrelevant, or only seem relevant (RAGE)",
-    "hagrid": "questions with the quotes that their gold answers cite (HAGRID)",
-    "alce": "questions with retrieved documents (ALCE)",
-    "twins": "passages with twins that a language model wrote",
-    "authorship": "the same passages under every label of authorship",
-    "kalma": "questions whose answers must cite triples of a knowledge graph (KaLMA)",
-}
-_PAPERS = {"rage": "rage", "hagrid": "hagrid", "alce": "alce", "twins": "attrieval",
-           "authorship": "attrieval", "kalma": "kalma"}  # fmt: skip
-"""Kind of benchmark to the source whose paper describes it."""
 
 
 @dataclass(frozen=True)
@@ -108,9 +97,7 @@ def _header(
     n = stats.get("queries")
     if isinstance(n, int):
         header["size_categories"] = [next((w for top, w in _SIZES if n < top), "n>100M")]
-    header["task_categories"] = _TASKS.get(
-        manifest.kind, ["question-answering", "text-retrieval"]
-    )  # fmt: skip
+    header["task_categories"] = list(kind_of(manifest).task_categories)
     header["tags"] = [
         *("citation", "attribution", "retrieval-augmented-generation", "citeforge"), manifest.kind
     ]  # fmt: skip
@@ -136,11 +123,12 @@ def bars(counts: Iterable[float]) -> str:
 
 
 def _body(manifest: Manifest, stats: dict[str, object], beside: Beside) -> str:
-    shown = "triples of the sub-graphs" if manifest.kind == "kalma" else "passages"
-    counted = "" if manifest.kind == "kalma" else f", counted from {manifest.grammar.base}"
+    kind = kind_of(manifest)
+    shown = "triples of the sub-graphs" if kind.shows_triples else "passages"
+    counted = "" if kind.shows_triples else f", counted from {manifest.grammar.base}"
     parts = [
         f"# {manifest.name}",
-        f"A benchmark for cited generation: {_KINDS.get(manifest.kind, manifest.kind)}. A system "
+        f"A benchmark for cited generation: {kind.about}. A system "
         f"is shown the {shown} of one context set for each query and cites them as "
         f"`{manifest.grammar.form}`{counted}. The contexts are frozen, so that two systems are "
         "always scored on the same ones.",
@@ -275,5 +263,5 @@ def _scores(scores: list[dict[str, Any]]) -> list[str]:
 
 def _citations(manifest: Manifest) -> str:
     """BibTeX of the paper that the kind comes from, and of the sources."""
-    kinds = [_PAPERS.get(manifest.kind, ""), *(s.kind for s in manifest.sources)]
-    return "\n".join(dict.fromkeys(c for k in kinds if (c := citation_of(k))))
+    names = [kind_of(manifest).paper, *(s.kind for s in manifest.sources)]
+    return "\n".join(dict.fromkeys(c for n in names if (c := citation_of(n))))

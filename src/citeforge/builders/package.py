@@ -22,6 +22,7 @@ from citeforge.package.manifest import (
     load_intact,
     pretty_json,
     read_stats,
+    splits_of,
 )
 from citeforge.schemas.manifest import Manifest
 
@@ -117,15 +118,7 @@ def refreshed(
     Returns:
         The manifest, and every file that changes, name to text; the caller writes them together.
     """
-    splits: dict[str, list[str]] = {}
-    for name in manifest.files:
-        if name.endswith(".parquet"):
-            config, file = name.split("/")
-            split = re.sub(r"-\d{5}-of-\d{5}\.parquet$", "", file)
-            splits.setdefault(config, [])
-            if split not in splits[config]:
-                splits[config].append(split)
-    card = render_card(manifest, splits, stats, Beside.read(folder, changed))
+    card = render_card(manifest, splits_of(manifest), stats, Beside.read(folder, changed))
     files = {**changed, STATS: pretty_json(stats), CARD: card}
     manifest = manifest.model_copy(update={"files": dict(manifest.files)})
     for name in (STATS, CARD, *BESIDE):

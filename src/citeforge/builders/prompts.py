@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from jinja2 import StrictUndefined, Template, TemplateError
 from jinja2.sandbox import SandboxedEnvironment
 
-from citeforge.package.items import Item, pairs
+from citeforge.package.items import Item
 from citeforge.package.package import Package
-from citeforge.schemas.authorship import design_of
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.grammar import Grammar
-from citeforge.schemas.manifest import Manifest
 
 _FOLDER = Path(__file__).parent / "templates"
 TEMPLATES = {name: _FOLDER / f"{name}.j2" for name in ("rage", "authorship", "kalma")}
-
-
-def default_template(manifest: Manifest) -> str:
-    """Name of the template that fits a benchmark."""
-    return manifest.kind if manifest.kind in TEMPLATES else "rage"
 
 
 @dataclass(frozen=True)
@@ -42,6 +35,29 @@ class PromptDoc:
     title: str
     text: str
     label: str = ""
+
+
+@dataclass(frozen=True)
+class Labelling:
+    """What the prompts of a context set say of each passage.
+
+    Attributes:
+        note: what they say of the labels; an empty string for nothing.
+        labels: query id to one label a passage, in order; empty without labels.
+        own: finds such labels in the passages' own texts, which must not pass for ours.
+    """
+
+    note: str = ""
+    labels: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    own: re.Pattern[str] | None = None
+
+    def of(self, query: str, position: int) -> str:
+        """The label of a passage, or an empty string."""
+        return self.labels[query][position] if self.labels else ""
+
+    def plain(self, text: str) -> str:
+        """A passage's text with labels of its own in round brackets."""
+        return text if self.own is None else self.own.sub(r"(\1)", text)
 
 
 def neutralise(text: str) -> str:
@@ -100,7 +116,8 @@ def render_prompts(package: Package, context: str, template: Template) -> Iterat
     if package.has_graphs:
         yield from _render_graphs(package, context, template)
         return
-    labelling = _Labelling(package, context)
+    make = package.kind.labelling
+    labelling = Labelling() if make is None else make(package, context)
     base = package.manifest.grammar.base
     for item in package.items(context):
         text = _render(
@@ -121,37 +138,7 @@ def _render_graphs(package: Package, context: str, template: Template) -> Iterat
         yield item.query_id, _render(template, allowed, query=item.query, graphs=item.graphs)
 
 
-class _Labelling:
-    """What a cell of an authorship benchmark says of each passage; elsewhere, nothing."""
-
-    def __init__(self, package: Package, context: str) -> None:
-        self.note = ""
-        self._labels: dict[str, list[str]] = {}
-        self._own: re.Pattern[str] | None = None
-        if package.manifest.kind != "authorship":
-            return
-        design = design_of(package.manifest)
-        words = {w for s in design.label_sets for w in (*s.first, *s.second)}
-        # A passage that says "[LLM]" of itself must not pass for labelled.
-        self._own = re.compile(r"\[(" + "|".join(map(re.escape, sorted(words))) + r")\]")
-        cell = design.find(context)
-        if cell.labels is None:
-            return
-        labels = design.label_set(cell.labels)
-        self.note = labels.note
-        table = package.table("authors", context)
-        for query, found in pairs(table["query_id"], table["labels"]):
-            self._labels[query] = [labels.phrase.replace("{label}", w) for w in found]
-
-    def of(self, query: str, position: int) -> str:
-        return self._labels[query][position] if self._labels else ""
-
-    def plain(self, text: str) -> str:
-        """The text with the labels of the design in round brackets."""
-        return text if self._own is None else self._own.sub(r"(\1)", text)
-
-
-def _docs(item: Item, base: int, labelling: _Labelling) -> list[PromptDoc]:
+def _docs(item: Item, base: int, labelling: Labelling) -> list[PromptDoc]:
     return [
         PromptDoc(
             base + position,

@@ -10,19 +10,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from citeforge.engines.duplicates import DuplicateFinder, first_duplicate
-from citeforge.engines.tables import iter_batches, read_schema, read_table, shard_paths
+from citeforge.engines.tables import read_schema
+from citeforge.package.items import pairs
 from citeforge.package.manifest import Problem, damaged_files, load_manifest
+from citeforge.package.package import Package
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.manifest import Manifest
-from citeforge.schemas.tables import (
-    CONTEXTS,
-    GOLD,
-    LABELS,
-    MAPPING,
-    QUERIES,
-    UNJUDGED,
-    schemas_of,
-)
+from citeforge.schemas.tables import UNJUDGED
+
+Found = Iterator[tuple[str, str]]
+"""(table, what is wrong)."""
 
 
 def verify(folder: Path) -> list[Problem]:
@@ -43,37 +39,21 @@ def verify(folder: Path) -> list[Problem]:
             problems.append(Problem(name, "is not in the manifest"))
     if problems:
         return problems
-    problems = list(_wrong_schemas(folder, manifest))
-    if manifest.kind == "kalma":
-        from citeforge.builders.kalma.verify import wrong_kalma
-
-        return problems or [Problem(*found) for found in wrong_kalma(folder, manifest)]
-    return problems or [
-        *_wrong_ids(folder),
-        *_wrong_contexts(folder, manifest),
-        *_wrong_kind(folder, manifest),
+    package = Package(folder, manifest)
+    return list(_wrong_schemas(package)) or [
+        Problem(*found) for look in package.kind.problems for found in look(package)
     ]
 
 
-def _wrong_kind(folder: Path, manifest: Manifest) -> Iterator[Problem]:
-    """What only one kind of benchmark promises."""
-    if manifest.kind in ("twins", "authorship"):
-        from citeforge.builders.authorship.verify import wrong_cells, wrong_twins
-
-        yield from (Problem(*found) for found in wrong_twins(folder))
-        if manifest.kind == "authorship":
-            yield from (Problem(*found) for found in wrong_cells(folder, manifest))
-
-
-def _wrong_schemas(folder: Path, manifest: Manifest) -> Iterator[Problem]:
-    for name in manifest.files:
+def _wrong_schemas(package: Package) -> Iterator[Problem]:
+    known = package.kind.tables
+    for name in package.manifest.files:
         if not name.endswith(".parquet"):
             continue
         config = name.split("/")[0]
-        known = schemas_of(manifest.kind)
         schema = known.get(config)
         try:
-            found = read_schema(folder / name)
+            found = read_schema(package.folder / name)
         except InputError as error:
             yield Problem(name, error.message)
             continue
@@ -83,25 +63,19 @@ def _wrong_schemas(folder: Path, manifest: Manifest) -> Iterator[Problem]:
             yield Problem(name, f"has not the schema of config {config}")
 
 
-def _mappings(folder: Path) -> dict[str, pa.Table]:
-    return {n: read_table(shard_paths(folder / "mapping", n), MAPPING) for n in LABELS}
-
-
-def _wrong_ids(folder: Path) -> Iterator[Problem]:
-    queries = read_table(shard_paths(folder / "queries", "queries"), QUERIES)
-    names = queries["_id"]
+def wrong_ids(package: Package) -> Found:
+    """Duplicate and dangling ids, and labels that are not disjoint."""
+    names, mappings = package.queries["_id"], package.mappings
     if pc.count_distinct(names).as_py() != len(names):
-        yield Problem("queries", "an _id comes twice")
-    yield from _duplicate_passages(folder)
-    mappings = _mappings(folder)
-    gold = read_table(shard_paths(folder / "gold", "gold"), GOLD)
+        yield "queries", "an _id comes twice"
+    yield from _duplicate_passages(package)
     for table, column, label in [
         *((t, "query-id", f"mapping/{n}") for n, t in mappings.items()),
-        (gold, "query_id", "gold"),
+        (package.gold, "query_id", "gold"),
     ]:
         for stray in _strays(table[column], names):
-            yield Problem(label, f"names the query {stray!r}, which is not in queries")
-    yield from _dangling_passages(folder, mappings)
+            yield label, f"names the query {stray!r}, which is not in queries"
+    yield from _dangling_passages(package)
     yield from _overlapping_labels(mappings)
 
 
@@ -111,65 +85,61 @@ def _strays(values: pa.ChunkedArray, known: pa.ChunkedArray) -> list[str]:
     return strays
 
 
-def _duplicate_passages(folder: Path) -> Iterator[Problem]:
-    corpus = shard_paths(folder / "corpus", "corpus")
+def _duplicate_passages(package: Package) -> Found:
     finder = DuplicateFinder()
-    for batch in iter_batches(corpus, ["_id"]):
+    for batch in package.passages(["_id"]):
         finder.add(batch["_id"].to_pylist())
     suspects = finder.suspects()
     if suspects:
-        ids = (name for b in iter_batches(corpus, ["_id"]) for name in b["_id"].to_pylist())
+        ids = (name for b in package.passages(["_id"]) for name in b["_id"].to_pylist())
         found = first_duplicate(ids, suspects)
         if found:
-            yield Problem("corpus", f"the _id {found[0]!r} comes twice")
+            yield "corpus", f"the _id {found[0]!r} comes twice"
 
 
-def _dangling_passages(folder: Path, mappings: dict[str, pa.Table]) -> Iterator[Problem]:
+def _dangling_passages(package: Package) -> Found:
     named = pa.chunked_array(
-        [c for t in mappings.values() for c in t["corpus-id"].chunks], pa.string()
+        [c for t in package.mappings.values() for c in t["corpus-id"].chunks], pa.string()
     ).unique()
     seen = np.zeros(len(named), np.bool_)
-    for batch in iter_batches(shard_paths(folder / "corpus", "corpus"), ["_id"]):
+    for batch in package.passages(["_id"]):
         found = pc.index_in(batch["_id"], value_set=named).drop_null()
         seen[found.to_numpy()] = True
     for name in named.filter(pa.array(~seen)).to_pylist()[:10]:
-        yield Problem("mapping", f"names the passage {name!r}, which is not in corpus")
+        yield "mapping", f"names the passage {name!r}, which is not in corpus"
 
 
-def _overlapping_labels(mappings: dict[str, pa.Table]) -> Iterator[Problem]:
+def _overlapping_labels(mappings: dict[str, pa.Table]) -> Found:
     seen: dict[tuple[str, str], str] = {}
     for label, table in mappings.items():
-        pairs = zip(table["query-id"].to_pylist(), table["corpus-id"].to_pylist(), strict=True)
-        for pair in pairs:
+        for pair in pairs(table["query-id"], table["corpus-id"]):
             if pair in seen:
-                yield Problem(
+                yield (
                     f"mapping/{label}",
                     f"the pair {pair[0]!r}, {pair[1]!r} stands in {seen[pair]} already",
                 )
             seen[pair] = label
 
 
-def _wrong_contexts(folder: Path, manifest: Manifest) -> Iterator[Problem]:
-    queries = read_table(shard_paths(folder / "queries", "queries"), QUERIES)["_id"].to_pylist()
+def wrong_contexts(package: Package) -> Found:
+    """Contexts of other queries, with a passage twice, or with labels that no mapping has."""
     labels = {
         pair: label
-        for label, table in _mappings(folder).items()
-        for pair in zip(table["query-id"].to_pylist(), table["corpus-id"].to_pylist(), strict=True)
+        for label, table in package.mappings.items()
+        for pair in pairs(table["query-id"], table["corpus-id"])
     }
-    for name in manifest.contexts:
-        table = read_table(shard_paths(folder / "contexts", name), CONTEXTS)
+    for name in package.contexts:
+        table = package.table("contexts", name)
         place = f"contexts/{name}"
-        if table["query_id"].to_pylist() != queries:
-            yield Problem(place, "its queries are not those of queries, in their order")
-        for query, docs in zip(
-            table["query_id"].to_pylist(), table["docs"].to_pylist(), strict=True
-        ):
+        if table["query_id"].to_pylist() != package.query_ids:
+            yield place, "its queries are not those of queries, in their order"
+        for query, docs in pairs(table["query_id"], table["docs"]):
             ids = [doc["corpus-id"] for doc in docs]
             if len(set(ids)) != len(ids):
-                yield Problem(place, f"query {query!r} shows one passage twice")
+                yield place, f"query {query!r} shows one passage twice"
             for doc in docs:
                 if labels.get((query, doc["corpus-id"]), UNJUDGED) != doc["label"]:
-                    yield Problem(
+                    yield (
                         place,
                         f"query {query!r}, passage {doc['corpus-id']!r}: the label "
                         f"{doc['label']!r} is not that of the mappings",

@@ -61,10 +61,8 @@ def export(
         to_csv,
         to_label_studio,
     )
-    from citeforge.evaluator.annotation.kalma import kalma_rows
-    from citeforge.evaluator.annotation.negatives import negative_rows
+    from citeforge.evaluator.annotation.of_benchmark import benchmark_rows
     from citeforge.evaluator.annotation.tasks import find_task
-    from citeforge.evaluator.annotation.twins import twin_rows
     from citeforge.evaluator.compare import load_scores
     from citeforge.schemas.errors import UsageError
 
@@ -73,8 +71,7 @@ def export(
         what = "--benchmark DIR and no score files" if task.of_benchmark else "score files"
         raise UsageError(f"--task {task.name} takes {what}")
     if benchmark is not None:
-        make = {"twin": twin_rows, "negative": negative_rows}.get(task.unit, kalma_rows)
-        rows, key = make(task, benchmark, sample, seed)
+        rows, key = benchmark_rows(task, benchmark, sample, seed)
     else:
         rows, key = rows_of(task, [load_scores(p) for p in scores], sample, seed)
     is_json = out.suffix == ".json"

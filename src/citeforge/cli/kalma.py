@@ -17,13 +17,13 @@ def kalma() -> None:
 @click.option("--query", required=True, help="Id of the query.")
 def trace(folder: Path, query: str) -> None:
     """Show how a question grew, round by round."""
-    from citeforge.builders.kalma.package import trace_text
-    from citeforge.package.manifest import load_intact
+    from citeforge.package.package import Package
     from citeforge.schemas.errors import InputError
 
-    manifest = load_intact(folder)
-    if manifest.kind != "kalma":
+    package = Package(folder)
+    trace_text = package.kind.trace
+    if trace_text is None:
         raise InputError(
-            f"is a {manifest.kind} benchmark", path=folder, allowed="one of build kalma"
+            f"is a {package.kind.name} benchmark", path=folder, allowed="one of build kalma"
         )
-    click.echo(trace_text(folder, query), nl=False)
+    click.echo(trace_text(package, query), nl=False)

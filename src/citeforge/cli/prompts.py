@@ -27,7 +27,7 @@ def prompts(folder: Path, context: str | None, template: str | None, out: Path |
     marks inside passages are put into round brackets, so that a passage's own [3] is not mistaken
     for passage 3.
     """
-    from citeforge.builders.prompts import default_template, load_template, render_prompts
+    from citeforge.builders.prompts import load_template, render_prompts
     from citeforge.engines.files import atomic_file
     from citeforge.package.package import Package
     from citeforge.schemas.errors import UnknownValueError, UsageError
@@ -38,12 +38,12 @@ def prompts(folder: Path, context: str | None, template: str | None, out: Path |
     names = list(manifest.contexts)
     if context not in (None, "all", *names):
         raise UnknownValueError("context", str(context), [*names, "all"])
-    if context is None and len(names) > 1 and manifest.kind != "authorship":
+    if context is None and len(names) > 1 and not package.kind.is_design:
         raise UsageError(
             f"the benchmark has several context sets; give --context {'|'.join(names)}|all"
         )
     chosen = names if context in (None, "all") else [str(context)]
-    loaded = load_template(template or default_template(manifest))
+    loaded = load_template(template or package.kind.template)
     origin = {"benchmark": manifest.name, "benchmark_hash": manifest.benchmark_hash}
     lines = (
         json.dumps(

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from citeforge.evaluator.benchmark import Benchmark, ContextTable
+from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.formats import answers_of, detect
-from citeforge.evaluator.kalma.inputs import OWN_PASSAGES, Shown, read_answer, read_shown
 from citeforge.evaluator.origin import (
-    Reach,
     anonymous_warnings,
     is_anonymous,
     require_same_benchmark,
@@ -61,12 +59,10 @@ class _Checker:
         self.asked = context
         self.sets = [context] if context else list(benchmark.manifest.contexts)
         self.only = self.sets[0] if len(self.sets) == 1 else None
-        self.tables: dict[str, ContextTable] = {}
-        self.graphs: dict[str, tuple[list[Shown], frozenset[str]]] = {}
+        self.answers = benchmark.kind.checking(benchmark)
         self.found = Findings()
         self.seen: dict[tuple[str, str, int], int] = {}
         self.runs: set[int] = set()
-        self.reach = Reach()
 
     def run(self, path: Path, file_format: str) -> Findings:
         chosen = detect(path) if file_format == "auto" else file_format
@@ -104,8 +100,7 @@ class _Checker:
         found: list[str] = []
         if chosen != "citeforge" or is_anonymous(path):
             found += anonymous_warnings(path, self.benchmark) if chosen == "citeforge" else []
-            triples = self.benchmark.manifest.kind == "kalma"
-            found += self.reach.warnings("triples" if triples else "passages")
+            found += self.answers.reach.warnings(self.benchmark.kind.shows)
         if self.found.n_truncated:
             found.append(
                 f"{self.found.n_truncated:,} answers were cut at the token limit (finish_reason "
@@ -134,8 +129,9 @@ class _Checker:
             known = ", ".join(self.sets)
             self.found.errors.append((line, f"context: is missing; one of {known}"))
             return
-        if answer.passages is not None and self.benchmark.manifest.kind == "kalma":
-            self.found.errors.append((line, OWN_PASSAGES))
+        refused = self.answers.refused(answer)
+        if refused is not None:
+            self.found.errors.append((line, refused))
             return
         if answer.passages is None and name not in self.benchmark.manifest.contexts:
             known = ", ".join(self.benchmark.manifest.contexts)
@@ -158,64 +154,12 @@ class _Checker:
         self.seen[key] = line
         self.found.n_truncated += answer.is_truncated
         self.found.n_empty += not answer.output.strip()
-        if self.benchmark.manifest.kind == "kalma":
-            self._check_triples(line, answer.output, name, row)
-            return
-        shown = len(answer.passages) if answer.passages is not None else self._size(name, row)
-        self._check_marks(line, answer, shown)
-
-    def _check_triples(self, line: int, output: str, name: str, row: int) -> None:
-        if name not in self.graphs:
-            self.graphs[name] = read_shown(self.benchmark, name)
-        shown, relations = self.graphs[name]
-        reading = read_answer(row, shown[row], output, relations)
-        if reading.n_unparsed:
-            self.found.warnings.append((line, f"output: {reading.n_unparsed} brackets never close"))
-        incomplete = sum(not c.complete for c in reading.citations)
-        if incomplete:
-            self.found.warnings.append(
-                (line, f"output: {incomplete} citations lack a relation or a value")
-            )
-        keys = {c.key.compared for c in reading.citations if c.complete}
-        self.reach.add((), len(keys - shown[row].citable), 0)
-        strange = [c for c in reading.citations if c.complete and not shown[row].shows(c)]
-        if strange:
-            c = strange[0]
-            self.found.warnings.append(
-                (
-                    line,
-                    f"output: cites {len(strange)} triples that were not shown "
-                    f"(first: {c.qid}, {c.relation}: {c.value})",
-                )
-            )
-
-    def _size(self, name: str, row: int) -> int:
-        if name not in self.tables:
-            self.tables[name] = self.benchmark.context(name)
-        return self.tables[name].sizes[row]
-
-    def _check_marks(self, line: int, answer: SubmissionLine, shown: int) -> None:
-        output, grammar = answer.output, self.benchmark.grammar
-        parsed = grammar.parse(output, shown)
-        for start, end in parsed.unparsed:
-            mark = output[start:end]
-            self.found.warnings.append((line, f"output: {mark!r} is not read as a citation"))
-        first, last = grammar.base, grammar.base + shown - 1
-        beyond = sorted({n for m in parsed.markers for n in m.numbers if not first <= n <= last})
-        if answer.passages is None:
-            inside = {n - grammar.base + 1 for m in parsed.markers for n in m.numbers} - {
-                n - grammar.base + 1 for n in beyond
-            }
-            self.reach.add(inside, len(beyond), shown)
-        if beyond:
-            numbers = ", ".join(map(str, beyond[:5]))
-            self.found.warnings.append(
-                (line, f"output: cites {numbers}; the context has {first} to {last}")
-            )
+        self.found.warnings += [(line, w) for w in self.answers.warnings(answer, name, row)]
 
     def _missing(self) -> None:
         used = sorted({(name, run) for _, name, run in self.seen})
-        if self.benchmark.manifest.kind == "authorship" and used:
+        is_design = self.benchmark.kind.is_design
+        if is_design and used:
             for name in self.sets:
                 if name not in {n for n, _ in used}:
                     self.found.warnings.append(
@@ -230,7 +174,6 @@ class _Checker:
                             f"no answer to {query!r} (context {name}, run {run}): scored as worst",
                         )
                     )
-        is_design = self.benchmark.manifest.kind == "authorship"
         if used and self.asked not in (None, *(name for name, _ in used)) and not is_design:
             self.found.errors.append((None, f"the file holds no answer to context {self.asked!r}"))
         if not used and not self.found.errors:

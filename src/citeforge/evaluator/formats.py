@@ -178,12 +178,11 @@ def read_attrieval(path: Path, benchmark: Benchmark) -> Lines:
     """AttriEval's saved ``datasets.Dataset``; markers count from 0, as its prompts do.
 
     On an authorship benchmark: its outputs cell by cell, see
-    :func:`citeforge.evaluator.authorship.attrieval.read_cells`.
+    :func:`citeforge.evaluator.authorship.attrieval.read_cells`; its kind names that reader.
     """
-    if benchmark.manifest.kind == "authorship":
-        from citeforge.evaluator.authorship.attrieval import read_cells
-
-        yield from read_cells(path, benchmark)
+    read = benchmark.kind.saved_answers
+    if read is not None:
+        yield from read(path, benchmark)
         return
     by_text = _ids_by_text(benchmark)
     for number, row in read_saved(path, _SavedAnswer):

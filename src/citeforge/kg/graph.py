@@ -131,8 +131,8 @@ class KnowledgeGraph:
     def _triple(self, entity: str, name: str, value: Term, rows: list[Row]) -> Triple | None:
         prop = self._id(rows[0]["prop"])
         kinds = {r["type"].value for r in rows if "type" in r}
-        is_entity = value.kind == "uri" and value.value.startswith(self.domain.entity_iri)
-        if kinds & _LEFT_OUT or value.kind == "bnode" or (value.kind == "uri" and not is_entity):
+        is_entity = value.type == "uri" and value.value.startswith(self.domain.entity_iri)
+        if kinds & _LEFT_OUT or value.type == "bnode" or (value.type == "uri" and not is_entity):
             self._count("values left out: external ids, addresses, media, unknown values")
             return None
         relation = self._label(_by_language(rows, "propLabel")) or prop

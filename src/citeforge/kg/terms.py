@@ -26,13 +26,13 @@ class Term:
     """A bound value.
 
     Attributes:
-        kind: ``uri``, ``literal`` or ``bnode``.
+        type: ``uri``, ``literal`` or ``bnode``.
         value: IRI or lexical form.
         language: of a language-tagged string.
         datatype: IRI of a literal's datatype; empty for plain strings.
     """
 
-    kind: Literal["uri", "literal", "bnode"]
+    type: Literal["uri", "literal", "bnode"]
     value: str
     language: str = ""
     datatype: str = ""

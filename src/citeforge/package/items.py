@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from citeforge.schemas.kg import Graph, Triple
@@ -72,6 +73,42 @@ class Gold:
         )
 
 
+class GoldRows(tuple[Gold, ...]):
+    """Gold rows of a query, in order, and those of each kind."""
+
+    @cached_property
+    def _by_kind(self) -> dict[str, tuple[Gold, ...]]:
+        found: dict[str, list[Gold]] = {}
+        for row in self:
+            found.setdefault(row.kind, []).append(row)
+        return {name: tuple(rows) for name, rows in found.items()}
+
+    @property
+    def answers(self) -> tuple[Gold, ...]:
+        """Whole answers (HAGRID)."""
+        return self._by_kind.get("answer", ())
+
+    @property
+    def long_answers(self) -> tuple[Gold, ...]:
+        """Annotated long answers (ASQA)."""
+        return self._by_kind.get("long_answer", ())
+
+    @property
+    def qa_pairs(self) -> tuple[Gold, ...]:
+        """Questions with short answers that a long answer must hold (ASQA)."""
+        return self._by_kind.get("qa_pair", ())
+
+    @property
+    def answer_lists(self) -> tuple[Gold, ...]:
+        """Entities of a list, each with its accepted forms (QAMPARI)."""
+        return self._by_kind.get("answer_list", ())
+
+    @property
+    def claims(self) -> tuple[Gold, ...]:
+        """Claims that an answer should entail (ELI5)."""
+        return self._by_kind.get("claim", ())
+
+
 @dataclass(frozen=True)
 class Item:
     """One query in one context set.
@@ -91,7 +128,7 @@ class Item:
     context: str
     passages: tuple[Passage, ...] = ()
     graphs: tuple[Graph, ...] = ()
-    gold: tuple[Gold, ...] = ()
+    gold: GoldRows = field(default_factory=GoldRows)
     knowledge: tuple[Triple, ...] = ()
 
     @property

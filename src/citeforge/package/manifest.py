@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,6 +100,18 @@ def damaged_files(folder: Path, manifest: Manifest) -> Iterator[Problem]:
             yield Problem(name, "is missing")
         elif sha256_file(path) != expected:
             yield Problem(name, "has another sha256 than the manifest says")
+
+
+def splits_of(manifest: Manifest) -> dict[str, list[str]]:
+    """Config to the splits that have rows, in the order of their files."""
+    splits: dict[str, list[str]] = {}
+    for name in manifest.files:
+        if name.endswith(".parquet"):
+            config, file = name.split("/")
+            split = re.sub(r"-\d{5}-of-\d{5}\.parquet$", "", file)
+            if split not in splits.setdefault(config, []):
+                splits[config].append(split)
+    return splits
 
 
 def strangers(folder: Path) -> list[str]:

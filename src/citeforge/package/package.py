@@ -11,13 +11,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from citeforge.engines.tables import iter_batches, read_table, shard_paths
-from citeforge.package.items import Gold, Item, Passage, by_query, pairs
-from citeforge.package.manifest import load_intact
+from citeforge.kinds.kind import Kind
+from citeforge.kinds.registry import kind_of
+from citeforge.package.items import Gold, GoldRows, Item, Passage, by_query, pairs
+from citeforge.package.manifest import load_intact, splits_of
 from citeforge.schemas.errors import InputError, UnknownValueError
 from citeforge.schemas.grammar import VERSION, Grammar
-from citeforge.schemas.kg import from_row, graphs_of, question_form
+from citeforge.schemas.kg import from_row, graphs_of
 from citeforge.schemas.manifest import Manifest
-from citeforge.schemas.tables import CORPUS, KG_BY_CONFIG, LABELS, TWINS, schemas_of
+from citeforge.schemas.tables import CORPUS, LABELS, TWINS
 
 
 class Package:
@@ -92,15 +94,29 @@ class Package:
         """Names of the frozen context sets."""
         return list(self.manifest.contexts)
 
+    @cached_property
+    def splits(self) -> dict[str, list[str]]:
+        """Config to the splits that have rows, in the order of their files."""
+        return splits_of(self.manifest)
+
     @property
     def grammar(self) -> Grammar:
         """The citation grammar that the prompts of this benchmark ask for, in version `rules`."""
         return Grammar(self.manifest.grammar.base, self.rules, self.manifest.grammar.form)
 
+    @cached_property
+    def kind(self) -> Kind:
+        """What kind of benchmark it is.
+
+        Raises:
+            InputError: a kind that this installation does not know.
+        """
+        return kind_of(self.manifest, self.folder)
+
     @property
     def has_graphs(self) -> bool:
         """Whether systems are shown triples instead of passages."""
-        return schemas_of(self.manifest.kind) is KG_BY_CONFIG
+        return self.kind.shows_triples
 
     def shards(self, config: str, split: str) -> list[Path]:
         """Files of a table, in order; none where the table is empty."""
@@ -113,7 +129,7 @@ class Package:
             UnknownValueError: no such config in this kind of benchmark.
             InputError: a file is damaged.
         """
-        known = schemas_of(self.manifest.kind)
+        known = self.kind.tables
         if config not in known:
             raise UnknownValueError("config", config, known)
         return read_table(self.shards(config, split), known[config])
@@ -121,7 +137,7 @@ class Package:
     @cached_property
     def queries(self) -> pa.Table:
         """Schema QUERIES; of a KaLMA benchmark the specific questions."""
-        return self.table("queries", "specific" if self.has_graphs else "queries")
+        return self.table("queries", self.kind.questions)
 
     @cached_property
     def query_ids(self) -> list[str]:
@@ -136,7 +152,8 @@ class Package:
 
     def questions(self, context: str) -> list[str]:
         """Texts of the queries as a context set asks them, in the order of the benchmark."""
-        table = self.table("queries", question_form(context)) if self.has_graphs else self.queries
+        split = self.kind.questions_of(context)
+        table = self.queries if split == self.kind.questions else self.table("queries", split)
         texts: list[str] = table["text"].to_pylist()
         return texts
 
@@ -169,9 +186,26 @@ class Package:
         return self.table("gold", "gold")
 
     @cached_property
+    def gold_rows(self) -> list[GoldRows]:
+        """Gold rows of each query, in the order of the benchmark."""
+        rows = by_query(self.gold.to_pylist())
+        return [GoldRows(map(Gold.of, rows.get(query, []))) for query in self.query_ids]
+
+    @cached_property
     def twins(self) -> pa.Table:
         """Schema TWINS; no rows where the package has none."""
         return read_table(self.shards("twins", "twins"), TWINS)
+
+    def passages(self, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """The corpus, streamed batch by batch (schema CORPUS).
+
+        Args:
+            columns: only these.
+
+        Raises:
+            InputError: a file is damaged.
+        """
+        return iter_batches(self.corpus, columns)
 
     @property
     def corpus(self) -> list[Path]:
@@ -222,7 +256,7 @@ class Package:
             table["query_id"].to_pylist(), table["docs"].to_pylist(), questions, strict=True
         ):
             passages = (Passage(d["corpus-id"], *texts[d["corpus-id"]], d["label"]) for d in docs)
-            right = tuple(map(Gold.of, gold.get(query, [])))
+            right = GoldRows(map(Gold.of, gold.get(query, [])))
             yield Item(query, question, context, tuple(passages), gold=right)
 
     def _graph_items(self, context: str, query_id: str | None) -> Iterator[Item]:

@@ -11,16 +11,15 @@ import pyarrow as pa
 from citeforge.builders.package import PackageWriter
 from citeforge.builders.stats import context_sizes, corpus_stats
 from citeforge.engines.files import read_json, write_text
-from citeforge.engines.tables import read_table, shard_paths
 from citeforge.package.manifest import CARD, MANIFEST, load_intact
+from citeforge.package.package import Package
 from citeforge.publish.card import WORDS, word_counts
 from citeforge.publish.hub import copy_files
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.manifest import Manifest
-from citeforge.schemas.tables import CONTEXTS, QUERIES, UNJUDGED
+from citeforge.schemas.tables import CONTEXTS, UNJUDGED
 
 LINK = "hidden.json"
-_SHOWN = ("corpus", "queries", "authors", "twins")
 
 
 def split_package(folder: Path, public: Path, gold: Path) -> tuple[Manifest, Manifest]:
@@ -31,25 +30,25 @@ def split_package(folder: Path, public: Path, gold: Path) -> tuple[Manifest, Man
     to the original again.
 
     Raises:
-        UsageError: a kalma benchmark: its contexts have no labels, its gold is a table already;
-            an authorship benchmark: its labels follow from its contexts.
+        UsageError: its kind says why this cannot be.
     """
-    manifest = load_intact(folder)
-    if manifest.kind in ("kalma", "authorship", "twins"):
-        raise UsageError(f"--hide-gold: not for {manifest.kind} benchmarks")
-    shown = [n for n in manifest.files if n.split("/")[0] in _SHOWN]
+    package = Package(folder)
+    manifest = package.manifest
+    if reason := package.kind.refusal("hide-gold"):
+        raise UsageError(f"--hide-gold: {reason}")
+    public_tables = package.kind.public
+    shown = [n for n in manifest.files if n.split("/")[0] in public_tables]
     copy_files(folder, shown, public)
     writer = PackageWriter(public)
-    for config in _SHOWN:
+    for config in public_tables:
         splits = {n.rsplit("-", 3)[0].removeprefix(f"{config}/") for n in shown
                   if n.startswith(f"{config}/")}  # fmt: skip
         for split in sorted(splits):
             names = [n for n in shown if n.startswith(f"{config}/{split}-")]
             files = {n.removeprefix(f"{config}/"): manifest.files[n] for n in names}
             writer.note(config, split, files)
-    for name in manifest.contexts:
-        table = read_table(shard_paths(folder / "contexts", name), CONTEXTS)
-        writer.add("contexts", name, _unlabelled(table))
+    for name in package.contexts:
+        writer.add("contexts", name, _unlabelled(package.context_table(name)))
     choices: dict[str, Any] = {
         "hidden_gold": True,
         "seed": manifest.config.get("seed"),
@@ -58,7 +57,7 @@ def split_package(folder: Path, public: Path, gold: Path) -> tuple[Manifest, Man
     open_half = manifest.model_copy(
         update={"config": choices, "counts": {}, "short_mappings": {}, "models": {}, "files": {}}
     )
-    written = writer.finish(open_half, _public_stats(public, manifest))
+    written = writer.finish(open_half, _public_stats(Package(public, manifest)))
     hidden = [n for n in manifest.files if n not in shown and n not in (CARD,)]
     copy_files(folder, [*hidden, CARD, MANIFEST], gold)
     link = {"public_hash": written.benchmark_hash, "shown": shown}
@@ -66,16 +65,12 @@ def split_package(folder: Path, public: Path, gold: Path) -> tuple[Manifest, Man
     return written, manifest
 
 
-def _public_stats(public: Path, manifest: Manifest) -> dict[str, object]:
+def _public_stats(half: Package) -> dict[str, object]:
     """Statistics of what is public, counted there: none is taken over from the whole."""
-    corpus = shard_paths(public / "corpus", "corpus")
-    stats: dict[str, object] = {
-        "queries": read_table(shard_paths(public / "queries", "queries"), QUERIES).num_rows,
-        **corpus_stats(corpus),
-    }
-    for name in manifest.contexts:
-        stats |= context_sizes(name, read_table(shard_paths(public / "contexts", name), CONTEXTS))
-    return stats | {WORDS: word_counts(corpus)}
+    stats: dict[str, object] = {"queries": len(half), **corpus_stats(half.corpus)}
+    for name in half.contexts:
+        stats |= context_sizes(name, half.context_table(name))
+    return stats | {WORDS: word_counts(half.corpus)}
 
 
 def _unlabelled(table: pa.Table) -> pa.Table:

@@ -162,13 +162,13 @@ class Grammar:
         unparsed: list[tuple[int, int]] = []
         plain = "`" not in output and "](" not in output and "://" not in output
         for match in (_PLAIN if plain else _FULL).finditer(output):
-            kind = match.lastgroup
-            if kind == "hidden":
+            group = match.lastgroup
+            if group == "hidden":
                 hidden.append(match.span())
-            elif kind == "na":
+            elif group == "na":
                 markers.append(Marker(*match.span(), (), is_na=True))
             else:
-                numbers, complete = self._numbers(match.group(kind or 0), n_docs, _ITEM_PARTS)
+                numbers, complete = self._numbers(match.group(group or 0), n_docs, _ITEM_PARTS)
                 if numbers:
                     markers.append(Marker(*match.span(), numbers))
                 if not complete:
@@ -190,32 +190,32 @@ class Grammar:
         at = 0
         while (match := expression.search(output, at)) is not None:
             at = match.end()
-            kind = match.lastgroup
-            if kind == "hidden":
+            group = match.lastgroup
+            if group == "hidden":
                 hidden.append(match.span())
-            elif kind == "maths":
+            elif group == "maths":
                 if _FREE_BRACKET.search(
                     match.group().strip("$")[0 if match.group()[0] == "$" else 2 :]
                 ):
                     at = match.start() + 1  # two prices with a citation between them
                 else:
                     hidden.append(match.span())
-            elif kind == "na":
+            elif group == "na":
                 markers.append(Marker(*match.span(), (), is_na=True))
             else:
-                if kind == "to":
+                if group == "to":
                     body = f"{match['from']}-{match['to']}"
                     if not int(match["from"]) <= int(match["to"]) < int(match["from"]) + MAX_RANGE:
                         body, at = match["from"], match.end("from") + 1
                 else:
-                    body = match.group(kind or 0)
+                    body = match.group(group or 0)
                 numbers, complete = self._numbers(body, n_docs, _ITEM_PARTS_2)
                 if 0 not in numbers or len(numbers) < 2 or self.base == 0:
                     if numbers:
                         markers.append(Marker(match.start(), at, numbers))
                 else:
                     complete = False  # `[0, 1]` is an interval where counting starts at 1
-                if not complete and kind != "round":
+                if not complete and group != "round":
                     unparsed.append((match.start(), at))
         brackets = output.count("[") + output.count("【") + output.count("［")
         if brackets > len(markers) + len(unparsed):

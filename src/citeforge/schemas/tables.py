@@ -124,8 +124,3 @@ KG_BY_CONFIG = {
     "absent": KG_ABSENT,
     "evolution": KG_EVOLUTION,
 }
-
-
-def schemas_of(kind: str) -> dict[str, pa.Schema]:
-    """Config to schema, of a kind of benchmark."""
-    return KG_BY_CONFIG if kind == "kalma" else BY_CONFIG

@@ -2,48 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 from pydantic import ValidationError
 
-from citeforge.engines.tables import iter_batches, read_table, shard_paths
+from citeforge.builders.verify import Found
+from citeforge.package.items import pairs
+from citeforge.package.package import Package
 from citeforge.schemas.authorship import design_of
-from citeforge.schemas.manifest import Manifest
-from citeforge.schemas.tables import AUTHORS, CONTEXTS, RELEVANT, TWINS
-
-Found = Iterator[tuple[str, str]]
-"""(table, what is wrong)."""
+from citeforge.schemas.tables import RELEVANT
 
 
-def wrong_twins(folder: Path) -> Found:
+def wrong_twins(package: Package) -> Found:
     """Twins that the corpus lacks, and passages with two of them."""
-    table = read_table(shard_paths(folder / "twins", "twins"), TWINS)
+    table = package.twins
     named = [t for t in table["twin_id"].to_pylist() if t]
     if len(set(named)) != len(named) or len(set(table["_id"].to_pylist())) != table.num_rows:
         yield "twins", "a passage or a twin comes twice"
     missing = set(named)
-    for batch in iter_batches(shard_paths(folder / "corpus", "corpus"), ["_id"]):
+    for batch in package.passages(["_id"]):
         missing.difference_update(batch["_id"].to_pylist())
     for name in sorted(missing)[:10]:
         yield "twins", f"names the twin {name!r}, which is not in corpus"
 
 
-def wrong_cells(folder: Path, manifest: Manifest) -> Found:
+def wrong_cells(package: Package) -> Found:
     """Cells that do not show the same passages in the same order, or are labelled wrongly."""
     try:
-        design = design_of(manifest)
+        design = design_of(package.manifest)
     except (KeyError, ValidationError) as error:
         yield "manifest.json", f"config.design cannot be read ({str(error).splitlines()[0]})"
         return
-    if [c.context for c in design.cells] != list(manifest.contexts):
+    if [c.context for c in design.cells] != package.contexts:
         yield "manifest.json", "the cells of config.design are not the context sets"
         return
-    twins = read_table(shard_paths(folder / "twins", "twins"), TWINS)
-    human_of = dict(zip(twins["twin_id"].to_pylist(), twins["_id"].to_pylist(), strict=True))
+    human_of = dict(pairs(package.twins["twin_id"], package.twins["_id"]))
     expected: list[list[str]] | None = None
     for cell in design.cells:
-        table = read_table(shard_paths(folder / "contexts", cell.context), CONTEXTS)
+        table = package.table("contexts", cell.context)
         rows = table["docs"].to_pylist()
         humans = [[human_of.get(d["corpus-id"], d["corpus-id"]) for d in row] for row in rows]
         expected = expected or humans
@@ -61,7 +55,7 @@ def wrong_cells(folder: Path, manifest: Manifest) -> Found:
                     )
         if cell.labels is None:
             continue
-        authors = read_table(shard_paths(folder / "authors", cell.context), AUTHORS)
+        authors = package.table("authors", cell.context)
         place = f"authors/{cell.context}"
         if authors["query_id"].to_pylist() != table["query_id"].to_pylist():
             yield place, "its queries are not those of the contexts"

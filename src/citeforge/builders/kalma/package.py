@@ -8,7 +8,6 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +17,8 @@ from citeforge.builders.kalma.evolve import Evolution
 from citeforge.builders.package import PackageWriter
 from citeforge.builders.workspace import Workspace
 from citeforge.kg.domain import Domain
+from citeforge.package.package import Package
+from citeforge.schemas.errors import UnknownValueError
 from citeforge.schemas.kg import (
     GENERAL,
     KG_ABSENT,
@@ -26,6 +27,7 @@ from citeforge.schemas.kg import (
     KG_GOLD,
     Triple,
     as_row,
+    from_row,
     relation_key,
 )
 from citeforge.schemas.manifest import ContextSet, Manifest
@@ -208,29 +210,22 @@ def _year(number: int) -> str:
     return f"{1 - number} BCE" if number < 1 else str(number)
 
 
-def trace_text(folder: Path, query_id: str) -> str:
+def trace_text(package: Package, query_id: str) -> str:
     """How a question grew, round by round, as the paper's Table 18 shows it.
 
     Raises:
         UnknownValueError: no such query.
     """
     from citeforge.builders.kalma.check import marker
-    from citeforge.engines.tables import read_table, shard_paths
-    from citeforge.schemas.errors import UnknownValueError
-    from citeforge.schemas.kg import from_row
 
     queries = {
-        form: {
-            r["_id"]: r["text"]
-            for r in read_table(shard_paths(folder / "queries", form), QUERIES).to_pylist()
-        }
+        form: {r["_id"]: r["text"] for r in package.table("queries", form).to_pylist()}
         for form in ("general", "specific")
     }
     if query_id not in queries["specific"]:
         raise UnknownValueError("query", query_id, list(queries["specific"])[:20])
-    table = read_table(shard_paths(folder / "evolution", "evolution"), KG_EVOLUTION)
     lines = []
-    for row in table.to_pylist():
+    for row in package.table("evolution", "evolution").to_pylist():
         if row["query_id"] != query_id:
             continue
         lines += [f"Round {row['round']}"]

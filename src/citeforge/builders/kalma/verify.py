@@ -3,55 +3,50 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
 
-from citeforge.engines.tables import read_table, shard_paths
-from citeforge.schemas.kg import KG_ABSENT, KG_CONTEXTS, KG_GOLD, Triple, from_row
-from citeforge.schemas.manifest import Manifest
-from citeforge.schemas.tables import QUERIES
-
-Found = Iterator[tuple[str, str]]
-"""(table, what is wrong)."""
+from citeforge.builders.verify import Found
+from citeforge.package.package import Package
+from citeforge.schemas.kg import Triple, from_row
 
 
-def wrong_kalma(folder: Path, manifest: Manifest) -> Found:
+def wrong_kalma(package: Package) -> Found:
     """Queries, contexts, gold and removed facts that do not fit together."""
-    ids = read_table(shard_paths(folder / "queries", "specific"), QUERIES)["_id"].to_pylist()
+    ids = package.query_ids
     if len(set(ids)) != len(ids):
         yield "queries/specific", "an _id comes twice"
-    general = shard_paths(folder / "queries", "general")
-    if general and read_table(general, QUERIES)["_id"].to_pylist() != ids:
-        yield "queries/general", "its queries are not those of specific, in their order"
+    for split in dict.fromkeys(package.kind.other_questions.values()):
+        table = package.table("queries", split)
+        if table.num_rows and table["_id"].to_pylist() != ids:
+            yield (
+                f"queries/{split}",
+                f"its queries are not those of {package.kind.questions}, in their order",
+            )
     shown: dict[str, dict[str, list[Triple]]] = {}
-    for name in manifest.contexts:
-        table = read_table(shard_paths(folder / "contexts", name), KG_CONTEXTS)
+    for name in package.contexts:
+        table = package.table("contexts", name)
         if table["query_id"].to_pylist() != ids:
             yield f"contexts/{name}", "its queries are not those of queries, in their order"
             return
         rows = ([from_row(t) for t in row] for row in table["triples"].to_pylist())
         shown[name] = dict(zip(ids, rows, strict=True))
-    is_published = any(source.kind == "kalma" for source in manifest.sources)
-    gold = read_table(shard_paths(folder / "gold", "gold"), KG_GOLD).to_pylist()
+    # Published graphs are what a retrieval found; their gold may be of others.
+    is_published = "kalma" in {source.kind for source in package.manifest.sources}
     full = {q: {t.key for t in triples} for q, triples in shown["full"].items()}
-    for row in gold:
+    for row in package.gold.to_pylist():
         if row["query_id"] not in full:
             yield "gold", f"names the query {row['query_id']!r}, which is not in queries"
         elif from_row(row).key not in full[row["query_id"]] and not is_published:
-            # Published graphs are what a retrieval found; their gold may be of others.
             key = from_row(row).key
             yield "gold", f"query {row['query_id']!r}: {key} is not in its sub-graphs"
-    yield from _wrong_absent(folder, manifest, shown)
+    yield from _wrong_absent(package, shown)
     yield from _wrong_shares(shown)
 
 
-def _wrong_absent(
-    folder: Path, manifest: Manifest, shown: dict[str, dict[str, list[Triple]]]
-) -> Found:
+def _wrong_absent(package: Package, shown: dict[str, dict[str, list[Triple]]]) -> Found:
     before: Counter[tuple[str, Triple]] = Counter()
-    for name in (n for n in manifest.contexts if n.startswith("absent_")):
-        table = read_table(shard_paths(folder / "absent", name), KG_ABSENT)
-        removed = Counter((r["query_id"], from_row(r)) for r in table.to_pylist())
+    for name in (n for n in package.contexts if n.startswith("absent_")):
+        rows = package.table("absent", name).to_pylist()
+        removed = Counter((r["query_id"], from_row(r)) for r in rows)
         for query, triples in shown[name].items():
             gone = {t for q, t in removed if q == query}
             expected = [t for t in shown["full"][query] if t not in gone]

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from citeforge.engines.draws import sample_ids
-from citeforge.engines.tables import read_table, shard_paths
 from citeforge.evaluator.annotation.export import Row, Sheet
 from citeforge.evaluator.annotation.tasks import Task
-from citeforge.package.manifest import load_intact
+from citeforge.package.items import by_query, pairs
+from citeforge.package.package import Package
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.kg import KG_GOLD
-from citeforge.schemas.tables import QUERIES
 
 
 def kalma_rows(
-    task: Task, folder: Path, sample: int | None, seed: int
+    task: Task, package: Package, sample: int | None, seed: int
 ) -> tuple[list[Row], dict[str, dict[str, object]]]:
     """Rows of both forms of each sampled question; or of its facts, one a row.
 
@@ -23,22 +19,15 @@ def kalma_rows(
         (rows, key by item: query_id, form, and the fact).
 
     Raises:
-        InputError: another kind of benchmark, or no facts.
+        InputError: no facts.
     """
-    manifest = load_intact(folder)
-    if manifest.kind != "kalma":
-        raise InputError(
-            f"is a {manifest.kind} benchmark", path=folder, allowed="a kalma benchmark"
-        )
-    gold: dict[str, list[dict[str, str]]] = {}
-    for row in read_table(shard_paths(folder / "gold", "gold"), KG_GOLD).to_pylist():
-        gold.setdefault(row["query_id"], []).append(row)
+    gold = by_query(package.gold.to_pylist())
     if task.unit == "knowledge" and not gold:
-        raise InputError("has no minimum knowledge sets", path=folder)
+        raise InputError("has no minimum knowledge sets", path=package.folder)
     sheet = Sheet(task, seed)
     for form in ("specific", "general"):
-        table = read_table(shard_paths(folder / "queries", form), QUERIES)
-        texts = dict(zip(table["_id"].to_pylist(), table["text"].to_pylist(), strict=True))
+        table = package.table("queries", form)
+        texts = dict(pairs(table["_id"], table["text"]))
         ids = list(texts)
         chosen = ids if sample is None else sample_ids(ids, sample, seed, "annotate kalma")
         for query in chosen:

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 from citeforge.builders.derive import Base
 from citeforge.engines.draws import sample_ids
 from citeforge.evaluator.annotation.export import Row, Sheet
 from citeforge.evaluator.annotation.tasks import Task
+from citeforge.package.package import Package
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.tables import RELEVANT
 
 
 def twin_rows(
-    task: Task, folder: Path, sample: int | None, seed: int
+    task: Task, package: Package, sample: int | None, seed: int
 ) -> tuple[list[Row], dict[str, dict[str, object]]]:
     """Rows of (question, answer, original, rewrite) for the passages that contexts show.
 
     Args:
         task: ``twin-relevant`` or ``twin-nonrelevant``.
-        folder: benchmark with twins.
+        package: benchmark with twins.
         sample: number of queries; None for the task's own share.
         seed: seed of sample and order.
 
@@ -30,11 +30,13 @@ def twin_rows(
     Raises:
         InputError: the benchmark has no twins.
     """
-    base = Base(folder)
+    base = Base(package.folder, package.manifest)
     pairs = zip(base.twins["_id"].to_pylist(), base.twins["twin_id"].to_pylist(), strict=True)
     twin_of = {human: twin for human, twin in pairs if twin}
     if not twin_of:
-        raise InputError("has no twins", path=folder, allowed="what `citeforge build twins` made")
+        raise InputError(
+            "has no twins", path=package.folder, allowed="what `citeforge build twins` made"
+        )
     size = math.ceil(task.share * len(base.query_ids)) if sample is None else sample
     queries = sample_ids(base.query_ids, size, seed, f"annotate {task.name}")
     wanted = task.name == "twin-relevant"

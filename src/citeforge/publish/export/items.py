@@ -9,13 +9,11 @@ from typing import Any
 
 from citeforge.builders.derive import Base
 from citeforge.engines.files import write_text
-from citeforge.engines.tables import read_table, shard_paths
 from citeforge.ir_convert.kalma import write_gold, write_items
-from citeforge.package.manifest import load_intact
+from citeforge.package.items import by_query
+from citeforge.package.package import Package
 from citeforge.publish.export.tables import Lost
-from citeforge.schemas.errors import InputError
-from citeforge.schemas.kg import EMPTY, KG_CONTEXTS, KG_GOLD, Triple, from_row, graphs_of
-from citeforge.schemas.tables import QUERIES
+from citeforge.schemas.kg import EMPTY, from_row
 
 
 def only_context(base: Base, context: str | None) -> tuple[str, Lost]:
@@ -38,21 +36,19 @@ def export_alce(base: Base, out: Path, context: str | None = None) -> Lost:
             "question": row.query,
             "docs": [{"id": d.id, "title": d.title, "text": d.text} for d in row.passages],
         }
-        pairs = [g for g in row.gold if g.kind == "qa_pair"]
+        pairs = row.gold.qa_pairs
         if pairs:
             item["qa_pairs"] = [
                 {"question": g.text or "", "short_answers": list(g.aliases)} for g in pairs
             ]
-        longs = [g.text for g in row.gold if g.kind == "long_answer"]
-        if longs:
-            item["annotations"] = [{"long_answer": t} for t in longs]
-        lists = [list(g.aliases) for g in row.gold if g.kind == "answer_list"]
+        if row.gold.long_answers:
+            item["annotations"] = [{"long_answer": g.text} for g in row.gold.long_answers]
+        lists = [list(g.aliases) for g in row.gold.answer_lists]
         if lists:
             item["answers"] = lists
-        claims = [g.text for g in row.gold if g.kind == "claim"]
-        if claims:
-            item["claims"] = claims
-        answers = [g.text for g in row.gold if g.kind == "answer" and g.text]
+        if row.gold.claims:
+            item["claims"] = [g.text for g in row.gold.claims]
+        answers = [g.text for g in row.gold.answers if g.text]
         if answers:
             item["answer"] = answers[0]
         short = base.answers[row.query_id]
@@ -124,39 +120,26 @@ def export_attributed_ir(base: Base, out: Path, context: str | None = None) -> L
     return [*lost, "relevance labels of passages", "sentence labels of gold answers"]
 
 
-def export_kalma(folder: Path, out: Path, context: str | None = None) -> Lost:
+def export_kalma(package: Package, out: Path, context: str | None = None) -> Lost:
     """``specific.json``, ``general.json`` and, where there is gold, ``gold.json`` (with rounds) and
-    ``gold_no_round1.json``: the two files that KaLMA's code reads.
-
-    Raises:
-        InputError: not a kalma benchmark.
-    """
-    manifest = load_intact(folder)
-    if manifest.kind != "kalma":
-        raise InputError(
-            f"is a {manifest.kind} benchmark", path=folder, allowed="one of build kalma"
-        )
+    ``gold_no_round1.json``: the two files that KaLMA's code reads."""
     name = context or "full"
-    rows = read_table(shard_paths(folder / "contexts", name), KG_CONTEXTS).to_pylist()
-    graphs = [list(graphs_of([from_row(t) for t in r["triples"]])) for r in rows]
+    graphs = [list(item.graphs) for item in package.items(name)]
     n_lost = 0
-    specific: list[str] = []
-    for form in ("specific", "general"):
-        table = read_table(shard_paths(folder / "queries", form), QUERIES)
-        texts: list[str] = table["text"].to_pylist()
-        if texts:
+    for form in (package.kind.questions, *package.kind.other_questions.values()):
+        table = package.table("queries", form)
+        if table.num_rows:
             empty = [json.loads(m or "{}").get(EMPTY, {}) for m in table["metadata"].to_pylist()]
-            n_lost = write_items(texts, graphs, out / f"{form}.json", empty)
-        specific = texts if form == "specific" else specific
-    gold: dict[str, list[tuple[Triple, int]]] = {r["query_id"]: [] for r in rows}
-    for row in read_table(shard_paths(folder / "gold", "gold"), KG_GOLD).to_pylist():
-        gold[row["query_id"]].append((from_row(row), row["round"]))
-    if any(gold.values()):
-        later = [[(t, n) for t, n in mine if n != 1] for mine in gold.values()]
-        write_gold(specific, list(gold.values()), out / "gold.json")
-        write_gold(specific, later, out / "gold_no_round1.json")
+            n_lost = write_items(table["text"].to_pylist(), graphs, out / f"{form}.json", empty)
+    rows = by_query(package.gold.to_pylist())
+    if rows:
+        gold = [[(from_row(r), r["round"]) for r in rows.get(q, [])] for q in package.query_ids]
+        later = [[(t, n) for t, n in mine if n != 1] for mine in gold]
+        questions: list[str] = package.queries["text"].to_pylist()
+        write_gold(questions, gold, out / "gold.json")
+        write_gold(questions, later, out / "gold_no_round1.json")
     lost = ["query ids, ids of relations and values, precision of dates"]
     if n_lost:
         lost.append(f"{n_lost} further values of relations that have several")
-    others = [n for n in manifest.contexts if n not in (name, f"{name}_general")]
+    others = [n for n in package.contexts if n not in (name, f"{name}_general")]
     return lost + ([f"context sets but {name}: {', '.join(others)}"] if others else [])

@@ -6,23 +6,23 @@ from pathlib import Path
 
 from citeforge.builders.derive import Base
 from citeforge.engines.folders import whole_folder
+from citeforge.package.package import Package
 from citeforge.publish.export import items, tables
 from citeforge.publish.export.tables import Lost
-from citeforge.schemas.errors import UnknownValueError
+from citeforge.schemas.errors import InputError, UnknownValueError
 
 _WHOLE = {
     "beir": tables.export_beir,
     "mteb": tables.export_mteb,
     "trec": tables.export_trec,
     "rage-toolkit": tables.export_rage,
-    "hf-csv": tables.export_csv,
 }
 _ITEMS = {
     "alce": items.export_alce,
     "attrieval": items.export_attrieval,
     "attributed-ir": items.export_attributed_ir,
 }
-FORMATS = (*_WHOLE, *_ITEMS, "kalma")
+FORMATS = (*_WHOLE, *_ITEMS, "kalma", "hf-csv")
 
 
 def export(name: str, folder: Path, out: Path, context: str | None = None) -> Lost:
@@ -39,16 +39,25 @@ def export(name: str, folder: Path, out: Path, context: str | None = None) -> Lo
 
     Raises:
         UnknownValueError: no such format or context set.
-        InputError: the folder exists, or the package cannot be put into this format.
+        InputError: the folder exists, or the kind of benchmark is not exported to this format.
     """
     if name not in FORMATS:
         raise UnknownValueError("format", name, FORMATS)
     with whole_folder(out) as made:
+        package = Package(folder)
+        if name not in package.kind.exports:
+            raise InputError(
+                f"cannot be exported to {name}, {package.kind.refusal('export')}",
+                path=folder,
+                allowed=f"its formats: {', '.join(package.kind.exports)}",
+            )
+        if context is not None and context not in package.contexts:
+            raise UnknownValueError("context", context, package.contexts)
         if name == "kalma":
-            return items.export_kalma(folder, made, context)
-        base = Base(folder)
-        if context is not None and context not in base.manifest.contexts:
-            raise UnknownValueError("context", context, base.manifest.contexts)
+            return items.export_kalma(package, made, context)
+        if name == "hf-csv":
+            return tables.export_csv(package, made)
+        base = Base(folder, package.manifest)
         if name in _WHOLE:
             return _WHOLE[name](base, made)
         return _ITEMS[name](base, made, context)

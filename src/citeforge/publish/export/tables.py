@@ -13,8 +13,9 @@ import yaml
 
 from citeforge.builders.derive import Base
 from citeforge.engines.files import atomic_file, write_text
-from citeforge.engines.tables import TableWriter, iter_batches, shard_paths, write_table
+from citeforge.engines.tables import TableWriter, iter_batches, read_schema, write_table
 from citeforge.engines.textfiles import harmless
+from citeforge.package.package import Package
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.tables import CORPUS, LABELS, RELEVANT
 
@@ -24,7 +25,7 @@ Lost = list[str]
 
 def corpus_rows(base: Base) -> Iterator[dict[str, Any]]:
     """Passages, streamed."""
-    for batch in iter_batches(shard_paths(base.folder / "corpus", "corpus")):
+    for batch in base.passages():
         yield from batch.to_pylist()
 
 
@@ -33,7 +34,7 @@ def write_corpus(base: Base, folder: Path) -> None:
     columns = ["_id", "title", "text"]
     schema = pa.schema([CORPUS.field(c) for c in columns])
     with TableWriter(folder, "corpus", schema) as writer:
-        for batch in iter_batches(shard_paths(base.folder / "corpus", "corpus"), columns):
+        for batch in base.passages(columns):
             writer.write(batch)
 
 
@@ -160,24 +161,19 @@ def export_rage(base: Base, out: Path) -> Lost:
     return lost_of(base, "labels", "short", "scores")
 
 
-def export_csv(base: Base, out: Path) -> Lost:
+def export_csv(package: Package, out: Path) -> Lost:
     """One CSV a table, as the Hub's viewer reads them; lists and structures as JSON."""
-    for path in sorted(base.folder.rglob("*-00000-of-*.parquet")):
-        config, name = path.parent.name, path.name.rsplit("-", 3)[0]
-        target = out / config / f"{name}.csv"
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with target.open("w", encoding="utf-8", newline="") as file:
-            writer: Any = None
-            for batch in iter_batches(shard_paths(path.parent, name)):
-                if writer is None:
-                    writer = csv.writer(file, lineterminator="\n")
-                    writer.writerow(batch.schema.names)
-                for row in batch.to_pylist():
-                    writer.writerow([_cell(v) for v in row.values()])
-    splits: dict[str, list[str]] = {}
-    for path in sorted(out.glob("*/*.csv")):
-        splits.setdefault(path.parent.name, []).append(path.stem)
-    _readme(out, splits, base, "csv")
+    for config, names in package.splits.items():
+        for name in names:
+            target = out / config / f"{name}.csv"
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with target.open("w", encoding="utf-8", newline="") as file:
+                writer = csv.writer(file, lineterminator="\n")
+                shards = package.shards(config, name)
+                writer.writerow(read_schema(shards[0]).names)
+                for batch in iter_batches(shards):
+                    writer.writerows([_cell(v) for v in row.values()] for row in batch.to_pylist())
+    _readme(out, package.splits, package, "csv")
     return [
         "types: numbers and texts are told apart by their looks",
         "null and '' are alike",
@@ -193,14 +189,14 @@ def _cell(value: Any) -> Any:
     return "" if value is None else value
 
 
-def _readme(out: Path, splits: dict[str, list[str]], base: Base, kind: str = "parquet") -> None:
+def _readme(out: Path, splits: dict[str, list[str]], base: Package, form: str = "parquet") -> None:
     configs = [
         {
             "config_name": config,
             "data_files": [
                 {
                     "split": s,
-                    "path": f"{config}/{s}-*.parquet" if kind == "parquet" else f"{config}/{s}.csv",
+                    "path": f"{config}/{s}-*.parquet" if form == "parquet" else f"{config}/{s}.csv",
                 }
                 for s in names
             ],

@@ -15,11 +15,10 @@ from citeforge.engines.files import write_text
 from citeforge.engines.folders import files_below, is_temporary, whole_folder
 from citeforge.evaluator.missing import not_computed
 from citeforge.evaluator.report import embed
-from citeforge.package.manifest import load_intact
+from citeforge.package.package import Package
 from citeforge.publish.leaderboard.queries import query_pages
 from citeforge.publish.leaderboard.ranking import View, compact, make_views, rest, slug
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -62,10 +61,10 @@ def build_site(
         InputError: no scores, scores of another benchmark, two of one system in one context, or a
             folder that holds something else.
     """
-    manifest = load_intact(folder)
-    _check(files, manifest.benchmark_hash)
+    package = Package(folder)
+    _check(files, package.hash)
     with whole_folder(out, strangers) as made:
-        return _write(folder, files, made, manifest, title)
+        return _write(package, files, made, title)
 
 
 def strangers(out: Path) -> list[str]:
@@ -85,9 +84,7 @@ def strangers(out: Path) -> list[str]:
     ]
 
 
-def _write(
-    folder: Path, files: Sequence[ScoreFile], out: Path, manifest: Manifest, title: str | None
-) -> Site:
+def _write(package: Package, files: Sequence[ScoreFile], out: Path, title: str | None) -> Site:
     environment = Environment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=select_autoescape(default=True, default_for_string=True),
@@ -97,15 +94,15 @@ def _write(
     )
     views = make_views(files)
     site: dict[str, Any] = {
-        "title": title or manifest.name,
-        "benchmark": manifest.name,
-        "hash": manifest.benchmark_hash,
-        "version": manifest.version,
-        "kind": manifest.kind,
+        "title": title or package.name,
+        "benchmark": package.name,
+        "hash": package.hash,
+        "version": package.manifest.version,
+        "kind": package.kind.name,
     }
     for name in ("site.css", "ranking.js", "viewer.js"):
         write_text(out / name, (_TEMPLATES / name).read_text(encoding="utf-8"))
-    pages = list(query_pages(folder, {f.context for f in files}))
+    pages = list(query_pages(package, {f.context for f in files}))
     taken: set[str] = set()
     names = {p.id: slug(p.id, taken) for p in pages}
     index = environment.get_template("index.html.j2").render(

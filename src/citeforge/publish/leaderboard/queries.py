@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from citeforge.builders.derive import Base
 from citeforge.package.items import pairs
@@ -25,11 +24,11 @@ class Piece:
 
     Attributes:
         text: the words.
-        kind: ``same``, ``gone`` (only in the human text) or ``new`` (only in the twin).
+        change: ``same``, ``gone`` (only in the human text) or ``new`` (only in the twin).
     """
 
     text: str
-    kind: str
+    change: str
 
 
 @dataclass(frozen=True)
@@ -113,23 +112,25 @@ class QueryPage:
     left_out: list[str] = field(default_factory=list)
 
 
-def query_pages(folder: Path, scored: Iterable[str] = ()) -> Iterator[QueryPage]:
+def query_pages(package: Package, scored: Collection[str] = ()) -> Iterator[QueryPage]:
     """All queries of a benchmark with what systems are shown.
 
     Args:
-        folder: benchmark.
+        package: benchmark.
         scored: context sets that systems were scored in; they are shown before others.
     """
-    package = Package(folder)
-    manifest = package.manifest
+    return package.kind.pages(package, [n for n in package.contexts if n in scored])
+
+
+def passage_pages(package: Package, first: Sequence[str]) -> Iterator[QueryPage]:
+    """Pages with labelled passages, and what a twin changed.
+
+    Args:
+        package: a benchmark of passages.
+        first: context sets that are shown before others.
+    """
+    base = Base(package.folder, package.manifest)
     known = package.contexts
-    first = [n for n in known if n in set(scored)]
-    if package.has_graphs:
-        usual = [n for n in known if n in _GRAPHS]
-        names = list(dict.fromkeys([*first, *usual]))[: max(len(usual), _CONTEXTS)]
-        yield from _graph_pages(package, names, [n for n in known if n not in names])
-        return
-    base = Base(folder, manifest)
     names = list(dict.fromkeys([*first, *known]))[:_CONTEXTS]
     contexts = {n: base.context(n) for n in known if n in names}
     left_out = [n for n in known if n not in names]
@@ -147,7 +148,7 @@ def query_pages(folder: Path, scored: Iterable[str] = ()) -> Iterator[QueryPage]
         page.gold = (gold.get(row["_id"], []) + base.answers[row["_id"]])[:10]
         for name, docs in contexts.items():
             page.contexts[name] = [
-                _shown(manifest.grammar.base + i, row["_id"], d, texts, notes, of_human)
+                _shown(base.grammar.base + i, row["_id"], d, texts, notes, of_human)
                 for i, d in enumerate(docs[row["_id"]])
             ]
         yield page
@@ -197,16 +198,24 @@ def differences(first: str, second: str) -> tuple[tuple[Piece, ...], tuple[Piece
     return tuple(left), tuple(right)
 
 
-def _graph_pages(package: Package, contexts: list[str], left_out: list[str]) -> Iterator[QueryPage]:
+def graph_pages(package: Package, first: Sequence[str]) -> Iterator[QueryPage]:
+    """Pages with drawn sub-graphs.
+
+    Args:
+        package: a kalma benchmark.
+        first: context sets that are shown before others.
+    """
+    known = package.contexts
+    usual = [n for n in known if n in _GRAPHS]
+    contexts = list(dict.fromkeys([*first, *usual]))[: max(len(usual), _CONTEXTS)]
+    left_out = [n for n in known if n not in contexts]
     general = package.table("queries", "general")
     others = dict(pairs(general["_id"], general["text"]))
-    for items in zip(*map(package.items, contexts), strict=True):
-        first = items[0]
-        text = package.queries["text"][package.row_of[first.query_id]].as_py()
-        page = QueryPage(
-            first.query_id, text, other=others.get(first.query_id, ""), left_out=left_out
-        )
-        gold = {t.key for t in first.knowledge}
+    texts = package.queries["text"].to_pylist()
+    for text, *items in zip(texts, *map(package.items, contexts), strict=True):
+        query = items[0].query_id
+        page = QueryPage(query, text, other=others.get(query, ""), left_out=left_out)
+        gold = {t.key for t in items[0].knowledge}
         for item in items:
             page.stars[item.context] = [_star(g, gold) for g in item.graphs]
         yield page

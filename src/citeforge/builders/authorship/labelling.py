@@ -1,0 +1,33 @@
+"""What the prompts of a cell say of each passage."""
+
+from __future__ import annotations
+
+import re
+
+from citeforge.builders.prompts import Labelling
+from citeforge.package.items import pairs
+from citeforge.package.package import Package
+from citeforge.schemas.authorship import design_of
+
+
+def labelling_of(package: Package, context: str) -> Labelling:
+    """Labels, the note on them, and what a passage must not say of itself.
+
+    Args:
+        package: an authorship benchmark.
+        context: cell of its design.
+    """
+    design = design_of(package.manifest)
+    words = {w for s in design.label_sets for w in (*s.first, *s.second)}
+    # A passage that says "[LLM]" of itself must not pass for labelled.
+    own = re.compile(r"\[(" + "|".join(map(re.escape, sorted(words))) + r")\]")
+    cell = design.find(context)
+    if cell.labels is None:
+        return Labelling(own=own)
+    labels = design.label_set(cell.labels)
+    table = package.table("authors", context)
+    shown = {
+        query: [labels.phrase.replace("{label}", w) for w in found]
+        for query, found in pairs(table["query_id"], table["labels"])
+    }
+    return Labelling(labels.note, shown, own)

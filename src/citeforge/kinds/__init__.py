@@ -1,0 +1,1 @@
+"""What a kind of benchmark is: one declaration a kind, which everything else asks."""

@@ -1,0 +1,22 @@
+"""Questions with gold answers and frozen passages: HAGRID and ALCE."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from citeforge.kinds.rage import RAGE
+
+HAGRID = replace(
+    RAGE,
+    name="hagrid",
+    about="questions with the quotes that their gold answers cite (HAGRID)",
+    paper="hagrid",
+    default_measures=("alce", "attributed_ir"),
+)
+ALCE = replace(
+    RAGE,
+    name="alce",
+    about="questions with retrieved documents (ALCE)",
+    paper="alce",
+    default_measures=("alce",),
+)

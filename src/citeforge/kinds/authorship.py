@@ -1,0 +1,26 @@
+"""Authorship: the same passages under every label of authorship."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from citeforge.kinds.hook import Hook
+from citeforge.kinds.twins import TWINS
+
+AUTHORSHIP = replace(
+    TWINS,
+    name="authorship",
+    about="the same passages under every label of authorship",
+    is_design=True,
+    template="authorship",
+    default_measures=("authorship",),
+    public=(),
+    refusals={
+        "hide-gold": "its cells tell relevant passages from others by who wrote them and what is "
+        "said of that",
+        **{k: v for k, v in TWINS.refusals.items() if not k.startswith("run")},
+    },
+    problems=(*TWINS.problems, Hook("citeforge.builders.authorship.verify:wrong_cells")),
+    labelling=Hook("citeforge.builders.authorship.labelling:labelling_of"),
+    saved_answers=Hook("citeforge.evaluator.authorship.attrieval:read_cells"),
+)

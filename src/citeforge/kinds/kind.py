@@ -1,0 +1,97 @@
+"""The record of a kind: plain facts, and hooks for what it does its own way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import pyarrow as pa
+
+from citeforge.kinds.hook import Hook
+
+if TYPE_CHECKING:
+    from citeforge.builders.prompts import Labelling
+    from citeforge.evaluator.benchmark import Benchmark
+    from citeforge.evaluator.check_answers import AnswerCheck
+    from citeforge.package.package import Package
+    from citeforge.publish.leaderboard.queries import QueryPage
+    from citeforge.schemas.submission import SubmissionLine
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """A kind of benchmark.
+
+    Attributes:
+        name: as in ``citeforge build NAME`` and in manifests.
+        about: what a benchmark of it consists of, in the words of cards.
+        paper: source whose paper describes it; cards cite it.
+        task_categories: of the Hub.
+        tables: config to Arrow schema of the tables that a package may have.
+        shows: what systems are shown and cite.
+        questions: split of ``queries`` whose rows are the queries.
+        other_questions: context sets that ask the queries in another form, to its split.
+        is_design: whether the context sets are the cells of one experiment, which are answered and
+            scored together.
+        template: prompt template that is taken when none is named.
+        default_measures: families of measures that are computed when none are named.
+        annotation: annotation tasks that look at a benchmark of it.
+        exports: formats that it can be exported to.
+        public: tables that ``publish --hide-gold`` publishes as they are; contexts go without
+            labels, all else stays in the gold half.
+        refusals: what is not offered, to why not: ``hide-gold``, ``run SYSTEM``;
+            ``export`` and ``annotate`` are about formats and tasks that are not listed.
+        problems: what must hold in a package of it beyond hashes and schemas, as (table, what is
+            wrong); asked in order.
+        pages: the viewer's pages, one a query, given the context sets that systems were scored in.
+        labelling: what prompts of a context set say of each passage; None where they say nothing.
+        checking: what ``check`` finds in an answer.
+        saved_answers: reader of AttriEval's saved outputs; None where they are read as of any kind.
+        systems: systems without a model that answer it in their own way, by name.
+        trace: how a query was made, round by round; None where nothing is kept of that.
+    """
+
+    name: str
+    about: str
+    paper: str
+    task_categories: tuple[str, ...] = ("question-answering", "text-retrieval")
+    tables: Mapping[str, pa.Schema]
+    shows: Literal["passages", "triples"] = "passages"
+    questions: str = "queries"
+    other_questions: Mapping[str, str] = field(default_factory=dict)
+    is_design: bool = False
+    template: str = "rage"
+    default_measures: tuple[str, ...]
+    annotation: tuple[str, ...]
+    exports: tuple[str, ...]
+    public: tuple[str, ...] = ()
+    refusals: Mapping[str, str] = field(default_factory=dict)
+    problems: tuple[Hook[[Package], Iterator[tuple[str, str]]], ...]
+    pages: Hook[[Package, Sequence[str]], Iterator[QueryPage]]
+    labelling: Hook[[Package, str], Labelling] | None = None
+    checking: Hook[[Benchmark], AnswerCheck]
+    saved_answers: Hook[[Path, Benchmark], Iterator[tuple[int, SubmissionLine]]] | None = None
+    systems: Mapping[str, Hook[[str, Benchmark, list[str], int, int], Iterator[dict[str, Any]]]] = (
+        field(default_factory=dict)
+    )
+    trace: Hook[[Package, str], str] | None = None
+
+    @property
+    def shows_triples(self) -> bool:
+        """Whether systems are shown triples, not passages."""
+        return self.shows == "triples"
+
+    def questions_of(self, context: str) -> str:
+        """Split of ``queries`` with the texts that a context set asks."""
+        return self.other_questions.get(context, self.questions)
+
+    def refusal(self, what: str) -> str | None:
+        """Why something is not offered, in words for the user; None where it is.
+
+        Args:
+            what: a key of ``refusals``.
+        """
+        reason = self.refusals.get(what)
+        return None if reason is None else f"not for {self.name} benchmarks: {reason}"

@@ -1,0 +1,17 @@
+"""Twins: passages beside rewrites of a language model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from citeforge.kinds.hook import Hook
+from citeforge.kinds.rage import RAGE
+
+TWINS = replace(
+    RAGE,
+    name="twins",
+    about="passages with twins that a language model wrote",
+    paper="attrieval",
+    annotation=(*RAGE.annotation, "twin-relevant", "twin-nonrelevant"),
+    problems=(*RAGE.problems, Hook("citeforge.builders.authorship.verify:wrong_twins")),
+)

@@ -1,0 +1,172 @@
+"""Every kind is declared whole, and nobody asks for a kind by its name."""
+
+from __future__ import annotations
+
+import collections.abc
+import dataclasses
+import inspect
+import re
+import subprocess
+import sys
+import typing
+from pathlib import Path
+
+import pytest
+
+import citeforge.kinds.kind as declared
+from citeforge.baselines.registry import SYSTEMS
+from citeforge.builders.prompts import TEMPLATES, Labelling
+from citeforge.evaluator.annotation.tasks import TASKS
+from citeforge.evaluator.benchmark import Benchmark
+from citeforge.evaluator.check_answers import AnswerCheck
+from citeforge.evaluator.measures.registry import MEASURES
+from citeforge.ir_convert.registry import SOURCES
+from citeforge.kinds.hook import Hook
+from citeforge.kinds.kind import Kind
+from citeforge.kinds.registry import kind_of, kinds
+from citeforge.package.package import Package
+from citeforge.publish.export.registry import FORMATS
+from citeforge.publish.leaderboard.queries import QueryPage
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.submission import SubmissionLine
+from conftest import ROOT, Cli
+
+UPPER = {
+    t.__name__: t for t in (AnswerCheck, Benchmark, Labelling, Package, QueryPage, SubmissionLine)
+}
+EVERY = sorted(kinds())
+
+
+def hook_types(of: object) -> typing.Any:
+    """The ``Hook[…]`` in the declared type of a field."""
+    if typing.get_origin(of) is Hook:
+        return typing.get_args(of)
+    inner = [hook_types(arg) for arg in typing.get_args(of) if arg is not ...]
+    return next((found for found in inner if found), None)
+
+
+def hooks_in(value: object) -> list[Hook[..., object]]:
+    if isinstance(value, Hook):
+        return [value]
+    if isinstance(value, collections.abc.Mapping):
+        return [h for v in value.values() for h in hooks_in(v)]
+    return [h for v in value for h in hooks_in(v)] if isinstance(value, tuple) else []
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_every_hook_leads_to_a_function_of_its_declared_signature(name: str) -> None:
+    hints = typing.get_type_hints(Kind, vars(declared), UPPER)
+    seen = 0
+    for field in dataclasses.fields(Kind):
+        for hook in hooks_in(getattr(kinds()[name], field.name)):
+            takes, gives = hook_types(hints[field.name])
+            function = hook.load()
+            where = f"{field.name}: {hook.place}"
+            own = typing.get_type_hints(
+                function.__init__ if inspect.isclass(function) else function
+            )
+            of = [own[p] for p in inspect.signature(function).parameters]
+            for given, taken in zip(takes, of, strict=True):
+                assert given == taken or issubclass(given, typing.get_origin(taken) or taken), where
+            if inspect.isclass(function):
+                assert gives is AnswerCheck, where
+                for method in ("refused", "warnings"):
+                    assert inspect.signature(getattr(function, method)) == inspect.signature(
+                        getattr(AnswerCheck, method)
+                    ), where
+            else:
+                assert own["return"] == gives, where
+            seen += 1
+    assert seen >= 4  # two checks, or one and a trace; pages; checking
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_names_in_a_declaration_are_known(name: str) -> None:
+    kind = kinds()[name]
+    assert kind.name == name
+    assert kind.template in TEMPLATES
+    assert kind.paper in SOURCES
+    assert set(kind.default_measures) <= {m.family for m in MEASURES.values()}
+    assert set(kind.annotation) <= {t.name for t in TASKS.values() if t.of_benchmark}
+    assert set(kind.exports) <= set(FORMATS)
+    assert set(kind.public) <= set(kind.tables)
+    assert set(kind.systems) <= set(SYSTEMS)
+    runs = {k.removeprefix("run ") for k in kind.refusals if k.startswith("run ")}
+    assert runs <= set(SYSTEMS)
+    assert not runs & set(kind.systems)
+    assert kind.public or kind.refusal("hide-gold")
+    assert kind.refusal("export")
+    assert kind.refusal("annotate")
+
+
+def test_every_task_and_format_is_of_some_kind() -> None:
+    asked = {t for kind in kinds().values() for t in kind.annotation}
+    assert asked == {t.name for t in TASKS.values() if t.of_benchmark}
+    assert {f for kind in kinds().values() for f in kind.exports} == set(FORMATS)
+
+
+def test_an_unknown_kind_is_named_with_the_known_ones() -> None:
+    manifest = Manifest(
+        kind="ragee", name="x", citeforge="0", sources=[], config={}, contexts={}
+    )  # fmt: skip
+    with pytest.raises(InputError, match=r"p: is of the unknown kind 'ragee'; known: .*kalma"):
+        kind_of(manifest, "p")
+
+
+def test_kinds_import_none_of_what_their_hooks_name() -> None:
+    code = "import sys; from citeforge.kinds.registry import kinds; kinds(); print(*sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    mine = {m.split(".")[1] for m in found.stdout.split() if m.startswith("citeforge.")}
+    assert mine == {"errors", "kinds", "schemas"} - ({"errors"} - mine)
+
+
+def test_an_option_that_a_kind_does_not_offer_says_why(
+    package: Path, tmp_path: Path, cli: Cli
+) -> None:
+    out = tmp_path / "out"
+    found = cli("export", "kalma", package, "--out", out)
+    assert found.returncode == 1
+    assert "not for rage benchmarks: the format holds sub-graphs" in found.stderr
+    assert "its formats: beir, mteb" in found.stderr
+    found = cli("run", "label-blind", "--benchmark", package, "--out", out)
+    assert found.returncode == 2
+    assert "label-blind: not for rage benchmarks: it follows the labels" in found.stderr
+    found = cli(
+        "annotate", "export", "--task", "kalma-relevance", "--benchmark", package, "--out", out
+    )
+    assert found.returncode == 1
+    assert "kalma-relevance: not for rage benchmarks: " in found.stderr
+    assert "its tasks: audit-negative" in found.stderr
+    assert not out.exists()
+
+
+BY_NAME = re.compile(r"kind (==|!=|in)|family (==|!=)")
+ELSEWHERE = (
+    "engines/",
+    "evaluator/authorship/",
+    "evaluator/choose.py",
+    "evaluator/kalma/",
+    "evaluator/max_row.py",
+    "evaluator/measures/",
+    "evaluator/score.py",
+    "builders/command.py",
+    "builders/frozen.py",
+    "cli/build_kalma.py",
+    "cli/measures.py",
+    "kg/engines.py",
+)
+
+
+def test_nobody_asks_for_a_kind_by_its_name() -> None:
+    source = ROOT / "src" / "citeforge"
+    found = [
+        f"{name}:{number}: {line.strip()}"
+        for path in sorted(source.rglob("*"))
+        if path.is_file() and path.suffix in (".py", ".j2", ".js")
+        for name in [path.relative_to(source).as_posix()]
+        if not name.startswith(ELSEWHERE)
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if BY_NAME.search(line)
+    ]
+    assert not found
