@@ -29,6 +29,7 @@ from citeforge.publish.export.registry import FORMATS
 from citeforge.publish.leaderboard.queries import QueryPage
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.recipes import RECIPES
 from citeforge.schemas.submission import SubmissionLine
 from conftest import ROOT, Cli
 
@@ -85,6 +86,7 @@ def test_every_hook_leads_to_a_function_of_its_declared_signature(name: str) -> 
 def test_names_in_a_declaration_are_known(name: str) -> None:
     kind = kinds()[name]
     assert kind.name == name
+    assert kind.recipe is RECIPES[name]
     assert kind.template in TEMPLATES
     assert kind.paper in SOURCES
     assert set(kind.default_measures) <= {m.family for m in MEASURES.values()}

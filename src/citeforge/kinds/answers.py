@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from citeforge.kinds.rage import RAGE
+from citeforge.schemas.recipes import AlceRecipe, HagridRecipe
 
 HAGRID = replace(
     RAGE,
     name="hagrid",
+    recipe=HagridRecipe,
     about="questions with the quotes that their gold answers cite (HAGRID)",
     paper="hagrid",
     default_measures=("alce", "attributed_ir"),
@@ -16,6 +18,7 @@ HAGRID = replace(
 ALCE = replace(
     RAGE,
     name="alce",
+    recipe=AlceRecipe,
     about="questions with retrieved documents (ALCE)",
     paper="alce",
     default_measures=("alce",),

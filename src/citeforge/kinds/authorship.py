@@ -6,10 +6,12 @@ from dataclasses import replace
 
 from citeforge.kinds.hook import Hook
 from citeforge.kinds.twins import TWINS
+from citeforge.schemas.recipes import AuthorshipRecipe
 
 AUTHORSHIP = replace(
     TWINS,
     name="authorship",
+    recipe=AuthorshipRecipe,
     about="the same passages under every label of authorship",
     is_design=True,
     template="authorship",

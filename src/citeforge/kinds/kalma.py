@@ -6,6 +6,7 @@ from citeforge.kinds.hook import Hook
 from citeforge.kinds.kind import Kind
 from citeforge.kinds.rage import NO_CELLS, OTHER_TASKS
 from citeforge.schemas.kg import GENERAL
+from citeforge.schemas.recipes import KalmaRecipe
 from citeforge.schemas.tables import KG_BY_CONFIG
 
 _NO_PASSAGES = "its contexts hold no passages"
@@ -13,6 +14,7 @@ _NO_ANSWERS = "its gold is facts, not answers; echo-relevant writes them"
 
 KALMA = Kind(
     name="kalma",
+    recipe=KalmaRecipe,
     about="questions whose answers must cite triples of a knowledge graph (KaLMA)",
     paper="kalma",
     task_categories=("question-answering", "text-generation"),

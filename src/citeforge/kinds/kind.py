@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 
 from citeforge.kinds.hook import Hook
+from citeforge.schemas.recipes import Recipe
 
 if TYPE_CHECKING:
     from citeforge.builders.prompts import Labelling
@@ -26,6 +27,7 @@ class Kind:
 
     Attributes:
         name: as in ``citeforge build NAME`` and in manifests.
+        recipe: record of a build of it; None where no builder of ours makes it.
         about: what a benchmark of it consists of, in the words of cards.
         paper: source whose paper describes it; cards cite it.
         task_categories: of the Hub.
@@ -54,6 +56,7 @@ class Kind:
     """
 
     name: str
+    recipe: type[Recipe] | None = None
     about: str
     paper: str
     task_categories: tuple[str, ...] = ("question-answering", "text-retrieval")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from citeforge.kinds.hook import Hook
 from citeforge.kinds.kind import Kind
+from citeforge.schemas.recipes import RageRecipe
 from citeforge.schemas.tables import BY_CONFIG
 
 NO_CELLS = "it follows the labels of an authorship benchmark's cells"
@@ -12,6 +13,7 @@ OTHER_TASKS = "the task looks at tables that it does not have"
 
 RAGE = Kind(
     name="rage",
+    recipe=RageRecipe,
     about="passages that are relevant, irrelevant, or only seem relevant (RAGE)",
     paper="rage",
     tables=BY_CONFIG,

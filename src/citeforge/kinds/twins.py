@@ -6,10 +6,12 @@ from dataclasses import replace
 
 from citeforge.kinds.hook import Hook
 from citeforge.kinds.rage import RAGE
+from citeforge.schemas.recipes import TwinsRecipe
 
 TWINS = replace(
     RAGE,
     name="twins",
+    recipe=TwinsRecipe,
     about="passages with twins that a language model wrote",
     paper="attrieval",
     annotation=(*RAGE.annotation, "twin-relevant", "twin-nonrelevant"),
