@@ -309,7 +309,7 @@ def test_differences_and_names() -> None:
     left, right = differences("The old bridge opened in 1937.", "In 1937. the old bridge opened")
     assert " ".join(p.text for p in left) == "The old bridge opened in 1937."
     assert " ".join(p.text for p in right) == "In 1937. the old bridge opened"
-    assert any(p.kind == "gone" for p in left)
+    assert any(p.change == "gone" for p in left)
     taken: set[str] = set()
     assert slug("../../etc/passwd", taken) == "etc-passwd"
     assert slug("etc/passwd", taken) == "etc-passwd-2"
