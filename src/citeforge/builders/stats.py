@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from citeforge.engines.tables import iter_batches
+from citeforge.package.package import Package
 
 
 def corpus_stats(corpus: list[Path]) -> dict[str, object]:
@@ -26,6 +28,43 @@ def corpus_stats(corpus: list[Path]) -> dict[str, object]:
         "words per passage, mean": round(words / n, 2),
         "words per passage, longest": longest,
     }
+
+
+WORDS = "words per passage"
+"""Name of that chart among the statistics."""
+
+
+class WordLengths:
+    """Passages by number of words; the chart in the card."""
+
+    _EDGES = (10, 20, 40, 80, 160, 320, 640)
+
+    def __init__(self) -> None:
+        self._counts = np.zeros(len(self._EDGES) + 1, np.int64)
+
+    def add(self, texts: pa.Array) -> pa.Array:
+        """Take texts in.
+
+        Returns:
+            Words of each.
+        """
+        words = pc.count_substring_regex(texts, r"\S+")
+        bins = np.searchsorted(self._EDGES, words.to_numpy())
+        self._counts += np.bincount(bins, minlength=len(self._counts))
+        return words
+
+    def table(self) -> dict[str, int]:
+        """Range of words to the number of passages."""
+        names = [f"up to {self._EDGES[0]}", *(f"to {e}" for e in self._EDGES[1:]), "more"]
+        return dict(zip(names, self._counts.tolist(), strict=True))
+
+
+def word_lengths(package: Package) -> dict[str, int]:
+    """Passages by number of words, streamed; empty where there is no corpus."""
+    found = WordLengths()
+    for batch in package.passages(["text"]):
+        found.add(batch["text"])
+    return found.table() if package.corpus else {}
 
 
 def mapping_stats(label: str, mapping: pa.Table, n_queries: int) -> dict[str, object]:

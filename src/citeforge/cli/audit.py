@@ -46,6 +46,7 @@ def audit(folder: Path, strict: bool, accept: bool, **given: Any) -> None:
     """
     from citeforge.builders.audit.run import FILE, AuditOptions, ratchet, read_known, write_known
     from citeforge.builders.audit.run import audit as run_audit
+    from citeforge.package.package import Package
     from citeforge.publish.card import write_card
     from citeforge.schemas.errors import InputError, UsageError
 
@@ -60,8 +61,10 @@ def audit(folder: Path, strict: bool, accept: bool, **given: Any) -> None:
         device=given["device"],
         labels=given["labels"],
     )
-    found = run_audit(folder, options)
-    write_card(folder, audit=found.model_dump_json(indent=1) + "\n")
+    package = Package(folder)
+    found, seen = run_audit(package, options)
+    text = found.model_dump_json(indent=1) + "\n"
+    write_card(folder, audit=text, checked=package, lengths=seen.lengths)
     for what, how in found.checks.items():
         click.echo(f"checked  {what}: {how}")
     for kind, rows in found.flaws.items():

@@ -9,11 +9,10 @@ from typing import Any
 import pyarrow as pa
 
 from citeforge.builders.package import PackageWriter
-from citeforge.builders.stats import context_sizes, corpus_stats
+from citeforge.builders.stats import WORDS, context_sizes, corpus_stats, word_lengths
 from citeforge.engines.files import read_json, write_text
 from citeforge.package.manifest import CARD, MANIFEST, load_intact
 from citeforge.package.package import Package
-from citeforge.publish.card import WORDS, word_counts
 from citeforge.publish.hub import copy_files
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.manifest import Manifest
@@ -70,7 +69,7 @@ def _public_stats(half: Package) -> dict[str, object]:
     stats: dict[str, object] = {"queries": len(half), **corpus_stats(half.corpus)}
     for name in half.contexts:
         stats |= context_sizes(name, half.context_table(name))
-    return stats | {WORDS: word_counts(half.corpus)}
+    return stats | {WORDS: word_lengths(half)}
 
 
 def _unlabelled(table: pa.Table) -> pa.Table:

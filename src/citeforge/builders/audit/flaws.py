@@ -5,25 +5,18 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from citeforge.builders.audit.records import Flaw
 from citeforge.builders.derive import Base, Docs
-from citeforge.builders.twins.facts import language_of
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.parallel import one_thread_each
-from citeforge.engines.tables import iter_batches, read_table, shard_paths
+from citeforge.package.package import Package
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.tables import QUERIES
 from citeforge.schemas.text import contains_answer, normalise_answer, normalise_passages
-
-LONG = 1000
-"""Words from which a passage counts as very long."""
 
 NEAR = 0.8
 """Estimated Jaccard similarity of word trigrams from which two passages are near-duplicates."""
@@ -32,10 +25,6 @@ _BATCH = 32
 _PERMUTATIONS = 128
 _SHINGLE = 3
 _WORD = re.compile(r"\w+")
-_PERSONAL = {
-    "e-mail addresses": r"[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}",
-    "phone numbers": r"(\+\d{1,3}[ .-]?)?(\(\d{2,4}\)[ .-]?|\d{2,4}[ .-])\d{3,4}[ .-]\d{3,4}\b",
-}
 
 
 class Mapped(Protocol):
@@ -197,24 +186,29 @@ def _cross_scores(encoder: Any, pairs: Sequence[tuple[str, str]]) -> list[float]
     return scores
 
 
-def leaks(base: Base, other: Base) -> list[Flaw]:
-    """Queries and relevant passages whose text also stands in another split."""
+def leaks(base: Base, texts: dict[str, str], other: Base) -> list[Flaw]:
+    """Queries and relevant passages whose text also stands in another split.
+
+    Args:
+        base: what is looked at.
+        texts: its relevant passages, at least.
+        other: the other split.
+    """
     found = []
     theirs = set(_forms(other.queries["text"].to_pylist()))
     for query, form in zip(base.query_ids, _forms(base.queries["text"].to_pylist()), strict=True):
         if form in theirs:
             found.append(Flaw("leaked-query", query, "", f"also in {other.manifest.name}"))
-    mine, of_other = _relevant_texts(base), _relevant_texts(other)
-    known = set(_forms(of_other.values()))
+    mine = {i: texts[i] for i in _relevant(base) if i in texts}
+    known = set(_forms(text for _, text in other.texts(_relevant(other)).values()))
     for passage, form in zip(mine, _forms(mine.values()), strict=True):
         if form in known:
             found.append(Flaw("leaked-passage", "", passage, f"also in {other.manifest.name}"))
     return found
 
 
-def _relevant_texts(base: Base) -> dict[str, str]:
-    wanted = {i for ids in base.relevant.values() for i in ids}
-    return {i: text for i, (_, text) in base.texts(wanted).items()}
+def _relevant(base: Base) -> set[str]:
+    return {i for ids in base.relevant.values() for i in ids}
 
 
 def _forms(texts: Iterable[str]) -> list[str]:
@@ -222,19 +216,11 @@ def _forms(texts: Iterable[str]) -> list[str]:
     return found
 
 
-def odd_texts(folder: Path) -> list[Flaw]:
-    """Empty and very long passages, empty and repeated queries; streamed."""
+def odd_queries(package: Package) -> list[Flaw]:
+    """Empty and repeated queries."""
     found = []
-    for batch in iter_batches(shard_paths(folder / "corpus", "corpus"), ["_id", "text"]):
-        words = pc.count_substring_regex(batch["text"], r"\S+")
-        for name, n in zip(batch["_id"].to_pylist(), words.to_pylist(), strict=True):
-            if n == 0:
-                found.append(Flaw("empty-passage", "", name, "has no text"))
-            elif n > LONG:
-                found.append(Flaw("long-passage", "", name, f"{n:,} words"))
-    splits = ("queries", "specific", "general")
-    for split in splits:
-        table = read_table(shard_paths(folder / "queries", split), QUERIES)
+    for split in package.splits.get("queries", ()):
+        table = package.table("queries", split)
         forms = _forms(table["text"].to_pylist())
         repeated = {f for f, n in Counter(forms).items() if n > 1}
         for name, form in zip(table["_id"].to_pylist(), forms, strict=True):
@@ -243,25 +229,3 @@ def odd_texts(folder: Path) -> list[Flaw]:
             elif form in repeated:
                 found.append(Flaw("repeated-query", name, "", f"another {split} query is the same"))
     return found
-
-
-def personal_data(corpus: Sequence[Path]) -> dict[str, int]:
-    """Passages that hold something shaped like an address or a number of a person."""
-    counts = dict.fromkeys(_PERSONAL, 0)
-    for batch in iter_batches(corpus, ["text"]):
-        for what, pattern in _PERSONAL.items():
-            counts[what] += pc.sum(pc.match_substring_regex(batch["text"], pattern)).as_py() or 0
-    return counts
-
-
-def languages(corpus: Sequence[Path], sample: int = 2000) -> dict[str, int]:
-    """Languages of the first passages that are long enough to tell."""
-    found: Counter[str] = Counter()
-    seen = 0
-    for batch in iter_batches(corpus, ["text"]):
-        for text in batch["text"].to_pylist():
-            if seen == sample:
-                return dict(found.most_common())
-            seen += 1
-            found[language_of(text) or "not clear"] += 1
-    return dict(found.most_common())

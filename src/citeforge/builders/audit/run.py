@@ -13,15 +13,14 @@ import pyarrow as pa
 
 from citeforge.builders.audit import flaws
 from citeforge.builders.audit.records import Audit, Flaw, Share
+from citeforge.builders.audit.survey import LONG, Survey, survey
 from citeforge.builders.derive import Base, Docs
 from citeforge.builders.exclusions import short_answers
 from citeforge.engines.draws import generator, sample_ids
 from citeforge.engines.files import write_text
 from citeforge.engines.jsonlines import read_blocks
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.tables import shard_paths
-from citeforge.package.manifest import load_intact
-from citeforge.package.package import texts_of
+from citeforge.package.package import Package, texts_of
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.tables import RELEVANT
 
@@ -50,58 +49,66 @@ class AuditOptions:
     labels: Path | None = None
 
 
-def audit(folder: Path, options: AuditOptions) -> Audit:
+def audit(package: Package, options: AuditOptions) -> tuple[Audit, Survey]:
     """Look for flaws.
 
+    Returns:
+        (what is kept, all that the corpus told).
+
     Raises:
-        InputError: not a package, or a file named in the options is at fault.
+        InputError: a file named in the options is at fault.
     """
-    manifest = load_intact(folder)
-    corpus = shard_paths(folder / "corpus", "corpus")
-    found: list[Flaw] = flaws.odd_texts(folder)
-    checks = {"texts": f"empty, over {flaws.LONG} words, repeated queries"}
-    n_negatives = 0
-    if corpus:
-        base = Base(folder)
-        pairs = list(flaws.negatives(base))
-        n_negatives = len(pairs)
-        wanted = {p for _, p in pairs} | {i for ids in base.relevant.values() for i in ids}
-        texts = {i: text for i, (_, text) in base.texts(wanted).items()}
-        found += flaws.near_duplicates(base, texts)
-        checks["near-duplicates"] = (
-            f"MinHash of word trigrams, {flaws.NEAR} and more, relevant against negative passages"
-        )
-        found += flaws.answer_carriers(base, texts)
-        has_answers = any(base.answers.values())
-        checks["answers in negatives"] = (
-            "gold short answers, normalised" if has_answers else "not made: no gold short answers"
-        )
-        if options.judge is not None:
-            found += flaws.judged_relevant(base, texts, options.judge)
-            checks["judge"] = options.judge.judge.signature
-        if options.cross_encoder is not None:
-            found += flaws.cross_encoded(
-                base, texts, options.cross_encoder, options.threshold, options.device
-            )
-            name = Path(options.cross_encoder).name
-            checks["cross-encoder"] = f"{name}, score of {options.threshold} and more"
-        for other in options.against:
-            found += flaws.leaks(base, Base(other))
-        checks["leaks"] = (
-            ", ".join(p.name for p in options.against) or "not made: no other split given"
-        )
+    base = Base(package.folder, package.manifest) if package.corpus else None
+    pairs = [] if base is None else list(flaws.negatives(base))
+    wanted = {p for _, p in pairs}
+    if base is not None:
+        wanted |= {i for ids in base.relevant.values() for i in ids}
+    seen = survey(package, wanted)
+    found = [*seen.flaws, *flaws.odd_queries(package)]
+    checks = {"texts": f"empty, over {LONG} words, repeated queries"}
+    if base is not None:
+        found += _relevance(base, seen.texts, options, checks)
     by_kind: dict[str, list[Flaw]] = {}
     for flaw in sorted(found):
         by_kind.setdefault(flaw.kind, []).append(flaw)
-    return Audit(
-        benchmark_hash=manifest.benchmark_hash,
+    kept = Audit(
+        benchmark_hash=package.hash,
         checks=checks,
         flaws=by_kind,
-        negatives=n_negatives,
-        personal_data=flaws.personal_data(corpus) if corpus else {},
-        languages=flaws.languages(corpus) if corpus else {},
+        negatives=len(pairs),
+        personal_data=seen.personal_data,
+        languages=seen.languages,
         false_negatives=None if options.labels is None else estimate(options.labels),
     )
+    return kept, seen
+
+
+def _relevance(
+    base: Base, texts: dict[str, str], options: AuditOptions, checks: dict[str, str]
+) -> list[Flaw]:
+    """Negatives that are probably relevant, and leaks; ``checks`` gets what was looked at."""
+    found = flaws.near_duplicates(base, texts)
+    checks["near-duplicates"] = (
+        f"MinHash of word trigrams, {flaws.NEAR} and more, relevant against negative passages"
+    )
+    found += flaws.answer_carriers(base, texts)
+    has_answers = any(base.answers.values())
+    checks["answers in negatives"] = (
+        "gold short answers, normalised" if has_answers else "not made: no gold short answers"
+    )
+    if options.judge is not None:
+        found += flaws.judged_relevant(base, texts, options.judge)
+        checks["judge"] = options.judge.judge.signature
+    if options.cross_encoder is not None:
+        found += flaws.cross_encoded(
+            base, texts, options.cross_encoder, options.threshold, options.device
+        )
+        name = Path(options.cross_encoder).name
+        checks["cross-encoder"] = f"{name}, score of {options.threshold} and more"
+    for other in options.against:
+        found += flaws.leaks(base, texts, Base(other))
+    checks["leaks"] = ", ".join(p.name for p in options.against) or "not made: no other split given"
+    return found
 
 
 @dataclass(frozen=True)

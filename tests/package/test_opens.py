@@ -1,0 +1,96 @@
+"""How often commands open the files of a package: hashed once, its corpus streamed once.
+
+Counted at the functions of the C library, which Python and Arrow share, in a process of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from citeforge.package.package import Package
+from conftest import Cli
+
+HERE = Path(__file__).parent
+COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+pytestmark = pytest.mark.skipif(
+    COMPILER is None or sys.platform != "linux", reason="needs a C compiler and Linux"
+)
+Opened = Callable[..., Counter[str]]
+
+
+@pytest.fixture(scope="module")
+def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("opens") / "opens.so"
+    build = [str(COMPILER), "-O1", "-shared", "-fPIC", "-o", made, HERE / "opens.c", "-ldl"]
+    subprocess.run(build, check=True)
+    return made
+
+
+@pytest.fixture
+def opened(shim: Path, package: Path, tmp_path: Path) -> Iterator[Opened]:
+    """Runs a command on a copy of the example package; counts opens of each file of it."""
+    copy = tmp_path / "p"
+    shutil.copytree(package, copy)
+
+    def run(*args: object) -> Counter[str]:
+        log = tmp_path / "opens"
+        log.unlink(missing_ok=True)
+        subprocess.run(
+            [sys.executable, "-m", "citeforge", *map(str, args)],
+            env={**os.environ, "LD_PRELOAD": str(shim), "OPENS": str(log)},
+            check=True,
+            capture_output=True,
+            cwd=tmp_path,
+        )
+        lines = log.read_text().splitlines()
+        there = [Path(os.path.normpath(tmp_path / line)) for line in lines]
+        return Counter(p.relative_to(copy).as_posix() for p in there if p.is_relative_to(copy))
+
+    yield run
+
+
+def corpus_of(folder: Path) -> list[str]:
+    return [p.relative_to(folder).as_posix() for p in Package(folder).corpus]
+
+
+def tables_of(found: Counter[str], *left_out: str) -> dict[str, int]:
+    return {n: c for n, c in found.items() if n.endswith(".parquet") and n not in left_out}
+
+
+def test_the_count_sees_what_arrow_and_python_open(opened: Opened, package: Path) -> None:
+    found = opened("verify", "p")
+    # Hashed, schema, and streamed for duplicates and for what mappings name.
+    assert all(found[name] == 4 for name in corpus_of(package))
+    assert found["stats.json"] == 1
+
+
+def test_a_leaderboard_hashes_once_and_streams_the_corpus_once(
+    opened: Opened, package: Path, tmp_path: Path, cli: Cli
+) -> None:
+    systems = tmp_path / "scores"
+    systems.mkdir()
+    answers = tmp_path / "s.jsonl"
+    assert not cli("run", "random", "--benchmark", package, "--out", answers).returncode
+    args = ("score", answers, "--benchmark", package, "--out", systems / "s.json")
+    assert not cli(*args).returncode
+    found = opened("leaderboard", "build", "--benchmark", "p", "--scores", systems, "--out", "site")
+    assert max(tables_of(found).values()) == 2, found  # hashed and read
+    assert all(found[name] == 2 for name in corpus_of(package))
+    assert found["stats.json"] == 1
+
+
+def test_an_audit_hashes_once_and_streams_the_corpus_once(opened: Opened, package: Path) -> None:
+    found = opened("audit", "p")
+    corpus = corpus_of(package)
+    # Hashed, streamed, and its schema read for croissant.json.
+    assert all(found[name] == 3 for name in corpus), found
+    assert found["README.md"] == 1  # hashed
+    assert max(tables_of(found, *corpus).values()) <= 4, found  # and read, by two checks
