@@ -19,7 +19,6 @@ from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.scores import ScoreFile
 
 
-
 def write_card(
     folder: Path,
     scores: Sequence[ScoreFile] = (),
