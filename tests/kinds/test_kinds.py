@@ -20,7 +20,7 @@ from citeforge.evaluator.annotation.tasks import TASKS
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.check_answers import AnswerCheck
 from citeforge.evaluator.measures.registry import MEASURES
-from citeforge.ir_convert.registry import SOURCES
+from citeforge.ir_convert.registry import citation_of
 from citeforge.kinds.hook import Hook
 from citeforge.kinds.kind import Kind
 from citeforge.kinds.registry import kind_of, kinds
@@ -88,7 +88,7 @@ def test_names_in_a_declaration_are_known(name: str) -> None:
     assert kind.name == name
     assert kind.recipe is RECIPES[name]
     assert kind.template in TEMPLATES
-    assert kind.paper in SOURCES
+    assert citation_of(kind.paper)
     assert set(kind.default_measures) <= {m.family for m in MEASURES.values()}
     assert set(kind.annotation) <= {t.name for t in TASKS.values() if t.of_benchmark}
     assert set(kind.exports) <= set(FORMATS)
