@@ -119,6 +119,14 @@ def test_missing_answers_and_empty_graphs() -> None:
     assert present["KaLMA.R@micro"] == 1 / 6
     gone = values(citation_samples(inputs(["A [Q1, rA: A].", None], "reference")))
     assert gone["KaLMA.P@macro"] == 1
+    # An empty answer is one that the reference cannot read: it leaves, too.
+    unread = dict(citation_samples(inputs(["A [Q1, rA: A].", ""], "reference")))
+    assert values(unread.items())["KaLMA.R@micro"] == values(present_alone())["KaLMA.R@micro"]
+    assert np.isnan(unread["KaLMA.Citations"].per_query[0, 1])
+
+
+def present_alone() -> Any:
+    return citation_samples(inputs(["A [Q1, rA: A]."], "reference"))
 
 
 def test_no_citation_anywhere_is_zero_not_undefined() -> None:

@@ -47,6 +47,15 @@ def test_citations(case: tuple[str, float, float, int, float, float, int]) -> No
     assert (reference.precision, reference.recall, reference.distinct) == case[4:]
 
 
+@pytest.mark.parametrize(
+    ("output", "strict", "reference"),
+    [("A [1][9].", 1, 1), ("A [1][2].", 0, 0), ("A [0][7][8][8].", 3, 3), ("A [2019][1].", 0, 1)],
+)
+def test_citations_out_of_range_are_counted(output: str, strict: int, reference: int) -> None:
+    assert strict_scorer(GRAMMAR)(output, 5, RELEVANT, {}).n_out_of_range == strict
+    assert reference_scorer(GRAMMAR)(output, 5, RELEVANT, {}).n_out_of_range == reference
+
+
 def test_without_relevant_passages_there_is_no_recall() -> None:
     for scorer in (strict_scorer(GRAMMAR), reference_scorer(GRAMMAR)):
         answer = scorer("A [1].", 5, frozenset(), {})

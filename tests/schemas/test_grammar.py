@@ -151,6 +151,10 @@ def test_widest_range() -> None:
         ("Gold [1][2] and tin [3]", "Gold and tin"),
         ("[1] Gold", "Gold"),
         ("Gold[1]en", "Golden"),
+        # A space before a marker goes with it only where no word follows.
+        ("Gold [1]. Tin", "Gold. Tin"),
+        ("Gold [1]tin", "Gold tin"),
+        ("Gold [1] [2], tin", "Gold, tin"),
         ("a  b\t c\nd", "a b c\nd"),
         ("kept [2019]", "kept [2019]"),
     ],

@@ -125,7 +125,7 @@ def estimate_all(samples: Sequence[Sample], resamples: int = RESAMPLES) -> list[
         return []
     n = samples[0].sums.shape[1]
     by_runs = [s.combine(_exact_sums(s.sums)) for s in samples]
-    if n > BOOTSTRAP_LIMIT or n < 2:
+    if n > BOOTSTRAP_LIMIT:
         return [
             _normal(s, runs) if s.has_interval else _without_interval(runs)
             for s, runs in zip(samples, by_runs, strict=True)
