@@ -6,6 +6,7 @@ import collections.abc
 import dataclasses
 import inspect
 import re
+import shutil
 import subprocess
 import sys
 import typing
@@ -15,6 +16,7 @@ import pytest
 
 import citeforge.kinds.kind as declared
 from citeforge.baselines.registry import SYSTEMS
+from citeforge.builders.package import manifest_digest, render_manifest
 from citeforge.builders.prompts import TEMPLATES, Labelling
 from citeforge.evaluator.annotation.tasks import TASKS
 from citeforge.evaluator.benchmark import Benchmark
@@ -24,6 +26,7 @@ from citeforge.ir_convert.registry import citation_of
 from citeforge.kinds.hook import Hook
 from citeforge.kinds.kind import Kind
 from citeforge.kinds.registry import kind_of, kinds
+from citeforge.package.manifest import MANIFEST, load_manifest
 from citeforge.package.package import Package
 from citeforge.publish.export.registry import FORMATS
 from citeforge.publish.leaderboard.queries import QueryPage
@@ -116,11 +119,47 @@ def test_an_unknown_kind_is_named_with_the_known_ones() -> None:
         kind_of(manifest, "p")
 
 
+PLUGIN = """
+from dataclasses import replace
+
+from citeforge.kinds.hook import Hook
+from citeforge.kinds.rage import RAGE
+
+
+def no_notes(package):
+    yield "notes", f"are missing in {package.name}"
+
+
+NOTES = replace(RAGE, name="notes", recipe=None, about="notes", problems=(Hook(no_notes),))
+PLUGINS = {"kinds": [NOTES]}
+"""
+
+
+def test_a_plugin_brings_a_kind(package: Path, tmp_path: Path, cli: Cli) -> None:
+    folder, plugin = tmp_path / "p", tmp_path / "notes.py"
+    shutil.copytree(package, folder)
+    plugin.write_text(PLUGIN)
+    given = {"CITEFORGE_PLUGINS": str(plugin)}
+    manifest = load_manifest(folder).model_copy(update={"kind": "notes"})
+    manifest.manifest_sha256 = manifest_digest(manifest)
+    (folder / MANIFEST).write_text(render_manifest(manifest))
+    assert "unknown kind 'notes'; known: rage, hagrid" in cli("verify", folder).stderr
+    found = cli("verify", folder, **given)
+    assert found.returncode == 1
+    assert f"notes: are missing in {manifest.name}" in found.stderr
+    shown = cli("show", folder, "--query", "q01", **given)
+    assert "context mix:" in shown.stdout, shown.stderr
+    refused = cli("export", "kalma", folder, "--out", tmp_path / "x", **given)
+    assert "not for notes benchmarks" in refused.stderr
+    plugin.write_text(PLUGIN.replace("[NOTES]", "[type('Odd', (), {'name': 'notes'})]"))
+    assert "it is of type type, not Kind" in cli("verify", folder, **given).stderr
+
+
 def test_kinds_import_none_of_what_their_hooks_name() -> None:
     code = "import sys; from citeforge.kinds.registry import kinds; kinds(); print(*sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     mine = {m.split(".")[1] for m in found.stdout.split() if m.startswith("citeforge.")}
-    assert mine == {"errors", "kinds", "schemas"} - ({"errors"} - mine)
+    assert mine == {"engines", "kinds", "schemas"}
 
 
 def test_an_option_that_a_kind_does_not_offer_says_why(

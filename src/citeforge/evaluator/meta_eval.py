@@ -12,7 +12,6 @@ import msgspec
 from citeforge.engines.jsonlines import read_blocks
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.tables import read_table, shard_paths
 from citeforge.evaluator.annotation.agreement import cohen_kappa
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.compare import load_scores
@@ -20,7 +19,6 @@ from citeforge.evaluator.measures.alce import render
 from citeforge.package.items import Passage
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.grammar import without_markers
-from citeforge.schemas.tables import GOLD
 
 
 @dataclass(frozen=True)
@@ -59,10 +57,9 @@ class JudgeQuality:
 def hagrid_pairs(benchmark: Benchmark) -> Iterator[Labelled]:
     """Sentences of HAGRID's gold answers that cite something and have an attributable label;
     the premise is all that the sentence cites."""
-    table = read_table(shard_paths(benchmark.folder / "gold", "gold"), GOLD)
     labelled = [
         sentence
-        for sentences in table["sentences"].to_pylist()
+        for sentences in benchmark.gold["sentences"].to_pylist()
         for sentence in sentences or []
         if sentence["attributable"] is not None and sentence["citations"]
     ]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Generic, ParamSpec, TypeVar, cast
+
+from citeforge.engines.registry import resolved
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -13,15 +14,15 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Hook(Generic[P, R]):
-    """A function ``module:name`` that is imported when it is called.
+    """A function that is imported when it is called.
 
     A kind stands below the floors whose functions it names; by a hook it imports none of them.
 
     Attributes:
-        place: ``module:name``.
+        place: ``module:name``, or in a plugin's file the function itself.
     """
 
-    place: str
+    place: str | Callable[P, R]
 
     def load(self) -> Callable[P, R]:
         """The function.
@@ -30,8 +31,7 @@ class Hook(Generic[P, R]):
             ImportError: there is no such module.
             AttributeError: the module has no such name.
         """
-        module, _, name = self.place.partition(":")
-        return cast("Callable[P, R]", getattr(import_module(module), name))
+        return cast("Callable[P, R]", resolved(self.place))
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function."""

@@ -1,33 +1,41 @@
-"""The kinds that there are. A new one is a file here and a line below."""
+"""The kinds that there are: ours, and what plugins give. A new one is a file and a line below."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 
+from citeforge.engines import plugins
 from citeforge.kinds.kind import Kind
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.manifest import Manifest
 
-_BUILT_IN = {
-    "rage": "rage:RAGE",
-    "hagrid": "answers:HAGRID",
-    "alce": "answers:ALCE",
-    "twins": "twins:TWINS",
-    "authorship": "authorship:AUTHORSHIP",
-    "kalma": "kalma:KALMA",
+_OURS = {
+    "rage": "citeforge.kinds.rage:RAGE",
+    "hagrid": "citeforge.kinds.answers:HAGRID",
+    "alce": "citeforge.kinds.answers:ALCE",
+    "twins": "citeforge.kinds.twins:TWINS",
+    "authorship": "citeforge.kinds.authorship:AUTHORSHIP",
+    "kalma": "citeforge.kinds.kalma:KALMA",
 }
 
 
 @cache
-def kinds() -> Mapping[str, Kind]:
-    """Every kind by its name."""
-    found = {}
-    for name, place in _BUILT_IN.items():
-        module, _, constant = place.partition(":")
-        kind: Kind = getattr(import_module(f"citeforge.kinds.{module}"), constant)
-        found[name] = kind
+def _ours(name: str) -> Kind:
+    module, _, constant = _OURS[name].partition(":")
+    found: Kind = getattr(import_module(module), constant)
+    return found
+
+
+def kinds() -> dict[str, Kind]:
+    """Every kind by its name: ours, then plugins'; what clashes is told of and left out."""
+    found = {name: _ours(name) for name in _OURS}
+    for value, origin in plugins.found("kinds"):
+        kind = _checked(value, origin)
+        if kind.name in found:
+            plugins.warn(f"{origin}: there is a kind of benchmark {kind.name!r} already")
+            continue
+        found[kind.name] = kind
     return found
 
 
@@ -39,13 +47,23 @@ def kind_of(manifest: Manifest, path: object = None) -> Kind:
         path: where it lies, for the message.
 
     Raises:
-        InputError: this installation does not know it.
+        InputError: this installation does not know it, or a plugin that should give it is broken.
+        UsageError: two plugins give it.
     """
-    known = kinds()
-    if manifest.kind not in known:
+    if manifest.kind in _OURS:
+        return _ours(manifest.kind)
+    theirs = plugins.find("kinds", manifest.kind)
+    if theirs is None:
         raise InputError(
             f"is of the unknown kind {manifest.kind!r}",
             path=path,
-            allowed=f"known: {', '.join(known)}; another may come with a plugin",
+            allowed=f"known: {', '.join(kinds())}; another may come with a plugin",
         )
-    return known[manifest.kind]
+    return _checked(*theirs)
+
+
+def _checked(value: object, origin: str) -> Kind:
+    if not isinstance(value, Kind):
+        reason = TypeError(f"it is of type {type(value).__name__}, not Kind")
+        raise plugins.broken("a kind of benchmark", origin, reason)
+    return value
