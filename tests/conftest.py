@@ -6,8 +6,8 @@ import gzip
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, settings
 from citeforge.builders.rage import BuildOptions, build_rage
 from citeforge.engines.embed import make_embedder
 from citeforge.schemas.config import RageConfig
+from servers import zygote
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
@@ -50,18 +51,27 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 
 
+def pytest_configure() -> None:
+    """Workers come later, and find what is made here in their environment."""
+    zygote.prepare()
+
+
+def pytest_unconfigure() -> None:
+    """Servers end by themselves."""
+    zygote.remove()
+
+
 @pytest.fixture
 def cli(tmp_path: Path) -> Cli:
-    """Run the real command in a process of its own; HF caches stay inside the test's folder."""
+    """Run the real command in a process of its own; HF caches stay inside the test's folder.
 
-    def run(*args: object, **env: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "citeforge", *map(str, args)],
-            capture_output=True,
-            text=True,
-            cwd=tmp_path,
-            env={**os.environ, "HF_HOME": str(tmp_path / "hf"), **env},
-        )
+    One call after another comes from another server, with another seed of hashes.
+    """
+    numbers = cycle((0, 1))
+
+    def run(*args: object, **more: str) -> subprocess.CompletedProcess[str]:
+        env = {**os.environ, "HF_HOME": str(tmp_path / "hf"), **more}
+        return zygote.run([str(arg) for arg in args], tmp_path, env, next(numbers))
 
     return run
 

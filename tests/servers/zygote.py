@@ -1,0 +1,210 @@
+"""A Python that has done the heavy imports, and forks for every command that it is asked for.
+
+Importing sentence-transformers and spaCy takes seconds, and the tests run hundreds of commands. A
+command still has a process of its own, which begins with the imports done: its own folder, streams,
+environment, exit code and end. None of our own modules is imported before.
+
+What imports read of the environment is read once. A command that changes a variable which is not
+among `FREE` is therefore started as ever, and so is what measures starts, imports or kills.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import runpy
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any, NoReturn, TextIO
+
+IMPORTS = (
+    "click", "msgspec", "numpy", "pandas", "pyarrow.compute", "pyarrow.parquet", "pydantic",
+    "faiss", "scipy.stats", "sentence_transformers", "spacy", "nltk.lm", "rouge_score.rouge_scorer",
+    "httpx", "sqlite3", "nupunkt", "transformers.models.bert.modeling_bert",
+)  # fmt: skip
+FREE = (
+    "CITEFORGE_", "OPENAI_", "PYTEST_", "PATH", "PWD", "OLDPWD", "SHLVL", "_", "KMP_", "ORG",
+    "ENDPOINT", "TORCHINDUCTOR_CACHE_DIR",
+)  # fmt: skip
+"""Variables, or beginnings of their names, that no import reads; some of these are set by one."""
+
+
+# --- The server ---------------------------------------------------------------------------------
+
+
+def _serve(address: str, owner: int) -> dict[str, Any]:
+    """Fork for every caller while ``owner`` lives; returns in each command's own process."""
+    for name in IMPORTS:
+        import_module(name)
+    if sys.dont_write_bytecode:
+        # Ours are compiled once for all commands, without a trace in the source tree.
+        sys.dont_write_bytecode, sys.pycache_prefix = False, f"{address}.pycache"
+    gc.collect()
+    gc.freeze()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(f"{address}.new")
+    listener.listen(64)
+    listener.settimeout(1)
+    Path(f"{address}.new").rename(address)
+    while Path(f"/proc/{owner}").exists():
+        try:
+            caller, _ = listener.accept()
+        except TimeoutError:
+            continue
+        if os.fork() == 0:
+            listener.close()
+            return _attend(caller)
+        caller.close()
+    os._exit(0)
+
+
+def _attend(caller: socket.socket) -> dict[str, Any]:
+    """Fork the command, and tell its caller how it ended."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    _, streams, _, _ = socket.recv_fds(caller, 1, 3)
+    asked: dict[str, Any] = json.loads(caller.makefile("rb").readline())
+    pid = os.fork()
+    if pid:
+        _, status = os.waitpid(pid, 0)
+        caller.sendall(b"%d" % os.waitstatus_to_exitcode(status))
+        os._exit(0)
+    caller.close()
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
+    sys.stdin = _opened(0, sys.stdin)
+    sys.stdout = _opened(1, sys.stdout)
+    sys.stderr = _opened(2, sys.stderr)
+    return asked
+
+
+def _opened(number: int, old: TextIO) -> TextIO:
+    """A standard stream as an interpreter opens it: by what it is now."""
+    mode, buffering = "w" if number else "r", 1 if number == 2 else -1
+    return open(number, mode, buffering, old.encoding, old.errors, closefd=False)
+
+
+def _become(asked: dict[str, Any]) -> None:
+    os.chdir(asked["cwd"])
+    os.environ.clear()
+    os.environ.update(asked["env"])
+    sys.path[0] = asked["path"]
+    sys.argv = ["citeforge", *asked["args"]]
+    runpy.run_module("citeforge", run_name="__main__", alter_sys=True)
+
+
+# --- Its callers --------------------------------------------------------------------------------
+
+
+def prepare() -> None:
+    """Make the folder of the servers, which live no longer than this process; nothing starts yet.
+
+    With ``CITEFORGE_ZYGOTES`` set to nothing, every command is started as ever.
+    """
+    if "CITEFORGE_ZYGOTES" not in os.environ:
+        folder = Path(tempfile.mkdtemp(prefix="zygotes-"))
+        os.environ["CITEFORGE_ZYGOTES"] = str(folder)
+        env = {**os.environ, "HF_HOME": str(folder / "hf")}
+        (folder / "env.json").write_text(json.dumps({"owner": os.getpid(), "env": env}))
+
+
+def remove() -> None:
+    """Remove the folder, if this process made it."""
+    folder = os.environ.get("CITEFORGE_ZYGOTES")
+    if folder and json.loads((Path(folder) / "env.json").read_text())["owner"] == os.getpid():
+        shutil.rmtree(folder)
+
+
+def server_for(env: dict[str, str], number: int = 0) -> Path | None:
+    """The address of a server that may run a command with this environment; None for none.
+
+    Servers of other numbers have other hash seeds. The first caller starts one, and nobody waits
+    for it: until it is there, commands are started as ever.
+    """
+    if not os.environ.get("CITEFORGE_ZYGOTES"):
+        return None
+    folder = Path(os.environ["CITEFORGE_ZYGOTES"])
+    known = json.loads((folder / "env.json").read_text())
+    own = known["env"]
+    changed = {k for k in own.keys() | env.keys() if own.get(k) != env.get(k)}
+    if not Path(env.get("HF_HOME", "")).exists():
+        changed.discard("HF_HOME")  # a cache without anything is as good as another
+    if not all(name.startswith(FREE) for name in changed):
+        return None
+    address = folder / str(number)
+    with suppress(FileExistsError), (folder / f"{number}.log").open("x") as log:
+        subprocess.Popen(
+            [sys.executable, __file__, str(address), str(known["owner"])],
+            env=own, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+        )  # fmt: skip
+    return address if address.exists() else None
+
+
+def call(address: Path, asked: dict[str, Any], streams: list[int]) -> int:
+    """Run a command: ``args``, ``cwd``, ``env`` and the first place of its ``path``.
+
+    Returns:
+        Its return code, as `subprocess` gives it.
+    """
+    with socket.socket(socket.AF_UNIX) as server:
+        server.connect(str(address))
+        socket.send_fds(server, [b"."], streams)
+        server.sendall(json.dumps(asked).encode() + b"\n")
+        return int(server.makefile("rb").read())
+
+
+def run(args: list[str], cwd: Path, env: dict[str, str], number: int) -> CompletedProcess[str]:
+    """What `subprocess.run` gives of ``python -m citeforge``."""
+    command = [sys.executable, "-m", "citeforge", *args]
+    server = server_for(env, number)
+    if server is None:
+        return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=env)
+    asked = {"args": args, "cwd": str(cwd), "env": env, "path": str(cwd)}
+    with (
+        Path(os.devnull).open() as nothing,
+        tempfile.TemporaryFile("w+") as out,
+        tempfile.TemporaryFile("w+") as err,
+    ):
+        code = call(server, asked, [f.fileno() for f in (nothing, out, err)])
+        out.seek(0)
+        err.seek(0)
+        return CompletedProcess(command, code, out.read(), err.read())
+
+
+def stand_in(folder: Path) -> Path:
+    """A `citeforge` for the PATH of shell scripts."""
+    path = folder / "citeforge"
+    here = str(Path(__file__).parent)
+    lines = [f"#!{sys.executable} -IS", "import sys", f"sys.path.insert(0, {here!r})"]
+    path.write_text("\n".join([*lines, "import zygote", "zygote.as_command()"]) + "\n")
+    path.chmod(0o755)
+    return path
+
+
+def as_command() -> NoReturn:
+    """Be the `citeforge` that stands beside this Python."""
+    real = Path(sys.executable).with_name("citeforge")
+    env = dict(os.environ)
+    server = server_for(env, os.getpid() % 2)
+    if server is None:
+        os.execv(real, [str(real), *sys.argv[1:]])
+    asked = {"args": sys.argv[1:], "cwd": str(Path.cwd()), "env": env, "path": str(real.parent)}
+    code = call(server, asked, [0, 1, 2])
+    if code < 0:
+        signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    _become(_serve(sys.argv[1], int(sys.argv[2])))

@@ -1,0 +1,106 @@
+"""Commands forked from a server of the tests are what started ones are."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from conftest import Cli
+from servers import zygote
+
+if not os.environ.get("CITEFORGE_ZYGOTES"):
+    pytest.skip("CITEFORGE_ZYGOTES is set to nothing", allow_module_level=True)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def servers() -> None:
+    """Both are there."""
+    env = {**os.environ, "HF_HOME": "/nothing"}
+    for _ in range(6000):
+        addresses = [zygote.server_for(env, number) for number in (0, 1)]
+        if all(addresses):
+            return
+        time.sleep(0.1)
+    logs = sorted(Path(os.environ["CITEFORGE_ZYGOTES"]).glob("*.log"))
+    pytest.fail("\n".join(log.read_text() for log in logs))
+
+
+@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["--version"], 0),
+        (["measures"], 0),
+        (["verify", "PACKAGE"], 0),
+        (["verify", "nothing-here"], 1),
+        (["verfy"], 2),
+        (["build", "rage", "--help"], 0),
+    ],
+)
+def test_codes_and_streams_are_those_of_a_process(
+    package: Path, tmp_path: Path, words: list[str], code: int, number: int
+) -> None:
+    args = [str(package) if word == "PACKAGE" else word for word in words]
+    env = {**os.environ, "HF_HOME": str(tmp_path / "hf")}
+    forked = zygote.run(args, tmp_path, env, number)
+    # A variable that imports may read: started as ever.
+    started = zygote.run(args, tmp_path, {**env, "LC_COLLATE": "C"}, number)
+    assert (forked.returncode, forked.stdout, forked.stderr) == (
+        started.returncode, started.stdout, started.stderr
+    )  # fmt: skip
+    assert forked.returncode == code
+
+
+def test_a_shell_sees_a_command(package: Path, tmp_path: Path) -> None:
+    """Pipes, redirections, folder and exit code."""
+    command = zygote.stand_in(tmp_path)
+    (tmp_path / "x").mkdir()
+    script = f"""
+        cd x && {command} run random --benchmark {package} --out out.jsonl >said 2>&1
+        {command} measures | head -1 >first
+        {command} verify nowhere 2>wrong || echo "code $?"
+    """
+    result = subprocess.run(["bash", "-ec", script], cwd=tmp_path, capture_output=True, text=True)
+    assert (result.returncode, result.stdout) == (0, "code 1\n"), result.stderr
+    assert (tmp_path / "x" / "out.jsonl").is_file()
+    assert len((tmp_path / "x" / "first").read_text().splitlines()) == 1
+    assert (tmp_path / "x" / "wrong").read_text().startswith("error: nowhere")
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
+def test_signals_are_told(end: signal.Signals) -> None:
+    here, there = socket.socketpair()
+    attendant = os.fork()
+    if attendant == 0:
+        here.close()
+        zygote._attend(there)
+        os.kill(os.getpid(), end)
+    there.close()
+    with Path(os.devnull).open("r+b") as nothing, here:
+        socket.send_fds(here, [b"."], [nothing.fileno()] * 3)
+        here.sendall(b"{}\n")
+        assert int(here.makefile("rb").read()) == -end
+    assert os.waitpid(attendant, 0)[1] == 0
+
+
+def test_what_imports_read_is_never_shared(tmp_path: Path) -> None:
+    env = {**os.environ, "HF_HOME": str(tmp_path)}
+    assert zygote.server_for({**env, "HF_HOME": str(tmp_path / "none")}) is not None
+    assert zygote.server_for({**env, "HF_HOME": str(tmp_path / "none"), "ORG": "x"}) is not None
+    assert zygote.server_for(env) is None  # there may be something in this cache
+    for name in ("PYTHONPATH", "HF_ENDPOINT", "OMP_NUM_THREADS", "LANG"):
+        assert zygote.server_for({**env, "HF_HOME": str(tmp_path / "none"), name: "x"}) is None
+
+
+def test_servers_have_other_hashes(cli: Cli, tmp_path: Path) -> None:
+    folder = Path(os.environ["CITEFORGE_ZYGOTES"])
+    assert [cli("--version").returncode for _ in "ab"] == [0, 0]
+    assert {p.name for p in folder.iterdir() if p.is_socket()} == {"0", "1"}
+    assert "PYTHONHASHSEED" not in json.loads((folder / "env.json").read_text())["env"]
