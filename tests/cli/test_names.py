@@ -60,8 +60,24 @@ def test_formats_and_embedders_are_named_in_full() -> None:
     assert listed(choices.EMBEDDERS) in text
 
 
+def test_run_names_the_systems() -> None:
+    command = cli.get_command(click.Context(cli), "run")
+    assert command is not None
+    for system in choices.SYSTEMS:
+        assert f"{system.name}: {system.what}" in (command.help or "")
+
+
 def test_every_factory_is_there() -> None:
-    names = ("JUDGES", "EMBEDDERS", "LLMS", "PERPLEXITY", "SEGMENTERS", "GRAPHS", "FORMATS")
+    names = (
+        "SYSTEMS",
+        "JUDGES",
+        "EMBEDDERS",
+        "LLMS",
+        "PERPLEXITY",
+        "SEGMENTERS",
+        "GRAPHS",
+        "FORMATS",
+    )
     for name in names:
         for choice in getattr(choices, name):
             assert callable(resolved(choice.factory)), choice

@@ -20,12 +20,6 @@ _FRESH = 0.15
 """Share of decisions that are drawn anew in every cell, as an LLM's answers vary; the others are
 the same draw wherever the same text is shown."""
 
-CONTROLS = {
-    "label-blind": "cites relevant passages with probability .7, others with .15, whatever labels",
-    "label-follower": "the same without labels; .9 and .35 under the first label, .4 and .05 under "
-    "the second (biased on purpose)",
-}
-
 
 def lines(
     name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int

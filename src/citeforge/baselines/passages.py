@@ -9,13 +9,6 @@ from citeforge.engines.sentences import SentenceSegmenter
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.measures.correctness import single_gold
 
-SYSTEMS = {
-    "gold": "HAGRID's own answers, the one that measures select",
-    "all-gold": "all of HAGRID's own answers, one a run",
-    "top-1": "the first passage, cited",
-    "top-1-two-sentences": "the first two sentences of the first passage, cited",
-}
-
 
 def lines(
     name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int

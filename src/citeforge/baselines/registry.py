@@ -1,4 +1,4 @@
-"""Systems that need no model, by name. A new one is a generator of lines and an entry here."""
+"""Systems that need no model, by name; they are declared in ``schemas/choices.py``."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import Any
 
 import msgspec
 
-from citeforge.baselines import controls, passages, rage
 from citeforge.engines.files import atomic_file
+from citeforge.engines.registry import Registry
 from citeforge.evaluator.benchmark import Benchmark
+from citeforge.schemas.choices import SYSTEMS as CHOICES
+from citeforge.schemas.choices import Choice
 from citeforge.schemas.errors import UnknownValueError, UsageError
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.submission import make_header
@@ -18,22 +20,24 @@ from citeforge.schemas.submission import make_header
 Lines = Callable[[str, Benchmark, list[str], int, int], Iterator[dict[str, Any]]]
 """(system, benchmark, context sets, runs, seed) to the lines of a submission."""
 
-SYSTEMS: dict[str, Lines] = {
-    **dict.fromkeys(rage.SYSTEMS, rage.lines),
-    **dict.fromkeys(passages.SYSTEMS, passages.lines),
-    **dict.fromkeys(controls.CONTROLS, controls.lines),
-}
-"""Systems of benchmarks of passages; those of kalma benchmarks have names of these."""
+
+def _unknown(name: str) -> UsageError:
+    return UnknownValueError("system", name, [c.name for c in CHOICES])
 
 
-def require_system(name: str) -> None:
-    """Refuse an unknown name, before anything is opened.
+SYSTEMS: Registry[Choice, Iterator[dict[str, Any]]] = Registry(
+    "system", "systems", CHOICES, "", _unknown
+)
+
+
+def require_system(name: str) -> Lines:
+    """What writes the lines of a system; refuses an unknown name before anything is opened.
 
     Raises:
         UnknownValueError: no such system.
+        InputError: the plugin that gives it is broken.
     """
-    if name not in SYSTEMS:
-        raise UnknownValueError("system", name, SYSTEMS)
+    return SYSTEMS.factory(name)
 
 
 def run_system(
@@ -56,7 +60,7 @@ def run_system(
         UnknownValueError: no such system or context set.
         UsageError: the system does not answer this kind of benchmark, or has nothing to say.
     """
-    require_system(name)
+    lines_of = require_system(name)
     manifest = benchmark.manifest
     known = list(manifest.contexts)
     for context in contexts:
@@ -64,7 +68,7 @@ def run_system(
             raise UnknownValueError("context", context, known)
     if reason := benchmark.kind.refusal(f"run {name}"):
         raise UsageError(f"{name}: {reason}")
-    make = benchmark.kind.systems.get(name) or SYSTEMS[name]
+    make = benchmark.kind.systems.get(name) or lines_of
     lines = make(name, benchmark, contexts or known, runs, seed)
     return _write(name, manifest, contexts or known, lines, out)
 

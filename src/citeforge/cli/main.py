@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import click
 
@@ -84,8 +85,20 @@ class LazyGroup(click.Group):
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="citeforge")
-def cli() -> None:
+@click.option(
+    "--plugin",
+    "files",
+    multiple=True,
+    metavar="FILE.py",
+    help="Take a plugin from a file (repeatable; also CITEFORGE_PLUGINS); see docs/extend.md.",
+)
+def cli(files: tuple[str, ...]) -> None:
     """Build, package, publish and score benchmarks for cited generation."""
+    if files:
+        from citeforge.engines.plugins import add_file
+
+        for file in files:
+            add_file(Path(file))
 
 
 def main(args: list[str] | None = None) -> None:

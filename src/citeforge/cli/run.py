@@ -7,9 +7,14 @@ from pathlib import Path
 import click
 
 from citeforge.cli.options import benchmark_option
+from citeforge.schemas.choices import SYSTEMS
+
+_HELP = "Run a baseline system and write its submission.\n\nSYSTEM is one of:\n\n\b\n" + "\n".join(
+    f"{system.name}: {system.what}" for system in SYSTEMS
+)
 
 
-@click.command()
+@click.command(help=_HELP)
 @click.argument("system")
 @benchmark_option
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Submission to write.")
@@ -26,12 +31,6 @@ def run(
     seed: int,
     all_gold: bool,
 ) -> None:
-    """Run a baseline system and write its submission.
-
-    SYSTEM is `random` (uniform citations), `echo-relevant` (upper bound), `gold`
-    (HAGRID's own answers), `top-1` or `top-1-two-sentences` (the first passage, cited); for
-    authorship benchmarks `label-blind` and `label-follower`, one without bias and one with.
-    """
     from citeforge.baselines.registry import require_system, run_system
     from citeforge.cli.fetch import open_benchmark
 

@@ -74,9 +74,19 @@ class Registry(Generic[D, T]):
         if "" in self._ours and ours is None:
             free: T = _made(self._ours[""], spec, settings)
             return free
-        error = self._unknown(spec)
-        broken = plugins.broken_files()
-        raise UsageError("; ".join([str(error), *broken])) if broken else error
+        raise self._nobody(spec)
+
+    def factory(self, name: str) -> Callable[..., T]:
+        """The function that a declaration names, where it is called more than once.
+
+        Raises:
+            UsageError: nothing has such a name.
+            InputError: the plugin that gives it is broken.
+        """
+        declared = self.get(name)
+        if declared is None:
+            raise self._nobody(name)
+        return resolved(declared.factory)
 
     def get(self, name: str) -> D | None:
         """The declaration of a name, ours or a plugin's; None when nobody has it."""
@@ -97,6 +107,11 @@ class Registry(Generic[D, T]):
                 continue
             found[declared.name] = declared
         return found
+
+    def _nobody(self, spec: str) -> UsageError:
+        error = self._unknown(spec)
+        broken = plugins.broken_files()
+        return UsageError("; ".join([str(error), *broken])) if broken else error
 
     def _from_plugin(
         self, declared: Any, origin: str, argument: str, settings: tuple[Any, ...]

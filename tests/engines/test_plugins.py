@@ -1,0 +1,201 @@
+"""Plugins: found without being imported, named where they break, said where they decided."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from citeforge.baselines.registry import require_system
+from citeforge.engines import plugins
+from citeforge.engines.embed import make_embedder
+from citeforge.engines.judge.records import verdict_key
+from citeforge.engines.judge.registry import JUDGES, make_judge
+from citeforge.engines.segment import make_segmenter
+from citeforge.ir_convert.registry import open_source
+from citeforge.ir_convert.source import ReadOptions
+from citeforge.schemas.errors import InputError, UsageError
+
+JUDGE = """
+from citeforge.engines.judge.records import Verdict
+from citeforge.schemas.choices import Choice
+
+class Verbatim:
+    signature, comparable = "verbatim@1", False
+    def identity(self): return {"name": "verbatim"}
+    def count_tokens(self, pairs): return None
+    def decide(self, pairs, keep):
+        keep([(i, Verdict(p.hypothesis in p.premise)) for i, p in enumerate(pairs)])
+
+VERBATIM = Choice("verbatim", "", "word for word", lambda settings: Verbatim())
+HALF = Choice("half", "", "half a judge", lambda settings: object())
+LEXICAL = Choice("lexical", "", "ours is better", lambda settings: Verbatim())
+LATE = Choice("late", "MODEL", "breaks late", lambda model, settings: 1 / 0)
+"""
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of installed packages; loading starts anew."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv(plugins.VARIABLE, "")
+    for cached in (plugins._installed, plugins._read_file, plugins.warn):
+        cached.cache_clear()
+    yield tmp_path  # type: ignore[misc]
+    for cached in (plugins._installed, plugins._read_file, plugins.warn):
+        cached.cache_clear()
+
+
+def install(site: Path, name: str, module: str, entries: str) -> None:
+    """A package as pip leaves it."""
+    (site / f"{name.replace('-', '_')}.py").write_text(module)
+    info = site / f"{name.replace('-', '_')}-1.5.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.5\n")
+    (info / "entry_points.txt").write_text(entries)
+    plugins._installed.cache_clear()
+
+
+def test_a_judge_of_a_package_says_where_it_comes_from(site: Path) -> None:
+    install(site, "cf-verbatim", JUDGE, "[citeforge.judges]\nverbatim = cf_verbatim:VERBATIM\n")
+    assert "cf_verbatim" not in sys.modules
+    make_judge("lexical")
+    assert "cf_verbatim" not in sys.modules  # nobody asked for it
+    judge = make_judge("verbatim")
+    assert judge.signature == "verbatim@1(cf-verbatim 1.5)"
+    assert judge.identity() == {"name": "verbatim", "plugin": "cf-verbatim 1.5"}
+    assert not judge.comparable
+    with pytest.raises(UsageError, match="is written verbatim"):
+        make_judge("verbatim:x")
+    other = {**judge.identity(), "plugin": "cf-verbatim 1.6"}
+    pair: tuple[str, str] = ("a", "b")
+    from citeforge.engines.judge.records import Pair
+
+    assert verdict_key(judge.identity(), Pair(*pair)) != verdict_key(other, Pair(*pair))
+
+
+def test_broken_plugins_are_named_and_stop_nobody_else(
+    site: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install(
+        site,
+        "cf-broken",
+        JUDGE,
+        "[citeforge.judges]\ngone = cf_nowhere:JUDGE\nother = cf_broken:VERBATIM\n"
+        "half = cf_broken:HALF\nlexical = cf_broken:LEXICAL\nlate = cf_broken:LATE\n",
+    )
+    assert make_judge("lexical").signature.startswith("lexical")
+    for name, reason in (
+        ("gone", "ModuleNotFoundError: No module named 'cf_nowhere'"),
+        ("other", "it calls itself 'verbatim'"),
+        ("half", "it lacks signature, comparable, identity, count_tokens, decide"),
+        ("late:x", "ZeroDivisionError"),
+    ):
+        with pytest.raises(InputError, match=r"cf-broken 1\.5, which is broken") as found:
+            make_judge(name)
+        assert reason in str(found.value)
+    known = JUDGES.all()
+    assert set(known) == {"hf", "openai", "table", "lexical", "half", "late"}
+    told = capsys.readouterr().err
+    assert "warning: 'gone' of judges cannot be had from the plugin cf-broken 1.5" in told
+    assert "cf-broken 1.5: there is a judge 'lexical' already" in told
+    with pytest.raises(UsageError, match="expected hf:MODEL"):
+        make_judge("nobody")
+
+
+def test_two_plugins_with_one_name_are_not_chosen_between(site: Path) -> None:
+    for name in ("cf-one", "cf-two"):
+        entries = f"[citeforge.judges]\nverbatim = {name.replace('-', '_')}:VERBATIM\n"
+        install(site, name, JUDGE, entries)
+    with pytest.raises(UsageError, match=r"two plugins, cf-(one|two) 1.5 and cf-(one|two) 1.5"):
+        make_judge("verbatim")
+
+
+def test_a_file_gives_things_of_any_sort(site: Path) -> None:
+    file = site / "mine.py"
+    file.write_text(
+        JUDGE
+        + """
+import numpy as np
+from citeforge.schemas.sources import Declaration, SourceInfo
+
+class Length:
+    def fingerprint(self): return {"name": "length"}
+    def encode(self, texts, kind):
+        found = np.array([[len(t), 1] for t in texts], np.float32)
+        return found / np.linalg.norm(found, axis=1, keepdims=True)
+
+class Lines:
+    rules_version, signature = 2, "lines@1"
+    def split(self, text): return [(0, len(text))]
+
+class Nothing:
+    def info(self): return SourceInfo(spec="nothing:x", kind="nothing")
+    passages = queries = relevant = gold = mined = where = None
+
+NOTHING = Declaration(name="nothing", title="", factory=lambda *_: Nothing(), argument="X",
+                      splits="", becomes="", licence="", citation="")
+PLUGINS = {
+    "judges": [VERBATIM],
+    "embedders": [Choice("length", "", "by length", lambda settings: Length())],
+    "segmenters": [Choice("lines", "", "the whole", Lines)],
+    "sources": [NOTHING],
+    "systems": [Choice("mute", "", "says nothing", lambda *_: iter(()))],
+}
+__version__ = "3"
+"""
+    )
+    plugins.add_file(file)
+    assert make_judge("verbatim").signature == "verbatim@1(mine.py 3)"
+    assert make_embedder("length").fingerprint() == {"name": "length", "plugin": "mine.py 3"}
+    assert make_segmenter("lines").signature == "lines@1(mine.py 3)"
+    assert open_source("nothing:x", None, ReadOptions()).info().plugin == "mine.py 3"
+    assert list(require_system("mute")("mute", None, [], 1, 0)) == []  # type: ignore[arg-type]
+
+
+def test_a_broken_file_is_named_where_its_things_are_missed(
+    site: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = site / "broken.py"
+    broken.write_text("import there_is_no_such_module\n")
+    plugins.add_file(broken)
+    assert f"warning: the plugin {broken} is broken (ModuleNotFoundError" in capsys.readouterr().err
+    assert make_judge("lexical")
+    with pytest.raises(UsageError, match=r"expected hf:MODEL.*broken\.py is broken"):
+        make_judge("verbatim")
+    with pytest.raises(UsageError, match=r"broken\.py is broken"):
+        require_system("mute")
+    with pytest.raises(UsageError, match="there is no such file"):
+        plugins.add_file(site / "nowhere.py")
+    strange = site / "strange.py"
+    strange.write_text("PLUGINS = {'jugdes': []}\n")
+    plugins.add_file(strange)
+    assert "has the group 'jugdes'; known: sources, measures" in capsys.readouterr().err
+
+
+def test_help_imports_no_plugin(site: Path) -> None:
+    install(
+        site, "cf-loud", "raise SystemExit('imported')\n", "[citeforge.judges]\nx = cf_loud:X\n"
+    )
+    code = (
+        "import sys, json\nfrom citeforge.cli.main import main\ntry:\n    main(['--help'])\n"
+        "except SystemExit:\n    pass\n"
+        "print('\\n' + json.dumps([m for m in sys.modules if 'plugins' in m or 'cf_' in m]))"
+    )
+    env = {"PYTHONPATH": ":".join([str(site), *sys.path])}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env
+    )
+    assert json.loads(done.stdout.splitlines()[-1]) == []
+
+
+def test_manifests_without_plugins_are_what_they_were(site: Path) -> None:
+    from citeforge.schemas.sources import SourceInfo
+
+    info = SourceInfo(spec="x:y", kind="x")
+    assert "plugin" not in info.model_dump(mode="json")
+    info.plugin = "cf-x 1.5"
+    assert SourceInfo(**info.model_dump(mode="json")).plugin == "cf-x 1.5"
