@@ -184,7 +184,6 @@ def test_an_option_that_a_kind_does_not_offer_says_why(
 
 BY_NAME = re.compile(r"kind (==|!=|in)|family (==|!=)")
 ELSEWHERE = (
-    "engines/",
     "evaluator/authorship/",
     "evaluator/choose.py",
     "evaluator/kalma/",
@@ -195,7 +194,6 @@ ELSEWHERE = (
     "builders/frozen.py",
     "cli/build_kalma.py",
     "cli/measures.py",
-    "kg/engines.py",
 )
 
 
