@@ -50,8 +50,9 @@ def kind_of(manifest: Manifest, path: object = None) -> Kind:
         InputError: this installation does not know it, or a plugin that should give it is broken.
         UsageError: two plugins give it.
     """
-    if manifest.kind in _OURS:
-        return _ours(manifest.kind)
+    name = manifest.kind
+    if name in _OURS:
+        return _ours(name)
     theirs = plugins.find("kinds", manifest.kind)
     if theirs is None:
         raise InputError(
