@@ -55,10 +55,13 @@ def train(folder: Path, data: Path) -> str:
 
 
 def build(folder: Path, data: Path) -> str:
-    from citeforge.builders.frozen import FrozenOptions, build_hagrid
+    from citeforge.builders.frozen import build_hagrid
+    from citeforge.schemas.recipes import HagridRecipe, RunOptions
 
     out = folder / "hagrid-gold"
-    build_hagrid(FrozenOptions(f"hagrid:{data / 'hagrid' / 'dev.jsonl'}", out))
+    build_hagrid(
+        HagridRecipe(source=f"hagrid:{data / 'hagrid' / 'dev.jsonl'}"), RunOptions(out=out)
+    )
     return str(out)
 
 

@@ -30,18 +30,18 @@ def main() -> None:
     """Print the figures."""
     from playwright.sync_api import sync_playwright
 
-    from citeforge.builders.rage import BuildOptions, build_rage
+    from citeforge.builders.rage import build_rage
     from citeforge.engines.embed import make_embedder
     from citeforge.evaluator.measures.registry import MEASURES
     from citeforge.publish.leaderboard.build import build_site
-    from citeforge.schemas.config import RageConfig
+    from citeforge.schemas.recipes import RageRecipe, RunOptions
     from publish.test_leaderboard import entry, scored
 
     with tempfile.TemporaryDirectory() as work:
         folder = Path(work) / "facts"
-        config = RageConfig(source="beir:examples/facts", embedder="offline")
+        config = RageRecipe(source="beir:examples/facts", embedder="offline")
         manifest = build_rage(
-            config, BuildOptions(folder), lambda: make_embedder("offline", device="cpu")
+            config, RunOptions(out=folder), lambda: make_embedder("offline", device="cpu")
         )
         names, rng = list(MEASURES)[:30], np.random.default_rng(1)
         queries = [f"q{i:02d}" for i in range(1, 31)]

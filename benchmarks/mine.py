@@ -41,7 +41,7 @@ def prepare_ours(folder: str) -> Any:
     from citeforge.builders.mining import SeeminglyRelevant
     from citeforge.engines.tables import shard_paths
     from citeforge.engines.vectors import VectorShard
-    from citeforge.schemas.config import Mining
+    from citeforge.schemas.recipes.rage import Mining
 
     base = Path(folder)
     shards = [

@@ -18,8 +18,8 @@ def make_package(folder: Path, queries: int) -> Path:
     import pyarrow as pa
 
     from citeforge.builders.package import PackageWriter
-    from citeforge.schemas.config import RageConfig
     from citeforge.schemas.manifest import ContextSet, Manifest
+    from citeforge.schemas.recipes import RageRecipe
     from citeforge.schemas.tables import CONTEXTS, CORPUS, LABELS, MAPPING, QUERIES
 
     rng = random.Random(0)
@@ -50,7 +50,7 @@ def make_package(folder: Path, queries: int) -> Path:
         name="synthetic",
         citeforge="0",
         sources=[],
-        config=RageConfig(source="made:score", embedder="offline").model_dump(mode="json"),
+        config=RageRecipe(source="made:score", embedder="offline").model_dump(mode="json"),
         contexts={"mix": ContextSet(description="nine passages")},
     )
     writer.finish(manifest, {"queries": queries})

@@ -9,13 +9,14 @@ import subprocess
 from collections.abc import Callable
 from itertools import cycle
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from citeforge.builders.rage import BuildOptions, build_rage
+from citeforge.builders.rage import build_rage
 from citeforge.engines.embed import make_embedder
-from citeforge.schemas.config import RageConfig
+from citeforge.schemas.recipes import RageRecipe, RunOptions
 from servers import zygote
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -76,6 +77,12 @@ def cli(tmp_path: Path) -> Cli:
     return run
 
 
+def run_options(out: Path, if_exists: str = "refuse", **more: Any) -> RunOptions:
+    """Where a build goes, and what it does with what is there."""
+    words = {} if if_exists == "refuse" else {if_exists: True}
+    return RunOptions.model_validate({"out": out} | words | more)
+
+
 def write_jsonl(path: Path, rows: list[dict[str, object]]) -> Path:
     """Write rows as JSON Lines, gzipped when the name says so."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -129,8 +136,8 @@ def small_beir(tmp_path: Path) -> Path:
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The benchmark of the quick start. Tests that change it work on a copy."""
     out = tmp_path_factory.mktemp("package") / "facts"
-    config = RageConfig(source=f"beir:{EXAMPLES / 'facts'}", embedder="offline")
-    build_rage(config, BuildOptions(out), lambda: make_embedder("offline", device="cpu"))
+    config = RageRecipe(source=f"beir:{EXAMPLES / 'facts'}", embedder="offline")
+    build_rage(config, RunOptions(out=out), lambda: make_embedder("offline", device="cpu"))
     return out
 
 

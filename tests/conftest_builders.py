@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from citeforge.builders.frozen import FrozenOptions, build_hagrid
-from citeforge.builders.workspace import IfExists
+from citeforge.builders.frozen import build_hagrid
 from citeforge.schemas.manifest import Manifest
-from conftest import EXAMPLES
+from citeforge.schemas.recipes import HagridRecipe
+from citeforge.schemas.recipes.run import IfExists
+from conftest import EXAMPLES, run_options
 
 HAGRID = f"hagrid:{EXAMPLES / 'answers' / 'hagrid.jsonl'}"
 
 
 def hagrid(out: Path, if_exists: IfExists = "refuse", **more: object) -> Manifest:
     source = str(more.pop("source", HAGRID))
-    return build_hagrid(FrozenOptions(source, out, if_exists, **more))  # type: ignore[arg-type]
+    return build_hagrid(HagridRecipe(source=source, **more), run_options(out, if_exists))

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from citeforge.builders.authorship.build import AuthorshipOptions, build_authorship
+from citeforge.builders.authorship.build import build_authorship
 from citeforge.builders.authorship.candidates import from_bm25, from_mapping, from_run
 from citeforge.builders.authorship.labels import (
     built_in,
@@ -23,7 +23,6 @@ from citeforge.builders.authorship.labels import (
     labels_of,
     load_label_sets,
 )
-from citeforge.builders.authorship.select import Selection
 from citeforge.builders.derive import Base
 from citeforge.builders.package import manifest_digest, render_manifest
 from citeforge.builders.prompts import load_template, render_prompts
@@ -34,6 +33,8 @@ from citeforge.package.manifest import load_intact
 from citeforge.package.package import Package
 from citeforge.schemas.authorship import Cell, LabelSet, design_of, make_cells
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
+from citeforge.schemas.recipes import AuthorshipRecipe, RunOptions
+from citeforge.schemas.recipes.authorship import Selection
 from citeforge.schemas.tables import AUTHORS, CONTEXTS
 from conftest import ROOT, Cli
 
@@ -54,9 +55,9 @@ def twins(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "twins"
 
 
-def build(source: Path, out: Path, **options: Any) -> Any:
-    given = {"label_sets": choose([], []), "selection": Selection(k=5)} | options
-    return build_authorship(AuthorshipOptions(source, out, **given), from_mapping)
+def build(source: Path, out: Path, **more: Any) -> Any:
+    given = {"benchmark": source, "selection": Selection(k=5)} | more
+    return build_authorship(AuthorshipRecipe(**given), RunOptions(out=out), from_mapping)
 
 
 @pytest.fixture(scope="module")

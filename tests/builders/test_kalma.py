@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 
 from citeforge.builders.kalma import check
-from citeforge.builders.kalma.build import KalmaOptions, build_kalma
-from citeforge.builders.kalma.evolve import Choices
+from citeforge.builders.kalma.build import build_kalma
 from citeforge.builders.kalma.score import Specificity, rank
 from citeforge.builders.kalma.selection import Stated, disambiguate, read_stated
 from citeforge.builders.kalma.tasks import template_writer_templates
@@ -31,6 +30,8 @@ from citeforge.kg.graph import KnowledgeGraph
 from citeforge.package.manifest import load_intact
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.kg import KG_ABSENT, KG_EVOLUTION, KG_GOLD, Graph, Triple, from_row
+from citeforge.schemas.recipes import KalmaRecipe, RunOptions
+from citeforge.schemas.recipes.kalma import Choices
 from conftest import EXAMPLES, Cli, write_jsonl
 from servers.sparql import proxy, sparql_server
 
@@ -145,13 +146,13 @@ def test_pairs_files(tmp_path: Path, suffix: str) -> None:
 # --- whole builds ------------------------------------------------------------------------------
 
 
-def options(out: Path, **more: Any) -> KalmaOptions:
-    given: dict[str, Any] = {"relations": ("spouse", "father", "child")}
-    return KalmaOptions(out, **(given | more))
+def options(out: Path, *relations: str, **more: Any) -> tuple[KalmaRecipe, RunOptions]:
+    recipe = KalmaRecipe(pairs_from_kg=relations or ("spouse", "father", "child"), **more)
+    return recipe, RunOptions(out=out)
 
 
 def test_five_rounds_with_the_template_writer(tmp_path: Path) -> None:
-    build_kalma(options(tmp_path / "k"), open_graph(), template(), ngram)
+    build_kalma(*options(tmp_path / "k"), open_graph(), template(), ngram)
     assert verify(tmp_path / "k") == []
     gold = read_table(shard_paths(tmp_path / "k" / "gold", "gold"), KG_GOLD).to_pylist()
     rounds: dict[str, list[int]] = {}
@@ -267,8 +268,8 @@ class Scripted:
 
 
 def test_a_refused_sentence_is_asked_again_then_the_next_triple_is_tried(tmp_path: Path) -> None:
-    plain = options(tmp_path / "plain", relations=("father",), limit=1)
-    build_kalma(plain, open_graph(), template(), ngram)
+    plain = options(tmp_path / "plain", "father", limit=1)
+    build_kalma(*plain, open_graph(), template(), ngram)
     table = read_table(
         shard_paths(tmp_path / "plain" / "evolution", "evolution"), KG_EVOLUTION
     ).to_pylist()
@@ -277,7 +278,7 @@ def test_a_refused_sentence_is_asked_again_then_the_next_triple_is_tried(tmp_pat
     bad |= {("extend " + check.marker(second), 0): Failure("truncated", "cut")}
     llm = Scripted(bad)  # type: ignore[arg-type]
     out = tmp_path / "k"
-    manifest = build_kalma(options(out, relations=("father",), limit=1), open_graph(), llm, ngram)
+    manifest = build_kalma(*options(out, "father", limit=1), open_graph(), llm, ngram)
     rows = read_table(shard_paths(out / "evolution", "evolution"), KG_EVOLUTION).to_pylist()
     assert from_row(rows[1]["triples"][0]) == second
     refused = rows[1]["refused"]
@@ -297,12 +298,12 @@ def test_a_pair_for_which_nothing_can_be_written_is_dropped_and_counted(tmp_path
             return super().complete(requests)
 
     with pytest.raises(InputError, match="no triple could be written in round 2"):
-        build_kalma(options(tmp_path / "k"), open_graph(), Mute({}), ngram)
+        build_kalma(*options(tmp_path / "k"), open_graph(), Mute({}), ngram)
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(UsageError, match="--pairs-from-kg"):
-        build_kalma(KalmaOptions(tmp_path / "k"), open_graph(), template(), ngram)
+        build_kalma(KalmaRecipe(), RunOptions(out=tmp_path / "k"), open_graph(), template(), ngram)
     with pytest.raises(InputError, match="no relation called 'wizard of'"):
-        build_kalma(options(tmp_path / "k", relations=("wizard of",)), open_graph(), template(),
+        build_kalma(*options(tmp_path / "k", "wizard of"), open_graph(), template(),
                     ngram)  # fmt: skip
 
 
@@ -410,7 +411,7 @@ def test_bad_domains_are_refused(tmp_path: Path) -> None:
 
 def test_choices_stand_in_the_manifest(tmp_path: Path) -> None:
     made = build_kalma(
-        options(tmp_path / "k", choices=Choices(alpha=0.9, rounds=3)),
+        *options(tmp_path / "k", choices=Choices(alpha=0.9, rounds=3)),
         open_graph(),
         template(),
         ngram,

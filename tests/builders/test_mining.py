@@ -14,7 +14,7 @@ from citeforge.builders.exclusions import Exclusions
 from citeforge.builders.mining import SeeminglyRelevant, draw_irrelevant
 from citeforge.engines.tables import shard_paths, write_table
 from citeforge.engines.vectors import VectorShard
-from citeforge.schemas.config import Mining
+from citeforge.schemas.recipes.rage import Mining
 from citeforge.schemas.tables import CORPUS
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+from pydantic import ValidationError
 
 from citeforge.builders.mixture import Pools, freeze
-from citeforge.schemas.config import PRESETS, Mixture, parse_mixture
-from citeforge.schemas.errors import UsageError
+from citeforge.schemas.recipes.mixture import PRESETS, Mixture
 
 
 def pools(n_queries: int, sizes: dict[str, int]) -> Pools:
@@ -67,17 +67,17 @@ def test_presets_of_appendix_b() -> None:
         "paper_irrelevant": (4, 6, 0),
         "paper_seemingly": (4, 0, 6),
     }
-    assert parse_mixture("paper_mix") is PRESETS["paper_mix"]
+    assert Mixture.model_validate("paper_mix") == PRESETS["paper_mix"]
 
 
 @pytest.mark.parametrize("text", ["mix", "mix=1,2", "a-b=1,1,1", "m=1,1,-1", "=1,1,1", "m=0,0,0"])
 def test_wrong_mixtures(text: str) -> None:
-    with pytest.raises(UsageError, match="--mixture"):
-        parse_mixture(text)
+    with pytest.raises(ValidationError, match=r"expected NAME=REL,IRR,SEEM|holds no passages"):
+        Mixture.model_validate(text)
 
 
 def test_right_mixture() -> None:
-    assert parse_mixture("hard=1,0,9").sizes == {
+    assert Mixture.model_validate("hard=1,0,9").sizes == {
         "relevant": 1,
         "irrelevant": 0,
         "seemingly_relevant": 9,

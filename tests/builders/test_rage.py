@@ -10,20 +10,22 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from citeforge.builders.rage import BuildOptions, build_rage
+from citeforge.builders.rage import build_rage
 from citeforge.builders.verify import verify
 from citeforge.engines.embed import make_embedder
-from citeforge.schemas.config import Mining, Mixture, RageConfig
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.manifest import Manifest
-from conftest import EXAMPLES, write_beir, write_jsonl
+from citeforge.schemas.recipes import RageRecipe
+from citeforge.schemas.recipes.mixture import Mixture
+from citeforge.schemas.recipes.rage import Mining
+from conftest import EXAMPLES, run_options, write_beir, write_jsonl
 
 
 def build(source: str, out: Path, options: dict[str, Any] | None = None, **config: Any) -> Manifest:
     config = {"embedder": "offline", **config}
     return build_rage(
-        RageConfig(source=source, **config),
-        BuildOptions(out, **(options or {})),
+        RageRecipe(source=source, **config),
+        run_options(out, **(options or {})),
         lambda: make_embedder("offline", device="cpu"),
     )
 

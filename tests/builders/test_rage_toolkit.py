@@ -15,14 +15,14 @@ import pytest
 from rage_toolkit import AugmentedGenerationSystem, evaluate
 
 from citeforge.builders.package import PackageWriter
-from citeforge.builders.rage import BuildOptions, build_rage
+from citeforge.builders.rage import build_rage
 from citeforge.engines.embed import make_embedder
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.score import score
 from citeforge.package.manifest import load_manifest
-from citeforge.schemas.config import RageConfig
 from citeforge.schemas.manifest import ContextSet
+from citeforge.schemas.recipes import RageRecipe, RunOptions
 from citeforge.schemas.tables import CONTEXTS, LABELS
 
 FORMS = [
@@ -75,8 +75,8 @@ def make_package(folder: Path, with_answers: bool) -> Path:
     path = folder / "items.json"
     path.write_text(json.dumps(items))
     build_rage(
-        RageConfig(source=f"alce:{path}", embedder="offline"),
-        BuildOptions(folder / "package"),
+        RageRecipe(source=f"alce:{path}", embedder="offline"),
+        RunOptions(out=folder / "package"),
         lambda: make_embedder("offline", device="cpu"),
     )
     return folder / "package"

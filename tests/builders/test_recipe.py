@@ -11,24 +11,32 @@ from typing import Any
 import numpy as np
 import pytest
 
-from citeforge.builders.authorship.build import AuthorshipOptions, build_authorship
+from citeforge.builders.authorship.build import build_authorship
 from citeforge.builders.authorship.candidates import from_mapping
-from citeforge.builders.authorship.labels import choose
-from citeforge.builders.authorship.select import Selection
-from citeforge.builders.frozen import FrozenOptions, build_alce
-from citeforge.builders.rage import BuildOptions, build_rage
-from citeforge.builders.twins.build import TwinOptions, build_twins
-from citeforge.builders.twins.checks import Thresholds
-from citeforge.builders.twins.write import Attempts
-from citeforge.builders.workspace import IfExists
+from citeforge.builders.frozen import build_alce, build_hagrid
+from citeforge.builders.package import PackageWriter
+from citeforge.builders.rage import build_rage
+from citeforge.builders.twins.build import build_twins
+from citeforge.builders.workspace import Workspace
 from citeforge.cli.main import cli as cli_group
 from citeforge.engines.embed import make_embedder
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import Answer, Request, Result
-from citeforge.schemas.config import Mining, Mixture, RageConfig
 from citeforge.schemas.errors import InputError
-from conftest import EXAMPLES, content
-from conftest_builders import hagrid
+from citeforge.schemas.recipes import (
+    AlceRecipe,
+    AuthorshipRecipe,
+    HagridRecipe,
+    RageRecipe,
+    TwinsRecipe,
+)
+from citeforge.schemas.recipes.authorship import Selection
+from citeforge.schemas.recipes.mixture import Mixture
+from citeforge.schemas.recipes.rage import Mining
+from citeforge.schemas.recipes.run import IfExists
+from citeforge.schemas.recipes.twins import Attempts, Thresholds
+from conftest import EXAMPLES, content, run_options
+from conftest_builders import HAGRID, hagrid
 
 
 @pytest.mark.parametrize(
@@ -83,10 +91,10 @@ def test_a_damaged_finished_package_is_not_taken(tmp_path: Path) -> None:
 def test_k_of_alce_belongs_to_the_recipe(tmp_path: Path) -> None:
     source = f"alce:{EXAMPLES / 'answers' / 'asqa.json'}"
     out = tmp_path / "package"
-    build_alce(FrozenOptions(source, out, k=2))
-    build_alce(FrozenOptions(source, out, "resume", k=2))
+    build_alce(AlceRecipe(source=source, k=2), run_options(out))
+    build_alce(AlceRecipe(source=source, k=2), run_options(out, "resume"))
     with pytest.raises(InputError, match="k: 2 → 3"):
-        build_alce(FrozenOptions(source, out, "resume", k=3))
+        build_alce(AlceRecipe(source=source, k=3), run_options(out, "resume"))
 
 
 class Hashed:
@@ -105,13 +113,16 @@ class Hashed:
         return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-def rage(beir: Path, out: Path, if_exists: IfExists = "refuse", **said: object) -> Hashed:
+def rage(
+    beir: Path, out: Path, if_exists: IfExists = "refuse", limit: int | None = None, **said: object
+) -> Hashed:
     embedder = Hashed(**said)
-    config = RageConfig(
-        source=f"beir:{beir}", embedder="x", mining=Mining(seemingly_relevant=3, irrelevant=2),
+    config = RageRecipe(
+        source=f"beir:{beir}", embedder="x", limit=limit,
+        mining=Mining(seemingly_relevant=3, irrelevant=2),
         mixtures=(Mixture(name="mix", relevant=1, irrelevant=1, seemingly_relevant=2),),
     )  # fmt: skip
-    build_rage(config, BuildOptions(out, if_exists), lambda: embedder)  # type: ignore[arg-type]
+    build_rage(config, run_options(out, if_exists), lambda: embedder)  # type: ignore[arg-type]
     return embedder
 
 
@@ -167,8 +178,8 @@ def test_finished_twins_and_authorship_are_never_replaced_by_others(
     out, writer = tmp_path / "twins", Turning()
 
     def twins(if_exists: IfExists = "refuse", **more: Any) -> None:
-        options = TwinOptions(tmp_path / "base", out, if_exists=if_exists, keep_failed=True, **more)
-        build_twins(options, writer)
+        recipe = TwinsRecipe(benchmark=tmp_path / "base", llm="turning", keep_failed=True, **more)
+        build_twins(recipe, run_options(out, if_exists), writer)
 
     twins()
     before, asked = content(out), writer.asked
@@ -185,11 +196,10 @@ def test_finished_twins_and_authorship_are_never_replaced_by_others(
     assert writer.asked == asked
 
     def authorship(if_exists: IfExists = "refuse", **more: Any) -> None:
-        options = AuthorshipOptions(
-            tmp_path / "base", tmp_path / "authors", choose(("human_llm",), ()), ("hh",),
-            if_exists=if_exists, **more,
-        )  # fmt: skip
-        build_authorship(options, from_mapping)
+        recipe = AuthorshipRecipe(
+            benchmark=tmp_path / "base", label_sets=("human_llm",), origins=("hh",), **more
+        )
+        build_authorship(recipe, run_options(tmp_path / "authors", if_exists), from_mapping)
 
     authorship(selection=Selection(k=3))
     authorship("resume", selection=Selection(k=3))
@@ -219,6 +229,81 @@ def test_a_finished_kalma_package_is_never_replaced_by_another(tmp_path: Path) -
 def test_names_are_cleaned_in_one_place(tmp_path: Path) -> None:
     """A name with the marks of signatures used to end `compare` in a traceback."""
     assert hagrid(tmp_path / "package", name="a|b c@d").name == "a-b-c-d"
-    assert build_alce(
-        FrozenOptions(f"alce:{EXAMPLES / 'answers' / 'asqa.json'}", tmp_path / "alce", name="x|y:z")
-    ).name == "x-y-z"  # fmt: skip
+    recipe = AlceRecipe(source=f"alce:{EXAMPLES / 'answers' / 'asqa.json'}", name="x|y:z")
+    assert build_alce(recipe, run_options(tmp_path / "alce")).name == "x-y-z"
+
+
+def kalma(out: Path, *more: str) -> None:
+    words = ["build", "kalma", "--kg", f"file:{EXAMPLES / 'people' / 'graph.ttl'}",
+             "--pairs-from-kg", "father", "--limit", "1", "--rounds", "1",
+             "--out", str(out)]  # fmt: skip
+    cli_group.main([*words, *more], standalone_mode=False)
+
+
+@pytest.mark.parametrize("kind", ["rage", "hagrid", "alce", "twins", "authorship", "kalma"])
+def test_a_half_done_build_of_another_recipe_is_refused(
+    tmp_path: Path, small_beir: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """As a kill leaves it: stages are there, and the package is not yet whole."""
+    rage(small_beir, tmp_path / "base")
+    out = tmp_path / "out"
+    asqa = f"alce:{EXAMPLES / 'answers' / 'asqa.json'}"
+
+    def make(if_exists: IfExists, changed: bool) -> object:
+        run = run_options(out, if_exists)
+        if kind == "rage":
+            return rage(small_beir, out, if_exists, limit=2 if changed else None)
+        if kind == "hagrid":
+            return build_hagrid(HagridRecipe(source=HAGRID, skip_empty=changed), run)
+        if kind == "alce":
+            return build_alce(AlceRecipe(source=asqa, k=2 + changed), run)
+        base = tmp_path / "base"
+        if kind == "twins":
+            recipe = TwinsRecipe(
+                benchmark=base, llm="turning", keep_failed=True, attempts={"limit": 1 + changed}
+            )
+            return build_twins(recipe, run, Turning())
+        if kind == "authorship":
+            recipe_ = AuthorshipRecipe(benchmark=base, selection={"k": 2 + changed})
+            return build_authorship(recipe_, run, from_mapping)
+        more = () if if_exists == "refuse" else (f"--{if_exists}",)
+        return kalma(out, *more, "--seed", str(int(changed)))
+
+    unlike = {
+        "rage": "limit: nothing → 2",
+        "hagrid": "skip_empty: false → true",
+        "alce": "k: 2 → 3",
+        "twins": "attempts.limit: 1 → 2",
+        "authorship": "selection.k: 2 → 3",
+        "kalma": "seed: 0 → 1",
+    }[kind]
+    with monkeypatch.context() as patch:
+        # Nothing is tidied away when a process is killed.
+        patch.setattr(Workspace, "_discard_if_new", lambda self: None)
+        patch.setattr(PackageWriter, "finish", lambda *args: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            make("refuse", False)
+    partial = tmp_path / "out.partial"
+    before = content(partial)
+    assert "recipe.json" in before
+    with pytest.raises(InputError) as caught:
+        make("resume", True)
+    assert f"out.partial: is a half-done build of another recipe ({unlike})" in str(caught.value)
+    assert "--overwrite" in str(caught.value)
+    assert content(partial) == before
+    make("resume", False)
+    assert not partial.exists()
+    assert (out / "manifest.json").is_file()
+
+
+def test_a_half_done_build_from_before_recipes_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    with monkeypatch.context() as patch:
+        patch.setattr(Workspace, "_discard_if_new", lambda self: None)
+        patch.setattr(PackageWriter, "finish", lambda *args: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            hagrid(out)
+    (tmp_path / "out.partial" / "recipe.json").unlink()
+    assert hagrid(out, "resume", skip_empty=True).config["skip_empty"] is True

@@ -10,15 +10,16 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from citeforge.builders.rage import BuildOptions, build_rage
+from citeforge.builders.rage import build_rage
 from citeforge.builders.verify import verify
 from citeforge.engines.embed import make_embedder
-from citeforge.schemas.config import RageConfig
 from citeforge.schemas.errors import InputError
-from conftest import EXAMPLES, content
+from citeforge.schemas.recipes import RageRecipe
+from conftest import EXAMPLES, content, run_options
 
 # A process that has imported everything and forks one build at a time: the child is a real
 # process of its own, and is killed with SIGKILL.
@@ -130,7 +131,13 @@ def test_killed_builds_end_byte_identical(tmp_path: Path) -> None:
         nursery.close()
 
 
-def build(out: Path, source: Path, if_exists: str = "refuse", **config: object) -> list[str]:
+def build(
+    out: Path,
+    source: Path,
+    if_exists: str = "refuse",
+    embeddings: Path | None = None,
+    **config: Any,
+) -> list[str]:
     """Build; returns the texts that were embedded."""
     inner = make_embedder("offline", device="cpu")
     asked: list[str] = []
@@ -144,8 +151,8 @@ def build(out: Path, source: Path, if_exists: str = "refuse", **config: object) 
             return inner.encode(texts, kind)  # type: ignore[arg-type]
 
     build_rage(
-        RageConfig(source=f"beir:{source}", embedder="offline", **config),  # type: ignore[arg-type]
-        BuildOptions(out, if_exists=if_exists, name="x", shard_rows=20),  # type: ignore[arg-type]
+        RageRecipe(source=f"beir:{source}", embedder="offline", name="x", **config),
+        run_options(out, if_exists, shard_rows=20, embeddings=embeddings),
         Spy,  # type: ignore[arg-type]
     )
     return asked
@@ -184,14 +191,17 @@ def test_resume_after_a_changed_corpus_line_redoes_its_shard(
     assert content(out) == content(tmp_path / "fresh")
 
 
-def test_resume_with_another_seed_reuses_vectors_and_draws_anew(
+def test_a_half_done_build_of_another_seed_is_refused_and_its_vectors_are_of_use(
     tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out = tmp_path / "out"
+    out, other = tmp_path / "out", tmp_path / "other"
     unfinished(out, source, monkeypatch)
-    assert build(out, source, "resume", seed=5) == []
+    with pytest.raises(InputError, match=r"half-done build of another recipe \(seed: 0 → 5\)"):
+        build(out, source, "resume", seed=5)
+    assert build(other, source, embeddings=tmp_path / "out.partial" / "embeddings", seed=5) == []
     build(tmp_path / "fresh", source, seed=5)
-    assert content(out) == content(tmp_path / "fresh")
+    assert content(other) == content(tmp_path / "fresh")
+    assert build(out, source, "resume") == []
 
 
 def test_resume_with_another_embedder_embeds_anew(

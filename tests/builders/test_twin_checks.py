@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from citeforge.builders.twins.checks import Checker, Passage, Thresholds, measure
+from citeforge.builders.twins.checks import Checker, Passage, measure
 from citeforge.builders.twins.facts import (
     Entities,
     dates_of,
@@ -15,6 +15,7 @@ from citeforge.builders.twins.facts import (
     numbers_of,
 )
 from citeforge.engines.judge.session import JudgeSession
+from citeforge.schemas.recipes.twins import Thresholds
 from conftest_evaluator import Facts
 
 HUMAN = (

@@ -17,15 +17,17 @@ from typing import Any
 import pytest
 
 from citeforge.builders.derive import Base
-from citeforge.builders.rage import BuildOptions, build_rage
-from citeforge.builders.twins.build import TwinOptions, build_twins
-from citeforge.builders.twins.write import Attempts
+from citeforge.builders.rage import build_rage
+from citeforge.builders.twins.build import build_twins
 from citeforge.builders.verify import verify
 from citeforge.engines.embed import make_embedder
 from citeforge.engines.llm.records import Answer, Failure, Request, Result
 from citeforge.package.manifest import load_intact
-from citeforge.schemas.config import Mining, Mixture, RageConfig
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.recipes import RageRecipe, RunOptions, TwinsRecipe
+from citeforge.schemas.recipes.mixture import Mixture
+from citeforge.schemas.recipes.rage import Mining
+from citeforge.schemas.recipes.twins import Attempts
 from conftest import ROOT, Cli, write_beir
 from servers.running import openai_server
 
@@ -71,14 +73,14 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
         {"q1": "What of passage 0?", "q2": "What of passage 1?"},
         [("q1", "p0", 1), ("q2", "p1", 1)],
     )
-    config = RageConfig(
+    config = RageRecipe(
         source=f"beir:{beir}",
         embedder="offline",
         mining=Mining(seemingly_relevant=4, irrelevant=2),
         mixtures=(Mixture(name="list", relevant=1, irrelevant=0, seemingly_relevant=3),),
     )
     out = folder / "rage"
-    build_rage(config, BuildOptions(out), lambda: make_embedder("offline", device="cpu"))
+    build_rage(config, RunOptions(out=out), lambda: make_embedder("offline", device="cpu"))
     return out
 
 
@@ -86,8 +88,10 @@ def shown(folder: Path, query: str) -> list[str]:
     return [d["corpus-id"] for d in Base(folder).context("list")[query]]
 
 
-def build(base: Path, out: Path, llm: Scripted, **options: Any) -> Any:
-    return build_twins(TwinOptions(base, out, **options), llm)
+def build(base: Path, out: Path, llm: Scripted, **recipe: Any) -> Any:
+    return build_twins(
+        TwinsRecipe(benchmark=base, llm="scripted", **recipe), RunOptions(out=out), llm
+    )
 
 
 def test_every_shown_passage_gets_one_twin(base: Path, tmp_path: Path) -> None:
@@ -233,7 +237,7 @@ def test_killed_while_asking_and_built_again_nothing_is_paid_for_twice(
 
 
 def test_attempts_raise_the_temperature() -> None:
-    attempts = Attempts(3, 0.1, 0.3)
+    attempts = Attempts(limit=3, temperature=0.1, step=0.3)
     assert [attempts.at(i) for i in range(3)] == [0.1, 0.4, 0.7]
 
 

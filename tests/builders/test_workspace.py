@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 
 from citeforge.builders.verify import verify
-from citeforge.builders.workspace import IfExists
 from citeforge.engines import files, folders
 from citeforge.engines.folders import whole_folder
 from citeforge.publish.card import write_card
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.recipes.run import IfExists
 from conftest import Cli, content
 from conftest_builders import HAGRID, hagrid
 
@@ -274,12 +274,14 @@ def test_temporary_files_of_the_dead_are_swept_and_those_of_the_living_stay(
 PAIR = """
 import sys
 from pathlib import Path
-from citeforge.builders.frozen import FrozenOptions, build_hagrid
+from citeforge.builders.frozen import build_hagrid
+from citeforge.schemas.recipes import HagridRecipe, RunOptions
 from citeforge.schemas.errors import InputError
 for line in sys.stdin:
     out, name = line.split()
     try:
-        build_hagrid(FrozenOptions(sys.argv[1], Path(out), "overwrite", name=name))
+        recipe = HagridRecipe(source=sys.argv[1], name=name)
+        build_hagrid(recipe, RunOptions(out=Path(out), overwrite=True))
         print("built", flush=True)
     except InputError as error:
         print("refused" if "is being written by" in str(error) else error, flush=True)

@@ -10,18 +10,19 @@ from typing import Any
 import datasets
 import pytest
 
-from citeforge.builders.authorship.build import AuthorshipOptions, build_authorship
+from citeforge.builders.authorship.build import build_authorship
 from citeforge.builders.authorship.candidates import from_mapping
-from citeforge.builders.authorship.labels import choose
-from citeforge.builders.authorship.select import Selection
 from citeforge.builders.derive import Base
-from citeforge.builders.rage import BuildOptions, build_rage
+from citeforge.builders.rage import build_rage
 from citeforge.evaluator.authorship.score import score_design
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.measures.registry import select
 from citeforge.publish.export.items import export_attrieval
-from citeforge.schemas.config import Mining, Mixture, RageConfig
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.recipes import AuthorshipRecipe, RageRecipe, RunOptions
+from citeforge.schemas.recipes.authorship import Selection
+from citeforge.schemas.recipes.mixture import Mixture
+from citeforge.schemas.recipes.rage import Mining
 from citeforge.schemas.scores import ScoreFile
 from conftest import Cli, write_jsonl
 
@@ -43,13 +44,13 @@ def benchmark(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
         for q in (1, 2)
     ]
     source = write_jsonl(root / "rows.jsonl", rows)
-    config = RageConfig(
+    config = RageRecipe(
         source=f"attrieval:{source}", embedder="none", mining=Mining(irrelevant=0),
         mixtures=(Mixture(name="m", relevant=1, irrelevant=0, seemingly_relevant=2),),
     )  # fmt: skip
-    build_rage(config, BuildOptions(root / "rage"), lambda: pytest.fail("embeds"))
-    options = AuthorshipOptions(root / "rage", root / "a", choose([], []), selection=Selection(k=3))
-    build_authorship(options, from_mapping)
+    build_rage(config, RunOptions(out=root / "rage"), lambda: pytest.fail("embeds"))
+    recipe = AuthorshipRecipe(benchmark=root / "rage", selection=Selection(k=3))
+    build_authorship(recipe, RunOptions(out=root / "a"), from_mapping)
     return Benchmark(root / "a")
 
 

@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 
-from citeforge.builders.authorship.build import AuthorshipOptions, build_authorship
+from citeforge.builders.authorship.build import build_authorship
 from citeforge.builders.authorship.candidates import from_mapping
 from citeforge.builders.authorship.labels import choose
-from citeforge.builders.authorship.select import Selection
-from citeforge.builders.rage import BuildOptions, build_rage
-from citeforge.builders.twins.build import TwinOptions, build_twins
+from citeforge.builders.rage import build_rage
+from citeforge.builders.twins.build import build_twins
 from citeforge.engines.embed import make_embedder
 from citeforge.engines.llm.records import Answer
 from citeforge.evaluator.authorship.answers import measure_reference, measure_strict
@@ -25,9 +24,12 @@ from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.report import RENDERERS
 from citeforge.evaluator.rows import named
 from citeforge.schemas.authorship import design_of, make_cells
-from citeforge.schemas.config import Mining, Mixture, RageConfig
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.grammar import Grammar
+from citeforge.schemas.recipes import AuthorshipRecipe, RageRecipe, RunOptions, TwinsRecipe
+from citeforge.schemas.recipes.authorship import Selection
+from citeforge.schemas.recipes.mixture import Mixture
+from citeforge.schemas.recipes.rage import Mining
 from citeforge.schemas.scores import ScoreFile
 from citeforge.schemas.submission import SubmissionLine, TokenLogprob
 from conftest import Cli, write_beir, write_jsonl
@@ -57,18 +59,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         {"q1": "Topic of passage 0?", "q2": "Topic of passage 1?"},
         [("q1", "p0", 1), ("q2", "p1", 1)],
     )
-    config = RageConfig(
+    config = RageRecipe(
         source=f"beir:{beir}",
         embedder="offline",
         mining=Mining(seemingly_relevant=2, irrelevant=0),
         mixtures=(Mixture(name="m", relevant=1, irrelevant=0, seemingly_relevant=2),),
     )
-    build_rage(config, BuildOptions(root / "r"), lambda: make_embedder("offline", device="cpu"))
-    build_twins(TwinOptions(root / "r", root / "t"), Turning())
-    options = AuthorshipOptions(
-        root / "t", root / "a", choose([], []), selection=Selection(k=3), base=0
-    )
-    build_authorship(options, from_mapping)
+    build_rage(config, RunOptions(out=root / "r"), lambda: make_embedder("offline", device="cpu"))
+    twins = TwinsRecipe(benchmark=root / "r", llm="turning")
+    build_twins(twins, RunOptions(out=root / "t"), Turning())
+    recipe = AuthorshipRecipe(twins=root / "t", selection=Selection(k=3))
+    build_authorship(recipe, RunOptions(out=root / "a"), from_mapping)
     return root / "a"
 
 

@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from citeforge.builders.kalma.build import KalmaOptions, build_published
-from citeforge.builders.kalma.published import read_published
+from citeforge.builders.kalma.build import build_kalma
 from citeforge.builders.verify import verify
 from citeforge.engines.judge.lexical import LexicalJudge
 from citeforge.engines.judge.session import JudgeSession
@@ -21,8 +20,8 @@ from citeforge.evaluator.check import check
 from citeforge.evaluator.choose import choose_tools
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.score import score
-from citeforge.kg.domain import load_domain
 from citeforge.schemas.errors import CiteforgeError, InputError, UsageError
+from citeforge.schemas.recipes import KalmaRecipe, RunOptions
 from conftest import Cli, write_jsonl
 
 PEOPLE = [
@@ -46,8 +45,8 @@ def files(folder: Path) -> tuple[Path, Path]:
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("kalma")
     graphs, gold = files(folder)
-    found = read_published(graphs, None, gold, None)
-    build_published(KalmaOptions(folder / "k"), found, load_domain("people"))
+    recipe = KalmaRecipe(source=f"kalma:{graphs}", gold=gold)
+    build_kalma(recipe, RunOptions(out=folder / "k"))
     return folder / "k"
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from citeforge.baselines.llm import read_prompts, requests_of
-from citeforge.builders.rage import BuildOptions, build_rage
+from citeforge.builders.rage import build_rage
 from citeforge.engines.embed import make_embedder
 from citeforge.engines.llm.records import Answer
 from citeforge.engines.llm.store import ReplayStore
@@ -17,8 +17,8 @@ from citeforge.evaluator.check import check
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.origin import Reach
 from citeforge.evaluator.score import score
-from citeforge.schemas.config import RageConfig
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.recipes import RageRecipe, RunOptions
 from conftest import EXAMPLES, ROOT, Cli
 
 
@@ -26,8 +26,8 @@ from conftest import EXAMPLES, ROOT, Cli
 def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The benchmark of the quick start with another seed: the same names, other contexts."""
     out = tmp_path_factory.mktemp("other") / "facts"
-    config = RageConfig(source=f"beir:{EXAMPLES / 'facts'}", embedder="offline", seed=1)
-    build_rage(config, BuildOptions(out), lambda: make_embedder("offline", device="cpu"))
+    config = RageRecipe(source=f"beir:{EXAMPLES / 'facts'}", embedder="offline", seed=1)
+    build_rage(config, RunOptions(out=out), lambda: make_embedder("offline", device="cpu"))
     return out
 
 

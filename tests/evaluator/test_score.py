@@ -10,13 +10,14 @@ import pytest
 
 from citeforge import __version__
 from citeforge.baselines.registry import run_system
-from citeforge.builders.frozen import FrozenOptions, build_alce
+from citeforge.builders.frozen import build_alce
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.score import _options, score
 from citeforge.evaluator.tools import Tools
 from citeforge.library.reward import CitationReward
 from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.recipes import AlceRecipe, RunOptions
 from citeforge.schemas.scores import ScoreFile
 from conftest import EXAMPLES, write_jsonl
 
@@ -135,7 +136,8 @@ def test_passages_that_nobody_judged(tmp_path: Path) -> None:
     rows = [{"id": i, "question": r["question"], "docs": r["docs"], **claims}
             for i, r in enumerate(items)]  # fmt: skip
     (tmp_path / "eli5.json").write_text(json.dumps(rows))
-    build_alce(FrozenOptions(f"alce:{tmp_path / 'eli5.json'}", tmp_path / "eli5", k=5))
+    recipe = AlceRecipe(source=f"alce:{tmp_path / 'eli5.json'}", k=5)
+    build_alce(recipe, RunOptions(out=tmp_path / "eli5"))
     benchmark = Benchmark(tmp_path / "eli5")
     lines = [{"query_id": q, "output": "In 1973 [1]."} for q in benchmark.query_ids]
     for protocol in ("strict", "reference"):

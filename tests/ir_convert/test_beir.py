@@ -137,16 +137,16 @@ def test_bad_input_is_one_clear_line_and_leaves_nothing(
     change: Callable[[Path], None],
     message: str,
 ) -> None:
-    from citeforge.builders.rage import BuildOptions, build_rage
+    from citeforge.builders.rage import build_rage
     from citeforge.engines.embed import make_embedder
-    from citeforge.schemas.config import RageConfig
+    from citeforge.schemas.recipes import RageRecipe, RunOptions
 
     change(small_beir)
     before = sorted(tmp_path.rglob("*"))
-    config = RageConfig(source=f"beir:{small_beir}", embedder="offline")
+    config = RageRecipe(source=f"beir:{small_beir}", embedder="offline")
     with pytest.raises(InputError, match=message) as error:
         build_rage(
-            config, BuildOptions(tmp_path / "out"), lambda: make_embedder("offline", device="cpu")
+            config, RunOptions(out=tmp_path / "out"), lambda: make_embedder("offline", device="cpu")
         )
     assert "\n" not in str(error.value)
     assert sorted(tmp_path.rglob("*")) == before
@@ -175,9 +175,10 @@ def test_a_blank_query_is_skipped_and_counted(small_beir: Path) -> None:
 
 
 def test_a_build_without_blank_queries_says_so(small_beir: Path, tmp_path: Path) -> None:
-    from citeforge.builders.rage import BuildOptions, build_rage
+    from citeforge.builders.rage import build_rage
     from citeforge.engines.embedder import Embedder
-    from citeforge.schemas.config import Mining, RageConfig
+    from citeforge.schemas.recipes import RageRecipe, RunOptions
+    from citeforge.schemas.recipes.rage import Mining
 
     append("queries.jsonl", b'{"_id":"blank","text":" "}\n')(small_beir)
     append(QRELS, b"blank\tp1\t1\n")(small_beir)
@@ -185,11 +186,11 @@ def test_a_build_without_blank_queries_says_so(small_beir: Path, tmp_path: Path)
     def nothing() -> Embedder:
         raise AssertionError("a build without seemingly relevant passages needs no vectors")
 
-    config = RageConfig(
+    config = RageRecipe(
         source=f"beir:{small_beir}", embedder="offline", skip_empty=True,
         mining=Mining(seemingly_relevant=0, irrelevant=2),
     )  # fmt: skip
-    manifest = build_rage(config, BuildOptions(tmp_path / "out"), nothing)
+    manifest = build_rage(config, RunOptions(out=tmp_path / "out"), nothing)
     assert manifest.sources[0].counts["queries without text, skipped"] == 1
     assert json.loads((tmp_path / "out" / "stats.json").read_text())["queries"] == 2
 

@@ -86,16 +86,16 @@ def test_rage_layout(tmp_path: Path) -> None:
 
 
 def test_a_rage_package_is_built_as_it_is(tmp_path: Path) -> None:
-    from citeforge.builders.rage import BuildOptions, build_rage
+    from citeforge.builders.rage import build_rage
     from citeforge.builders.verify import verify
-    from citeforge.schemas.config import RageConfig
+    from citeforge.schemas.recipes import RageRecipe, RunOptions
 
     def no_embedder() -> None:
         raise AssertionError("mappings are given")
 
     repo = write_rage(tmp_path / "rage_nq")
-    config = RageConfig(source=f"rage:{repo}", embedder="offline")
-    manifest = build_rage(config, BuildOptions(tmp_path / "out"), no_embedder)  # type: ignore[arg-type]
+    config = RageRecipe(source=f"rage:{repo}", embedder="offline")
+    manifest = build_rage(config, RunOptions(out=tmp_path / "out"), no_embedder)  # type: ignore[arg-type]
     assert verify(tmp_path / "out") == []
     assert manifest.contexts["mix"].short["q1"] == {"irrelevant": 1, "seemingly_relevant": 1}
 

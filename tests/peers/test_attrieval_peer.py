@@ -15,18 +15,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from citeforge.builders.authorship.build import AuthorshipOptions, build_authorship
+from citeforge.builders.authorship.build import build_authorship
 from citeforge.builders.authorship.candidates import from_mapping
-from citeforge.builders.authorship.labels import choose
-from citeforge.builders.authorship.select import Selection
 from citeforge.builders.derive import Base
-from citeforge.builders.rage import BuildOptions, build_rage
+from citeforge.builders.rage import build_rage
 from citeforge.evaluator.authorship.score import score_design
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.measures.registry import select
 from citeforge.publish.export.items import export_attrieval
 from citeforge.schemas.authorship import design_of
-from citeforge.schemas.config import Mining, Mixture, RageConfig
+from citeforge.schemas.recipes import AuthorshipRecipe, RageRecipe, RunOptions
+from citeforge.schemas.recipes.authorship import Selection
+from citeforge.schemas.recipes.mixture import Mixture
+from citeforge.schemas.recipes.rage import Mining
 from citeforge.schemas.scores import ScoreFile
 from conftest import write_jsonl
 
@@ -108,15 +109,15 @@ def benchmark(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
             row["org_answers"] = GOLD[q % len(GOLD)]
         rows.append(row)
     source = write_jsonl(root / "rows.jsonl", rows)
-    config = RageConfig(
+    config = RageRecipe(
         source=f"attrieval:{source}", embedder="none", mining=Mining(irrelevant=0),
         mixtures=(Mixture(name="m", relevant=1, irrelevant=0, seemingly_relevant=9),),
     )  # fmt: skip
-    build_rage(config, BuildOptions(root / "rage"), _no_embedder)
-    options = AuthorshipOptions(
-        root / "rage", root / "a", choose(["human_llm"], []), selection=Selection(k=SHOWN)
+    build_rage(config, RunOptions(out=root / "rage"), _no_embedder)
+    recipe = AuthorshipRecipe(
+        benchmark=root / "rage", label_sets=("human_llm",), selection=Selection(k=SHOWN)
     )
-    build_authorship(options, from_mapping)
+    build_authorship(recipe, RunOptions(out=root / "a"), from_mapping)
     return Benchmark(root / "a")
 
 

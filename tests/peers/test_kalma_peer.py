@@ -19,8 +19,7 @@ from typing import Any
 
 import pytest
 
-from citeforge.builders.kalma.build import KalmaOptions, build_published
-from citeforge.builders.kalma.published import read_published
+from citeforge.builders.kalma.build import build_kalma
 from citeforge.engines.judge.records import Keep, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Answer, Request, Result
@@ -28,8 +27,8 @@ from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.score import score
 from citeforge.evaluator.tools import Tools
-from citeforge.kg.domain import load_domain
 from citeforge.publish.export.registry import export
+from citeforge.schemas.recipes import KalmaRecipe, RunOptions
 from conftest import write_jsonl
 
 REPOSITORY = "Knowledge-aware-Language-Model-Attribution"
@@ -331,8 +330,8 @@ def ours(benchmark: Path, submission: Path) -> dict[str, float | None]:
 
 
 def build(folder: Path, name: str, graphs: Path, with_first: Path, later: Path | None) -> Path:
-    found = read_published(graphs, None, with_first, None, later)
-    build_published(KalmaOptions(folder / name), found, load_domain("people"))
+    recipe = KalmaRecipe(source=f"kalma:{graphs}", gold=with_first, gold_later=later)
+    build_kalma(recipe, RunOptions(out=folder / name))
     return folder / name
 
 

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from citeforge.builders.derive import Base
-from citeforge.builders.rage import BuildOptions, build_rage
+from citeforge.builders.rage import build_rage
 from citeforge.engines.embed import make_embedder
 from citeforge.evaluator.formats import read_attributed_ir
 from citeforge.ir_convert.kalma import read_gold, read_items
@@ -23,8 +23,10 @@ from citeforge.ir_convert.registry import open_source
 from citeforge.ir_convert.source import ReadOptions
 from citeforge.publish.export.registry import FORMATS, export
 from citeforge.publish.export.tables import corpus_rows
-from citeforge.schemas.config import Mining, Mixture, RageConfig
 from citeforge.schemas.errors import InputError, UnknownValueError
+from citeforge.schemas.recipes import RageRecipe, RunOptions
+from citeforge.schemas.recipes.mixture import Mixture
+from citeforge.schemas.recipes.rage import Mining
 from conftest import EXAMPLES, Cli, write_beir, write_jsonl
 
 
@@ -309,13 +311,13 @@ def test_random_benchmarks_survive_the_round_trip(
     with tempfile.TemporaryDirectory() as work:
         root = Path(work)
         write_beir(root / "beir", passages, names, qrels)
-        config = RageConfig(
+        config = RageRecipe(
             source=f"beir:{root / 'beir'}",
             embedder="offline",
             mining=Mining(seemingly_relevant=0, irrelevant=1),
             mixtures=(Mixture(name="m", relevant=1, irrelevant=1, seemingly_relevant=0),),
         )
-        options = BuildOptions(root / "b")
+        options = RunOptions(out=root / "b")
         build_rage(config, options, lambda: make_embedder("offline", device="cpu"))
         base = Base(root / "b")
         for name in ("beir", "trec"):

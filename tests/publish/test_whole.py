@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from citeforge.builders.frozen import FrozenOptions, build_hagrid
+from citeforge.builders.frozen import build_hagrid
 from citeforge.cli.main import cli
 from citeforge.engines import folders
 from citeforge.publish.export import registry
 from citeforge.publish.export.registry import export
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.recipes import HagridRecipe, RunOptions
 from conftest import EXAMPLES, content
 
 
@@ -25,7 +26,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A benchmark, and the scores of one system."""
     folder = tmp_path_factory.mktemp("world")
     source = f"hagrid:{EXAMPLES / 'answers' / 'hagrid.jsonl'}"
-    build_hagrid(FrozenOptions(source, folder / "base"))
+    build_hagrid(HagridRecipe(source=source), RunOptions(out=folder / "base"))
     run("run", "random", "--benchmark", folder / "base", "--out", folder / "random.jsonl")
     (folder / "scores").mkdir()
     run("score", folder / "random.jsonl", "--benchmark", folder / "base",

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from citeforge.builders.frozen import FrozenOptions, build_hagrid
+from citeforge.builders.frozen import build_hagrid
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.score import score
+from citeforge.schemas.recipes import HagridRecipe, RunOptions
 from conftest import Cli, real_data
 
 LIST_HEADING = re.compile(
@@ -27,7 +28,9 @@ def data() -> Path:
 @pytest.fixture(scope="module")
 def benchmark(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
     out = tmp_path_factory.mktemp("real") / "hagrid-gold"
-    build_hagrid(FrozenOptions(f"hagrid:{data / 'hagrid' / 'dev.jsonl'}", out))
+    build_hagrid(
+        HagridRecipe(source=f"hagrid:{data / 'hagrid' / 'dev.jsonl'}"), RunOptions(out=out)
+    )
     return Benchmark(out)
 
 

@@ -141,7 +141,7 @@ def mining(folder: Path) -> Iterator[bytes]:
     from citeforge.builders.mining import SeeminglyRelevant
     from citeforge.engines.tables import TableWriter, shard_paths
     from citeforge.engines.vectors import VectorShard
-    from citeforge.schemas.config import Mining
+    from citeforge.schemas.recipes.rage import Mining
     from citeforge.schemas.tables import CORPUS
 
     rng = np.random.default_rng(0)

@@ -31,8 +31,9 @@ def lines(
         seed: seed of all draws.
     """
     domain = _PLAIN
-    if "domain" in benchmark.manifest.config:
-        domain = Domain.model_validate(benchmark.manifest.config["domain"])
+    known = benchmark.manifest.config.get("domain")
+    if isinstance(known, dict):
+        domain = Domain.model_validate(known)
     for context in contexts:
         shown, _ = read_shown(benchmark, context)
         for run in range(runs):

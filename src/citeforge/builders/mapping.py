@@ -12,7 +12,7 @@ from citeforge.builders.exclusions import Exclusions
 from citeforge.builders.mining import Mined, draw_irrelevant
 from citeforge.builders.mixture import Pools
 from citeforge.engines.tables import iter_batches, table_of
-from citeforge.schemas.config import Mining
+from citeforge.schemas.recipes.rage import Mining
 from citeforge.schemas.tables import IRRELEVANT, MAPPING, SEEMINGLY_RELEVANT
 
 

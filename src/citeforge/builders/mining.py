@@ -15,7 +15,7 @@ from citeforge.engines.draws import distinct_below, generator
 from citeforge.engines.progress import progress
 from citeforge.engines.search import NOMINATION_ERROR, nominate, rescore
 from citeforge.engines.vectors import VectorShard
-from citeforge.schemas.config import Mining
+from citeforge.schemas.recipes.rage import Mining
 
 _RESERVE = 6
 """Nominations beyond what is asked, so that most queries are settled in one pass."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from citeforge.engines.draws import generator
-from citeforge.schemas.config import Mixture
 from citeforge.schemas.manifest import ContextSet
+from citeforge.schemas.recipes.mixture import Mixture
 from citeforge.schemas.tables import CONTEXTS, RELEVANT
 
 

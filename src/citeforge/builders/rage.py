@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -20,12 +19,13 @@ from citeforge.builders.mapping import drawn_table, seemingly_table, short_mappi
 from citeforge.builders.mining import Mined, SeeminglyRelevant
 from citeforge.builders.mixture import Pools, freeze
 from citeforge.builders.package import PackageWriter
-from citeforge.builders.recipe import package_name
+from citeforge.builders.records import only, read_records, require_relevant
+from citeforge.builders.skeleton import Build, Stats
 from citeforge.builders.stats import context_stats, corpus_stats, mapping_stats
-from citeforge.builders.workspace import IfExists, Workspace
-from citeforge.engines.draws import sample_ids
-from citeforge.engines.embedder import Embedder
+from citeforge.engines.embed import make_embedder
+from citeforge.engines.embedder import Embedder, Prefixes
 from citeforge.engines.progress import progress
+from citeforge.engines.setup import client_options, replay_store
 from citeforge.engines.tables import (
     TableWriter,
     iter_batches,
@@ -33,13 +33,13 @@ from citeforge.engines.tables import (
     shard_paths,
     write_table,
 )
-from citeforge.engines.vectors import SHARD_ROWS, VectorShard, ensure_shards, iter_blocks
+from citeforge.engines.vectors import VectorShard, ensure_shards, iter_blocks
 from citeforge.ir_convert.registry import licence_of, open_source
-from citeforge.ir_convert.source import ReadOptions, Source
+from citeforge.ir_convert.source import ReadOptions
 from citeforge.package.manifest import MANIFEST, load_manifest
-from citeforge.schemas.config import RageConfig
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.manifest import GrammarInfo, Manifest
+from citeforge.schemas.recipes import RageRecipe, RunOptions
 from citeforge.schemas.sources import SourceInfo
 from citeforge.schemas.tables import (
     CORPUS,
@@ -52,36 +52,15 @@ from citeforge.schemas.tables import (
 )
 
 
-@dataclass(frozen=True)
-class BuildOptions:
-    """What a build needs to know and its tables do not depend on.
-
-    Attributes:
-        out: folder of the package.
-        if_exists: what to do when something is there.
-        name: name of the benchmark; None for the folder's.
-        licence: licence of the data, when the source does not say.
-        embeddings: folder to keep embedding shards in; None for the build's own.
-        shard_rows: passages an embedding shard.
-    """
-
-    out: Path
-    if_exists: IfExists = "refuse"
-    name: str | None = None
-    licence: str | None = None
-    embeddings: Path | None = None
-    shard_rows: int = SHARD_ROWS
-
-
 def build_rage(
-    config: RageConfig, options: BuildOptions, make_embedder: Callable[[], Embedder]
+    recipe: RageRecipe, run: RunOptions, embedder: Callable[[], Embedder] | None = None
 ) -> Manifest:
     """Build a package, or continue a build that was cut off.
 
     Args:
-        config: everything that the tables depend on.
-        options: where and how.
-        make_embedder: called when vectors are needed.
+        recipe: everything that the tables depend on.
+        run: where and how.
+        embedder: makes the embedder when vectors are needed; None for the recipe's.
 
     Returns:
         The manifest of the finished package.
@@ -89,122 +68,72 @@ def build_rage(
     Raises:
         InputError: the source, a file in it, or the output folder is at fault.
     """
-    with Workspace(options.out, options.if_exists).building() as workspace:
-        return _Build(config, options, make_embedder, workspace).run()
+    return _Rage(recipe, run, embedder or (lambda: _embedder(recipe, run))).make()
 
 
-@dataclass
-class _Records:
-    """Small tables of the source, cut to the queries of this build."""
+def _embedder(recipe: RageRecipe, run: RunOptions) -> Embedder:
+    prefixes = None
+    if recipe.query_prefix is not None or recipe.passage_prefix is not None:
+        prefixes = Prefixes(recipe.query_prefix or "", recipe.passage_prefix or "")
+    return make_embedder(
+        recipe.embedder,
+        revision=recipe.embedder_revision,
+        device=run.device,
+        prefixes=prefixes,
+        options=client_options(run),
+        store=replay_store(run),
+    )
 
-    queries: pa.Table
-    relevant: pa.Table
-    gold: pa.Table
-    counts: dict[str, int]
 
-
-class _Build:
+class _Rage(Build[RageRecipe]):
     def __init__(
-        self,
-        config: RageConfig,
-        options: BuildOptions,
-        make_embedder: Callable[[], Embedder],
-        workspace: Workspace,
+        self, recipe: RageRecipe, run: RunOptions, embedder: Callable[[], Embedder]
     ) -> None:
-        self.config = config
-        self.options = options
-        self.make_embedder = make_embedder
-        self.workspace = workspace
+        super().__init__(recipe, run)
+        self.make_embedder = embedder
         self.models: dict[str, dict[str, Any]] = {}
 
-    def run(self) -> Manifest:
+    def draft(self) -> Manifest:
+        recipe = self.recipe
         read = ReadOptions(
-            self.config.skip_empty,
-            self.config.skip_dangling,
+            recipe.skip_empty,
+            recipe.skip_dangling,
             self.workspace.stage("archives"),
-            self.config.skip_contradictions,
+            recipe.skip_contradictions,
         )
-        source = open_source(self.config.source, self.config.split, read)
-        extra = None
-        if self.config.extra_corpus:
-            extra = open_source(self.config.extra_corpus, None, read)
-        known = self._finished([s.info() for s in (source, extra) if s is not None])
-        if known is not None:
-            return known
-        records = self._records(source)
-        infos = self._corpus_stage(source, extra)
-        corpus = shard_paths(self.workspace.stage("corpus"), "corpus")
-        tables = self._mapping_stage(source, infos, corpus, records)
-        return self._write_package(infos, corpus, records, tables)
-
-    def _finished(self, infos: list[SourceInfo]) -> Manifest | None:
-        """The package at ``out``, if it is the result of this very build (after a late kill)."""
-        draft = self._draft(infos)
-        resumes = self.options.if_exists == "resume" and (self.options.out / MANIFEST).is_file()
+        self.source = open_source(recipe.source, recipe.split, read)
+        self.extra = None
+        if recipe.extra_corpus:
+            self.extra = open_source(recipe.extra_corpus, None, read)
+        infos = self._infos()
+        draft = self.manifest(
+            recipe.recorded(), infos, recipe.licence or infos[0].licence, {},
+            GrammarInfo(base=recipe.base),
+        )  # fmt: skip
+        resumes = self.run.resume and (self.workspace.out / MANIFEST).is_file()
         # The embedder of a build that needed no vectors decided nothing.
-        if resumes and "embedder" in load_manifest(self.options.out).models:
+        if resumes and "embedder" in load_manifest(self.workspace.out).models:
             draft.models["embedder"] = self.make_embedder().fingerprint()
-        return self.workspace.taken(draft)
+        return draft
 
-    def _draft(self, infos: list[SourceInfo]) -> Manifest:
-        """All of the manifest that is known before the tables are made."""
+    def _infos(self) -> list[SourceInfo]:
+        """Provenance of the sources so far."""
+        infos = [s.info() for s in (self.source, self.extra) if s is not None]
         for info in infos:
-            info.licence = info.licence or licence_of(info.kind) or self.options.licence
-        return Manifest(
-            kind="rage",
-            name=package_name(self.options.name, self.options.out),
-            citeforge=__version__,
-            licence=self.options.licence or infos[0].licence,
-            sources=infos,
-            config=self.config.model_dump(mode="json"),
-            models=dict(self.models),
-            grammar=GrammarInfo(base=self.config.base),
-            contexts={},
-        )
+            info.licence = info.licence or licence_of(info.kind) or self.recipe.licence
+        return infos
 
-    def _records(self, source: Source) -> _Records:
-        relevant = source.relevant()
-        queries = source.queries()
-        if queries.num_rows == 0:
-            raise InputError("has no queries", path=self.config.source)
-        counts = {"queries in the source": queries.num_rows}
-        queries = self._with_relevant(source, queries, relevant, counts)
-        if self.config.limit and self.config.limit < queries.num_rows:
-            kept = sample_ids(
-                queries["_id"].to_pylist(), self.config.limit, self.config.seed, "limit"
-            )
-            queries = _only(queries, "_id", pa.array(kept))
-        ids = queries["_id"]
-        gold = source.gold()
-        return _Records(
-            queries.combine_chunks(),
-            _only(relevant, "query-id", ids).combine_chunks(),
-            _only(gold, "query_id", ids).combine_chunks(),
-            counts,
-        )
+    def stages(self) -> None:
+        self.records = read_records(self.source, self.recipe)
+        self.infos = self._corpus_stage()
+        self.corpus = shard_paths(self.workspace.stage("corpus"), "corpus")
+        self.mappings = self._mapping_stage()
 
-    def _with_relevant(
-        self, source: Source, queries: pa.Table, relevant: pa.Table, counts: dict[str, int]
-    ) -> pa.Table:
-        has = pc.is_in(queries["_id"], value_set=relevant["query-id"])
-        without = queries.filter(pc.invert(has))["_id"]
-        if len(without) == 0:
-            return queries
-        counts["queries without a relevant passage"] = len(without)
-        if self.config.allow_no_relevant:
-            return queries
-        names = ", ".join(repr(n) for n in without.slice(0, 3).to_pylist())
-        raise InputError(
-            f"{len(without)} queries have no relevant passage (first: {names})",
-            path=self.config.source,
-            allowed="judge them, or pass --allow-no-relevant to keep them (they have no recall)",
-        )
-
-    def _corpus_stage(self, source: Source, extra: Source | None) -> list[SourceInfo]:
-        infos = [s.info() for s in (source, extra) if s is not None]
+    def _corpus_stage(self) -> list[SourceInfo]:
+        infos = self._infos()
         key = {
             "sources": [[i.spec, i.files, i.revision] for i in infos],
-            "skip_empty": self.config.skip_empty,
+            "skip_empty": self.recipe.skip_empty,
             "citeforge": __version__,
         }
         known = self.workspace.finished("corpus", key)
@@ -213,43 +142,42 @@ class _Build:
                 info.counts.update(counts)
             return infos
         with progress("reading the corpus", None, "files") as advance:
-            files = write_corpus(source, extra, self.workspace.start("corpus"))
+            files = write_corpus(self.source, self.extra, self.workspace.start("corpus"))
             advance(len(files))
-        infos = [s.info() for s in (source, extra) if s is not None]
+        infos = self._infos()
         self.workspace.finish("corpus", key, files, {"counts": [i.counts for i in infos]})
         return infos
 
-    def _positions(self, corpus: list[Path], mapping: pa.Table) -> tuple[pa.Table, np.ndarray]:
+    def _positions(self, mapping: pa.Table) -> tuple[pa.Table, np.ndarray]:
         """Rows of a mapping whose passages exist, with their positions."""
         wanted = mapping["corpus-id"].unique()
-        positions, indices = find_rows(corpus, "_id", wanted)
+        positions, indices = find_rows(self.corpus, "_id", wanted)
         where = np.full(len(wanted), -1, np.int64)
         where[indices] = positions
         rows = where[pc.index_in(mapping["corpus-id"], value_set=wanted).to_numpy()]
         return mapping.filter(pa.array(rows >= 0)), rows
 
-    def _mapping_stage(
-        self, source: Source, infos: list[SourceInfo], corpus: list[Path], records: _Records
-    ) -> dict[str, pa.Table]:
-        relevant, rows = self._positions(corpus, records.relevant)
+    def _mapping_stage(self) -> dict[str, pa.Table]:
+        records = self.records
+        relevant, rows = self._positions(records.relevant)
         missing = int((rows < 0).sum())
         if missing:
-            self._refuse_dangling(source, records.relevant, rows)
+            self._refuse_dangling(records.relevant, rows)
             records.counts["judgements of unknown passages, skipped"] = missing
             records.relevant = relevant.combine_chunks()
-            self._with_relevant(source, records.queries, records.relevant, records.counts)
-        given = {} if self.config.remine else source.mined()
+            require_relevant(records.queries, records.relevant, records.counts, self.recipe)
+        given = {} if self.recipe.remine else self.source.mined()
         if given:
-            return self._given_mappings(source, corpus, records, given, rows[rows >= 0])
-        return self._mined_mappings(infos, corpus, records, rows[rows >= 0])
+            return self._given_mappings(given, rows[rows >= 0])
+        return self._mined_mappings(rows[rows >= 0])
 
-    def _refuse_dangling(self, source: Source, relevant: pa.Table, rows: np.ndarray) -> None:
-        if self.config.skip_dangling:
+    def _refuse_dangling(self, relevant: pa.Table, rows: np.ndarray) -> None:
+        if self.recipe.skip_dangling:
             return
         first = int(np.flatnonzero(rows < 0)[0])
         query = relevant["query-id"][first].as_py()
         passage = relevant["corpus-id"][first].as_py()
-        path, line = source.where(query, passage)
+        path, line = self.source.where(query, passage)
         raise InputError(
             f"names the passage {passage!r}, which the corpus lacks",
             path=path,
@@ -259,56 +187,48 @@ class _Build:
         )
 
     def _given_mappings(
-        self,
-        source: Source,
-        corpus: list[Path],
-        records: _Records,
-        given: dict[str, pa.Table],
-        positions: np.ndarray,
+        self, given: dict[str, pa.Table], positions: np.ndarray
     ) -> dict[str, pa.Table]:
+        records, recipe = self.records, self.recipe
         tables = {RELEVANT: records.relevant}
-        taken: dict[str, list[Mined]] = {q: [] for q in records.queries["_id"].to_pylist()}
+        taken: dict[str, list[Mined]] = {q: [] for q in records.ids}
         for label, table in given.items():
-            kept, rows = self._positions(corpus, _only(table, "query-id", records.queries["_id"]))
+            kept, rows = self._positions(only(table, "query-id", records.queries["_id"]))
             if (rows < 0).any():
-                self._refuse_dangling(source, table, rows)
+                self._refuse_dangling(table, rows)
                 records.counts[f"{label} rows of unknown passages, skipped"] = int((rows < 0).sum())
             tables[label] = kept
             found = rows[rows >= 0].tolist()
             for query, position in zip(kept["query-id"].to_pylist(), found, strict=True):
                 taken[query].append(Mined(position, 0.0, 0))
-        if IRRELEVANT not in given and self.config.mining.irrelevant:
-            exclusions = self._exclusions(corpus, records, positions)
-            places, mining, seed = list(taken.values()), self.config.mining, self.config.seed
-            tables[IRRELEVANT] = drawn_table(corpus, list(taken), exclusions, places, mining, seed)
+        if IRRELEVANT not in given and recipe.mining.irrelevant:
+            exclusions = self._exclusions(positions)
+            tables[IRRELEVANT] = drawn_table(
+                self.corpus, list(taken), exclusions, list(taken.values()), recipe.mining,
+                recipe.seed,
+            )  # fmt: skip
             records.counts.update(exclusions.counts)
         return tables
 
-    def _mined_mappings(
-        self,
-        infos: list[SourceInfo],
-        corpus: list[Path],
-        records: _Records,
-        positions: np.ndarray,
-    ) -> dict[str, pa.Table]:
-        mining = self.config.mining
+    def _mined_mappings(self, positions: np.ndarray) -> dict[str, pa.Table]:
+        records, mining = self.records, self.recipe.mining
         shards: list[VectorShard] = []
         vectors = np.empty((records.queries.num_rows, 0), np.float32)
         if mining.seemingly_relevant:
-            shards, vectors = self._embed(corpus, records.queries)
+            shards, vectors = self._embed()
         key = {
             "vectors": [s.key for s in shards],
-            "queries": records.queries["_id"].to_pylist(),
+            "queries": records.ids,
             "relevant": records.relevant.to_pydict(),
             "gold": records.gold["aliases"].to_pylist(),
-            "corpus": [i.files for i in infos],
+            "corpus": [i.files for i in self.infos],
             "mining": mining.model_dump(mode="json"),
-            "seed": self.config.seed,
+            "seed": self.recipe.seed,
             "citeforge": __version__,
         }
         known = self.workspace.finished("mapping", key)
         if known is None:
-            known = self._mine(key, shards, vectors, corpus, records, positions)
+            known = self._mine(key, shards, vectors, positions)
         records.counts.update(known["counts"])
         folder = self.workspace.stage("mapping")
         mined = {
@@ -317,17 +237,17 @@ class _Build:
         }
         return {RELEVANT: records.relevant, **mined}
 
-    def _embed(self, corpus: list[Path], queries: pa.Table) -> tuple[list[VectorShard], np.ndarray]:
+    def _embed(self) -> tuple[list[VectorShard], np.ndarray]:
         embedder = self.make_embedder()
         self.models["embedder"] = embedder.fingerprint()
-        folder = self.options.embeddings or self.workspace.stage("embeddings")
-        total = sum(b.num_rows for b in iter_batches(corpus, ["_id"]))
-        rows = self.options.shard_rows
+        folder = self.run.embeddings or self.workspace.stage("embeddings")
+        total = sum(b.num_rows for b in iter_batches(self.corpus, ["_id"]))
+        rows = self.run.shard_rows
         with progress("embedding passages", total, "passages") as advance:
             shards = ensure_shards(
-                folder, "passages", embedding_texts(corpus, rows), embedder, "passage", advance
+                folder, "passages", embedding_texts(self.corpus, rows), embedder, "passage", advance
             )
-        texts = pa.concat_arrays(queries["text"].chunks)
+        texts = pa.concat_arrays(self.records.queries["text"].chunks)
         pieces = (texts.slice(i, rows) for i in range(0, len(texts), rows))
         with progress("embedding queries", len(texts), "queries") as advance:
             asked = ensure_shards(folder, "queries", pieces, embedder, "query", advance)
@@ -339,94 +259,82 @@ class _Build:
         key: dict[str, Any],
         shards: list[VectorShard],
         vectors: np.ndarray,
-        corpus: list[Path],
-        records: _Records,
         positions: np.ndarray,
     ) -> dict[str, Any]:
-        mining = self.config.mining
-        ids = records.queries["_id"].to_pylist()
-        exclusions = self._exclusions(corpus, records, positions)
+        mining, ids = self.recipe.mining, self.records.ids
+        exclusions = self._exclusions(positions)
         taken: list[list[Mined]] = [[] for _ in ids]
         if mining.seemingly_relevant:
-            miner = SeeminglyRelevant(corpus, shards, vectors, exclusions, mining)
+            miner = SeeminglyRelevant(self.corpus, shards, vectors, exclusions, mining)
             taken = miner.mine()
             if mining.exclude_answers:
                 exclusions.counts["seemingly relevant candidates dropped: contain an answer"] = (
                     miner.n_answer_carriers
                 )
-        irrelevant = drawn_table(corpus, ids, exclusions, taken, mining, self.config.seed)
+        irrelevant = drawn_table(self.corpus, ids, exclusions, taken, mining, self.recipe.seed)
         folder = self.workspace.start("mapping")
-        files = write_table(folder, SEEMINGLY_RELEVANT, seemingly_table(corpus, ids, taken))
+        files = write_table(folder, SEEMINGLY_RELEVANT, seemingly_table(self.corpus, ids, taken))
         files |= write_table(folder, IRRELEVANT, irrelevant)
         record = {"counts": exclusions.counts}
         self.workspace.finish("mapping", key, files, record)
         return record
 
-    def _exclusions(
-        self, corpus: list[Path], records: _Records, positions: np.ndarray
-    ) -> Exclusions:
-        answers, drop_self = self._answers(records), self.config.mining.drop_self
+    def _exclusions(self, positions: np.ndarray) -> Exclusions:
+        records, drop_self = self.records, self.recipe.mining.drop_self
         return find_exclusions(
-            corpus, records.queries, records.relevant, positions, answers, drop_self
+            self.corpus, records.queries, records.relevant, positions, self._answers(), drop_self
         )
 
-    def _answers(self, records: _Records) -> list[list[str]]:
-        if not self.config.mining.exclude_answers:
-            return [[] for _ in range(records.queries.num_rows)]
+    def _answers(self) -> list[list[str]]:
+        records = self.records
+        if not self.recipe.mining.exclude_answers:
+            return [[] for _ in records.ids]
         answers = short_answers(records.queries, records.relevant, records.gold)
         if not any(answers):
             raise UsageError(
-                f"--exclude-answers: {self.config.source} has no gold short answers to look for"
+                f"--exclude-answers: {self.recipe.source} has no gold short answers to look for"
             )
         return answers
 
-    def _write_package(
-        self,
-        infos: list[SourceInfo],
-        corpus: list[Path],
-        records: _Records,
-        tables: dict[str, pa.Table],
-    ) -> Manifest:
-        if self.config.drop_suspects:
-            rows, gold = records.queries, records.gold
-            tables = drop_suspects(rows, tables, gold, corpus, records.counts)
-        folder = self.workspace.start("package")
-        writer = PackageWriter(folder)
-        writer.note("corpus", "corpus", self._write_corpus(folder, corpus, tables))
+    def tables(self, writer: PackageWriter) -> Stats:
+        records, recipe, tables = self.records, self.recipe, self.mappings
+        if recipe.drop_suspects:
+            tables = drop_suspects(
+                records.queries, tables, records.gold, self.corpus, records.counts
+            )
+        writer.note("corpus", "corpus", self._write_corpus(writer.folder, tables))
         writer.add("queries", "queries", records.queries.cast(QUERIES))
         n = records.queries.num_rows
-        stats: dict[str, object] = {
+        stats: Stats = {
             "queries": n,
-            **corpus_stats(shard_paths(folder / "corpus", "corpus")),
+            **corpus_stats(shard_paths(writer.folder / "corpus", "corpus")),
         }
-        pools = Pools(records.queries["_id"].to_pylist())
+        pools = Pools(records.ids)
         for label in (RELEVANT, IRRELEVANT, SEEMINGLY_RELEVANT):
             table = tables.get(label, MAPPING.empty_table())
             writer.add("mapping", label, table.cast(MAPPING))
             pools.add(label, table)
             stats |= mapping_stats(label, table, n)
         contexts = {}
-        for mixture in self.config.mixtures:
-            table, contexts[mixture.name] = freeze(pools, mixture, self.config.seed)
+        for mixture in recipe.mixtures:
+            table, contexts[mixture.name] = freeze(pools, mixture, recipe.seed)
             writer.add("contexts", mixture.name, table)
             stats |= context_stats(mixture.name, table)
         writer.add("gold", "gold", records.gold.cast(GOLD))
         stats["gold rows"] = records.gold.num_rows
-        manifest = self._draft(infos).model_copy(
-            update={
-                "contexts": contexts,
-                "counts": records.counts,
-                "short_mappings": short_mappings(pools, self.config.mining),
-                "libraries": _libraries() if self.models else {},
-            }
-        )
-        return writer.finish(manifest, stats)
+        self.found = {
+            "sources": self.infos,
+            "models": self.models,
+            "contexts": contexts,
+            "counts": records.counts,
+            "short_mappings": short_mappings(pools, recipe.mining),
+            "libraries": _libraries() if self.models else {},
+        }
+        return stats
 
-    def _write_corpus(
-        self, folder: Path, corpus: list[Path], tables: dict[str, pa.Table]
-    ) -> dict[str, str]:
-        batches = iter_batches(corpus)
-        if self.config.corpus == "pool":
+    def _write_corpus(self, folder: Path, tables: dict[str, pa.Table]) -> dict[str, str]:
+        batches = iter_batches(self.corpus)
+        if self.recipe.corpus == "pool":
             named = pa.concat_arrays([c for t in tables.values() for c in t["corpus-id"].chunks])
             pool = named.unique()
             batches = (b.filter(pc.is_in(b["_id"], value_set=pool)) for b in batches)
@@ -434,10 +342,6 @@ class _Build:
             for batch in batches:
                 writer.write(batch.cast(CORPUS))
         return writer.files
-
-
-def _only(table: pa.Table, column: str, ids: pa.Array | pa.ChunkedArray) -> pa.Table:
-    return table.filter(pc.is_in(table[column], value_set=ids))
 
 
 def _libraries() -> dict[str, str]:

@@ -1,22 +1,29 @@
-"""What a build is told, compared with what a finished package says of itself."""
+"""What a build is told, compared with what is there already."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from citeforge.builders.package import safe_name
+from pydantic import ValidationError
+
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.recipes import RECIPES, Recipe
 
 _ABSENT = object()
+_SHOWN = 6
 
 
-def package_name(given: str | None, out: Path) -> str:
-    """Name of a benchmark: the given one or the folder's, as signatures and file names take it."""
-    return safe_name(given or out.name)
+def recipe_of(manifest: Manifest) -> Recipe | None:
+    """The recipe that a package was made by; None when its manifest does not hold all choices."""
+    kind = RECIPES.get(manifest.kind)
+    try:
+        return None if kind is None else kind.of(manifest)
+    except (LookupError, ValidationError):
+        return None
 
 
 def differences(known: Manifest, draft: Manifest) -> list[str]:
@@ -27,10 +34,11 @@ def differences(known: Manifest, draft: Manifest) -> list[str]:
         draft: manifest of a build before its tables are made. Models that it does not name yet,
             and of those that it names, what it does not say yet, are not compared.
     """
-    found: list[str] = []
-    for field in ("kind", "name", "licence", "citeforge"):
-        found += _unlike(field, getattr(known, field), getattr(draft, field))
-    found += _unlike("config", known.config, json.loads(json.dumps(draft.config)))
+    found = [*_unlike("citeforge", known.citeforge, draft.citeforge), *choices(known, draft)]
+    facts = [{k: v for k, v in m.config.items() if k not in _record(m)} for m in (known, draft)]
+    shared = facts[0].keys() & facts[1].keys()
+    for name in sorted(shared):
+        found += _unlike(name, facts[0][name], json.loads(json.dumps(facts[1][name])))
     found += _unlike("grammar", known.grammar.model_dump(), draft.grammar.model_dump())
     for role, model in draft.models.items():
         old = known.models.get(role)
@@ -38,6 +46,20 @@ def differences(known: Manifest, draft: Manifest) -> list[str]:
         found += _unlike(role, mine, json.loads(json.dumps(model)))
     found += _unlike("sources", _sources(known), _sources(draft))
     return found
+
+
+def choices(known: Manifest, draft: Manifest) -> list[str]:
+    """``field: old → new`` of what the two were told, whatever they found."""
+    found: list[str] = []
+    for field in ("kind", "name", "licence"):
+        found += _unlike(field, getattr(known, field), getattr(draft, field))
+    return [*found, *_unlike("", _record(known), _record(draft))]
+
+
+def _record(manifest: Manifest) -> dict[str, Any]:
+    """The part of ``config`` that is the recipe; all of it in packages of unknown makers."""
+    recipe = recipe_of(manifest)
+    return manifest.config if recipe is None else recipe.recorded()
 
 
 def _sources(manifest: Manifest) -> dict[str, Any]:
@@ -50,7 +72,7 @@ def _sources(manifest: Manifest) -> dict[str, Any]:
 def _unlike(place: str, old: Any, new: Any) -> Iterator[str]:
     if isinstance(old, dict) and isinstance(new, dict):
         for key in dict.fromkeys([*old, *new]):
-            inner = str(key) if place == "config" else f"{place}.{key}"
+            inner = f"{place}.{key}" if place else str(key)
             yield from _unlike(inner, old.get(key, _ABSENT), new.get(key, _ABSENT))
     elif old != new:
         yield f"{place}: {_shown(old)} → {_shown(new)}"
@@ -69,11 +91,27 @@ def require_same(known: Manifest, draft: Manifest, out: Path) -> None:
     Raises:
         InputError: names what differs.
     """
-    unlike = differences(known, draft)
-    if unlike:
-        shown = "; ".join(unlike[:6]) + (f"; and {len(unlike) - 6} more" if unlike[6:] else "")
+    _refuse("a finished package", differences(known, draft), out, "another --out")
+
+
+def require_same_choices(begun: Manifest, draft: Manifest, partial: Path) -> None:
+    """Refuse to go on with a half-done build of another recipe.
+
+    A changed source, model or library is no other recipe: the stages notice it by their keys.
+
+    Raises:
+        InputError: names what differs.
+    """
+    told = "the options it began with, another --out"
+    _refuse("a half-done build", choices(begun, draft), partial, told)
+
+
+def _refuse(what: str, unlike: Iterable[str], path: Path, allowed: str) -> None:
+    found = list(unlike)
+    if found:
+        more = f"; and {len(found) - _SHOWN} more" if found[_SHOWN:] else ""
         raise InputError(
-            f"is a finished package of another recipe ({shown})",
-            path=out,
-            allowed="another --out, or --overwrite",
+            f"is {what} of another recipe ({'; '.join(found[:_SHOWN])}{more})",
+            path=path,
+            allowed=f"{allowed}, or --overwrite",
         )

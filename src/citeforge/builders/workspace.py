@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from citeforge.builders.recipe import require_same
+from citeforge.builders.recipe import require_same, require_same_choices
 from citeforge.engines.files import (
     canonical_json,
     digest,
@@ -32,10 +32,11 @@ from citeforge.engines.folders import (
 from citeforge.package.manifest import load_intact, strangers
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.recipes.run import IfExists
 
-IfExists = Literal["refuse", "overwrite", "resume"]
+_RECIPE = "recipe.json"
 _STAGES = ("archives", "corpus", "mapping", "embeddings", "package")
-_KNOWN = (*_STAGES, *(f"{s}.json" for s in _STAGES))
+_KNOWN = (_RECIPE, *_STAGES, *(f"{s}.json" for s in _STAGES))
 
 
 class Workspace:
@@ -105,6 +106,8 @@ class Workspace:
     def taken(self, draft: Manifest) -> Manifest | None:
         """The finished package at ``out``, when this build is to resume it and is the same.
 
+        A half-done build goes on only by the same recipe, too.
+
         Args:
             draft: all of the manifest that is known before the tables are made.
 
@@ -117,7 +120,13 @@ class Workspace:
         if self.if_exists == "resume" and is_taken(self.out):
             self._taken = load_intact(self.out)
             require_same(self._taken, draft, self.out)
-        return self._taken
+            return self._taken
+        marker = self.root / _RECIPE
+        if self._had_stages and marker.is_file():
+            begun = Manifest.model_validate(read_json(marker))
+            require_same_choices(begun, draft, self.root)
+        write_text(marker, canonical_json(draft.model_dump(mode="json")) + "\n")
+        return None
 
     def stage(self, name: str) -> Path:
         """Folder of a stage."""

@@ -16,6 +16,11 @@ from citeforge.schemas.extras import extras_named
 # Help texts stand here so that `citeforge --help` imports no command.
 COMMANDS = {
     "build": ("citeforge.cli.build:build", "Build a benchmark package from a source."),
+    "recipe": ("citeforge.cli.recipe:recipe", "Print a recipe file to start from."),
+    "rebuild": (
+        "citeforge.cli.rebuild:rebuild",
+        "Make a package again from its manifest, and compare.",
+    ),
     "verify": ("citeforge.cli.verify:verify", "Check a package: hashes, schemas, ids, contexts."),
     "show": ("citeforge.cli.show:show", "Summarise a package, or show one query in context."),
     "prompts": ("citeforge.cli.prompts:prompts", "Write one prompt a query."),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from jinja2 import TemplateError
 from jinja2.sandbox import SandboxedEnvironment
@@ -81,12 +83,14 @@ class Domain(BaseModel):
         return next(labels, words)
 
 
-def load_domain(name: str) -> Domain:
-    """A built-in domain (``people``), or a YAML file.
+def load_domain(name: str | Mapping[str, Any]) -> Domain:
+    """A built-in domain (``people``), a YAML file, or what such a file holds.
 
     Raises:
         InputError: no such file, not YAML, or a field is missing or unknown.
     """
+    if not isinstance(name, str):
+        return validated(Domain, dict(name), Path("domain"))
     path = _DATA / f"{name}.yaml" if not name.endswith((".yaml", ".yml")) else Path(name)
     if not path.is_file():
         known = ", ".join(sorted(p.stem for p in _DATA.glob("*.yaml")))

@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from citeforge import __version__
+from citeforge.builders.authorship import candidates
 from citeforge.builders.authorship.candidates import Ranked
-from citeforge.builders.authorship.labels import draw, labels_of, require_enough
-from citeforge.builders.authorship.select import Chosen, Selection, choose
+from citeforge.builders.authorship.labels import (
+    built_in,
+    choose,
+    draw,
+    labels_of,
+    require_enough,
+)
+from citeforge.builders.authorship.select import Chosen
+from citeforge.builders.authorship.select import choose as choose_passages
 from citeforge.builders.derive import Base, Docs
 from citeforge.builders.package import PackageWriter
-from citeforge.builders.recipe import package_name
+from citeforge.builders.skeleton import Build, Stats
 from citeforge.builders.stats import context_stats, corpus_stats, mapping_stats
-from citeforge.builders.workspace import IfExists, Workspace
+from citeforge.engines.embed import make_embedder
 from citeforge.engines.files import sha256_file
+from citeforge.engines.setup import client_options, replay_store
 from citeforge.engines.tables import shard_paths
-from citeforge.schemas.authorship import Cell, Design, LabelSet, Origin, make_cells
+from citeforge.schemas.authorship import Cell, Design, make_cells
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.manifest import ContextSet, GrammarInfo, Manifest
+from citeforge.schemas.recipes import AuthorshipRecipe, RunOptions
+from citeforge.schemas.recipes.authorship import ORIGINS
 from citeforge.schemas.tables import (
     AUTHORS,
     CONTEXTS,
@@ -33,112 +43,44 @@ from citeforge.schemas.tables import (
     TWINS,
 )
 
-ORIGINS: dict[str, tuple[Origin, Origin]] = {
-    "hh": ("human", "human"),
-    "hl": ("human", "llm"),
-    "lh": ("llm", "human"),
-    "ll": ("llm", "llm"),
-}
-"""Origins of (relevant, non-relevant) passages by their initials."""
-
 _TOLD = {None: "nothing is told", "informed": "the true author", "cf": "the counterfactual author"}
 
 
-@dataclass(frozen=True)
-class AuthorshipOptions:
-    """How an authorship benchmark is made.
-
-    Attributes:
-        benchmark: package to start from; with twins when any origin is ``llm``.
-        out: folder of the new package.
-        origins: initials of the pairs of origins; empty for all that the package can give.
-        label_sets: which labels the cells use.
-        candidates: how candidates are found, for the manifest.
-        embedder: what embeds for dense candidates; None for others.
-        selection: which queries and passages.
-        base: number of the first passage in prompts.
-        if_exists: what to do when something is there.
-        name: name of the benchmark; None for the folder's.
-    """
-
-    benchmark: Path
-    out: Path
-    label_sets: tuple[LabelSet, ...]
-    origins: tuple[str, ...] = ()
-    candidates: str = "mapping"
-    embedder: str | None = None
-    selection: Selection = field(default_factory=Selection)
-    base: int = 0
-    if_exists: IfExists = "refuse"
-    name: str | None = None
-
-
-def build_authorship(options: AuthorshipOptions, rank: Callable[[Base], Ranked]) -> Manifest:
+def build_authorship(
+    recipe: AuthorshipRecipe, run: RunOptions, rank: Callable[[Base], Ranked] | None = None
+) -> Manifest:
     """Freeze every cell of the design.
 
     Args:
-        options: choices.
-        rank: finds the candidates of each query.
+        recipe: everything that the tables depend on.
+        run: where and how.
+        rank: finds the candidates of each query; None for what the recipe names.
 
     Raises:
         InputError: no query qualifies, a pool of names is too small, or a folder is at fault.
         UsageError: LLM origins without twins.
     """
-    base = Base(options.benchmark)
-    twins = _twins(base)
-    names = options.origins or (tuple(ORIGINS) if twins else ("hh",))
-    if not twins and set(names) != {"hh"}:
-        raise UsageError(
-            f"--origins {','.join(names)}: {base.manifest.name} has no twins; run `citeforge build "
-            "twins` first and give its folder as --twins, or leave the origins at hh"
-        )
-    for labels in options.label_sets:
-        require_enough(labels, options.selection.k)
-    cells = make_cells(tuple(ORIGINS[n] for n in names), options.label_sets)
-    design = Design(
-        k=options.selection.k, label_sets=options.label_sets, cells=tuple(cells)
-    )  # fmt: skip
-    with Workspace(options.out, options.if_exists).building() as workspace:
-        draft = _draft(base, options, design)
-        known = workspace.taken(draft)
-        if known is not None:
-            return known
-        chosen = choose(base, rank(base), options.selection, twins or None)
-        if not chosen.docs:
-            reasons = "; ".join(f"{n} {what}" for what, n in chosen.counts.items())
-            raise InputError(
-                f"no query qualifies ({reasons})",
-                path=options.benchmark,
-                allowed="--relevant any, other --candidates, or a benchmark with relevant passages",
-            )
-        return _Writer(base, options, chosen, design, twins).write(workspace, draft)
+    return _Authorship(recipe, run, rank or (lambda base: _ranked(base, recipe, run))).make()
 
 
-def _draft(base: Base, options: AuthorshipOptions, design: Design) -> Manifest:
-    """All of the manifest that is known before the tables are made."""
-    config: dict[str, Any] = {
-        "benchmark": base.manifest.name,
-        "benchmark_hash": base.manifest.benchmark_hash,
-        "base": {"kind": base.manifest.kind, "config": base.manifest.config},
-        "candidates": options.candidates,
-        "embedder": options.embedder,
-        "selection": options.selection.__dict__,
-        "design": design.model_dump(mode="json"),
-    }
-    run = Path(options.candidates)
-    if run.is_file():
-        config["candidates_sha256"] = sha256_file(run)
-    return Manifest(
-        kind="authorship",
-        name=package_name(options.name, options.out),
-        citeforge=__version__,
-        licence=base.manifest.licence,
-        sources=base.manifest.sources,
-        config=config,
-        models=base.manifest.models,
-        grammar=GrammarInfo(base=options.base),
-        contexts={},
-    )
+def _ranked(base: Base, recipe: AuthorshipRecipe, run: RunOptions) -> Ranked:
+    name = recipe.candidates
+    # Deep enough that relevant, equal and twin passages can be left out.
+    depth = 4 * recipe.selection.k + 20
+    if name == "mapping":
+        return candidates.from_mapping(base)
+    if name == "bm25":
+        return candidates.from_bm25(base, depth)
+    if name.startswith("context:"):
+        return candidates.from_context(base, name.removeprefix("context:"))
+    if name == "dense":
+        with tempfile.TemporaryDirectory() as folder:
+            embedder = make_embedder(
+                recipe.embedder, options=client_options(run),
+                store=replay_store(run),
+            )  # fmt: skip
+            return candidates.from_embeddings(base, depth, embedder, Path(folder))
+    return candidates.from_run(base, Path(name))
 
 
 def _twins(base: Base) -> dict[str, str]:
@@ -148,25 +90,77 @@ def _twins(base: Base) -> dict[str, str]:
     return {human: twin for human, twin in pairs if twin}
 
 
-class _Writer:
+class _Authorship(Build[AuthorshipRecipe]):
     def __init__(
-        self,
-        base: Base,
-        options: AuthorshipOptions,
-        chosen: Chosen,
-        design: Design,
-        twins: dict[str, str],
+        self, recipe: AuthorshipRecipe, run: RunOptions, rank: Callable[[Base], Ranked]
     ) -> None:
-        self.base, self.options, self.chosen = base, options, chosen
-        self.design, self.twins = design, twins
-        self.queries = list(chosen.docs)
+        super().__init__(recipe, run)
+        self.rank = rank
+        self.base = Base(recipe.start)
+        self.twins = _twins(self.base)
+        self.label_sets = choose(recipe.label_sets, recipe.labels)
+        self.design = self._design()
         self.shown: set[str] = set()
         self.rewritten: set[tuple[str, str, str]] = set()
 
-    def write(self, workspace: Workspace, draft: Manifest) -> Manifest:
-        base = self.base
-        folder = workspace.start("package")
-        writer = PackageWriter(folder)
+    def _design(self) -> Design:
+        k = self.recipe.selection.k
+        names = self.recipe.origins or (tuple(ORIGINS) if self.twins else ("hh",))
+        if not self.twins and set(names) != {"hh"}:
+            raise UsageError(
+                f"--origins {','.join(names)}: {self.base.manifest.name} has no twins; run "
+                "`citeforge build twins` first and give its folder as --twins, or leave the "
+                "origins at hh"
+            )
+        for labels in self.label_sets:
+            require_enough(labels, k)
+        cells = make_cells(tuple(ORIGINS[n] for n in names), self.label_sets)
+        return Design(k=k, label_sets=self.label_sets, cells=tuple(cells))
+
+    def draft(self) -> Manifest:
+        recipe, base = self.recipe, self.base.manifest
+        known = built_in()
+        told = recipe.model_copy(
+            update={
+                "benchmark": recipe.benchmark and Path(base.name),
+                "twins": recipe.twins and Path(base.name),
+                "origins": tuple(dict.fromkeys(cell.origins for cell in self.design.cells)),
+                "label_sets": tuple(
+                    s.name if known.get(s.name) == s else s for s in self.label_sets
+                ),
+                "labels": (),
+            }
+        )
+        facts: dict[str, Any] = {
+            "benchmark_hash": base.benchmark_hash,
+            "made_of": {"kind": base.kind, "config": base.config},
+            "design": self.design.model_dump(mode="json"),
+        }
+        run = Path(recipe.candidates)
+        if run.is_file():
+            facts["candidates_sha256"] = sha256_file(run)
+        grammar = GrammarInfo(base=recipe.base)
+        config = told.recorded(**facts)
+        return self.manifest(config, base.sources, base.licence, base.models, grammar)
+
+    def stages(self) -> None:
+        self.chosen = self._choose()
+        self.queries = list(self.chosen.docs)
+
+    def _choose(self) -> Chosen:
+        ranked = self.rank(self.base)
+        chosen = choose_passages(self.base, ranked, self.recipe.selection, self.twins or None)
+        if not chosen.docs:
+            reasons = "; ".join(f"{n} {what}" for what, n in chosen.counts.items())
+            raise InputError(
+                f"no query qualifies ({reasons})",
+                path=self.recipe.start,
+                allowed="--relevant any, other --candidates, or a benchmark with relevant passages",
+            )
+        return chosen
+
+    def tables(self, writer: PackageWriter) -> Stats:
+        base, folder = self.base, writer.folder
         queries = base.only(base.queries, "_id", self.queries)
         writer.add("queries", "queries", queries.cast(QUERIES))
         contexts = {cell.context: self._cell(writer, cell) for cell in self.design.cells}
@@ -185,7 +179,9 @@ class _Writer:
         shown = pa.Table.from_pylist(
             [{"query_id": q, "docs": d} for q, d in self.chosen.docs.items()], schema=CONTEXTS
         )
-        stats: dict[str, object] = {
+        counts = {"queries in the benchmark": len(base.query_ids), **self.chosen.counts}
+        self.found = {"contexts": contexts, "counts": counts}
+        return {
             "queries": len(self.queries),
             "cells": len(self.design.cells),
             **corpus_stats(shard_paths(folder / "corpus", "corpus")),
@@ -193,9 +189,6 @@ class _Writer:
             **context_stats(first, shown),
             "queries with gold short answers": sum(bool(base.answers[q]) for q in self.queries),
         }
-        counts = {"queries in the benchmark": len(base.query_ids), **self.chosen.counts}
-        manifest = draft.model_copy(update={"contexts": contexts, "counts": counts})
-        return writer.finish(manifest, stats)
 
     def _cell(self, writer: PackageWriter, cell: Cell) -> ContextSet:
         rows, labels = [], []
@@ -205,7 +198,7 @@ class _Writer:
             if cell.labels is not None:
                 drawn = draw(
                     self.design.label_set(cell.labels), query, len(docs),
-                    self.options.selection.seed,
+                    self.recipe.selection.seed,
                 )  # fmt: skip
                 labels.append({"query_id": query, "labels": labels_of(cell, relevant, drawn)})
         writer.add("contexts", cell.context, pa.Table.from_pylist(rows, schema=CONTEXTS))

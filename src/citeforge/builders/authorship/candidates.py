@@ -17,8 +17,8 @@ from citeforge.engines.progress import progress
 from citeforge.engines.tables import iter_batches, shard_paths
 from citeforge.engines.textfiles import text_lines
 from citeforge.engines.vectors import SHARD_ROWS, ensure_shards, iter_blocks
-from citeforge.schemas.config import Mining
 from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.recipes.rage import Mining
 
 Ranked = dict[str, list[str]]
 """Query to passage ids, best first."""

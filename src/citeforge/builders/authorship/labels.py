@@ -77,8 +77,9 @@ def load_label_sets(path: Path) -> list[LabelSet]:
     return found
 
 
-def choose(names: Sequence[str], files: Sequence[Path]) -> tuple[LabelSet, ...]:
-    """Label sets by name, then those of files; by default ``human_llm`` and ``placebo``.
+def choose(given: Sequence[LabelSet | str], files: Sequence[Path]) -> tuple[LabelSet, ...]:
+    """Given label sets or names of some, then those of files; by default ``human_llm`` and
+    ``placebo``.
 
     Raises:
         UnknownValueError: no such set.
@@ -86,10 +87,10 @@ def choose(names: Sequence[str], files: Sequence[Path]) -> tuple[LabelSet, ...]:
     """
     known = built_in()
     sets = []
-    for name in names or ([] if files else ["human_llm", PLACEBO]):
-        if name not in known:
-            raise UnknownValueError("label set", name, known)
-        sets.append(known[name])
+    for one in given or ([] if files else ["human_llm", PLACEBO]):
+        if isinstance(one, str) and one not in known:
+            raise UnknownValueError("label set", one, known)
+        sets.append(known[one] if isinstance(one, str) else one)
     for path in files:
         sets += load_label_sets(path)
     seen: set[str] = set()

@@ -5,38 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import Literal
 
 import pyarrow as pa
 
 from citeforge.builders.authorship.candidates import Ranked
 from citeforge.builders.derive import Base, Docs
 from citeforge.engines.draws import generator, sample_ids
+from citeforge.schemas.recipes.authorship import Selection
 from citeforge.schemas.tables import RELEVANT, UNJUDGED
 from citeforge.schemas.text import contains_answer, normalise_answer, normalise_passages
-
-Rule = Literal["one", "one-in-list", "any"]
-"""``one``: queries with exactly one passage judged relevant; ``one-in-list``: exactly one among
-their first k candidates (the paper's words); ``any``: at least one."""
-
-
-@dataclass(frozen=True)
-class Selection:
-    """Choices that decide queries and passages.
-
-    Attributes:
-        k: passages a context.
-        rule: which queries enter.
-        sample: number of queries; None for all.
-        exclude_answers: non-relevant passages that hold a gold short answer are left out.
-        seed: seed of sample and positions.
-    """
-
-    k: int = 10
-    rule: Rule = "one"
-    sample: int | None = None
-    exclude_answers: bool = False
-    seed: int = 0
 
 
 @dataclass

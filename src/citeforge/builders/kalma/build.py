@@ -4,198 +4,184 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from citeforge import __version__
 from citeforge.builders.kalma.check import ExtensionCheck
 from citeforge.builders.kalma.contexts import Entry
-from citeforge.builders.kalma.evolve import Choices, Evolution, Evolver
-from citeforge.builders.kalma.package import Question, write_package
-from citeforge.builders.kalma.published import Published
+from citeforge.builders.kalma.evolve import Evolution, Evolver
+from citeforge.builders.kalma.package import Question, write_tables
+from citeforge.builders.kalma.published import read_published
 from citeforge.builders.kalma.selection import (
     Selected,
     disambiguate,
     from_graph,
     read_stated,
 )
-from citeforge.builders.kalma.tasks import prompt_hashes
-from citeforge.builders.recipe import package_name
-from citeforge.builders.workspace import IfExists, Workspace
+from citeforge.builders.kalma.tasks import prompt_hashes, template_writer_templates
+from citeforge.builders.package import PackageWriter
+from citeforge.builders.skeleton import Build, Stats
 from citeforge.engines.files import sha256_file
+from citeforge.engines.folders import beside
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Llm
-from citeforge.engines.perplexity.records import Perplexity
+from citeforge.engines.llm.writers import make_llm
+from citeforge.engines.perplexity.records import Perplexity, make_perplexity, perplexity_name
 from citeforge.engines.segment import SpacySegmenter
-from citeforge.kg.domain import Domain
+from citeforge.engines.setup import client_options, judge_session, replay_store
+from citeforge.kg.domain import load_domain
 from citeforge.kg.graph import KnowledgeGraph
+from citeforge.kg.setup import open_graph
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.manifest import GrammarInfo, Manifest
+from citeforge.schemas.recipes import KalmaRecipe, RunOptions
+from citeforge.schemas.recipes.base import name_of
 from citeforge.schemas.sources import SourceInfo
 
-
-@dataclass(frozen=True)
-class KalmaOptions:
-    """How a benchmark is made.
-
-    Attributes:
-        out: folder of the package.
-        pairs: file of paragraphs with relation triples.
-        relations: relations whose connected pairs are taken from the graph.
-        limit: pairs at most.
-        choices: how questions evolve.
-        seed: seed of all draws.
-        if_exists: what to do when something is there.
-        name: name of the benchmark; None for the folder's.
-        licence: licence of the graph's facts.
-        perplexity: name of what measures perplexity; None when the caller does not tell.
-    """
-
-    out: Path
-    pairs: Path | None = None
-    relations: tuple[str, ...] = ()
-    limit: int | None = None
-    choices: Choices = field(default_factory=Choices)
-    seed: int = 0
-    if_exists: IfExists = "refuse"
-    name: str | None = None
-    licence: str | None = None
-    perplexity: str | None = None
+_GRAMMAR = GrammarInfo(name="triples-1", form="[QID, relation: value]")
 
 
 def build_kalma(
-    options: KalmaOptions,
-    kg: KnowledgeGraph,
-    llm: Llm,
-    make_perplexity: Callable[[list[str]], Perplexity],
+    recipe: KalmaRecipe,
+    run: RunOptions,
+    kg: KnowledgeGraph | None = None,
+    llm: Llm | None = None,
+    perplexity: Callable[[list[str]], Perplexity] | None = None,
     judge: JudgeSession | None = None,
 ) -> Manifest:
-    """Select pairs, evolve questions, freeze contexts.
+    """Select pairs, evolve questions, freeze contexts; or take BioKaLMA's own files.
+
+    Args:
+        recipe: everything that the tables depend on.
+        run: where and how.
+        kg: the graph; None for the recipe's, and so on.
+        llm: the writer.
+        perplexity: trains or opens what measures perplexity.
+        judge: checks sentences.
 
     Raises:
         InputError: the graph, the pairs file or the writer's store is at fault, or nothing is left.
         UsageError: neither a file nor relations.
     """
-    if (options.pairs is None) == (not options.relations):
+    if recipe.source is not None:
+        return _Published(recipe, run).make()
+    if kg is None:
+        kg = open_graph(recipe.kg, recipe.domain, recipe.languages, run)
+    if (recipe.pairs is None) == (not recipe.pairs_from_kg):
         raise UsageError("give --pairs FILE, or --pairs-from-kg RELATION,…")
-    with Workspace(options.out, options.if_exists).building() as workspace:
-        check = ExtensionCheck(kg.domain, SpacySegmenter(), judge)
-        draft = _draft(options, kg, llm, judge, check)
-        known = workspace.taken(draft)
-        if known is not None:
-            return known
-        selected = _select(options, kg)
-        evolver = Evolver(kg, llm, make_perplexity, check, options.choices)
-        evolutions = evolver.evolve(selected.pairs)
-        return _write(options, kg, selected, evolver, evolutions, draft, workspace)
-
-
-def _draft(
-    options: KalmaOptions,
-    kg: KnowledgeGraph,
-    llm: Llm,
-    judge: JudgeSession | None,
-    check: ExtensionCheck,
-) -> Manifest:
-    """All of the manifest that is known before the tables are made."""
-    models: dict[str, dict[str, Any]] = {"writer": llm.identity()}
-    if options.perplexity is not None:
-        models["perplexity"] = {"name": options.perplexity}
-    if judge is not None:
-        models["judge of sentences"] = judge.judge.identity()
-    config: dict[str, Any] = {
-        "pairs": None if options.pairs is None else options.pairs.name,
-        "pairs_sha256": None if options.pairs is None else sha256_file(options.pairs),
-        "pairs_from_kg": list(options.relations),
-        "limit": options.limit,
-        "seed": options.seed,
-        "choices": options.choices.__dict__,
-        "domain": kg.domain.model_dump(mode="json"),
-        "prompts": prompt_hashes(),
-        "languages": list(kg.languages),
-        "checked_by": check.checked_by,
-    }
-    source = graph_source(kg, options.licence)
-    return _manifest(options, config, models, source, options.licence)
-
-
-def _manifest(
-    options: KalmaOptions,
-    config: dict[str, Any],
-    models: dict[str, dict[str, Any]],
-    source: SourceInfo,
-    licence: str | None,
-) -> Manifest:
-    return Manifest(
-        kind="kalma",
-        name=package_name(options.name, options.out),
-        citeforge=__version__,
-        licence=licence,
-        sources=[source],
-        config=config,
-        models=models,
-        grammar=GrammarInfo(name="triples-1", form="[QID, relation: value]"),
-        contexts={},
+    store = replay_store(run, recipe.writer, recipe.perplexity) if llm is None else None
+    if judge is None:
+        judge = judge_session(recipe.judging, run, beside(run.folder, ".verdicts.db"), store)
+    client = client_options(run)
+    writer = llm or make_llm(
+        recipe.writer, store=store, options=client, templates=template_writer_templates(kg.domain)
     )
 
-
-def _select(options: KalmaOptions, kg: KnowledgeGraph) -> Selected:
-    if options.pairs is None:
-        return from_graph(kg, options.relations, options.limit, options.seed)
-    selected = disambiguate(kg, read_stated(options.pairs))
-    if options.limit is not None:
-        selected.pairs = selected.pairs[: options.limit]
-    if not selected.pairs:
-        reasons = "; ".join(f"{what}: {n}" for what, n in selected.counts.items())
-        raise InputError(f"no pair is left ({reasons})", path=options.pairs)
-    return selected
-
-
-def _write(
-    options: KalmaOptions,
-    kg: KnowledgeGraph,
-    selected: Selected,
-    evolver: Evolver,
-    evolutions: list[Evolution],
-    draft: Manifest,
-    workspace: Workspace,
-) -> Manifest:
-    kept = [e for e in evolutions if not e.dropped]
-    dropped = Counter(e.dropped for e in evolutions if e.dropped)
-    if not kept:
-        reasons = "; ".join(f"{what}: {n}" for what, n in dropped.items())
-        raise InputError(f"no question is left ({reasons})", path=options.out)
-    questions = [
-        Question(
-            e.specific,
-            e.general,
-            {
-                "entities": [e.pair.first.qid, e.pair.second.qid],
-                "names": [e.pair.first.name, e.pair.second.name],
-                "relation": e.pair.link.relation,
-            },
+    def measure(texts: list[str]) -> Perplexity:
+        return make_perplexity(
+            recipe.perplexity, texts, device=run.device, options=client, store=store
         )
-        for e in kept
-    ]
-    entries = [
-        Entry(e.pair.id, (e.pair.first, e.pair.second), tuple(t for t, _ in e.gold)) for e in kept
-    ]
-    models = dict(draft.models)
-    if evolver.perplexity is not None:
-        models["perplexity"] = evolver.perplexity.identity()
-    counts = {"pairs selected": len(selected.pairs), **selected.counts, **kg.counts}
-    counts |= {f"pairs dropped: {what}": n for what, n in dropped.items()}
-    counts |= {f"replies refused: {what}": n for what, n in sorted(evolver.refused.items())}
-    return write_package(
-        workspace,
-        questions,
-        entries,
-        [e.gold for e in kept],
-        kept,
-        kg.domain,
-        draft.model_copy(update={"models": models}),
-        counts,
+
+    return _Grown(recipe, run, kg, writer, perplexity or measure, judge).make()
+
+
+class _Grown(Build[KalmaRecipe]):
+    """Questions that grow from a graph."""
+
+    def __init__(
+        self,
+        recipe: KalmaRecipe,
+        run: RunOptions,
+        kg: KnowledgeGraph,
+        llm: Llm,
+        perplexity: Callable[[list[str]], Perplexity],
+        judge: JudgeSession | None,
+    ) -> None:
+        super().__init__(recipe, run)
+        self.kg = kg
+        self.models: dict[str, dict[str, Any]] = {"writer": llm.identity()}
+        self.models["perplexity"] = {"name": perplexity_name(recipe.perplexity)}
+        if judge is not None:
+            self.models["judge of sentences"] = judge.judge.identity()
+        self.check = ExtensionCheck(kg.domain, SpacySegmenter(), judge)
+        self.evolver = Evolver(kg, llm, perplexity, self.check, recipe.choices)
+
+    def draft(self) -> Manifest:
+        recipe, kg, models = self.recipe, self.kg, self.models
+        source = graph_source(kg, recipe.licence)
+        spec = source.spec.removeprefix("kg:")
+        judging = recipe.judging.model_copy(update={"judge": name_of(models, "judge of sentences")})
+        told = recipe.model_copy(
+            update={
+                "kg": f"{'sparql' if spec.startswith('http') else 'file'}:{spec}",
+                "domain": kg.domain.model_dump(mode="json"),
+                "languages": kg.languages,
+                "pairs": recipe.pairs and Path(recipe.pairs.name),
+                "writer": name_of(models, "writer"),
+                "perplexity": name_of(models, "perplexity"),
+                "judging": judging,
+            }
+        )
+        config = told.recorded(
+            pairs_sha256=None if recipe.pairs is None else sha256_file(recipe.pairs),
+            prompts=prompt_hashes(),
+            checked_by=self.check.checked_by,
+        )
+        return self.manifest(config, [source], recipe.licence, models, _GRAMMAR)
+
+    def stages(self) -> None:
+        self.selected = self._select()
+        self.evolutions = self.evolver.evolve(self.selected.pairs)
+
+    def _select(self) -> Selected:
+        recipe, kg = self.recipe, self.kg
+        if recipe.pairs is None:
+            return from_graph(kg, recipe.pairs_from_kg, recipe.limit, recipe.seed)
+        selected = disambiguate(kg, read_stated(recipe.pairs))
+        if recipe.limit is not None:
+            selected.pairs = selected.pairs[: recipe.limit]
+        if not selected.pairs:
+            reasons = "; ".join(f"{what}: {n}" for what, n in selected.counts.items())
+            raise InputError(f"no pair is left ({reasons})", path=recipe.pairs)
+        return selected
+
+    def tables(self, writer: PackageWriter) -> Stats:
+        evolver, selected = self.evolver, self.selected
+        kept = [e for e in self.evolutions if not e.dropped]
+        dropped = Counter(e.dropped for e in self.evolutions if e.dropped)
+        if not kept:
+            reasons = "; ".join(f"{what}: {n}" for what, n in dropped.items())
+            raise InputError(f"no question is left ({reasons})", path=self.run.folder)
+        stats, contexts = write_tables(
+            writer,
+            [_question(e) for e in kept],
+            [
+                Entry(e.pair.id, (e.pair.first, e.pair.second), tuple(t for t, _ in e.gold))
+                for e in kept
+            ],
+            [e.gold for e in kept],
+            kept,
+            self.kg.domain,
+            self.recipe.seed,
+        )
+        counts = {"pairs selected": len(selected.pairs), **selected.counts, **self.kg.counts}
+        counts |= {f"pairs dropped: {what}": n for what, n in dropped.items()}
+        counts |= {f"replies refused: {what}": n for what, n in sorted(evolver.refused.items())}
+        self.found = {"contexts": contexts, "counts": counts}
+        if evolver.perplexity is not None:
+            self.found["models"] = self.models | {"perplexity": evolver.perplexity.identity()}
+        return stats
+
+
+def _question(e: Evolution) -> Question:
+    return Question(
+        e.specific,
+        e.general,
+        {
+            "entities": [e.pair.first.qid, e.pair.second.qid],
+            "names": [e.pair.first.name, e.pair.second.name],
+            "relation": e.pair.link.relation,
+        },
     )
 
 
@@ -207,20 +193,34 @@ def graph_source(kg: KnowledgeGraph, licence: str | None) -> SourceInfo:
     return SourceInfo(kind="kg", spec=f"kg:{spec}", licence=licence, files=files)
 
 
-def build_published(options: KalmaOptions, found: Published, domain: Domain) -> Manifest:
-    """A benchmark of BioKaLMA's own files: their questions and sub-graphs, no rounds.
+class _Published(Build[KalmaRecipe]):
+    """BioKaLMA's own questions and sub-graphs, without rounds."""
 
-    Raises:
-        InputError: the output folder is at fault.
-    """
-    with Workspace(options.out, options.if_exists).building() as workspace:
-        config = {**found.config, "seed": options.seed, "limit": options.limit}
-        licence = options.licence or found.source.licence
-        draft = _manifest(options, config, {}, found.source, licence)
-        known = workspace.taken(draft)
-        if known is not None:
-            return known
-        counts = dict(found.source.counts)
-        return write_package(
-            workspace, found.questions, found.entries, found.gold, [], domain, draft, counts
+    def draft(self) -> Manifest:
+        recipe = self.recipe
+        kind, _, argument = (recipe.source or "").partition(":")
+        if kind != "kalma" or not argument:
+            raise UsageError(f"--source {recipe.source!r}: expected kalma:PATH")
+        self.published = read_published(
+            Path(argument), recipe.general, recipe.gold, recipe.limit, recipe.gold_later
         )
+        self.domain = load_domain(recipe.domain)
+        told: dict[str, Any] = {
+            field: path and Path(path.name)
+            for field in ("general", "gold", "gold_later")
+            for path in (getattr(recipe, field),)
+        }
+        if str(recipe.domain).endswith((".yaml", ".yml")):
+            told["domain"] = self.domain.model_dump(mode="json")
+        source = self.published.source
+        licence = recipe.licence or source.licence
+        config = recipe.model_copy(update=told).recorded()
+        return self.manifest(config, [source], licence, {}, _GRAMMAR)
+
+    def tables(self, writer: PackageWriter) -> Stats:
+        found = self.published
+        stats, contexts = write_tables(
+            writer, found.questions, found.entries, found.gold, [], self.domain, self.recipe.seed
+        )
+        self.found = {"contexts": contexts, "counts": dict(found.source.counts)}
+        return stats

@@ -17,29 +17,7 @@ from citeforge.engines.progress import progress
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.kg.verbalise import verbalise
 from citeforge.schemas.kg import Key, Triple
-
-
-@dataclass(frozen=True)
-class Choices:
-    """How questions evolve.
-
-    Attributes:
-        rounds: rounds in all, the first being the annotation.
-        alpha: weight of specificity; 0.5 is ours, the paper gives none.
-        attempts: how often the writer is asked for one thing.
-        triples: how many triples a round tries before it gives up.
-        temperature: of first attempts.
-        step: added for every further attempt.
-        kept_candidates: candidates that the package keeps of every round.
-    """
-
-    rounds: int = 5
-    alpha: float = 0.5
-    attempts: int = 3
-    triples: int = 5
-    temperature: float = 0.1
-    step: float = 0.3
-    kept_candidates: int = 10
+from citeforge.schemas.recipes.kalma import Choices
 
 
 @dataclass(frozen=True)

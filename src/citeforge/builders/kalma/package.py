@@ -15,7 +15,7 @@ import pyarrow as pa
 from citeforge.builders.kalma.contexts import Contexts, Entry, make_contexts
 from citeforge.builders.kalma.evolve import Evolution
 from citeforge.builders.package import PackageWriter
-from citeforge.builders.workspace import Workspace
+from citeforge.builders.skeleton import Stats
 from citeforge.kg.domain import Domain
 from citeforge.package.package import Package
 from citeforge.schemas.errors import UnknownValueError
@@ -30,7 +30,7 @@ from citeforge.schemas.kg import (
     from_row,
     relation_key,
 )
-from citeforge.schemas.manifest import ContextSet, Manifest
+from citeforge.schemas.manifest import ContextSet
 from citeforge.schemas.tables import QUERIES
 
 _DATE = re.compile(r"(?P<sign>-?)(?P<year>\d{1,9})(?:s|(?:-\d{2}){0,2})(?P<era> BCE)?")
@@ -49,30 +49,26 @@ class Question:
     metadata: dict[str, Any]
 
 
-def write_package(
-    workspace: Workspace,
+def write_tables(
+    writer: PackageWriter,
     questions: Sequence[Question],
     entries: Sequence[Entry],
     gold: Sequence[Sequence[tuple[Triple, int]]],
     evolutions: Sequence[Evolution],
     domain: Domain,
-    draft: Manifest,
-    counts: dict[str, int],
-) -> Manifest:
-    """Write tables, stats, card and manifest into the workspace.
+    seed: int,
+) -> tuple[Stats, dict[str, ContextSet]]:
+    """Write the tables; gives statistics and what the manifest says of the context sets.
 
     Args:
-        workspace: where the package grows.
+        writer: where the package grows.
         questions: in the order of the entries.
         entries: what each query shows.
         gold: minimum knowledge sets.
         evolutions: how questions grew; none where they did not.
         domain: relations and their kinds.
-        draft: all of the manifest that was known before; its config holds the seed.
-        counts: numbers of what was kept and dropped.
+        seed: of what is shown beside and removed.
     """
-    folder = workspace.start("package")
-    writer = PackageWriter(folder)
     ids = [e.query_id for e in entries]
     for form in ("specific", "general"):
         rows = [
@@ -81,7 +77,7 @@ def write_package(
         ]
         if all(r["text"] for r in rows):
             writer.add("queries", form, pa.Table.from_pylist(rows, schema=QUERIES))
-    contexts = make_contexts(entries, domain, draft.config["seed"])
+    contexts = make_contexts(entries, domain, seed)
     if "general" in writer.splits["queries"]:
         contexts.triples = {
             "full": contexts.triples["full"],
@@ -101,9 +97,7 @@ def write_package(
     ]
     writer.add("gold", "gold", pa.Table.from_pylist(rows, schema=KG_GOLD))
     writer.add("evolution", "evolution", _evolution_table(evolutions))
-    stats = kalma_stats(questions, entries, gold)
-    manifest = draft.model_copy(update={"contexts": infos, "counts": counts})
-    return writer.finish(manifest, stats)
+    return kalma_stats(questions, entries, gold), infos
 
 
 def _json(value: Any) -> str:
@@ -157,7 +151,7 @@ def kalma_stats(
     questions: Sequence[Question],
     entries: Sequence[Entry],
     gold: Sequence[Sequence[tuple[Triple, int]]],
-) -> dict[str, object]:
+) -> Stats:
     """Statistics as the paper gives them (section 2.3), and spreads."""
     graphs = {g.qid: g for e in entries for g in e.graphs}
     triples = [t for g in graphs.values() for t in g.triples]
@@ -173,7 +167,7 @@ def kalma_stats(
     ]
     relations = Counter(t.relation for mine in gold for t, _ in mine)
     texts = Counter(q.specific for q in questions)
-    stats: dict[str, object] = {
+    stats: Stats = {
         "queries": len(entries),
         "sub-graphs": len(graphs),
         "triples per sub-graph, mean": round(len(triples) / max(len(graphs), 1), 2),

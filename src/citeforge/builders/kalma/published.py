@@ -25,7 +25,6 @@ class Published:
     entries: list[Entry]
     gold: list[list[tuple[Triple, int]]]
     source: SourceInfo
-    config: dict[str, str | None]
 
 
 def read_published(
@@ -92,10 +91,4 @@ def read_published(
         golds.append(mine)
     if strangers:
         source.counts["gold facts that no shown graph has"] = strangers
-    config = {
-        "source": source.spec,
-        "general": None if general is None else general.name,
-        "gold": None if gold is None else gold.name,
-        **({} if later is None else {"gold_later": later.name}),
-    }
-    return Published(questions, entries, golds, source, config)
+    return Published(questions, entries, golds, source)

@@ -5,113 +5,123 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 
 import pyarrow as pa
 
-from citeforge import __version__
 from citeforge.builders.derive import Base, Docs
 from citeforge.builders.package import PackageWriter
-from citeforge.builders.recipe import package_name
+from citeforge.builders.skeleton import Build, Stats
 from citeforge.builders.stats import context_stats, corpus_stats, mapping_stats
-from citeforge.builders.twins.checks import Checker, Passage, Thresholds
+from citeforge.builders.twins.checks import Checker, Passage
 from citeforge.builders.twins.facts import Entities
-from citeforge.builders.twins.write import Attempts, Twin, TwinWriter
-from citeforge.builders.workspace import IfExists, Workspace
+from citeforge.builders.twins.write import Twin, TwinWriter
+from citeforge.engines.folders import beside
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.llm.records import Llm, Request
+from citeforge.engines.llm.budget import Plan
+from citeforge.engines.llm.client import OpenAiLlm
+from citeforge.engines.llm.records import Llm
+from citeforge.engines.llm.writers import make_llm
+from citeforge.engines.setup import client_options, judge_session, replay_store
 from citeforge.engines.tables import shard_paths
-from citeforge.schemas.errors import InputError
-from citeforge.schemas.manifest import ContextSet, Manifest
+from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.recipes import RunOptions, TwinsRecipe
+from citeforge.schemas.recipes.base import name_of
 from citeforge.schemas.tables import CONTEXTS, CORPUS, GOLD, MAPPING, QUERIES, RELEVANT, TWINS
 
 
-@dataclass(frozen=True)
-class TwinOptions:
-    """How twins are made.
-
-    Attributes:
-        benchmark: package to start from.
-        out: folder of the new package.
-        contexts: context sets whose passages get twins; empty for all.
-        attempts: how the writer is asked.
-        thresholds: what a twin must keep to.
-        ner: installed spaCy model for named entities; None for rules.
-        keep_failed: keep queries whose passages have no accepted twin.
-        if_exists: what to do when something is there.
-        name: name of the benchmark; None for the folder's.
-    """
-
-    benchmark: Path
-    out: Path
-    contexts: tuple[str, ...] = ()
-    attempts: Attempts = field(default_factory=Attempts)
-    thresholds: Thresholds = field(default_factory=lambda: Thresholds())
-    ner: str | None = None
-    keep_failed: bool = False
-    if_exists: IfExists = "refuse"
-    name: str | None = None
-
-
-def build_twins(options: TwinOptions, llm: Llm, judge: JudgeSession | None = None) -> Manifest:
+def build_twins(
+    recipe: TwinsRecipe, run: RunOptions, llm: Llm | None = None, judge: JudgeSession | None = None
+) -> Manifest:
     """Rewrite every passage that the contexts name, and keep the pairs.
 
     A passage whose twin fails every attempt is replaced, when it is not relevant, by the next
     negative of its query; otherwise the query is dropped and counted, or kept (``keep_failed``).
 
+    Args:
+        recipe: everything that the tables depend on.
+        run: where and how.
+        llm: the writer; None for the recipe's.
+        judge: checks entailment; None for the recipe's, if it names one.
+
     Raises:
         InputError: the package, the writer's store or the output folder is at fault.
         UnknownValueError: no such context set.
     """
-    base = Base(options.benchmark)
-    names = list(options.contexts) or list(base.manifest.contexts)
-    contexts = {n: base.context(n) for n in names}
-    with Workspace(options.out, options.if_exists).building() as workspace:
-        builder = _Builder(base, options, llm, judge, contexts)
-        known = workspace.taken(builder.draft())
-        if known is not None:
-            return known
-        builder.rewrite()
-        return builder.write(workspace)
+    store = replay_store(run, recipe.llm) if llm is None else None
+    if judge is None:
+        judge = judge_session(recipe.judging, run, beside(run.folder, ".verdicts.db"), store)
+    writer = llm or make_llm(recipe.llm, store=store, options=client_options(run))
+    return _Twins(recipe, run, writer, judge).make()
 
 
-def first_requests(options: TwinOptions, llm: Llm) -> list[Request]:
-    """What the first attempt would ask; further attempts come on top.
+def plan_twins(recipe: TwinsRecipe, run: RunOptions) -> Plan:
+    """What the first attempt would ask, and what it would cost; further attempts come on top.
 
     Raises:
         InputError: not a package.
         UnknownValueError: no such context set.
+        UsageError: a writer that is not asked over a network.
     """
-    base = Base(options.benchmark)
-    names = list(options.contexts) or list(base.manifest.contexts)
-    docs = [d for n in names for row in base.context(n).values() for d in row]
+    llm = make_llm(recipe.llm, store=replay_store(run, recipe.llm), options=client_options(run))
+    if not isinstance(llm, OpenAiLlm):
+        raise UsageError("--dry-run: only openai: models are asked")
+    base = Base(recipe.benchmark)
+    docs = [d for c in _contexts(base, recipe).values() for row in c.values() for d in row]
     texts = base.texts(d["corpus-id"] for d in docs)
-    writer = TwinWriter(llm, Checker(options.thresholds, Entities(options.ner)), options.attempts)
-    return [writer.request(Passage(i, *texts[i]), 0) for i in texts]
+    checker = Checker(recipe.thresholds, Entities(recipe.ner))
+    writer = TwinWriter(llm, checker, recipe.attempts)
+    return llm.plan([writer.request(Passage(i, *texts[i]), 0) for i in texts])
 
 
-class _Builder:
+def _contexts(base: Base, recipe: TwinsRecipe) -> dict[str, dict[str, Docs]]:
+    return {n: base.context(n) for n in recipe.contexts or base.manifest.contexts}
+
+
+class _Twins(Build[TwinsRecipe]):
     def __init__(
-        self,
-        base: Base,
-        options: TwinOptions,
-        llm: Llm,
-        judge: JudgeSession | None,
-        contexts: dict[str, dict[str, Docs]],
+        self, recipe: TwinsRecipe, run: RunOptions, llm: Llm, judge: JudgeSession | None
     ) -> None:
-        self.base, self.options, self.llm, self.judge = base, options, llm, judge
-        self.contexts = contexts
-        self.entities = Entities(options.ner)
-        checker = Checker(options.thresholds, self.entities, judge)
-        self.writer = TwinWriter(llm, checker, options.attempts)
+        super().__init__(recipe, run)
+        self.llm, self.judge = llm, judge
+        self.base = Base(recipe.benchmark)
+        self.contexts = _contexts(self.base, recipe)
+        self.entities = Entities(recipe.ner)
+        checker = Checker(recipe.thresholds, self.entities, judge)
+        self.writer = TwinWriter(llm, checker, recipe.attempts)
         self.twins: dict[str, Twin] = {}
         self.replaced = 0
         self.dropped: dict[str, str] = {}
-        self.relevant = {q: set(ids) for q, ids in base.relevant.items()}
+        self.relevant = {q: set(ids) for q, ids in self.base.relevant.items()}
 
-    def rewrite(self) -> None:
+    def draft(self) -> Manifest:
+        base = self.base.manifest
+        models = base.models | {"twin author": self.llm.identity()}
+        if self.judge is not None:
+            models["entailment judge"] = self.judge.judge.identity()
+        # As models call themselves: answers of a store are those of the model that gave them.
+        judging = self.recipe.judging.model_copy(
+            update={"judge": name_of(models, "entailment judge")}
+        )
+        told = self.recipe.model_copy(
+            update={
+                "benchmark": Path(base.name),
+                "llm": name_of(models, "twin author"),
+                "contexts": tuple(self.contexts),
+                "judging": judging,
+            }
+        )
+        config = told.recorded(
+            benchmark_hash=base.benchmark_hash,
+            made_of={"kind": base.kind, "config": base.config},
+            entities=self.entities.name,
+            prompts={"twin": self.writer.prompt_sha256},
+        )
+        return self.manifest(config, base.sources, base.licence, models, base.grammar)
+
+    def stages(self) -> None:
         """Write twins until every context is settled."""
         asked = self._named()
         while asked:
@@ -184,70 +194,48 @@ class _Builder:
         same = [d for d in candidates if d["label"] == label]
         return next(iter([*same, *candidates]), None)
 
-    def write(self, workspace: Workspace) -> Manifest:
-        """Write the package into the workspace."""
-        options, base = self.options, self.base
-        kept = [q for q in base.query_ids if options.keep_failed or q not in self.dropped]
+    def tables(self, writer: PackageWriter) -> Stats:
+        base, keep_failed = self.base, self.recipe.keep_failed
+        kept = [q for q in base.query_ids if keep_failed or q not in self.dropped]
         if not kept:
             reason = next(iter(self.dropped.values()))
             raise InputError(
                 f"no query has an accepted twin of all its passages (first: {reason})",
-                path=options.benchmark,
+                path=self.recipe.benchmark,
                 allowed="another writer, looser thresholds, or --keep-failed",
             )
-        folder = workspace.start("package")
-        writer = PackageWriter(folder)
         contexts = {n: {q: docs[q] for q in kept} for n, docs in self.contexts.items()}
         mappings = {n: base.only(t, "query-id", kept) for n, t in base.mappings.items()}
         named = {i for t in mappings.values() for i in t["corpus-id"].to_pylist()}
         named |= {d["corpus-id"] for c in contexts.values() for row in c.values() for d in row}
         rows, passages = self._rows(named)
-        files, _ = base.write_corpus(folder / "corpus", named, passages)
+        files, _ = base.write_corpus(writer.folder / "corpus", named, passages)
         writer.note("corpus", "corpus", files)
         queries = base.only(base.queries, "_id", kept)
         writer.add("queries", "queries", queries.cast(QUERIES))
-        stats: dict[str, object] = {
+        stats: Stats = {
             "queries": len(kept),
-            **corpus_stats(shard_paths(folder / "corpus", "corpus")),
+            **corpus_stats(shard_paths(writer.folder / "corpus", "corpus")),
         }
         for label, table in mappings.items():
             writer.add("mapping", label, table.cast(MAPPING))
         stats |= mapping_stats(RELEVANT, mappings[RELEVANT], len(kept))
-        infos: dict[str, ContextSet] = {}
         for name, docs in contexts.items():
             table = pa.Table.from_pylist(
                 [{"query_id": q, "docs": row} for q, row in docs.items()], schema=CONTEXTS
             )
             writer.add("contexts", name, table)
             stats |= context_stats(name, table)
-            infos[name] = base.manifest.contexts[name]
         writer.add("gold", "gold", base.only(base.gold, "query_id", kept).cast(GOLD))
         table = pa.Table.from_pylist(rows, schema=TWINS)
         writer.add("twins", "twins", table)
         stats |= twin_stats(table)
-        manifest = self.draft().model_copy(
-            update={
-                "contexts": infos,
-                "counts": self._counts(kept),
-                "libraries": {n: version(n) for n in ("spacy", "rapidfuzz", "py3langid")},
-            }
-        )
-        return writer.finish(manifest, stats)
-
-    def draft(self) -> Manifest:
-        """All of the manifest that is known before the tables are made."""
-        options, base = self.options, self.base
-        return Manifest(
-            kind="twins",
-            name=package_name(options.name, options.out),
-            citeforge=__version__,
-            licence=base.manifest.licence,
-            sources=base.manifest.sources,
-            config=self._config(),
-            models=self._models(),
-            grammar=base.manifest.grammar,
-            contexts={},
-        )
+        self.found = {
+            "contexts": {n: base.manifest.contexts[n] for n in contexts},
+            "counts": self._counts(kept),
+            "libraries": {n: version(n) for n in ("spacy", "rapidfuzz", "py3langid")},
+        }
+        return stats
 
     def _rows(self, named: set[str]) -> tuple[list[dict[str, object]], pa.Table]:
         """Rows of the twins table, and the twins as passages."""
@@ -257,7 +245,7 @@ class _Builder:
         for name in sorted(self.twins):
             twin = self.twins[name]
             stays = name in named and bool(twin.text)
-            stays = stays and (twin.accepted or self.options.keep_failed)
+            stays = stays and (twin.accepted or self.recipe.keep_failed)
             new = f"{name}~twin"
             while new in taken:
                 new += "~"
@@ -284,27 +272,6 @@ class _Builder:
                 passages.append({"_id": new, "title": twin.passage.title, "text": twin.text})
         return rows, pa.Table.from_pylist(passages, schema=CORPUS)
 
-    def _config(self) -> dict[str, object]:
-        options = self.options
-        return {
-            "benchmark": self.base.manifest.name,
-            "benchmark_hash": self.base.manifest.benchmark_hash,
-            "base": {"kind": self.base.manifest.kind, "config": self.base.manifest.config},
-            "contexts": list(self.contexts),
-            "attempts": options.attempts.__dict__,
-            "thresholds": options.thresholds.model_dump(),
-            "entities": self.entities.name,
-            "ner": options.ner,
-            "keep_failed": options.keep_failed,
-            "prompts": {"twin": self.writer.prompt_sha256},
-        }
-
-    def _models(self) -> dict[str, dict[str, object]]:
-        models = dict(self.base.manifest.models) | {"twin author": self.llm.identity()}
-        if self.judge is not None:
-            models["entailment judge"] = self.judge.judge.identity()
-        return models
-
     def _counts(self, kept: Sequence[str]) -> dict[str, int]:
         counts = {
             "queries in the benchmark": len(self.base.query_ids),
@@ -313,9 +280,7 @@ class _Builder:
             "failing passages replaced by the next negative": self.replaced,
         }
         without = "queries with a passage that has no accepted twin"
-        counts[f"{without}, {'kept' if self.options.keep_failed else 'dropped'}"] = len(
-            self.dropped
-        )
+        counts[f"{without}, {'kept' if self.recipe.keep_failed else 'dropped'}"] = len(self.dropped)
         if not any(self.base.answers.values()):
             counts["answer checks made (the benchmark has no gold short answers)"] = 0
         failed = Counter(name for t in self.twins.values() if not t.accepted for name in t.failed)

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
 from rapidfuzz.distance import Levenshtein
 
 from citeforge.builders.twins.facts import (
@@ -25,6 +24,7 @@ from citeforge.builders.twins.facts import (
 )
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
+from citeforge.schemas.recipes.twins import Thresholds
 from citeforge.schemas.text import contains_answer, normalise_answer
 
 _PREAMBLE = re.compile(
@@ -34,24 +34,6 @@ _PREAMBLE = re.compile(
     re.IGNORECASE,
 )
 _MARKDOWN = re.compile(r"(?m)^\s{0,3}(#{1,6} |[-*+] |>\s|```|\d+[.)] )|\*\*[^*\n]+\*\*|`[^`\n]+`")
-
-
-class Thresholds(BaseModel):
-    """What a twin must keep to; stands in the manifest.
-
-    Attributes:
-        shortest: least number of words, as a share of the passage's.
-        longest: greatest number of words, likewise.
-        copy_similarity: normalised edit similarity from which a twin counts as a copy.
-        ngram: length in words of the n-grams whose overlap is reported.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    shortest: float = Field(0.8, gt=0)
-    longest: float = Field(1.25, gt=0)
-    copy_similarity: float = Field(0.95, gt=0, le=1)
-    ngram: int = Field(3, ge=1)
 
 
 @dataclass(frozen=True)

@@ -13,28 +13,10 @@ from citeforge.builders.twins.checks import Checker, Passage, Report
 from citeforge.engines.files import digest
 from citeforge.engines.llm.records import Failure, Llm, Request
 from citeforge.engines.progress import progress
+from citeforge.schemas.recipes.twins import Attempts
 
 PROMPT = Path(__file__).parent.parent / "templates" / "twin.j2"
 TASK = "twin"
-
-
-@dataclass(frozen=True)
-class Attempts:
-    """How often and how a twin is asked for.
-
-    Attributes:
-        limit: attempts a passage, at least 1.
-        temperature: of the first attempt ("low, close to 0" in the paper).
-        step: added for every further attempt.
-    """
-
-    limit: int = 3
-    temperature: float = 0.1
-    step: float = 0.3
-
-    def at(self, attempt: int) -> float:
-        """Temperature of an attempt, counted from 0."""
-        return round(self.temperature + attempt * self.step, 6)
 
 
 @dataclass

@@ -12,6 +12,7 @@ from citeforge.schemas.errors import UnknownValueError
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes.base import Part, Recipe
 from citeforge.schemas.recipes.option import Option, Words
+from citeforge.schemas.recipes.run import ENDPOINT
 
 ORIGINS: dict[str, tuple[Origin, Origin]] = {
     "hh": ("human", "human"),
@@ -51,6 +52,7 @@ class AuthorshipRecipe(Recipe):
     """
 
     kind: ClassVar[str] = "authorship"
+    run_options: ClassVar[tuple[str, ...]] = ENDPOINT
     main_input: ClassVar[str] = "benchmark"
 
     benchmark: Annotated[Path | None, Option(input=True)] = None
@@ -92,6 +94,12 @@ class AuthorshipRecipe(Recipe):
     def start(self) -> Path:
         """The package that passages are taken from."""
         return self.benchmark or self.twins or Path()
+
+    def named(self) -> Self:
+        sets = tuple(s for s in self.label_sets if isinstance(s, str))
+        files = [Path(f"{s.name}.yaml") for s in self.label_sets if isinstance(s, LabelSet)]
+        update = {"label_sets": sets, "labels": (*self.labels, *files)}
+        return self.model_copy(update=update)
 
     @classmethod
     def upgraded(cls, config: dict[str, Any], manifest: Manifest) -> dict[str, Any]:

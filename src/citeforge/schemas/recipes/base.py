@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from citeforge.schemas.choices import JUDGES, listed
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes.option import Option
@@ -72,6 +73,10 @@ class Recipe(BaseModel):
         """Config of a manifest from before recipes, with the fields of recipes."""
         return config
 
+    def named(self) -> Self:
+        """The same recipe with file names in place of what only a file could say."""
+        return self
+
     def recorded(self, **facts: Any) -> dict[str, Any]:
         """``config`` of a manifest: this recipe, and what the build found (``facts``)."""
         own = self.model_dump(mode="json", exclude=set(_IN_MANIFEST))
@@ -88,8 +93,9 @@ class Licensed(Recipe):
 class Judging(Part):
     """Which judge checks what a writer wrote."""
 
-    judge: Annotated[str | None, Option(input=True)] = None
-    """Check entailment: lexical, hf:MODEL, openai:MODEL, …"""
+    judge: Annotated[str | None, Option(input=True)] = Field(
+        None, description=f"Does one text entail another? {listed(JUDGES)}."
+    )
     revision: str | None = None
     """Commit, tag or branch of a Hub model."""
     threshold: float = Field(0.5, ge=0, le=1)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field, JsonValue
 
+from citeforge.schemas.choices import GRAPHS, LLMS, PERPLEXITY, listed
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes.base import Judging, Licensed, Part, name_of
 from citeforge.schemas.recipes.option import Option, Words
@@ -47,8 +48,7 @@ class KalmaRecipe(Licensed):
 
     licence: str | None = None
     """Licence of the graph's facts (Wikidata: CC0-1.0)."""
-    kg: Annotated[str | None, Option(input=True)] = None
-    """file:PATH (.nt, .ttl, .gz), sparql:URL, or replay:FILE."""
+    kg: Annotated[str | None, Option(input=True)] = Field(None, description=f"{listed(GRAPHS)}.")
     domain: Annotated[str | dict[str, JsonValue], Option(metavar="TEXT", input=True)] = "people"
     """`people`, or a .yaml file."""
     languages: Annotated[Words, Option(joined=True)] = ("en",)
@@ -65,10 +65,10 @@ class KalmaRecipe(Licensed):
     """Its minimum knowledge sets."""
     gold_later: Annotated[Path | None, Option(input=True)] = None
     """The same without facts of round 1."""
-    writer: Annotated[str, Option(input=True)] = "template"
-    """template, openai:, replay:."""
-    perplexity: Annotated[str, Option(input=True)] = "ngram"
-    """ngram, hf:MODEL (causal), or openai:MODEL (completions with echo)."""
+    writer: Annotated[str, Option(input=True)] = Field("template", description=f"{listed(LLMS)}.")
+    perplexity: Annotated[str, Option(input=True)] = Field(
+        "ngram", description=f"{listed(PERPLEXITY)}."
+    )
     judging: Judging = Judging()
     """Which judge checks that a sentence says its fact."""
     choices: Choices = Choices()
@@ -77,6 +77,12 @@ class KalmaRecipe(Licensed):
     """Pairs at most."""
     seed: int = 0
     """Seed of every draw."""
+
+    def named(self) -> Self:
+        if isinstance(self.domain, str):
+            return self
+        name = self.domain["name"]
+        return self.model_copy(update={"domain": name if name == "people" else f"{name}.yaml"})
 
     @classmethod
     def upgraded(cls, config: dict[str, Any], manifest: Manifest) -> dict[str, Any]:

@@ -17,7 +17,6 @@ class Option:
         metavar: what stands for the value in help texts; None for the type's name.
         joined: the parts of a tuple stand in one word, with commas; otherwise the option repeats.
         hidden: understood, and not listed by ``--help``.
-        optional: not required on a command line, though Python asks for it.
         input: names something that is read: a source, a package, a file, a model.
     """
 
@@ -25,7 +24,6 @@ class Option:
     metavar: str | None = None
     joined: bool = False
     hidden: bool = False
-    optional: bool = False
     input: bool = False
 
 

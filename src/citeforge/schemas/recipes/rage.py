@@ -6,10 +6,11 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
+from citeforge.schemas.choices import EMBEDDERS, listed
 from citeforge.schemas.recipes.base import Licensed, Part
 from citeforge.schemas.recipes.mixture import DEFAULT_MIXTURE, Mixture
 from citeforge.schemas.recipes.option import Option
-from citeforge.schemas.recipes.run import EMBEDDING
+from citeforge.schemas.recipes.run import EMBEDDING, ENDPOINT
 
 DEFAULT_EMBEDDER = "intfloat/multilingual-e5-small"
 
@@ -37,7 +38,7 @@ class RageRecipe(Licensed):
     """Queries with relevant, irrelevant and seemingly relevant passages (RAGE)."""
 
     kind: ClassVar[str] = "rage"
-    run_options: ClassVar[tuple[str, ...]] = EMBEDDING
+    run_options: ClassVar[tuple[str, ...]] = (*EMBEDDING, *ENDPOINT)
 
     source: Annotated[str, Option(input=True)]
     """KIND:ARGUMENT; see `citeforge sources`."""
@@ -49,8 +50,9 @@ class RageRecipe(Licensed):
     """Sample this many queries."""
     seed: int = 0
     """Seed of every draw."""
-    embedder: Annotated[str, Option(input=True)] = DEFAULT_EMBEDDER
-    """`offline` (embedded), a sentence-transformers Hub id, a model folder, or openai:MODEL."""
+    embedder: Annotated[str, Option(input=True)] = Field(
+        DEFAULT_EMBEDDER, description=f"{listed(EMBEDDERS)}."
+    )
     embedder_revision: str | None = None
     """Commit, tag or branch of a Hub model."""
     query_prefix: str | None = None

@@ -13,7 +13,7 @@ from citeforge.schemas.recipes.option import Option, Prices
 ALWAYS = ("out", "overwrite", "resume")
 DRY = ("dry_run",)
 ENDPOINT = ("base_url", "concurrency", "timeout", "rpm", "tpm", "price", "max_cost", "store")
-EMBEDDING = ("base_url", "device", "embeddings", "shard_rows")
+EMBEDDING = ("device", "embeddings", "shard_rows")
 LOCAL = ("device", "batch_size", "workers")
 LOCAL_JUDGE = ("verdicts", *LOCAL)
 GRAPH = ("kg_store", "kg_batch", "kg_timeout", "kg_seconds")
@@ -36,7 +36,7 @@ class RunOptions(BaseModel):
     resume: bool = False
     """Continue a build that was cut off."""
     dry_run: bool = False
-    """Say what would be asked and what it would cost."""
+    """Say what would be asked and what it would cost; needs no --out."""
     device: str = "auto"
     """auto, cpu, cuda, …"""
     embeddings: Path | None = None

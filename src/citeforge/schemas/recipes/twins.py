@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, field_validator, model_validator
 
+from citeforge.schemas.choices import LLMS, listed
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes.base import Judging, Part, Recipe, name_of
 from citeforge.schemas.recipes.option import Option, Ratio
@@ -79,8 +80,7 @@ class TwinsRecipe(Recipe):
 
     benchmark: Annotated[Path, Option(input=True)]
     """Package."""
-    llm: Annotated[str, Option(input=True)]
-    """openai:MODEL or replay:FILE[#MODEL]."""
+    llm: Annotated[str, Option(input=True)] = Field(description=f"{listed(LLMS[:2])}.")
     contexts: Annotated[tuple[str, ...], Option("--context")] = ()
     """Context sets (default: all)."""
     attempts: Attempts = Attempts()

@@ -1,0 +1,92 @@
+"""What every build does; a builder adds its stages and tables.
+
+Open recipe and sources → compare with what is there (finished or half done: the same recipe goes
+on, another one is refused) → stages with keys → tables → stats, card, manifest → rename.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, Generic, TypeVar
+
+from citeforge import __version__
+from citeforge.builders.package import PackageWriter, safe_name
+from citeforge.builders.workspace import Workspace
+from citeforge.schemas.manifest import GrammarInfo, Manifest
+from citeforge.schemas.recipes.base import Recipe
+from citeforge.schemas.recipes.run import RunOptions
+from citeforge.schemas.sources import SourceInfo
+
+R = TypeVar("R", bound=Recipe)
+Stats = dict[str, object]
+"""Descriptive statistics by name: numbers, texts, lists and dictionaries of them."""
+
+
+class Build(ABC, Generic[R]):
+    """One build.
+
+    Attributes:
+        recipe: everything that the tables depend on.
+        run: where and how.
+        workspace: where stages and package grow.
+        found: fields of the manifest that are learnt while the tables are made.
+    """
+
+    def __init__(self, recipe: R, run: RunOptions) -> None:
+        self.recipe = recipe
+        self.run = run
+        self.workspace = Workspace(run.folder, run.if_exists)
+        self.found: dict[str, Any] = {}
+
+    @abstractmethod
+    def draft(self) -> Manifest:
+        """Open the sources: all of the manifest that is known before the tables are made."""
+
+    def stages(self) -> None:
+        """Work that is kept when a build is cut off; each stage has a key."""
+
+    @abstractmethod
+    def tables(self, writer: PackageWriter) -> Stats:
+        """Write the tables; what else the manifest is to say goes into ``found``."""
+
+    def make(self) -> Manifest:
+        """Build the package, go on with a build that was cut off, or take a finished one.
+
+        Returns:
+            The manifest of the finished package.
+
+        Raises:
+            InputError: a source or the output folder is at fault, or what is there is of another
+                recipe.
+        """
+        with self.workspace.building() as workspace:
+            draft = self.draft()
+            known = workspace.taken(draft)
+            if known is not None:
+                return known
+            self.stages()
+            writer = PackageWriter(workspace.start("package"))
+            stats = self.tables(writer)
+            return writer.finish(draft.model_copy(update=self.found), stats)
+
+    def manifest(
+        self,
+        config: dict[str, Any],
+        sources: Sequence[SourceInfo],
+        licence: str | None,
+        models: dict[str, dict[str, Any]],
+        grammar: GrammarInfo | None = None,
+    ) -> Manifest:
+        """A manifest of this build without the fields that its tables decide."""
+        return Manifest(
+            kind=self.recipe.kind,
+            name=safe_name(self.recipe.name or self.workspace.out.name),
+            citeforge=__version__,
+            licence=licence,
+            sources=list(sources),
+            config=config,
+            models=models,
+            grammar=grammar or GrammarInfo(),
+            contexts={},
+        )

@@ -1,0 +1,132 @@
+"""Options of a command, generated from a record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from pydantic import BaseModel, ValidationError
+
+from citeforge.schemas.errors import UsageError
+from citeforge.schemas.recipes.flags import Flag, flags_of, nested
+
+F = TypeVar("F", bound=Callable[..., Any])
+M = TypeVar("M", bound=BaseModel)
+_RANGES: dict[type, Any] = {int: click.IntRange, float: click.FloatRange}
+
+
+def options_of(
+    record: type[BaseModel], only: Collection[str] | None = None, required: Collection[str] = ()
+) -> list[click.Option]:
+    """One option a field, in the order of the record.
+
+    Args:
+        record: pydantic model.
+        only: first fields of the places wanted; None for all.
+        required: fields that must be given though the record has a default.
+    """
+    return [
+        _option(flag, flag.place[0] in required)
+        for flag in flags_of(record)
+        if only is None or flag.place[0] in only
+    ]
+
+
+def _option(flag: Flag, required: bool) -> click.Option:
+    known: dict[str, Any] = {
+        "help": flag.help,
+        "metavar": flag.option.metavar,
+        "hidden": flag.option.hidden,
+    }
+    names = [flag.name, _parameter(flag)]
+    if flag.type is bool:
+        return click.Option(names, is_flag=True, **known)
+    if flag.repeats:
+        return click.Option(names, multiple=True, type=_type(flag), **known)
+    default = flag.field.get_default()
+    if flag.option.joined:
+        default = ",".join(map(str, default)) if default else None
+    elif flag.choices:
+        default = str(default)
+    return click.Option(
+        names,
+        type=_type(flag),
+        required=required or flag.field.is_required(),
+        show_default=default is not None,
+        **known,
+        **({} if flag.field.is_required() or default is None else {"default": default}),
+    )
+
+
+def _type(flag: Flag) -> Any:
+    if flag.choices:
+        return click.Choice([str(c) for c in flag.choices])
+    if flag.type is Path:
+        return click.Path(path_type=Path)
+    if flag.type not in _RANGES:
+        return str
+    bounds = flag.bounds
+    if not bounds:
+        return flag.type
+    return _RANGES[flag.type](
+        min=bounds.get("ge", bounds.get("gt")),
+        max=bounds.get("le", bounds.get("lt")),
+        min_open="gt" in bounds,
+        max_open="lt" in bounds,
+    )
+
+
+def _parameter(flag: Flag) -> str:
+    return "__".join(flag.place)
+
+
+def add(options: Iterable[click.Option]) -> Callable[[F], F]:
+    """Decorator of a command's function: gives it these options, in order."""
+
+    def decorate(function: F) -> F:
+        known: list[click.Parameter] = getattr(function, "__click_params__", [])
+        # click reads the list backwards: decorators are applied from the last to the first.
+        function.__click_params__ = [*known, *reversed(list(options))]  # type: ignore[attr-defined]
+        return function
+
+    return decorate
+
+
+def record_from(
+    record: type[M], given: Mapping[str, Any], only: Collection[str] | None = None
+) -> M:
+    """The record that parsed options say; parameters of others are passed over.
+
+    Args:
+        record: pydantic model.
+        given: parameters of a command by name.
+        only: first fields of the places that are its options; None for all.
+
+    Raises:
+        UsageError: names the option at fault.
+    """
+    values: dict[tuple[str, ...], Any] = {}
+    for flag in flags_of(record):
+        value = given.get(_parameter(flag))
+        foreign = only is not None and flag.place[0] not in only
+        if foreign or value is None or (flag.repeats and not value):
+            continue
+        legal = {str(c): c for c in flag.choices}
+        values[flag.place] = legal.get(value, value) if flag.choices else value
+    try:
+        return record.model_validate(nested(values))
+    except ValidationError as error:
+        raise UsageError(_message(record, error)) from error
+
+
+def _message(record: type[BaseModel], error: ValidationError) -> str:
+    first = error.errors()[0]
+    text = first["msg"].removeprefix("Value error, ")
+    for flag in flags_of(record):
+        if first["loc"][: len(flag.place)] == flag.place:
+            value = first["input"]
+            shown = f" {value!r}" if isinstance(value, str) else ""
+            return f"{flag.name}{shown}: {text}"
+    return text

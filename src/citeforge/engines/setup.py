@@ -1,0 +1,69 @@
+"""Engines as recipes and run options ask for them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from citeforge.engines.folders import beside
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.llm.options import ClientOptions
+from citeforge.engines.llm.records import Price
+from citeforge.engines.llm.store import ReplayStore
+from citeforge.schemas.recipes.base import Judging
+from citeforge.schemas.recipes.run import RunOptions
+
+
+def client_options(run: RunOptions) -> ClientOptions:
+    """How endpoints are talked to."""
+    return ClientOptions(
+        base_url=run.base_url,
+        concurrency=run.concurrency,
+        timeout=run.timeout,
+        requests_per_minute=run.rpm,
+        tokens_per_minute=run.tpm,
+        price=None if run.price is None else Price(*run.price),
+        max_cost=run.max_cost,
+    )
+
+
+def replay_store(run: RunOptions, *models: str) -> ReplayStore | None:
+    """Where answers are kept: ``store``; those of served ``models``, which are paid for, are kept
+    beside ``out`` even when nobody asked for it."""
+    path = run.store
+    if path is None and run.out is not None and any(m.startswith("openai:") for m in models):
+        path = beside(run.out, ".replay.db")
+    return None if path is None else ReplayStore(path)
+
+
+def judge_session(
+    judging: Judging,
+    run: RunOptions,
+    verdicts: Path | None = None,
+    store: ReplayStore | None = None,
+) -> JudgeSession | None:
+    """The judge with its options and store of verdicts; None without a judge.
+
+    Args:
+        judging: which judge.
+        run: where it runs.
+        verdicts: store when ``run`` names none.
+        store: answers of a judge that is an LLM.
+    """
+    if judging.judge is None:
+        return None
+    from citeforge.engines.judge.hf import HfOptions
+    from citeforge.engines.judge.registry import make_judge
+    from citeforge.engines.judge.store import VerdictStore
+
+    hf = HfOptions(
+        revision=judging.revision,
+        device=run.device,
+        batch_size=run.batch_size,
+        threshold=judging.threshold,
+        max_tokens=judging.max_tokens,
+        entailment_label=judging.entailment_label,
+        workers=run.workers,
+    )
+    judge = make_judge(judging.judge, hf=hf, client=client_options(run), replay=store)
+    path = run.verdicts or verdicts
+    return JudgeSession(judge, None if path is None else VerdictStore(path))

@@ -1,0 +1,87 @@
+"""Building benchmarks from Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from citeforge.builders.build import build as make
+from citeforge.builders.rebuild import Rebuilt
+from citeforge.builders.rebuild import rebuild as make_again
+from citeforge.engines.recipe_files import read_recipe
+from citeforge.evaluator.benchmark import Benchmark
+from citeforge.library.benchmarks import load
+from citeforge.schemas.errors import UsageError
+from citeforge.schemas.recipes import Recipe, RunOptions
+
+
+def build(
+    recipe: Recipe | str | PathLike[str],
+    out: str | PathLike[str],
+    *,
+    overwrite: bool = False,
+    resume: bool = False,
+    run: RunOptions | None = None,
+) -> Benchmark:
+    """Build a benchmark: what ``citeforge build`` does.
+
+    Args:
+        recipe: everything that its tables depend on: a record such as :class:`RageRecipe`, or a
+            recipe file (YAML or JSON).
+        out: folder to make.
+        overwrite: replace what is there.
+        resume: continue a build that was cut off; a finished package of the same recipe is taken.
+        run: device, workers, endpoint, caches; nothing there changes a table.
+
+    Returns:
+        The finished benchmark.
+
+    Raises:
+        InputError: a source, a model, the recipe file or the output folder is at fault.
+        UsageError: options that do not go together, as ``overwrite`` and ``resume``.
+    """
+    if not isinstance(recipe, Recipe):
+        recipe = read_recipe(Path(recipe))
+    make(recipe, _run(run, out, overwrite, resume))
+    return load(Path(out))
+
+
+def rebuild(
+    benchmark: str | PathLike[str],
+    out: str | PathLike[str],
+    *,
+    inputs: Mapping[str, str] | None = None,
+    overwrite: bool = False,
+    run: RunOptions | None = None,
+) -> Rebuilt:
+    """Make a package again from its manifest alone: what ``citeforge rebuild`` does.
+
+    Args:
+        benchmark: folder of the package.
+        out: folder to make.
+        inputs: fields of the recipe that name sources, where these lie elsewhere now.
+        overwrite: replace what is there.
+        run: as for :func:`build`.
+
+    Returns:
+        Both manifests, whether their tables are equal, and which are not.
+
+    Raises:
+        InputError: the manifest does not hold all choices, or a source is not where it was.
+    """
+    given = [f"{field}={value}" for field, value in (inputs or {}).items()]
+    return make_again(Path(benchmark), _run(run, out, overwrite, False), given)
+
+
+def _run(
+    run: RunOptions | None, out: str | PathLike[str], overwrite: bool, resume: bool
+) -> RunOptions:
+    known = dict(run or RunOptions())
+    known |= {"out": Path(out), "overwrite": overwrite, "resume": resume}
+    try:
+        return RunOptions.model_validate(known)
+    except ValidationError as error:
+        raise UsageError(error.errors()[0]["msg"].removeprefix("Value error, ")) from error

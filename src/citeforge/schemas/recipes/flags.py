@@ -1,0 +1,125 @@
+"""A record as options of a command line, and back: one flattening for every kind."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from citeforge.schemas.recipes.base import Part
+from citeforge.schemas.recipes.option import Option
+
+
+@dataclass(frozen=True)
+class Flag:
+    """One option of a record.
+
+    Attributes:
+        name: with dashes in front.
+        place: names of the fields that lead to its value.
+        field: its declaration.
+        option: how it is said in one word.
+        type: type of its value, or of one of its values when it repeats.
+        repeats: whether it may be given several times.
+    """
+
+    name: str
+    place: tuple[str, ...]
+    field: FieldInfo
+    option: Option
+    type: Any
+    repeats: bool
+
+    @property
+    def choices(self) -> tuple[Any, ...]:
+        """The legal values, when they are few."""
+        return get_args(self.type) if get_origin(self.type) is Literal else ()
+
+    @property
+    def help(self) -> str:
+        """What it decides, in one line."""
+        return " ".join((self.field.description or "").split())
+
+    @property
+    def bounds(self) -> dict[str, float]:
+        """``ge``, ``gt``, ``le`` and ``lt``, where they are set."""
+        found = {}
+        for limit in self.field.metadata:
+            for name in ("ge", "gt", "le", "lt"):
+                if getattr(limit, name, None) is not None:
+                    found[name] = getattr(limit, name)
+        return found
+
+    def of(self, record: BaseModel) -> Any:
+        """Its value in a record."""
+        value: Any = record
+        for name in self.place:
+            value = getattr(value, name)
+        return value
+
+
+def flags_of(record: type[BaseModel], place: tuple[str, ...] = ()) -> Iterator[Flag]:
+    """All options of a record, those of the records inside it in their place."""
+    for name, field in record.model_fields.items():
+        kind = _bare(field.annotation)
+        if isinstance(kind, type) and issubclass(kind, Part):
+            yield from flags_of(kind, (*place, name))
+            continue
+        option = next((m for m in field.metadata if isinstance(m, Option)), Option())
+        repeats = get_origin(kind) is tuple and not option.joined
+        yield Flag(
+            option.flag or f"--{name.replace('_', '-')}",
+            (*place, name),
+            field,
+            option,
+            _bare(get_args(kind)[0]) if repeats else kind,
+            repeats,
+        )
+
+
+def _bare(kind: Any) -> Any:
+    """A type without its None and its annotations."""
+    if get_origin(kind) is Annotated:
+        return _bare(get_args(kind)[0])
+    if get_origin(kind) in (Union, types.UnionType):
+        some = [a for a in get_args(kind) if a is not type(None)]
+        return _bare(some[0]) if len(some) == 1 else str
+    return kind
+
+
+def nested(values: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:
+    """Values by place as the record's nested content."""
+    content: dict[str, Any] = {}
+    for place, value in values.items():
+        inner = content
+        for name in place[:-1]:
+            inner = inner.setdefault(name, {})
+        inner[place[-1]] = value
+    return content
+
+
+def words_of(record: BaseModel) -> list[str]:
+    """The command line that gives this record; what has its default value is left out."""
+    words: list[str] = []
+    for flag in flags_of(type(record)):
+        value = flag.of(record)
+        if value is None or value == flag.field.default:
+            continue
+        if isinstance(value, bool):
+            words.append(flag.name)
+        elif flag.repeats:
+            words += [w for one in value for w in (flag.name, _word(one))]
+        elif flag.option.joined:
+            words += [flag.name, ",".join(map(_word, value))]
+        else:
+            words += [flag.name, _word(value)]
+    return words
+
+
+def _word(value: Any) -> str:
+    return value.as_posix() if isinstance(value, Path) else str(value)
