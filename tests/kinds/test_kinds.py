@@ -190,9 +190,6 @@ ELSEWHERE = (
     "evaluator/max_row.py",
     "evaluator/measures/",
     "evaluator/score.py",
-    "builders/command.py",
-    "builders/frozen.py",
-    "cli/build_kalma.py",
     "cli/measures.py",
 )
 

@@ -120,8 +120,8 @@ class _Hagrid(_Frozen[HagridRecipe]):
 class _Alce(_Frozen[AlceRecipe]):
     def read(self) -> None:
         spec, k = self.recipe.source, self.recipe.k
-        kind, _, argument = spec.partition(":")
-        if kind != "alce" or not argument:
+        scheme, _, argument = spec.partition(":")
+        if scheme != "alce" or not argument:
             raise UsageError(f"--source {spec!r}: expected alce:PATH")
         source = load_alce(argument, None, ReadOptions(self.recipe.skip_empty))
         relevant = source.relevant()

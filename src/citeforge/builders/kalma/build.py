@@ -198,8 +198,8 @@ class _Published(Build[KalmaRecipe]):
 
     def draft(self) -> Manifest:
         recipe = self.recipe
-        kind, _, argument = (recipe.source or "").partition(":")
-        if kind != "kalma" or not argument:
+        scheme, _, argument = (recipe.source or "").partition(":")
+        if scheme != "kalma" or not argument:
             raise UsageError(f"--source {recipe.source!r}: expected kalma:PATH")
         self.published = read_published(
             Path(argument), recipe.general, recipe.gold, recipe.limit, recipe.gold_later
