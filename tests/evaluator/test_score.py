@@ -14,6 +14,7 @@ from citeforge.builders.frozen import build_alce
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.score import _options, score
+from citeforge.evaluator.table import render_scores
 from citeforge.evaluator.tools import Tools
 from citeforge.library.reward import CitationReward
 from citeforge.schemas.errors import InputError, UsageError
@@ -225,3 +226,16 @@ def test_signatures_name_the_options_that_move_a_measure(
 ) -> None:
     (measure,) = select([name])
     assert _options(measure, Tools(**tools), protocol == "strict") == expected
+
+
+def test_forty_systems_fit_the_terminal(tmp_path: Path, benchmark: Benchmark) -> None:
+    result = scored(tmp_path, benchmark, [perfect(benchmark, r) for r in range(6)])
+    forty = [result.model_copy(update={"system": f"system {i}"}) for i in range(40)]
+    lines = render_scores(forty, width=80).splitlines()
+    tables = lines[: next(i for i, line in enumerate(lines) if line.startswith("not computed"))]
+    assert max(map(len, tables)) <= 80
+    heads = [line.split() for line in tables if line.startswith(" ")]
+    across = [name for head in heads for name in head]
+    assert across[: len(result.measures)] == [m.name for m in result.measures]
+    assert sum(line.startswith("system 39 ") for line in tables) == len(heads)
+    assert "system 7   20.00 [" in "\n".join(tables)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import click
@@ -25,6 +24,7 @@ def compare(scores: tuple[Path, ...], measures: str | None) -> None:
     """
     from citeforge.evaluator.compare import compare as find
     from citeforge.evaluator.compare import load_scores
+    from citeforge.evaluator.table import render_differences
     from citeforge.schemas.errors import UsageError
 
     if len(scores) < 2:
@@ -32,21 +32,5 @@ def compare(scores: tuple[Path, ...], measures: str | None) -> None:
     files = [load_scores(path) for path in scores]
     names = [name.strip() for name in (measures or "").split(",") if name.strip()]
     found = find(files, names)
-    labels = [" = ".join([d.measure, *d.also]) for d in found]
-    width = max(20, *map(len, labels))
-    pair = None
-    for label, d in zip(labels, found, strict=True):
-        if (d.first, d.second) != pair:
-            pair = (d.first, d.second)
-            click.echo(f"{d.second} − {d.first}")
-            click.echo(
-                f"  {'measure':<{width}} {'difference':>10}  {'95 % interval':<20} {'p (t)':>7} "
-                f"{'p (perm)':>8} {'Holm':>7} {'detectable':>10}  queries"
-            )
-        interval = "–" if math.isnan(d.low) else f"[{d.low:.2f}, {d.high:.2f}]"
-        adjusted = "–" if math.isnan(d.p_holm) else f"{d.p_holm:.4f}"
-        click.echo(
-            f"  {label:<{width}} {d.difference:>+10.2f}  {interval:<20} {d.p_t:>7.4f} "
-            f"{d.p_permutation:>8.4f} {adjusted:>7} {d.detectable:>10.2f}  {d.n:,}"
-        )
+    click.echo(render_differences(found))
     click.echo(f"signature of the first measure: {files[0].measures[0].signature}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -152,7 +154,8 @@ def score(
         from citeforge.evaluator.max_row import max_row
 
         results.append(max_row(results))
-    click.echo(render_scores(results))
+    terminal = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    click.echo(render_scores(results, terminal))
     for result in results:
         for text in result.warnings:
             click.echo(f"warning: {result.submission}: {text}", err=True)

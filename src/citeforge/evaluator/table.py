@@ -1,58 +1,87 @@
-"""The table that ``score`` prints."""
+"""The tables that ``score`` and ``compare`` print."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
+from itertools import groupby
 
+from citeforge.engines.columns import aligned
+from citeforge.evaluator.compare import Difference
 from citeforge.evaluator.missing import not_computed
 from citeforge.evaluator.rows import named
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
+_COUNTS = {
+    "queries": "n_queries",
+    "answered": "n_answered",
+    "missing": "n_missing",
+    "truncated": "n_truncated",
+    "empty": "n_empty",
+    "unparsed": "n_unparsed",
+    "judge failed": "n_judge_failed",
+    "uncited": "n_uncited",
+    "out of range": "n_out_of_range",
+    "no relevant": "n_no_relevant",
+}
 
-def render_scores(results: list[ScoreFile]) -> str:
-    """Measures down, systems across, counts beneath, signatures last.
+
+def render_scores(results: list[ScoreFile], width: int | None = None) -> str:
+    """Systems down, measures across, counts beneath, signatures last.
 
     Scores of authorship benchmarks come as the tables of bias and sensitivity.
+
+    Args:
+        results: score files.
+        width: of the terminal; None where lines may be of any length.
     """
     results = named(results)
     if all(r.design is not None for r in results):
         return _render_design(results)
     names = list(dict.fromkeys(m.name for r in results for m in r.measures))
-    by_name = [{m.name: m for m in r.measures} for r in results]
-    rows = [["", *(r.system for r in results)]]
-    rows += [[name, *(_cell(scores.get(name)) for scores in by_name)] for name in names]
-    rows += [
-        [label, *(f"{getattr(r.counts, field):,}" for r in results)]
-        for label, field in (
-            ("queries", "n_queries"),
-            ("answered", "n_answered"),
-            ("missing", "n_missing"),
-            ("truncated", "n_truncated"),
-            ("empty", "n_empty"),
-            ("unparsed", "n_unparsed"),
-            ("judge failed", "n_judge_failed"),
-            ("uncited", "n_uncited"),
-            ("out of range", "n_out_of_range"),
-            ("no relevant", "n_no_relevant"),
-            *[("reference lists", "n_listed")] * any(r.counts.n_listed for r in results),
-        )
+    rows = [["", *names]]
+    for r in results:
+        scores = {m.name: m for m in r.measures}
+        rows.append([r.system, *(_cell(scores.get(name)) for name in names)])
+    shown = _COUNTS | ({"reference lists": "n_listed"} if any(r.counts.n_listed for r in results)
+                       else {})  # fmt: skip
+    counts = [["", *shown]]
+    counts += [
+        [r.system, *(f"{getattr(r.counts, field):,}" for field in shown.values())] for r in results
     ]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = [
-        "  ".join(
-            [
-                row[0].ljust(widths[0]),
-                *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True)),
-            ]
-        )
-        for row in rows
-    ]
-    lines.insert(1, "-" * len(lines[0]))
-    lines.insert(2 + len(names), "-" * len(lines[0]))
+    lines = [*aligned(rows, width=width), "", *aligned(counts, width=width)]
     foreign = [f"{r.system} read as {r.submission_format}" for r in results
                if r.submission_format != "citeforge"]  # fmt: skip
     missing = [f"not computed: {line}" for line in not_computed(results)]
     return "\n".join([*lines, *foreign, *missing, *_signatures(results)])
+
+
+_DIFFERENCE = ("measure", "difference", "95 % interval", "p (t)", "p (perm)", "Holm", "detectable",
+               "queries")  # fmt: skip
+
+
+def render_differences(found: Iterable[Difference]) -> str:
+    """A table a pair of systems: what ``compare`` prints."""
+    lines = []
+    for (first, second), group in groupby(found, key=lambda d: (d.first, d.second)):
+        lines.append(f"{second} − {first}")
+        lines += [
+            f"  {line}" for line in aligned([_DIFFERENCE, *map(_difference, group)], ruled=False)
+        ]
+    return "\n".join(lines)
+
+
+def _difference(d: Difference) -> tuple[str, ...]:
+    return (
+        " = ".join([d.measure, *d.also]),
+        f"{d.difference:+.2f}",
+        "–" if math.isnan(d.low) else f"[{d.low:.2f}, {d.high:.2f}]",
+        f"{d.p_t:.4f}",
+        f"{d.p_permutation:.4f}",
+        "–" if math.isnan(d.p_holm) else f"{d.p_holm:.4f}",
+        f"{d.detectable:.2f}",
+        f"{d.n:,}",
+    )
 
 
 def _render_design(results: list[ScoreFile]) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from citeforge.engines.columns import aligned
 from citeforge.evaluator.authorship.score import comparison
 from citeforge.evaluator.compare import paired_t
 from citeforge.schemas.authorship import PLACEBO, Cell, Design
@@ -304,8 +305,5 @@ def recipes(files: Sequence[ScoreFile]) -> list[str]:
 
 def as_text(table: Table) -> str:
     """Aligned columns for a terminal."""
-    rows = [table.head, *table.rows]
-    widths = [max(len(r[i]) for r in rows) for i in range(len(table.head))]
-    lines = ["  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() for r in rows]
-    lines.insert(1, "-" * max(map(len, lines)))
+    lines = aligned([table.head, *table.rows], left=len(table.head))
     return "\n".join([table.title, *lines])
