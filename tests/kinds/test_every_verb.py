@@ -1,0 +1,112 @@
+"""Every verb works for every kind of benchmark, or its declaration says why not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from citeforge.baselines.registry import run_system
+from citeforge.builders.audit.run import AuditOptions, audit
+from citeforge.builders.prompts import load_template, render_prompts
+from citeforge.builders.verify import verify
+from citeforge.evaluator.annotation.of_benchmark import benchmark_rows
+from citeforge.evaluator.annotation.tasks import TASKS
+from citeforge.evaluator.benchmark import Benchmark
+from citeforge.package.package import Package
+from citeforge.publish.export.registry import FORMATS, export
+from citeforge.publish.hidden import join_package, split_package
+from citeforge.publish.leaderboard.queries import query_pages
+from citeforge.schemas.errors import InputError, UsageError
+from conftest import EXAMPLES, Cli
+
+KINDS = ("rage", "twins", "authorship", "kalma")
+
+
+@pytest.fixture(scope="module")
+def benchmarks(package: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """One benchmark a family, made of the examples; those of answers are declared like RAGE's."""
+    folder = tmp_path_factory.mktemp("kinds")
+    cli = _cli(folder)
+    graph = EXAMPLES / "people" / "graph.ttl"
+    for args in (
+        ("llm", "import", "t.db", EXAMPLES / "twins" / "replay.jsonl"),
+        ("build", "twins", "--benchmark", package, "--llm", "replay:t.db", "--out", "twins"),
+        ("build", "authorship", "--twins", "twins", "--k", "5", "--out", "authorship"),
+        ("build", "kalma", "--kg", f"file:{graph}", "--pairs-from-kg", "father", "--out", "kalma"),
+    ):
+        result = cli(*args)
+        assert result.returncode == 0, result.stderr
+    return {"rage": package, **{k: folder / k for k in KINDS[1:]}}
+
+
+def _cli(folder: Path) -> Cli:
+    import conftest
+
+    return conftest.cli.__wrapped__(folder)  # type: ignore[attr-defined, no-any-return]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_verb_or_a_reason(benchmarks: dict[str, Path], tmp_path: Path, kind: str) -> None:
+    folder = benchmarks[kind]
+    package = Package(folder)
+    assert package.kind.name == kind
+    assert verify(folder) == []
+    context = package.contexts[0]
+    item = next(iter(package.items()))
+    assert item.passages or item.graphs
+    prompts = list(render_prompts(package, context, load_template(package.kind.template)))
+    assert [query for query, _ in prompts] == package.query_ids
+    assert [page.id for page in query_pages(package)] == package.query_ids
+    found, seen = audit(package, AuditOptions())
+    assert found.benchmark_hash == package.hash
+    assert bool(seen.lengths) == bool(found.negatives) == bool(package.corpus)
+    _exports(folder, package, tmp_path)
+    _hides(folder, package, tmp_path)
+    _runs(folder, package, tmp_path)
+    for task in TASKS.values():
+        if task.of_benchmark and task.name not in package.kind.annotation:
+            with pytest.raises(InputError, match=f"{task.name}: not for {kind} benchmarks: "):
+                benchmark_rows(task, folder, 1, 0)
+    for name in package.kind.annotation:
+        rows, key = benchmark_rows(TASKS[name], folder, 1, 0)
+        assert len(rows) == len(key) > 0
+
+
+def _exports(folder: Path, package: Package, tmp_path: Path) -> None:
+    for name in FORMATS:
+        out = tmp_path / name
+        if name in package.kind.exports:
+            assert export(name, folder, out)
+            assert any(p.stat().st_size for p in out.rglob("*") if p.is_file())
+        else:
+            with pytest.raises(InputError, match=f"exported to {name}, not for .*; its formats: "):
+                export(name, folder, out)
+            assert not out.exists()
+
+
+def _hides(folder: Path, package: Package, tmp_path: Path) -> None:
+    public, gold = tmp_path / "public", tmp_path / "gold"
+    if reason := package.kind.refusal("hide-gold"):
+        with pytest.raises(UsageError, match="--hide-gold: not for ") as refused:
+            split_package(folder, public, gold)
+        assert reason in str(refused.value)
+        return
+    split_package(folder, public, gold)
+    assert verify(public) == []
+    tables = {p.parent.name for p in public.rglob("*.parquet")}
+    assert tables == {*package.kind.public, "contexts"}
+    assert {p.label for i in Package(public).items() for p in i.passages} == {"unjudged"}
+    join_package(public, gold, tmp_path / "joined")
+    assert Package(tmp_path / "joined").hash == package.hash
+
+
+def _runs(folder: Path, package: Package, tmp_path: Path) -> None:
+    out = tmp_path / "s.jsonl"
+    with pytest.raises(UsageError, match=r"gold: not for kalma|nothing for the system"):
+        run_system("gold", Benchmark(folder), [], 1, 0, out)
+    assert run_system("random", Benchmark(folder), [], 1, 0, out) == len(package) * len(
+        package.contexts
+    )
+    biased = not package.kind.refusal("run label-follower")
+    assert biased == package.kind.is_design
