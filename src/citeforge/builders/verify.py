@@ -129,7 +129,7 @@ def wrong_contexts(package: Package) -> Found:
         for pair in pairs(table["query-id"], table["corpus-id"])
     }
     for name in package.contexts:
-        table = package.table("contexts", name)
+        table = package.context_table(name, whole=False)
         place = f"contexts/{name}"
         if table["query_id"].to_pylist() != package.query_ids:
             yield place, "its queries are not those of queries, in their order"

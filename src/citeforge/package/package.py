@@ -19,7 +19,7 @@ from citeforge.schemas.errors import InputError, UnknownValueError
 from citeforge.schemas.grammar import VERSION, Grammar
 from citeforge.schemas.kg import from_row, graphs_of
 from citeforge.schemas.manifest import Manifest
-from citeforge.schemas.tables import CORPUS, LABELS, TWINS
+from citeforge.schemas.tables import CORPUS, LABELS, QUERIES, TWINS
 
 
 class Package:
@@ -152,13 +152,29 @@ class Package:
 
     def questions(self, context: str) -> list[str]:
         """Texts of the queries as a context set asks them, in the order of the benchmark."""
-        split = self.kind.questions_of(context)
-        table = self.queries if split == self.kind.questions else self.table("queries", split)
-        texts: list[str] = table["text"].to_pylist()
+        texts: list[str] = self.queries_of(context)["text"].to_pylist()
         return texts
 
-    def context_table(self, context: str) -> pa.Table:
+    def queries_of(self, context: str) -> pa.Table:
+        """The queries in the form that a context set asks (schema QUERIES)."""
+        return self.forms.get(self.kind.questions_of(context), QUERIES.empty_table())
+
+    @cached_property
+    def forms(self) -> dict[str, pa.Table]:
+        """The queries in every form that the package has (schema QUERIES), ours first."""
+        splits = dict.fromkeys(self.kind.other_questions.values())
+        others = {split: self.table("queries", split) for split in splits}
+        return {
+            self.kind.questions: self.queries,
+            **{s: t for s, t in others.items() if t.num_rows},
+        }
+
+    def context_table(self, context: str, whole: bool = True) -> pa.Table:
         """Rows of a context set (schema CONTEXTS, or KG_CONTEXTS).
+
+        Args:
+            context: its name.
+            whole: refuse one whose rows are not those of the queries.
 
         Raises:
             UnknownValueError: no such context set.
@@ -167,7 +183,7 @@ class Package:
         if context not in self.manifest.contexts:
             raise UnknownValueError("context", context, self.manifest.contexts)
         table = self.table("contexts", context)
-        if not table["query_id"].equals(self.queries["_id"]):
+        if whole and not table["query_id"].equals(self.queries["_id"]):
             raise InputError(
                 "does not have the queries of the benchmark",
                 path=self.folder / "contexts" / context,
@@ -206,6 +222,19 @@ class Package:
             InputError: a file is damaged.
         """
         return iter_batches(self.corpus, columns)
+
+    def authors(self, context: str) -> pa.Table:
+        """What a cell of an authorship benchmark says of its passages (schema AUTHORS)."""
+        return self.table("authors", context)
+
+    def absent(self, context: str) -> pa.Table:
+        """Triples that a context set lacks (schema KG_ABSENT)."""
+        return self.table("absent", context)
+
+    @property
+    def evolution(self) -> pa.Table:
+        """How questions grew, round by round (schema KG_EVOLUTION)."""
+        return self.table("evolution", "evolution")
 
     @property
     def corpus(self) -> list[Path]:

@@ -219,8 +219,7 @@ def _forms(texts: Iterable[str]) -> list[str]:
 def odd_queries(package: Package) -> list[Flaw]:
     """Empty and repeated queries."""
     found = []
-    for split in package.splits.get("queries", ()):
-        table = package.table("queries", split)
+    for split, table in package.forms.items():
         forms = _forms(table["text"].to_pylist())
         repeated = {f for f, n in Counter(forms).items() if n > 1}
         for name, form in zip(table["_id"].to_pylist(), forms, strict=True):

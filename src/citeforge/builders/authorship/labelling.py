@@ -25,7 +25,7 @@ def labelling_of(package: Package, context: str) -> Labelling:
     if cell.labels is None:
         return Labelling(own=own)
     labels = design.label_set(cell.labels)
-    table = package.table("authors", context)
+    table = package.authors(context)
     shown = {
         query: [labels.phrase.replace("{label}", w) for w in found]
         for query, found in pairs(table["query_id"], table["labels"])

@@ -37,7 +37,7 @@ def wrong_cells(package: Package) -> Found:
     human_of = dict(pairs(package.twins["twin_id"], package.twins["_id"]))
     expected: list[list[str]] | None = None
     for cell in design.cells:
-        table = package.table("contexts", cell.context)
+        table = package.context_table(cell.context, whole=False)
         rows = table["docs"].to_pylist()
         humans = [[human_of.get(d["corpus-id"], d["corpus-id"]) for d in row] for row in rows]
         expected = expected or humans
@@ -55,7 +55,7 @@ def wrong_cells(package: Package) -> Found:
                     )
         if cell.labels is None:
             continue
-        authors = package.table("authors", cell.context)
+        authors = package.authors(cell.context)
         place = f"authors/{cell.context}"
         if authors["query_id"].to_pylist() != table["query_id"].to_pylist():
             yield place, "its queries are not those of the contexts"

@@ -212,14 +212,10 @@ def trace_text(package: Package, query_id: str) -> str:
     """
     from citeforge.builders.kalma.check import marker
 
-    queries = {
-        form: {r["_id"]: r["text"] for r in package.table("queries", form).to_pylist()}
-        for form in ("general", "specific")
-    }
-    if query_id not in queries["specific"]:
-        raise UnknownValueError("query", query_id, list(queries["specific"])[:20])
+    if query_id not in package.row_of:
+        raise UnknownValueError("query", query_id, package.query_ids[:20])
     lines = []
-    for row in package.table("evolution", "evolution").to_pylist():
+    for row in package.evolution.to_pylist():
         if row["query_id"] != query_id:
             continue
         lines += [f"Round {row['round']}"]
@@ -234,7 +230,7 @@ def trace_text(package: Package, query_id: str) -> str:
         lines += [f"  refused    {text}" for text in row["refused"]]
     if not lines:
         lines.append("This benchmark was not evolved here: it keeps no rounds.")
-    for form, texts in queries.items():
-        if query_id in texts:
-            lines.append(f"{form.capitalize()} question: {texts[query_id]}")
+    for form, table in reversed(package.forms.items()):
+        text = table["text"][package.row_of[query_id]].as_py()
+        lines.append(f"{form.capitalize()} question: {text}")
     return "\n".join(lines) + "\n"

@@ -14,16 +14,15 @@ def wrong_kalma(package: Package) -> Found:
     ids = package.query_ids
     if len(set(ids)) != len(ids):
         yield "queries/specific", "an _id comes twice"
-    for split in dict.fromkeys(package.kind.other_questions.values()):
-        table = package.table("queries", split)
-        if table.num_rows and table["_id"].to_pylist() != ids:
+    for split, table in package.forms.items():
+        if table["_id"].to_pylist() != ids:
             yield (
                 f"queries/{split}",
                 f"its queries are not those of {package.kind.questions}, in their order",
             )
     shown: dict[str, dict[str, list[Triple]]] = {}
     for name in package.contexts:
-        table = package.table("contexts", name)
+        table = package.context_table(name, whole=False)
         if table["query_id"].to_pylist() != ids:
             yield f"contexts/{name}", "its queries are not those of queries, in their order"
             return
@@ -45,7 +44,7 @@ def wrong_kalma(package: Package) -> Found:
 def _wrong_absent(package: Package, shown: dict[str, dict[str, list[Triple]]]) -> Found:
     before: Counter[tuple[str, Triple]] = Counter()
     for name in (n for n in package.contexts if n.startswith("absent_")):
-        rows = package.table("absent", name).to_pylist()
+        rows = package.absent(name).to_pylist()
         removed = Counter((r["query_id"], from_row(r)) for r in rows)
         for query, triples in shown[name].items():
             gone = {t for q, t in removed if q == query}

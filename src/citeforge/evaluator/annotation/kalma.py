@@ -25,8 +25,7 @@ def kalma_rows(
     if task.unit == "knowledge" and not gold:
         raise InputError("has no minimum knowledge sets", path=package.folder)
     sheet = Sheet(task, seed)
-    for form in ("specific", "general"):
-        table = package.table("queries", form)
+    for form, table in package.forms.items():
         texts = dict(pairs(table["_id"], table["text"]))
         ids = list(texts)
         chosen = ids if sample is None else sample_ids(ids, sample, seed, "annotate kalma")

@@ -126,11 +126,9 @@ def export_kalma(package: Package, out: Path, context: str | None = None) -> Los
     name = context or "full"
     graphs = [list(item.graphs) for item in package.items(name)]
     n_lost = 0
-    for form in (package.kind.questions, *package.kind.other_questions.values()):
-        table = package.table("queries", form)
-        if table.num_rows:
-            empty = [json.loads(m or "{}").get(EMPTY, {}) for m in table["metadata"].to_pylist()]
-            n_lost = write_items(table["text"].to_pylist(), graphs, out / f"{form}.json", empty)
+    for form, table in package.forms.items():
+        empty = [json.loads(m or "{}").get(EMPTY, {}) for m in table["metadata"].to_pylist()]
+        n_lost = write_items(table["text"].to_pylist(), graphs, out / f"{form}.json", empty)
     rows = by_query(package.gold.to_pylist())
     if rows:
         gold = [[(from_row(r), r["round"]) for r in rows.get(q, [])] for q in package.query_ids]

@@ -209,9 +209,9 @@ def graph_pages(package: Package, first: Sequence[str]) -> Iterator[QueryPage]:
     usual = [n for n in known if n in _GRAPHS]
     contexts = list(dict.fromkeys([*first, *usual]))[: max(len(usual), _CONTEXTS)]
     left_out = [n for n in known if n not in contexts]
-    general = package.table("queries", "general")
-    others = dict(pairs(general["_id"], general["text"]))
-    texts = package.queries["text"].to_pylist()
+    asked, *further = package.forms.values()
+    others = dict(pairs(further[0]["_id"], further[0]["text"])) if further else {}
+    texts = asked["text"].to_pylist()
     for text, *items in zip(texts, *map(package.items, contexts), strict=True):
         query = items[0].query_id
         page = QueryPage(query, text, other=others.get(query, ""), left_out=left_out)
