@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -9,6 +10,7 @@ import pytest
 
 from citeforge.package.package import Package
 from citeforge.schemas.errors import InputError, UnknownValueError
+from conftest import ROOT
 
 
 def rows(package: Path, table: str) -> list[dict[str, object]]:
@@ -71,3 +73,30 @@ def test_it_says_what_it_is(package: Path) -> None:
     opened.manifest = opened.manifest.model_copy(update={"name": "<script>"})
     assert "<script>" not in opened._repr_html_()
     assert "&lt;script&gt;" in opened._repr_html_()
+
+
+KNOWS_TABLES = re.compile(r"shard_paths|read_table\(|\.table\(\"")
+WRITERS = (
+    "engines/tables.py",
+    "package/package.py",
+    "builders/authorship/build.py",
+    "builders/authorship/candidates.py",
+    "builders/corpus.py",
+    "builders/frozen.py",
+    "builders/rage.py",
+    "builders/twins/build.py",
+    "evaluator/authorship/score.py",
+    "evaluator/kalma/inputs.py",
+)
+"""What makes tables, and the one reader."""
+
+
+def test_nobody_else_knows_where_a_table_lies() -> None:
+    source = ROOT / "src" / "citeforge"
+    knowing = [
+        name
+        for path in sorted(source.rglob("*.py"))
+        for name in [path.relative_to(source).as_posix()]
+        if name not in WRITERS and KNOWS_TABLES.search(path.read_text())
+    ]
+    assert not knowing
