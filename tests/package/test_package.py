@@ -80,7 +80,6 @@ WRITERS = (
     "engines/tables.py",
     "package/package.py",
     "builders/authorship/build.py",
-    "builders/authorship/candidates.py",
     "builders/corpus.py",
     "builders/frozen.py",
     "builders/rage.py",

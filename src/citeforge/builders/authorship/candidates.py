@@ -14,7 +14,6 @@ from citeforge.builders.exclusions import Exclusions
 from citeforge.builders.mining import SeeminglyRelevant
 from citeforge.engines.embedder import Embedder
 from citeforge.engines.progress import progress
-from citeforge.engines.tables import iter_batches, shard_paths
 from citeforge.engines.textfiles import text_lines
 from citeforge.engines.vectors import SHARD_ROWS, ensure_shards, iter_blocks
 from citeforge.schemas.errors import InputError, UsageError
@@ -53,12 +52,9 @@ def from_bm25(base: Base, depth: int) -> Ranked:
     """BM25 (Lucene's variant, k1 = 1.2, b = 0.75) over title and text; ties by id."""
     import bm25s
 
-    paths = shard_paths(base.folder / "corpus", "corpus")
-    ids = np.array(
-        [i for b in iter_batches(paths, ["_id"]) for i in b["_id"].to_pylist()], dtype=object
-    )
+    ids = np.array([i for b in base.passages(["_id"]) for i in b["_id"].to_pylist()], dtype=object)
     texts: list[str] = [
-        t for chunk in embedding_texts(paths, SHARD_ROWS) for t in chunk.to_pylist()
+        t for chunk in embedding_texts(base.corpus, SHARD_ROWS) for t in chunk.to_pylist()
     ]
     tokens = bm25s.tokenize(texts, stopwords="en", show_progress=False)
     index = bm25s.BM25(method="lucene", k1=1.2, b=0.75)
@@ -80,8 +76,8 @@ def from_bm25(base: Base, depth: int) -> Ranked:
 
 def from_embeddings(base: Base, depth: int, embedder: Embedder, folder: Path) -> Ranked:
     """Highest cosines, exactly as negatives are mined: in float64, to 6 decimals; ties by id."""
-    paths = shard_paths(base.folder / "corpus", "corpus")
-    total = sum(b.num_rows for b in iter_batches(paths, ["_id"]))
+    paths = base.corpus
+    total = sum(b.num_rows for b in base.passages(["_id"]))
     with progress("embedding passages", total, "passages") as advance:
         shards = ensure_shards(
             folder, "passages", embedding_texts(paths, SHARD_ROWS), embedder, "passage", advance
