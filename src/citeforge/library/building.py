@@ -29,7 +29,7 @@ def build(
     """Build a benchmark: what ``citeforge build`` does.
 
     Args:
-        recipe: everything that its tables depend on: a record such as :class:`RageRecipe`, or a
+        recipe: everything that its tables depend on: a record such as ``RageRecipe``, or a
             recipe file (YAML or JSON).
         out: folder to make.
         overwrite: replace what is there.
@@ -64,7 +64,7 @@ def rebuild(
         out: folder to make.
         inputs: fields of the recipe that name sources, where these lie elsewhere now.
         overwrite: replace what is there.
-        run: as for :func:`build`.
+        run: as for ``build``.
 
     Returns:
         Both manifests, whether their tables are equal, and which are not.

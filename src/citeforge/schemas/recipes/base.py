@@ -96,6 +96,7 @@ class Judging(Part):
     judge: Annotated[str | None, Option(input=True)] = Field(
         None, description=f"Does one text entail another? {listed(JUDGES)}."
     )
+    """What decides whether one text entails another."""
     revision: str | None = None
     """Commit, tag or branch of a Hub model."""
     threshold: float = Field(0.5, ge=0, le=1)

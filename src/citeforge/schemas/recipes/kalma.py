@@ -49,6 +49,7 @@ class KalmaRecipe(Licensed):
     licence: str | None = None
     """Licence of the graph's facts (Wikidata: CC0-1.0)."""
     kg: Annotated[str | None, Option(input=True)] = Field(None, description=f"{listed(GRAPHS)}.")
+    """The graph."""
     domain: Annotated[str | dict[str, JsonValue], Option(metavar="TEXT", input=True)] = "people"
     """`people`, or a .yaml file."""
     languages: Annotated[Words, Option(joined=True)] = ("en",)
@@ -66,9 +67,11 @@ class KalmaRecipe(Licensed):
     gold_later: Annotated[Path | None, Option(input=True)] = None
     """The same without facts of round 1."""
     writer: Annotated[str, Option(input=True)] = Field("template", description=f"{listed(LLMS)}.")
+    """What writes paragraphs and questions."""
     perplexity: Annotated[str, Option(input=True)] = Field(
         "ngram", description=f"{listed(PERPLEXITY)}."
     )
+    """What measures perplexity."""
     judging: Judging = Judging()
     """Which judge checks that a sentence says its fact."""
     choices: Choices = Choices()

@@ -53,6 +53,7 @@ class RageRecipe(Licensed):
     embedder: Annotated[str, Option(input=True)] = Field(
         DEFAULT_EMBEDDER, description=f"{listed(EMBEDDERS)}."
     )
+    """What turns texts into vectors."""
     embedder_revision: str | None = None
     """Commit, tag or branch of a Hub model."""
     query_prefix: str | None = None

@@ -81,6 +81,7 @@ class TwinsRecipe(Recipe):
     benchmark: Annotated[Path, Option(input=True)]
     """Package."""
     llm: Annotated[str, Option(input=True)] = Field(description=f"{listed(LLMS[:2])}.")
+    """What writes the twins."""
     contexts: Annotated[tuple[str, ...], Option("--context")] = ()
     """Context sets (default: all)."""
     attempts: Attempts = Attempts()
