@@ -39,7 +39,7 @@ PAGES = {
     "docs/models.md": 8,
     "docs/publish.md": 13,
     "docs/rage.md": 6,
-    "docs/recipes.md": 5,
+    "docs/recipes.md": 4,
     "docs/scoring.md": 9,
 }
 """Page to the least number of `citeforge` commands that it shows."""
