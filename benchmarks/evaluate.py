@@ -97,7 +97,7 @@ def prepare_peer(model: str, benchmark: str, path: str, store: str, names: str) 
 
     from citeforge.engines.sentences import SentenceSegmenter
     from citeforge.evaluator.benchmark import Benchmark
-    from citeforge.evaluator.inputs import read_inputs
+    from citeforge.evaluator.inputs import ItemReader
     from citeforge.evaluator.submission import read_answers
     from citeforge.evaluator.tools import Tools
 
@@ -105,16 +105,19 @@ def prepare_peer(model: str, benchmark: str, path: str, store: str, names: str) 
     answers = read_answers(Path(path))
     segmenter = SentenceSegmenter()
     segmenter.split("Loads the pipeline.")
-    inputs = read_inputs(Path(path), answers, opened, "own", "strict", Tools(segmenter=segmenter))
+    reader = ItemReader(opened, "own", "strict", opened.grammar, Tools(segmenter=segmenter))
+    for _, answer in answers:
+        reader.add(opened.row_of[answer.query_id], answer)
     loaded = AutoModelForSeq2SeqLM.from_pretrained(model).eval()
-    return loaded, AutoTokenizer.from_pretrained(model), inputs
+    return loaded, AutoTokenizer.from_pretrained(model), reader.inputs()
 
 
 def run_peer(state: Any) -> tuple[dict[str, float], int]:
     """The same statements and citations; every question is asked when it comes up."""
     import torch
 
-    from citeforge.evaluator.measures.alce import render, strict_claims
+    from citeforge.evaluator.measures.alce import strict_claims
+    from citeforge.evaluator.measures.judging import render
 
     model, tokenizer, inputs = state
     rows = [(item, strict_claims(item, inputs)) for _, item in inputs.items()]

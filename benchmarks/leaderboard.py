@@ -32,7 +32,7 @@ def main() -> None:
 
     from citeforge.builders.rage import build_rage
     from citeforge.engines.embed import make_embedder
-    from citeforge.evaluator.measures.registry import MEASURES
+    from citeforge.evaluator.measures.registry import measures
     from citeforge.publish.leaderboard.build import build_site
     from citeforge.schemas.recipes import RageRecipe, RunOptions
     from publish.test_leaderboard import entry, scored
@@ -43,7 +43,7 @@ def main() -> None:
         manifest = build_rage(
             config, RunOptions(out=folder), lambda: make_embedder("offline", device="cpu")
         )
-        names, rng = list(MEASURES)[:30], np.random.default_rng(1)
+        names, rng = list(measures())[:30], np.random.default_rng(1)
         queries = [f"q{i:02d}" for i in range(1, 31)]
         files = [
             scored(manifest.benchmark_hash, f"organisation/model-{i:04d}",

@@ -19,7 +19,7 @@ from citeforge.builders.audit.records import AUDIT_VERSION, Audit
 from citeforge.builders.audit.run import KnownFlaw
 from citeforge.cli.main import COMMANDS, cli
 from citeforge.engines.llm.store import ExportedRow
-from citeforge.evaluator.measures.registry import MEASURES
+from citeforge.evaluator.measures.registry import measures
 from citeforge.ir_convert.registry import DECLARATIONS
 from citeforge.kg.domain import Domain
 from citeforge.schemas.authorship import LabelSet
@@ -94,7 +94,7 @@ def measures_page() -> str:
         NOTE + "| name | family | definition | range | scale | needs | source |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
-    for m in MEASURES.values():
+    for m in measures().values():
         high = "∞" if m.high is None else f"{m.high:g}"
         lines.append(
             f"| `{m.name}` | {m.family} | {m.definition} | {m.low:g} to {high} | ×{m.scale} "

@@ -14,7 +14,8 @@ from citeforge.engines.llm.records import Answer, Failure, Request, Result
 from citeforge.engines.segment import Segmenter, SpacySegmenter
 from citeforge.engines.sentences import SentenceSegmenter
 from citeforge.evaluator.inputs import Inputs, Item
-from citeforge.evaluator.measures.families import compute
+from citeforge.evaluator.measures.compute import compute
+from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.tools import Tools
 from citeforge.package.items import Gold, Passage
 from citeforge.schemas.grammar import Grammar
@@ -128,7 +129,7 @@ def measure() -> Measure:
             ),
         )
         found: dict[str, Any] = {}
-        for name, measured in compute(inputs, set(names)).items():
+        for name, measured in compute(inputs, select(names)).items():
             if isinstance(measured, str):
                 found[name] = measured
                 continue

@@ -14,9 +14,9 @@ from citeforge.builders.authorship.build import build_authorship
 from citeforge.builders.authorship.candidates import from_mapping
 from citeforge.builders.derive import Base
 from citeforge.builders.rage import build_rage
-from citeforge.evaluator.authorship.score import score_design
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.measures.registry import select
+from citeforge.evaluator.score import score
 from citeforge.publish.export.items import export_attrieval
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes import AuthorshipRecipe, RageRecipe, RunOptions
@@ -89,7 +89,7 @@ def test_each_folder_is_a_cell_by_its_name(benchmark: Benchmark, tmp_path: Path)
     )  # fmt: skip
     found = {}
     for protocol in ("strict", "reference"):
-        file = score_design(tmp_path / "runs", benchmark, select(["authorship"]), protocol, None)  # type: ignore[arg-type]
+        file = score(tmp_path / "runs", benchmark, select(["authorship"]), protocol=protocol)  # type: ignore[arg-type]
         assert (file.system, file.submission_format) == ("runs", "attrieval")
         found = values(file)
         assert found["Auth.P[hh_vanilla]"] == 100
@@ -109,7 +109,7 @@ def test_its_own_modes_name_cells_too(benchmark: Benchmark, tmp_path: Path) -> N
     for mode in ("vanilla", "base", "cf"):
         answers = ["[0][1][2]" if mode == "cf" else f"[{p}]" for p in where(benchmark)]
         save(benchmark, tmp_path / f"runs/llama3_nq_{mode}", "hh_vanilla", answers)
-    file = score_design(tmp_path / "runs", benchmark, select(["authorship"]), "reference", None)
+    file = score(tmp_path / "runs", benchmark, select(["authorship"]), protocol="reference")
     found = values(file)
     assert found["Auth.P[hh_vanilla]"] == 100
     assert found["Auth.P[hh_human_llm_informed_cf]"] == 100
@@ -128,7 +128,7 @@ def test_confidence_of_its_lists(benchmark: Benchmark, tmp_path: Path) -> None:
         logprob_of_citations_in_answer=[[math.log(p) for p in (0.5, 0.9, 0.3)], [math.log(0.7)]],
     )  # fmt: skip
     for protocol, others in (("strict", [0.5]), ("reference", [0.5, 0.3])):
-        file = score_design(tmp_path / "runs", benchmark, select(["authorship"]), protocol, None)  # type: ignore[arg-type]
+        file = score(tmp_path / "runs", benchmark, select(["authorship"]), protocol=protocol)  # type: ignore[arg-type]
         found = values(file)
         assert found["AC.relevant[hh_vanilla]"] == pytest.approx((0.9 + 0.7) / 2)
         assert found["AC.other[hh_vanilla]"] == pytest.approx(sum(others) / len(others))
@@ -175,4 +175,4 @@ def test_what_does_not_fit_is_refused(benchmark: Benchmark, tmp_path: Path, faul
         "columns": "row 1: Expected `str`, got `int`",
     }[fault]
     with pytest.raises(InputError, match=message):
-        score_design(tmp_path / "runs", benchmark, select(["authorship"]), "strict", None)
+        score(tmp_path / "runs", benchmark, select(["authorship"]))

@@ -62,7 +62,7 @@ def test_a_gold_answer_of_punctuation_alone() -> None:
 def test_a_missing_answer_is_worth_nothing() -> None:
     assert worst(frozenset({1}), ["gold"]) == Values(precision=0, recall=0, em=0)
     without = worst(frozenset(), [])
-    assert (without.precision, without.cited_total) == (0, 0)
+    assert (without.precision, without.distinct) == (0, 0)
     assert math.isnan(without.recall)
     assert math.isnan(without.em)
     missing = rage.worst(frozenset({1}), {1: ["gold"]})

@@ -17,12 +17,13 @@ from citeforge.builders.twins.build import build_twins
 from citeforge.engines.embed import make_embedder
 from citeforge.engines.llm.records import Answer
 from citeforge.evaluator.authorship.answers import measure_reference, measure_strict
-from citeforge.evaluator.authorship.score import comparison, score_design
+from citeforge.evaluator.authorship.measures import comparison
 from citeforge.evaluator.authorship.tables import bias, confidence, quality, sensitivity
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.report import RENDERERS
 from citeforge.evaluator.rows import named
+from citeforge.evaluator.score import score
 from citeforge.schemas.authorship import design_of, make_cells
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.grammar import Grammar
@@ -109,7 +110,7 @@ class Case:
 
     def score_rows(self, rows: list[dict[str, object]], protocol: Any = "strict") -> ScoreFile:
         write_jsonl(self.path, rows)
-        return score_design(self.path, self.benchmark, select(["authorship"]), protocol, None)
+        return score(self.path, self.benchmark, select(["authorship"]), protocol=protocol)
 
 
 @pytest.fixture
@@ -254,7 +255,7 @@ def test_answers_by_hand(
     line = SubmissionLine("q", output)
     for function, expected in ((measure_strict, strict), (measure_reference, reference)):
         found = function(line, Grammar(0), 3, frozenset({1}), [])
-        assert (found.precision, found.recall, found.cited_total) == expected
+        assert (found.precision, found.recall, found.distinct) == expected
     # Without gold an answer leaves in strict, and scores 0 in what AttriEval computes.
     assert math.isnan(measure_strict(line, Grammar(0), 3, frozenset({1}), []).em)
     assert measure_reference(line, Grammar(0), 3, frozenset({1}), []).em == 0
@@ -359,7 +360,7 @@ def test_other_benchmarks_and_base_1_are_refused(
 ) -> None:
     write_jsonl(case.path, [{"query_id": "q01", "output": ""}])
     with pytest.raises(UsageError, match="need an authorship benchmark"):
-        score_design(case.path, Benchmark(package), select(["CAB.P"]), "strict", None)
+        score(case.path, Benchmark(package), select(["CAB.P"]))
     result = cli("score", case.path, "--benchmark", folder, "--measures", "CAB.P,CiteP")
     assert result.returncode == 2
     assert "CiteP" in result.stderr

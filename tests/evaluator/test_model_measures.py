@@ -11,7 +11,9 @@ import pytest
 from citeforge.engines.answer_models import BertScore, mauve
 from citeforge.engines.extractive_qa import ExtractiveQa
 from citeforge.evaluator.inputs import Item
-from citeforge.evaluator.measures.model_based import distinct_ids, mauve_text, token_f1
+from citeforge.evaluator.measures.mauve import mauve_text
+from citeforge.evaluator.measures.qa import token_f1
+from citeforge.evaluator.measures.retrieval import distinct_ids
 from citeforge.package.items import Passage
 from citeforge.schemas.errors import InputError
 from conftest_evaluator import Measure, gold

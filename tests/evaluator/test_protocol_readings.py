@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from citeforge.evaluator.measures.alce import _MARK as ALCE
-from citeforge.evaluator.measures.attributed_ir import _numbers as attributed_ir
+from citeforge.evaluator.measures.attributed_ir import numbers_of as attributed_ir
 from citeforge.evaluator.measures.rage import _REFERENCE as RAGE
 from citeforge.schemas.grammar import Grammar
 

@@ -13,7 +13,7 @@ from citeforge.baselines.registry import run_system
 from citeforge.builders.frozen import build_alce
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.score import _options, score
+from citeforge.evaluator.score import score
 from citeforge.evaluator.table import render_scores
 from citeforge.evaluator.tools import Tools
 from citeforge.library.reward import CitationReward
@@ -225,7 +225,8 @@ def test_signatures_name_the_options_that_move_a_measure(
     name: str, protocol: str, tools: dict[str, Any], expected: str | None
 ) -> None:
     (measure,) = select([name])
-    assert _options(measure, Tools(**tools), protocol == "strict") == expected
+    found = None if measure.options is None else measure.options(Tools(**tools), protocol)
+    assert found == expected
 
 
 def test_forty_systems_fit_the_terminal(tmp_path: Path, benchmark: Benchmark) -> None:

@@ -155,14 +155,14 @@ def test_what_hangs_on_one_query_has_no_interval() -> None:
 
 def test_intervals_do_not_leave_what_is_possible() -> None:
     from citeforge.evaluator.entries import make_entry
-    from citeforge.evaluator.measures.registry import MEASURES
+    from citeforge.evaluator.measures.registry import measures
     from citeforge.schemas.signature import Signature
 
     sample = mean_sample("CiteP", column(1.0, 1.0, 0.0))
     (estimate,) = estimate_all([sample])
     assert estimate.high > 1
     signature = Signature("CiteP", "strict", "1,strict", "mix", "b@1")
-    entry = make_entry(MEASURES["CiteP"], sample, estimate, signature)
+    entry = make_entry(measures()["CiteP"], sample, estimate, signature)
     assert (entry.low, entry.high, entry.interval) == (0, 100, "t")
 
 

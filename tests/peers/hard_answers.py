@@ -13,7 +13,8 @@ from citeforge.engines.judge.records import Keep, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.punkt import PunktSegmenter
 from citeforge.evaluator.inputs import Inputs, Item
-from citeforge.evaluator.measures.families import compute
+from citeforge.evaluator.measures.compute import compute
+from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.tools import Tools
 from citeforge.package.items import Gold, Passage
 from citeforge.schemas.grammar import Grammar
@@ -150,7 +151,7 @@ def make_inputs(
 def totals(inputs: Inputs, names: Sequence[str]) -> dict[str, float]:
     """Values of measures over all rows, on the raw scale; NaN where none is defined."""
     found = {}
-    for name, measured in compute(inputs, set(names)).items():
+    for name, measured in compute(inputs, select(names)).items():
         if isinstance(measured, str):
             assert measured == "no query defines it", measured
             found[name] = float("nan")
@@ -162,7 +163,7 @@ def totals(inputs: Inputs, names: Sequence[str]) -> dict[str, float]:
 
 def per_query(inputs: Inputs, names: Sequence[str]) -> dict[str, list[float]]:
     """Values of every row."""
-    computed = compute(inputs, set(names))
+    computed = compute(inputs, select(names))
     found = {}
     for name in names:
         measured = computed[name]

@@ -17,7 +17,7 @@ import pytest
 
 from citeforge.engines.extractive_qa import ExtractiveQa
 from citeforge.evaluator.inputs import Inputs
-from citeforge.evaluator.measures import correctness
+from citeforge.evaluator.measures.alce import alce_text
 from citeforge.evaluator.tools import AnswerModels
 from citeforge.package.items import Gold, Passage
 from conftest_evaluator import gold
@@ -61,7 +61,7 @@ def test_answers_and_scores(peer: Callable[[str], Path], interpreter: str, tmp_p
     assert len(rows) >= 200
     model = tmp_path / "model"
     inputs: Inputs = hard.make_inputs(rows, "asqa", golds, models=AnswerModels(qa=str(model)))
-    texts = [correctness.alce_text(item, inputs) for item in inputs.runs[0]]
+    texts = [alce_text(item, inputs) for item in inputs.runs[0]]
     items: list[dict[str, Any]] = [
         {
             "output": text,

@@ -19,9 +19,9 @@ from citeforge.builders.authorship.build import build_authorship
 from citeforge.builders.authorship.candidates import from_mapping
 from citeforge.builders.derive import Base
 from citeforge.builders.rage import build_rage
-from citeforge.evaluator.authorship.score import score_design
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.measures.registry import select
+from citeforge.evaluator.score import score
 from citeforge.publish.export.items import export_attrieval
 from citeforge.schemas.authorship import design_of
 from citeforge.schemas.recipes import AuthorshipRecipe, RageRecipe, RunOptions
@@ -169,7 +169,7 @@ def outputs(
 
 @pytest.fixture(scope="module")
 def ours(benchmark: Benchmark, outputs: Path) -> ScoreFile:
-    return score_design(outputs, benchmark, select(["authorship"]), "reference", None)
+    return score(outputs, benchmark, select(["authorship"]), protocol="reference")
 
 
 def _rows(outputs: Path, cell: str) -> list[dict[str, Any]]:
@@ -271,7 +271,7 @@ def test_confidence_of_our_own_log_probabilities(
             }
         )
     path = write_jsonl(tmp_path / "s.jsonl", lines)
-    file = score_design(path, benchmark, select(["authorship"]), "reference", None)
+    file = score(path, benchmark, select(["authorship"]), protocol="reference")
     relevant, other = attrieval.evaluate_confidence(_rows(outputs, cell))
     assert _value(file, f"AC.relevant[{cell}]") == pytest.approx(relevant, abs=1e-9)
     assert _value(file, f"AC.other[{cell}]") == pytest.approx(other, abs=1e-9)

@@ -7,7 +7,7 @@ from typing import Any
 
 from citeforge.engines.sentences import SentenceSegmenter
 from citeforge.evaluator.benchmark import Benchmark
-from citeforge.evaluator.measures.correctness import single_gold
+from citeforge.evaluator.measures.gold import single_gold
 
 
 def lines(

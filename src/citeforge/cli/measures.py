@@ -8,10 +8,10 @@ import click
 @click.command()
 def measures() -> None:
     """List the measures, one line each, with what they need."""
-    from citeforge.evaluator.measures.registry import MEASURES
+    from citeforge.evaluator.measures.registry import measures as listed
 
     family = None
-    for measure in MEASURES.values():
+    for measure in listed().values():
         if measure.family != family:
             family = measure.family
             click.echo(family)

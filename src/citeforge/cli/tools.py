@@ -8,7 +8,7 @@ from typing import Any
 from citeforge.cli.options import client_options, judge_session, open_replay
 from citeforge.engines.answer_models import BERTSCORE_LAYER
 from citeforge.evaluator.choose import choose_tools
-from citeforge.evaluator.measures.registry import Measure
+from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.score import Protocol
 from citeforge.evaluator.tools import AnswerModels, Tools
 from citeforge.schemas.errors import UsageError

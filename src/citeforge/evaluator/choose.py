@@ -61,7 +61,7 @@ def choose_tools(
         llm=llm,
     )
     needed = any("segmenter" in m.uses for m in measures)
-    if measures and all(m.family == "kalma" for m in measures):
+    if measures and all(m.reads == "triples" for m in measures):
         if protocol == "reference":
             return _with_kalmas_sentences(tools, segmenter)
         needed &= judge is not None  # without a judge nothing looks at sentences

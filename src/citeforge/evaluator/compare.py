@@ -12,7 +12,7 @@ import numpy as np
 
 from citeforge.engines.files import read_json
 from citeforge.engines.textfiles import validated
-from citeforge.evaluator.measures.registry import MEASURES
+from citeforge.evaluator.measures.registry import find
 from citeforge.evaluator.statistics import Floats, estimate_all, mean_sample
 from citeforge.schemas.authorship import PLACEBO
 from citeforge.schemas.errors import InputError, UnknownValueError
@@ -106,7 +106,7 @@ def _wanted(files: Sequence[ScoreFile], asked: Sequence[str]) -> set[str]:
     names: dict[str, list[str]] = {}
     for name in known:
         bare = name.partition("[")[0]
-        declared = MEASURES.get(bare)
+        declared = find(bare)
         for key in {name, bare, *([declared.family] if declared else [])}:
             names.setdefault(key, []).append(name)
     for name in asked:

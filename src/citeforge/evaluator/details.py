@@ -4,21 +4,13 @@ from __future__ import annotations
 
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.sentences import SentenceSegmenter
-from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.inputs import Inputs, Item
-from citeforge.evaluator.measures.alce import render
+from citeforge.evaluator.measures.judging import render
 from citeforge.evaluator.statements import Statement, split_statements
 from citeforge.schemas.scores import AnswerDetail, PassageDetail, StatementDetail
 
 
-def labels_of(benchmark: Benchmark, context: str) -> list[list[str | None]]:
-    """Labels of the passages of each query; empty lists for own passages and closed book."""
-    if context not in benchmark.manifest.contexts:
-        return [[] for _ in benchmark.query_ids]
-    return [[p.label for p in item.passages] for item in benchmark.items(context)]
-
-
-def describe(inputs: Inputs, labels: list[list[str | None]]) -> list[AnswerDetail]:
+def describe(inputs: Inputs) -> list[AnswerDetail]:
     """Answers of the first run, in the order of the benchmark."""
     segmenter = inputs.tools.segmenter or SentenceSegmenter()
     rows = []
@@ -46,13 +38,8 @@ def describe(inputs: Inputs, labels: list[list[str | None]]) -> list[AnswerDetai
                 for s, (cited, wrong) in statements
             ],
             passages=[
-                PassageDetail(
-                    id=p.id,
-                    title=p.title,
-                    text=p.text,
-                    label=labels[item.row][i] if i < len(labels[item.row]) else None,
-                )
-                for i, p in enumerate(item.passages)
+                PassageDetail(id=p.id, title=p.title, text=p.text, label=p.label)
+                for p in item.passages
             ],
             is_missing=item.is_missing,
         )

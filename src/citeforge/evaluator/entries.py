@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from citeforge.evaluator.compare import holm
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.statistics import Estimate, Measured, Sample, estimate_all
+from citeforge.evaluator.tools import Tools
 from citeforge.schemas.scores import MeasureScore
 from citeforge.schemas.signature import Signature
 
@@ -56,26 +59,83 @@ def make_entry(
     )
 
 
-def bounded_entries(
-    rows: Sequence[tuple[Measure, Measured]], sign: Callable[[Measure], Signature]
-) -> list[MeasureScore]:
-    """Entries of measures, with bounds where the judge failed.
+@dataclass(frozen=True)
+class Row:
+    """A measure that could be computed.
+
+    Attributes:
+        measure: its declaration.
+        measured: its values, and their bounds.
+        place: cells that it is of, where a measure is computed for several.
+        p_t: p of the difference that it is.
+        table: name of the table whose p are adjusted together; None where it stays out.
+    """
+
+    measure: Measure
+    measured: Measured
+    place: str | None = None
+    p_t: float | None = None
+    table: str | None = None
+
+
+def make_entries(rows: Sequence[Row], sign: Callable[[Row], Signature]) -> list[MeasureScore]:
+    """Entries of all measures, with bounds where the judge failed.
 
     Args:
-        rows: each measure with its samples.
-        sign: recipe of a measure.
+        rows: measures with their values.
+        sign: recipe of a row.
     """
-    estimates = estimate_all([m.sample for _, m in rows])
-    bounds = [m.upper for _, m in rows if m.upper is not None]
+    estimates = estimate_all([r.measured.sample for r in rows])
+    bounds = [r.measured.upper for r in rows if r.measured.upper is not None]
     uppers = iter(estimate_all(bounds, resamples=2))
     entries = []
-    for (measure, measured), estimate in zip(rows, estimates, strict=True):
-        entry = make_entry(measure, measured.sample, estimate, sign(measure))
-        if measured.upper is not None:
+    for row, estimate in zip(rows, estimates, strict=True):
+        name = row.measure.name if row.place is None else f"{row.measure.name}[{row.place}]"
+        entry = make_entry(row.measure, row.measured.sample, estimate, sign(row), name)
+        if row.measured.upper is not None:
             entry.lower_bound = entry.value
-            entry.upper_bound = shown(next(uppers).value, measure.scale)
+            entry.upper_bound = shown(next(uppers).value, row.measure.scale)
+        entry.p_t = None if row.p_t is None or math.isnan(row.p_t) else row.p_t
         entries.append(entry)
+    for table in dict.fromkeys(r.table for r in rows if r.table is not None):
+        _adjust([e for e, r in zip(entries, rows, strict=True) if r.table == table])
     return entries
+
+
+def _adjust(table: list[MeasureScore]) -> None:
+    """Holm over the entries of one table."""
+    tested = [e for e in table if e.p_t is not None]
+    for entry, p in zip(tested, holm([e.p_t or 0.0 for e in tested]), strict=True):
+        entry.p_holm = p
+
+
+def recipe(measure: Measure, base: Signature, tools: Tools, splitter: str = "punkt") -> Signature:
+    """The signature of one measure: only what that measure depends on.
+
+    Args:
+        measure: its declaration.
+        base: what all measures of the submission share.
+        tools: judge, segmenter and models.
+        splitter: what splits sentences in the protocol ``reference``; another one is said.
+    """
+    protocol = base.protocol
+    segmenter = judge = None
+    if "segmenter" in measure.uses and tools.segmenter is not None:
+        segmenter = tools.segmenter.signature
+        if protocol == "reference" and not segmenter.startswith(splitter):
+            protocol = f"reference~seg:{segmenter.partition('-')[0]}"
+    if "judge" in measure.uses and tools.judge is not None:
+        judge = tools.judge.judge.signature
+    return replace(
+        base,
+        measure=measure.name,
+        protocol=protocol,
+        segmenter=segmenter,
+        judge=judge,
+        gold=measure.gold.get(base.protocol),
+        options=None if measure.options is None else measure.options(tools, base.protocol),
+        plugin=measure.origin,
+    )
 
 
 def shown(value: float, scale: int) -> float | None:

@@ -20,13 +20,20 @@ from citeforge.schemas.choices import FORMATS
 from citeforge.schemas.errors import InputError, UnknownValueError
 from citeforge.schemas.submission import OwnPassage, SubmissionLine
 
+START = 1 << 16
+"""Bytes that tell the format."""
+
 Lines = Iterator[tuple[int, SubmissionLine]]
 T = TypeVar("T")
 OnError = Callable[[InputError], None] | None
 
 
-def detect(path: Path) -> str:
+def detect(path: Path, start: bytes | None = None) -> str:
     """The format of a prediction file, by what it looks like; stated with the scores.
+
+    Args:
+        path: file or folder.
+        start: its first ``START`` bytes; None to read them.
 
     Raises:
         InputError: the file cannot be read.
@@ -38,7 +45,8 @@ def detect(path: Path) -> str:
         if "Answer" in header:
             return "kalma"
         return "rage-toolkit" if "answer_citations" in header else "attributed-ir"
-    start = read_start(path, 1 << 16)
+    if start is None:
+        start = read_start(path, START)
     first = start.lstrip()[:1]
     line = start.split(b"\n", 1)[0]
     if b'"references"' in line and b'"topic_id"' in line:

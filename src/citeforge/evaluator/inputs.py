@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.statistics import Floats
-from citeforge.evaluator.submission import CLOSED_BOOK, OWN, Places
+from citeforge.evaluator.submission import CLOSED_BOOK, OWN
 from citeforge.evaluator.tools import Tools
 from citeforge.package.items import Gold, Passage
-from citeforge.schemas.errors import InputError
 from citeforge.schemas.grammar import Grammar
 from citeforge.schemas.submission import SubmissionLine
 
@@ -29,6 +27,7 @@ class Item:
         output: what the system wrote; empty for a missing answer.
         passages: what it was shown, in order.
         is_missing: whether the submission has no such line.
+        gold: gold rows of its query.
     """
 
     row: int
@@ -36,6 +35,7 @@ class Item:
     output: str
     passages: tuple[Passage, ...]
     is_missing: bool = False
+    gold: Sequence[Gold] = ()
 
 
 @dataclass
@@ -50,7 +50,6 @@ class Inputs:
         grammar: citation grammar.
         task: ``asqa``, ``qampari``, ``eli5``, or an empty string.
         tools: judge, segmenter and models.
-        n_truncated: answers that were cut at the token limit.
         statements: what the families have read so far, so that no answer is segmented twice.
     """
 
@@ -61,7 +60,6 @@ class Inputs:
     grammar: Grammar
     task: str
     tools: Tools = field(default_factory=Tools)
-    n_truncated: int = 0
     statements: dict[Any, Any] = field(default_factory=dict)
 
     def column(self, values: dict[tuple[int, int], float]) -> Floats:
@@ -86,79 +84,66 @@ def read_gold(benchmark: Benchmark) -> list[list[Gold]]:
     return found
 
 
-def read_inputs(
-    path: Path,
-    answers: Iterable[tuple[int, SubmissionLine]],
-    benchmark: Benchmark,
-    context: str,
-    protocol: str,
-    tools: Tools,
-    base: int | None = None,
-) -> Inputs:
-    """Read a submission for one context set, ``own``, or ``none`` (closed book).
+class ItemReader:
+    """Keeps answers with what they were shown.
 
-    Args:
-        path: submission, for messages.
-        answers: its lines.
-        benchmark: what it answers.
-        context: context set.
-        protocol: ``strict`` or ``reference``.
-        tools: judge, segmenter and models.
-        base: index base of its markers; None for the benchmark's.
-
-    Raises:
-        InputError: an unreadable line, or an unknown or duplicate key.
+    Attributes:
+        runs: number of a run to its answers, by row of their queries.
     """
-    texts: list[str] = benchmark.queries["text"].to_pylist()
-    shown = _shown(benchmark, context)
-    runs: dict[int, dict[int, Item]] = {}
-    places = Places(path, benchmark)
-    for line, answer in answers:
-        if not places.is_of(line, answer, context):
-            continue
-        row = places.row(line, answer, context)
-        runs.setdefault(answer.run, {})[row] = Item(
-            row, texts[row], answer.output, _passages(answer, shown, row)
+
+    def __init__(
+        self, benchmark: Benchmark, context: str, protocol: str, grammar: Grammar, tools: Tools
+    ) -> None:
+        """Read what a context set shows, ``own``, or ``none`` (closed book).
+
+        Args:
+            benchmark: what is answered.
+            context: context set.
+            protocol: ``strict`` or ``reference``.
+            grammar: citation grammar with the submission's index base.
+            tools: judge, segmenter and models.
+        """
+        self._benchmark, self._protocol = benchmark, protocol
+        self._grammar, self._tools = grammar, tools
+        self._texts: list[str] = benchmark.queries["text"].to_pylist()
+        self._shown = _shown(benchmark, context)
+        self._gold = read_gold(benchmark)
+        self.runs: dict[int, dict[int, Item]] = {}
+
+    def add(self, row: int, answer: SubmissionLine) -> Item:
+        """Keep an answer to the query of a row."""
+        passages = self._shown[row]
+        if answer.passages is not None:
+            passages = tuple(Passage(p.docid or "", p.title, p.text) for p in answer.passages)
+        item = Item(row, self._texts[row], answer.output, passages, gold=self._gold[row])
+        self.runs.setdefault(answer.run, {})[row] = item
+        return item
+
+    def inputs(self) -> Inputs:
+        """All answers; in ``strict`` one for every query, missing ones empty: they score the worst
+        value."""
+        runs = [self.runs[number] for number in sorted(self.runs)]
+        if self._protocol == "strict":
+            runs = [
+                {row: run.get(row) or self._missing(row) for row in range(len(self._texts))}
+                for run in runs
+            ]
+        info = next(iter(self._benchmark.manifest.sources), None)
+        return Inputs(
+            self._benchmark,
+            self._protocol,
+            [list(run.values()) for run in runs],
+            self._gold,
+            self._grammar,
+            "" if info is None else info.rules.get("data set", ""),
+            self._tools,
         )
-    if not runs:
-        raise InputError("holds no answer to this context set", path=path, allowed=context)
-    ordered = [list(runs[number].values()) for number in sorted(runs)]
-    if protocol == "strict":
-        ordered = [_with_missing(items, texts, shown) for items in ordered]
-    info = benchmark.manifest.sources[0] if benchmark.manifest.sources else None
-    task = info.rules.get("data set", "") if info is not None else ""
-    return Inputs(
-        benchmark,
-        protocol,
-        ordered,
-        read_gold(benchmark),
-        benchmark.grammar if base is None else replace(benchmark.grammar, base=base),
-        task,
-        tools,
-        places.n_truncated,
-    )
+
+    def _missing(self, row: int) -> Item:
+        return Item(row, self._texts[row], "", self._shown[row], True, self._gold[row])
 
 
 def _shown(benchmark: Benchmark, context: str) -> list[tuple[Passage, ...]]:
     if context in (OWN, CLOSED_BOOK):
         return [() for _ in benchmark.query_ids]
     return [item.passages for item in benchmark.items(context)]
-
-
-def _passages(
-    answer: SubmissionLine, shown: list[tuple[Passage, ...]], row: int
-) -> tuple[Passage, ...]:
-    if answer.passages is None:
-        return shown[row]
-    return tuple(Passage(p.docid or "", p.title, p.text) for p in answer.passages)
-
-
-def _with_missing(
-    items: list[Item], texts: list[str], shown: list[tuple[Passage, ...]]
-) -> list[Item]:
-    """One item for every query, missing ones empty: they score the worst value."""
-    by_row = {item.row: item for item in items}
-    return [
-        by_row.get(row) or Item(row, text, "", shown[row], is_missing=True)
-        for row, text in enumerate(texts)
-    ]

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from citeforge.evaluator.entries import shown
-from citeforge.evaluator.measures.registry import MEASURES
+from citeforge.evaluator.measures.registry import find
+from citeforge.evaluator.measures.retrieval import rankings
 from citeforge.evaluator.statistics import estimate_all, mean_sample
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.scores import ScoreFile
@@ -25,7 +26,8 @@ def max_row(results: Sequence[ScoreFile]) -> ScoreFile:
     names = [
         m.name
         for m in results[0].measures
-        if MEASURES[m.name].family == "retrieval"
+        if (known := find(m.name)) is not None
+        and known.compute is rankings
         and all(any(o.signature == m.signature for o in r.measures) for r in results)
     ]
     if len(results) < 2 or not names:

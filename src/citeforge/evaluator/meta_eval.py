@@ -15,7 +15,7 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.annotation.agreement import cohen_kappa
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.compare import load_scores
-from citeforge.evaluator.measures.alce import render
+from citeforge.evaluator.measures.judging import render
 from citeforge.package.items import Passage
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.grammar import without_markers

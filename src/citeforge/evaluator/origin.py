@@ -4,31 +4,37 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 
-from citeforge.evaluator.benchmark import Benchmark, ContextTable
-from citeforge.evaluator.submission import Places, read_header
+from citeforge.evaluator.benchmark import Benchmark
+from citeforge.evaluator.submission import read_header
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.grammar import Grammar
 from citeforge.schemas.submission import SubmissionLine
 
 _MUCH = 0.2
 _ENOUGH = 20_000
-"""Lines of a submission that are looked at: more would tell no more, and cost a second reading."""
+"""Lines of a submission that are looked at: more would tell no more, and cost time."""
 _LEAST = 3
 _HARDLY = math.log(1e-9)
 
 
-def require_same_benchmark(path: Path, benchmark: Benchmark) -> None:
+def require_same_benchmark(
+    path: Path, benchmark: Benchmark, header: Mapping[str, object] | None = None
+) -> None:
     """Refuse a submission whose header names another build of the benchmark.
+
+    Args:
+        path: submission.
+        benchmark: what it is scored against.
+        header: its header, empty where it has none; None to read it.
 
     Raises:
         InputError: the hashes differ: other contexts were shown.
     """
-    named = (read_header(path) or {}).get("benchmark_hash")
+    named = (read_header(path) or {} if header is None else header).get("benchmark_hash")
     known = [benchmark.manifest.benchmark_hash, *benchmark.also_known]
     if named is not None and named not in known:
         raise InputError(
@@ -46,9 +52,11 @@ def is_anonymous(path: Path) -> bool:
     return (read_header(path) or {}).get("benchmark_hash") is None
 
 
-def anonymous_warnings(path: Path, benchmark: Benchmark) -> list[str]:
-    """What to say of a submission of our own format without a hash."""
-    name = (read_header(path) or {}).get("benchmark")
+def anonymous_warnings(
+    path: Path, benchmark: Benchmark, header: Mapping[str, object] | None = None
+) -> list[str]:
+    """What to say of a submission of our own format without a hash; ``header`` as above."""
+    name = (read_header(path) or {} if header is None else header).get("benchmark")
     other = "" if name in (None, benchmark.manifest.name) else f", and its benchmark is {name!r}"
     return [
         f"the header has no benchmark_hash{other}: nothing tells that the answers were made on "
@@ -107,37 +115,32 @@ class Reach:
         return found
 
 
-def survey(
-    path: Path,
-    answers: Iterable[tuple[int, SubmissionLine]],
-    benchmark: Benchmark,
-    context: str | None,
-    grammar: Grammar,
-) -> list[str]:
-    """Read the citations of a submission's first lines for :class:`Reach`.
+class Watch:
+    """Looks at the citations of a submission's first lines for :class:`Reach`, while they are read.
 
-    Args:
-        path: submission, for messages.
-        answers: its lines.
-        benchmark: what it is scored against; not one of graphs.
-        context: context set that is scored; None for each line's own.
-        grammar: citation grammar with the submission's index base.
-
-    Raises:
-        InputError: an unreadable line, or an unknown or duplicate key.
+    Attributes:
+        n_lines: lines that were read so far, of other context sets, too.
     """
-    reach = Reach()
-    places = Places(path, benchmark)
-    tables: dict[str, ContextTable] = {}
-    for line, answer in islice(answers, _ENOUGH):
-        name = context or answer.context
-        if answer.passages is not None or name not in benchmark.manifest.contexts:
-            continue
-        if not places.is_of(line, answer, name):
-            continue
-        if name not in tables:
-            tables[name] = benchmark.context(name)
-        shown = tables[name].sizes[places.row(line, answer, name)]
-        inside, outside, _ = grammar.cited(answer.output, shown)
-        reach.add((position + 1 for position in inside), outside, shown)
-    return reach.warnings()
+
+    def __init__(self, grammar: Grammar, sizes: Sequence[int]) -> None:
+        """Prepare.
+
+        Args:
+            grammar: citation grammar with the submission's index base.
+            sizes: passages shown for each query; empty where answers bring their own or none.
+        """
+        self.n_lines = 0
+        self._reach = Reach()
+        self._grammar, self._sizes = grammar, sizes
+
+    def look(self, row: int, answer: SubmissionLine) -> None:
+        """Count one answer to the query of a row."""
+        if self.n_lines > _ENOUGH or answer.passages is not None or not self._sizes:
+            return
+        shown = self._sizes[row]
+        inside, outside, _ = self._grammar.cited(answer.output, shown)
+        self._reach.add((position + 1 for position in inside), outside, shown)
+
+    def warnings(self) -> list[str]:
+        """What gives another build away; empty when nothing does."""
+        return self._reach.warnings()

@@ -34,6 +34,7 @@ class Sample:
         combine: sums over queries, shape (…, k), to values, shape (…); NaN where undefined.
         per_query: shape (runs, queries), NaN where the measure is not defined.
         has_interval: whether queries may be resampled; False for measures of whole sets.
+        always: whether it has a value, 0, even where no single query has one.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Sample:
     combine: Callable[[Floats], Floats]
     per_query: Floats
     has_interval: bool = True
+    always: bool = False
 
 
 @dataclass(frozen=True)

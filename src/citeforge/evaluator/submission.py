@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NoReturn
 
@@ -34,7 +34,11 @@ def read_header(path: Path) -> dict[str, object] | None:
         InputError: the file cannot be read, or its gzip data are damaged.
     """
     with open_bytes(path) as file, read_errors(path):
-        first = file.readline(1 << 16)
+        return header_of(file.readline(1 << 16))
+
+
+def header_of(first: bytes) -> dict[str, object] | None:
+    """The header that the first line of a submission is; None when it is an answer."""
     if b'"submission"' not in first:
         return None
     try:
@@ -44,18 +48,23 @@ def read_header(path: Path) -> dict[str, object] | None:
 
 
 def read_answers(
-    path: Path, on_error: Callable[[InputError], None] | None = None
+    path: Path,
+    on_error: Callable[[InputError], None] | None = None,
+    has_header: bool | None = None,
 ) -> Iterator[tuple[int, SubmissionLine]]:
     """All answers with their line numbers.
 
     Args:
         path: JSON Lines, plain or .gz.
         on_error: told of every unreadable line, which is then passed over; None to raise.
+        has_header: whether the first line is a header; None to look.
 
     Raises:
         InputError: file, line, field, and what would be right.
     """
-    skip = 0 if read_header(path) is None else 1
+    if has_header is None:
+        has_header = read_header(path) is not None
+    skip = int(has_header)
     for block in read_blocks(path, SubmissionLine, skip_lines=skip, on_error=on_error):
         yield from zip(block.lines, block.rows, strict=True)
 
@@ -125,10 +134,14 @@ class Places:
         raise InputError(message, path=self._path, line=line, allowed="see: citeforge check")
 
 
-def system_name(path: Path) -> str:
-    """Name of the system: its header's, else the file's."""
-    header = read_header(path) or {}
-    name = header.get("system")
+def system_name(path: Path, header: Mapping[str, object] | None = None) -> str:
+    """Name of the system: its header's, else the file's.
+
+    Args:
+        path: submission.
+        header: its header, empty where it has none; None to read it.
+    """
+    name = (read_header(path) or {} if header is None else header).get("system")
     return str(name) if name else path.name.removesuffix(".gz").removesuffix(".jsonl")
 
 

@@ -15,6 +15,7 @@ _PREFIX = {
     "benchmark": "bench",
     "gold": "gold",
     "options": "opt",
+    "plugin": "plug",
     "version": "v",
 }
 
@@ -33,6 +34,7 @@ class Signature:
         segmenter: sentence segmenter, when the measure splits sentences.
         gold: gold sets used, where the measure could use several.
         options: further choices that move the number.
+        plugin: plugin that brings the measure, with its version; None for ours.
         version: version of citeforge.
     """
 
@@ -45,6 +47,7 @@ class Signature:
     segmenter: str | None = None
     gold: str | None = None
     options: str | None = None
+    plugin: str | None = None
     version: str = __version__
 
     def __str__(self) -> str:

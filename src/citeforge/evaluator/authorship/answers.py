@@ -6,11 +6,11 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from typing import NamedTuple
 
 import numpy as np
 
-from citeforge.evaluator.statistics import Floats
+from citeforge.evaluator.benchmark import ContextTable
 from citeforge.schemas.grammar import Grammar, Marker, without_markers
 from citeforge.schemas.marks import citation_marks, is_plain, read_number
 from citeforge.schemas.submission import SubmissionLine, TokenLogprob
@@ -20,8 +20,7 @@ _REFERENCE = re.compile(r"\[(\d+)\]")
 _DIGITS = re.compile(r"\d+")
 
 
-@dataclass(frozen=True)
-class Values:
+class Values(NamedTuple):
     """Raw values of one answer.
 
     Attributes:
@@ -30,29 +29,26 @@ class Values:
         em: 1 when a gold answer is part of the output, else 0; without gold answers NaN in
             ``strict`` and 0 in ``reference``.
         cited_relevant: distinct relevant passages cited.
-        cited_total: distinct passages cited.
+        distinct: distinct passages cited.
         relevant_sum: probabilities of citation tokens of relevant passages, summed.
         relevant_n: number of such tokens.
         other_sum: the same of the other passages (``reference``: of every other number).
         other_n: their number.
-        unparsed: marks that could not be read.
-        out_of_range: distinct citations of passages that were not shown.
+        n_unparsed: marks that could not be read.
+        n_out_of_range: distinct citations of passages that were not shown.
     """
 
     precision: float = 0.0
     recall: float = 0.0
     em: float = math.nan
     cited_relevant: float = 0.0
-    cited_total: float = 0.0
+    distinct: float = 0.0
     relevant_sum: float = 0.0
     relevant_n: float = 0.0
     other_sum: float = 0.0
     other_n: float = 0.0
-    unparsed: float = 0.0
-    out_of_range: float = 0.0
-
-
-COLUMNS = tuple(f.name for f in fields(Values))
+    n_unparsed: float = 0.0
+    n_out_of_range: float = 0.0
 
 
 def measure_strict(
@@ -210,29 +206,28 @@ def _confidence(
     return sums[0], sums[1], sums[2], sums[3]
 
 
-@dataclass
-class CellRuns:
-    """Answers of one cell.
+class CellNumbers:
+    """What is kept of one answer in one cell.
 
     Attributes:
-        n_queries: queries of the benchmark.
-        runs: run number to values, shape (queries, columns), NaN where no answer was read.
-        seen: run number to rows that have an answer.
+        columns: the fields of :class:`Values` that measures look at.
     """
 
-    n_queries: int
-    runs: dict[int, Floats] = field(default_factory=dict)
-    seen: dict[int, set[int]] = field(default_factory=dict)
+    columns: tuple[str, ...] = Values._fields[:9]
 
-    def put(self, run: int, row: int, values: Values) -> None:
-        """Keep the values of one answer."""
-        if run not in self.runs:
-            self.runs[run] = np.full((self.n_queries, len(COLUMNS)), np.nan)
-            self.seen[run] = set()
-        self.runs[run][row] = [getattr(values, name) for name in COLUMNS]
-        self.seen[run].add(row)
+    def __init__(
+        self, grammar: Grammar, table: ContextTable, gold: Sequence[Sequence[str]], protocol: str
+    ) -> None:
+        self._measure = measure_strict if protocol == "strict" else measure_reference
+        self._grammar, self._gold = grammar, gold
+        self._sizes, self._relevant = table.sizes, table.relevant
 
-    def column(self, name: str, runs: Sequence[int]) -> Floats:
-        """Values of one column, shape (runs, queries)."""
-        at = COLUMNS.index(name)
-        return np.stack([self.runs[r][:, at] for r in runs])
+    def of(self, row: int, answer: SubmissionLine) -> Values:
+        """Numbers of an answer to the query of a row."""
+        return self._measure(
+            answer, self._grammar, self._sizes[row], self._relevant[row], self._gold[row]
+        )
+
+    def worst(self, row: int) -> Values:
+        """Numbers of a missing answer."""
+        return worst(self._relevant[row], self._gold[row])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from citeforge.engines.columns import aligned
-from citeforge.evaluator.authorship.score import comparison
+from citeforge.evaluator.authorship.measures import comparison
 from citeforge.evaluator.compare import paired_t
 from citeforge.schemas.authorship import PLACEBO, Cell, Design
 from citeforge.schemas.scores import MeasureScore, ScoreFile

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from citeforge.evaluator.kalma.inputs import KalmaInputs, Reading
 from citeforge.evaluator.kalma.reference import is_unreadable
+from citeforge.evaluator.measures.declared import Found, Measure, count, percent
 from citeforge.evaluator.statistics import (
     Floats,
+    Measured,
     Sample,
     harmonic,
     harmonic_sample,
@@ -79,7 +83,8 @@ def citation_samples(inputs: KalmaInputs) -> Iterator[tuple[str, Sample]]:
     has_gold = {"Corr": True, "P": _has_gold(inputs), "R": bool(sums["R"][..., 1].any())}
     for name in ("Corr", "P", "R"):
         if has_gold[name]:
-            yield f"KaLMA.{name}@micro", micro_sample(f"KaLMA.{name}@micro", sums[name])
+            always = name != "R"
+            yield f"KaLMA.{name}@micro", micro_sample(f"KaLMA.{name}@micro", sums[name], always)
             yield f"KaLMA.{name}@macro", mean_sample(f"KaLMA.{name}@macro", macro[name])
     if has_gold["P"] and has_gold["R"]:
         micro, averaged = _micro_f1(sums["P"], sums["R"]), _macro_f1(macro["P"], macro["R"])
@@ -101,13 +106,20 @@ def _per_answer(name: str, hits: float, total: float, strict: bool) -> float:
     return 0.0 if strict and name != "R" else math.nan
 
 
-def micro_sample(name: str, sums: Floats) -> Sample:
-    """Sum of hits ÷ sum of totals; 0 when there is nothing to divide by."""
+def micro_sample(name: str, sums: Floats, always: bool = False) -> Sample:
+    """Sum of hits ÷ sum of totals; 0 when there is nothing to divide by.
+
+    Args:
+        name: measure.
+        sums: hits and totals, shape (runs, queries, 2).
+        always: whether it is 0, and not undefined, when nothing at all is divided.
+    """
 
     def combine(s: Floats) -> Floats:
         return np.nan_to_num(ratio(s[..., 0], s[..., 1]))
 
-    return Sample(name, sums, combine, ratio(sums[..., 0], sums[..., 1]))
+    per_query = ratio(sums[..., 0], sums[..., 1])
+    return Sample(name, sums, combine, per_query, always=always)
 
 
 def _micro_f1(precision: Floats, recall: Floats) -> Sample:
@@ -118,7 +130,7 @@ def _micro_f1(precision: Floats, recall: Floats) -> Sample:
         r = np.nan_to_num(ratio(s[..., 2], s[..., 3]))
         return harmonic(p, r)
 
-    return Sample("KaLMA.F1@micro", sums, combine, combine(sums))
+    return Sample("KaLMA.F1@micro", sums, combine, combine(sums), always=True)
 
 
 def _of_mean_runs(sample: Sample) -> Sample:
@@ -137,8 +149,65 @@ def _of_mean_runs(sample: Sample) -> Sample:
         means = [np.nan_to_num(ratio(each[..., i], each[..., i + 1])).mean(axis=-1) for i in (0, 2)]
         return harmonic(means[0], means[1])
 
-    return Sample(sample.name, merged, combine, sample.per_query)
+    return Sample(sample.name, merged, combine, sample.per_query, always=sample.always)
 
 
 def _macro_f1(precision: Floats, recall: Floats) -> Sample:
     return harmonic_sample("KaLMA.F1@macro", precision, recall)
+
+
+def counted(inputs: KalmaInputs, wanted: Sequence[Measure]) -> Found:
+    """All measures that need no judge."""
+    samples = dict(citation_samples(inputs))
+    for measure in wanted:
+        sample = samples.get(measure.name)
+        if sample is None:
+            yield measure.name, "the benchmark has no minimum knowledge sets"
+        else:
+            yield measure.name, Measured(sample)
+
+
+PAPER = "Li et al. 2024 (KaLMA), section 4"
+_KG = "a kalma benchmark"
+_SETS = "a kalma benchmark with minimum knowledge sets"
+
+
+def micro_and_macro(name: str, definition: str, **given: Any) -> tuple[Measure, ...]:
+    """A measure as a ratio of sums, and as a mean over answers."""
+    return tuple(
+        percent(
+            f"KaLMA.{name}@{how}", "kalma", f"{definition}, {words}", source=PAPER,
+            reads="triples", **given,
+        )
+        for how, words in (
+            ("micro", "over all of them"),
+            ("macro", "per answer, then averaged"),
+        )
+    )  # fmt: skip
+
+
+def _rounds(reference: str) -> dict[str, str]:
+    """Rounds whose gold a measure looks at."""
+    return {"strict": "all", "reference": reference}
+
+
+_counter = partial(count, family="kalma", needs=_KG, source=PAPER, reads="triples", compute=counted)
+MEASURES = (
+    *micro_and_macro(
+        "Corr", "citations that are complete triples of the shown graph", needs=_KG,
+        compute=counted,
+    ),
+    *micro_and_macro(
+        "P", "correct citations in the minimum knowledge set", needs=_SETS, compute=counted,
+        gold=_rounds("all"),
+    ),
+    *micro_and_macro(
+        "R", "minimum knowledge hit by a correct citation", needs=_SETS, compute=counted,
+        gold=_rounds("2+"),
+    ),
+    *micro_and_macro(
+        "F1", "harmonic mean of P and R", needs=_SETS, compute=counted, gold=_rounds("P:all,R:2+")
+    ),
+    _counter("KaLMA.Citations", definition="citations per answer"),
+    _counter("KaLMA.NAs", definition="[NA] marks per answer"),
+)  # fmt: skip

@@ -11,9 +11,13 @@ import numpy as np
 
 from citeforge.engines.files import digest
 from citeforge.engines.llm.records import Failure, Llm, Request
+from citeforge.evaluator.kalma.citations import PAPER
 from citeforge.evaluator.kalma.inputs import KalmaInputs, Reading
 from citeforge.evaluator.kalma.reference import without_brackets
+from citeforge.evaluator.measures.cannot import CannotError
+from citeforge.evaluator.measures.declared import Found, Measure
 from citeforge.evaluator.statistics import Measured, mean_sample
+from citeforge.evaluator.tools import Tools
 from citeforge.schemas.kg import Triple
 
 REFERENCE_ANSWERS = 100
@@ -158,3 +162,25 @@ def geval_samples(
         name = f"GEval.{aspect}"
         same = np.array_equal(low, high, equal_nan=True)
         yield name, Measured(mean_sample(name, low), None if same else mean_sample(name, high))
+
+
+def marks(inputs: KalmaInputs, wanted: Sequence[Measure]) -> Found:
+    """Marks for the aspects of the measures."""
+    if inputs.marker is None:
+        raise CannotError("needs --llm openai:MODEL or replay:FILE")
+    yield from geval_samples(inputs, inputs.marker, [str(m.parameters["aspect"]) for m in wanted])
+
+
+def _model(tools: Tools, protocol: str) -> str | None:
+    if tools.llm is None:
+        return None
+    return f"{tools.llm.identity()['name']},prompts {prompt_digest()}"
+
+
+MEASURES = tuple(
+    Measure(
+        f"GEval.{aspect}", "kalma", f"an LLM's 1 to 5 for {aspect}", 1, 5, 1, "--llm", PAPER,
+        ("llm",), reads="triples", compute=marks, parameters={"aspect": aspect}, options=_model,
+    )
+    for aspect in ASPECTS
+)  # fmt: skip

@@ -6,15 +6,16 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from citeforge.engines.segment import Segmenter
 from citeforge.engines.tables import read_table, shard_paths
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.kalma import reference
 from citeforge.evaluator.statements import Statement, split_statements
-from citeforge.evaluator.submission import CLOSED_BOOK, OWN, Places
-from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
+from citeforge.evaluator.submission import CLOSED_BOOK, OWN
+from citeforge.evaluator.tools import Tools
+from citeforge.schemas.errors import UnknownValueError, UsageError
 from citeforge.schemas.kg import (
     EMPTY,
     KG_ABSENT,
@@ -26,9 +27,11 @@ from citeforge.schemas.kg import (
     from_row,
     question_form,
 )
-from citeforge.schemas.submission import SubmissionLine
 from citeforge.schemas.tables import QUERIES
 from citeforge.schemas.triples import TripleCitation, TripleGrammar
+
+if TYPE_CHECKING:
+    from citeforge.evaluator.kalma.geval import Marker
 
 
 @dataclass(frozen=True)
@@ -121,7 +124,8 @@ class KalmaInputs:
         runs: one list a run; ``strict`` has one reading for every query.
         segmenter: splits sentences; None when no measure needs it. ``reference`` has its own.
         relations: relation names of the whole benchmark.
-        n_truncated: answers that were cut at the token limit.
+        tools: judge and segmenter.
+        marker: gives marks; None without an LLM.
     """
 
     benchmark: Benchmark
@@ -129,7 +133,8 @@ class KalmaInputs:
     runs: list[list[Reading]]
     segmenter: Segmenter | None
     relations: frozenset[str]
-    n_truncated: int = 0
+    tools: Tools = field(default_factory=Tools)
+    marker: Marker | None = None
     _claims: dict[tuple[int, str], list[Claim]] = field(default_factory=dict)
 
     def claims(self, reading: Reading) -> list[Claim]:
@@ -216,48 +221,6 @@ def _blank(metadata: str | None) -> dict[str, tuple[Key, ...]]:
         qid: tuple(Key(qid, relation, value) for relation, value in empty.get(qid, {}).items())
         for qid in content.get("entities") or ()
     }
-
-
-def read_kalma(
-    path: Path,
-    answers: Iterable[tuple[int, SubmissionLine]],
-    benchmark: Benchmark,
-    context: str,
-    protocol: str,
-    segmenter: Segmenter | None,
-) -> KalmaInputs:
-    """Read a submission for one context set.
-
-    Raises:
-        InputError: an unreadable line, or an unknown or duplicate key.
-        UsageError: no such context set; ``own`` and ``none`` have no triples to cite.
-    """
-    if context not in benchmark.manifest.contexts:
-        raise no_such_context(context, benchmark)
-    shown, relations = read_shown(benchmark, context)
-    read = read_answer if protocol == "strict" else read_reference
-    runs: dict[int, dict[int, Reading]] = {}
-    places = Places(path, benchmark)
-    for line, answer in answers:
-        if answer.passages is not None:
-            places.refuse(line, OWN_PASSAGES)
-        if not places.is_of(line, answer, context):
-            continue
-        row = places.row(line, answer, context)
-        reading = read(row, shown[row], answer.output, relations)
-        runs.setdefault(answer.run, {})[row] = reading
-    if not runs:
-        raise InputError("holds no answer to this context set", path=path, allowed=context)
-    ordered = []
-    for number in sorted(runs):
-        mine = runs[number]
-        if protocol == "strict":
-            mine = {
-                row: mine.get(row) or Reading(row, s, "", (), 0, 0, is_missing=True)
-                for row, s in enumerate(shown)
-            }
-        ordered.append(list(mine.values()))
-    return KalmaInputs(benchmark, protocol, ordered, segmenter, relations, places.n_truncated)
 
 
 OWN_PASSAGES = "passages: a kalma benchmark shows triples, and no others can be cited"

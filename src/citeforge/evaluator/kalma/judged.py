@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
 from citeforge.engines.judge.records import Decision, JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.evaluator.kalma.citations import is_later, micro_sample
+from citeforge.evaluator.kalma.citations import (
+    PAPER,
+    is_later,
+    micro_and_macro,
+    micro_sample,
+)
 from citeforge.evaluator.kalma.inputs import Claim, KalmaInputs, Reading
 from citeforge.evaluator.kalma.reference import is_unreadable
+from citeforge.evaluator.measures.cannot import CannotError
+from citeforge.evaluator.measures.declared import Found, Measure, percent
 from citeforge.evaluator.statistics import Floats, Measured, mean_sample
+from citeforge.evaluator.tools import NO_JUDGE, Tools
 from citeforge.schemas.kg import Triple
 from citeforge.schemas.text import normalise_em
 from citeforge.schemas.triples import TripleCitation
@@ -65,8 +74,8 @@ def align_samples(inputs: KalmaInputs, judge: JudgeSession) -> Iterator[tuple[st
         elif strict:
             macro_low[place] = macro_high[place] = 0.0
     name = "KaLMA.Align@micro"
-    upper = None if (low == high).all() else micro_sample(name, high)
-    yield name, Measured(micro_sample(name, low), upper)
+    upper = None if (low == high).all() else micro_sample(name, high, always=True)
+    yield name, Measured(micro_sample(name, low, always=True), upper)
     name = "KaLMA.Align@macro"
     yield name, _means(name, macro_low, macro_high)
 
@@ -176,3 +185,53 @@ def _answering_nothing(
     )
     found = answers(list(asked))
     return frozenset(pair for pair, said in zip(asked, found, strict=True) if said is False)
+
+
+def _judge(inputs: KalmaInputs) -> JudgeSession:
+    """The judge.
+
+    Raises:
+        CannotError: there is none, or nothing that splits answers.
+    """
+    if inputs.tools.judge is None:
+        raise CannotError(NO_JUDGE)
+    if not inputs.can_split:
+        raise CannotError(inputs.tools.why_no_segmenter)
+    return inputs.tools.judge
+
+
+def align(inputs: KalmaInputs, wanted: Sequence[Measure]) -> Found:
+    """What statements entail of what they cite."""
+    yield from align_samples(inputs, _judge(inputs))
+
+
+def na(inputs: KalmaInputs, wanted: Sequence[Measure]) -> Found:
+    """What [NA] statements entail of what is absent."""
+    answers = None if inputs.marker is None else inputs.marker.answers
+    yield from na_samples(inputs, _judge(inputs), answers)
+
+
+def _clause(tools: Tools, protocol: str) -> str:
+    name = "off" if tools.llm is None else tools.llm.identity()["name"]
+    return f"answers-nothing clause {name}"
+
+
+_JUDGED = ("judge", "segmenter")
+_na = partial(
+    percent, family="kalma", source=PAPER, uses=_JUDGED, reads="triples", compute=na,
+    gold={"strict": "removed", "reference": "2+"},
+)  # fmt: skip
+MEASURES = (
+    *micro_and_macro(
+        "Align", "citations that their statement entails", needs="a judge", uses=_JUDGED,
+        compute=align,
+    ),
+    _na(
+        "KaLMA.NA.P", definition="[NA] statements that entail an absent triple, or answer nothing",
+        needs="a judge", options=_clause,
+    ),
+    _na(
+        "KaLMA.NA.R", definition="absent triples that an [NA] statement entails",
+        needs="a judge and an absent_… context",
+    ),
+)  # fmt: skip

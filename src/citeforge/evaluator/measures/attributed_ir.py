@@ -1,27 +1,29 @@
-"""Attributed-IR's measures (METRICS section 3; Djeddal et al. 2024, and their code)."""
+"""Attributed-IR's reading of answers (Djeddal et al. 2024, and their code)."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import replace
 
-from citeforge.engines.judge.records import JudgeFailure, Pair
-from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.inputs import Inputs, Item
-from citeforge.evaluator.measures.alce import Claim, strict_claims
-from citeforge.evaluator.measures.bounds import BOTH, Bounds, Value
-from citeforge.evaluator.measures.correctness import air_output, single_gold
-from citeforge.package.items import Gold
+from citeforge.evaluator.measures.alce import strict_claims
+from citeforge.evaluator.measures.cannot import CannotError
+from citeforge.evaluator.measures.claims import Claim
+from citeforge.schemas.grammar import without_markers
 from citeforge.schemas.marks import read_number
 
+AIR = "Djeddal et al. 2024 (Attributed-IR), section 3"
 MOST_CITATIONS = 7
 MOST_STATEMENTS = 20
 _BRACKET = r"\[\d+(?:,\s*\d+)*\]"
 _MARK = re.compile(rf"{_BRACKET}(?:,\s{_BRACKET})*")  # brackets joined by commas are one mark
 _NUMBER = re.compile(r"\d+")
+_REFERENCE_MARKS = re.compile(r"\[\d+(?:,\s*\d+)*\]")
+_PROMPT_START, _PROMPT_END = "<|system|>", "<|assistant|>\n"
 
 
-def _numbers(text: str) -> list[int]:
+def numbers_of(text: str) -> list[int]:
+    """Numbers of all marks, in order."""
     return [read_number(n) for mark in _MARK.findall(text) for n in _NUMBER.findall(mark)]
 
 
@@ -49,10 +51,10 @@ def _reference_statements(item: Item, inputs: Inputs) -> list[tuple[str, list[in
         if marks and sentence.startswith(marks[0]):
             own = sentence[len(marks[0]) :]
             if at - 1 in found:
-                found[at - 1] = (found[at - 1][0], _numbers(marks[0]))
+                found[at - 1] = (found[at - 1][0], numbers_of(marks[0]))
         if not marks or ", ".join(marks) != sentence:
             text = _MARK.sub("", sentence).replace(" .", ".")
-            found[at] = (text, _numbers(own))
+            found[at] = (text, numbers_of(own))
     return list(found.values())
 
 
@@ -73,87 +75,48 @@ def _reference_claims(item: Item, inputs: Inputs) -> list[Claim]:
     return claims
 
 
-@dataclass(frozen=True)
-class AutoAis:
-    """AutoAIS of one answer.
+def with_passages(inputs: Inputs) -> Inputs:
+    """``reference``: queries without passages leave.
 
-    Attributes:
-        cited_all: over all statements, an uncited one counting 0.
-        cited_only: over cited statements; 0 when there is none.
-        passages: best shown passage of every statement.
+    Raises:
+        CannotError: none has any.
     """
-
-    cited_all: Value
-    cited_only: Value
-    passages: Value
-
-
-def auto_ais(
-    answers: list[tuple[Item, list[Claim]]], judge: JudgeSession, with_passages: bool
-) -> list[AutoAis]:
-    """AutoAIS of every answer; premises are passage texts without titles."""
-    judge.ask(
-        Pair(item.passages[c].text, claim.text)
-        for item, claims in answers
-        for claim in claims
-        for c in (range(len(item.passages)) if with_passages else claim.cited)
-    )
-    return [_auto_ais(item, claims, judge, with_passages) for item, claims in answers]
+    if inputs.protocol == "strict":
+        return inputs
+    runs = [[item for item in items if item.passages] for items in inputs.runs]
+    if not any(runs):
+        raise CannotError("the submission brings no passages")
+    return replace(inputs, runs=runs)
 
 
-def _auto_ais(item: Item, claims: list[Claim], judge: JudgeSession, with_passages: bool) -> AutoAis:
-    def best(claim: Claim, positions: tuple[int, ...] | range) -> Bounds:
-        low = high = False
-        for position in positions:
-            pair = Pair(item.passages[position].text, claim.text)
-            decision = judge.ask([pair])[pair]
-            if isinstance(decision, JudgeFailure):
-                found = BOTH
-            else:
-                found = Bounds(decision.entailed, decision.entailed)
-            low, high = low or found.low, high or found.high
-        return Bounds(low, high)
-
-    cited = [best(claim, claim.cited) for claim in claims]
-    # Where a citation out of range skips a statement, wrong ones alone leave it uncited.
-    only = [
-        b
-        for b, claim in zip(cited, claims, strict=True)
-        if claim.cited or (claim.wrong and not claim.skipped)
-    ]
-    shown = [best(c, range(len(item.passages))) for c in claims] if with_passages else []
-    return AutoAis(Value.mean(cited), Value.mean(only), Value.mean(shown))
+def without_reference_marks(text: str) -> str:
+    """Attributed-IR's removal: exactly ``[1]`` and ``[1, 2]``, and nothing else."""
+    return _REFERENCE_MARKS.sub("", text)
 
 
-def overlap(item: Item, gold: list[Gold], inputs: Inputs) -> tuple[float, float] | None:
-    """(precision, recall) of cited passage ids against the gold answer's.
+def air_output(output: str) -> str:
+    """The output as Attributed-IR's evaluators prepare it: without a repeated system prompt."""
+    output = output.replace("<|endoftext|>", "")
+    kept = ""
+    while (start := output.find(_PROMPT_START)) >= 0:
+        end = output.find(_PROMPT_END, start + len(_PROMPT_START))
+        if end < 0:
+            break
+        kept += output[:start]
+        output = output[end + len(_PROMPT_END) :]
+    return kept + output
 
-    No gold or no generated citation gives 0 and stays; ``reference``: a query whose gold answer is
-    the empty string leaves.
+
+def air_text(item: Item, inputs: Inputs) -> str:
+    """The output as Attributed-IR's correctness measures see it.
+
+    Closed-book outputs (no passages) keep their brackets.
     """
-    answer = single_gold(gold)
-    if inputs.protocol == "reference" and (answer is None or not answer.text):
-        return None
-    wanted = set(answer.citations) if answer is not None else set()
     if inputs.protocol == "reference":
-        assert answer is not None
-        quotes = inputs.benchmark.relevant_ids[item.row]
-        marks = _numbers(answer.text or "")
-        wanted = {quotes[n - 1] for n in marks if n <= len(quotes)} if quotes else set()
-        generated, n_wrong = _reference_ids(item), 0
-    else:
-        inside, n_wrong, _ = inputs.grammar.cited(item.output, len(item.passages))
-        generated = {item.passages[p].id for p in inside}
-    size = len(generated) + n_wrong
-    shared = len(wanted & generated)
-    return (
-        shared / size if size else 0.0,
-        shared / len(wanted) if wanted else 0.0,
+        output = air_output(item.output)
+        return without_reference_marks(output) if item.passages else output
+    if not item.passages:
+        return item.output
+    return without_markers(
+        item.output, inputs.grammar.parse(item.output, len(item.passages)).markers
     )
-
-
-def _reference_ids(item: Item) -> set[str]:
-    """The published code compares a marker with 1 instead of the number of passages: only ``[1]``
-    counts, and ``[0]``, which is the last passage."""
-    numbers = [n for n in _numbers(air_output(item.output)) if n <= 1]
-    return {item.passages[n - 1].id for n in numbers} if item.passages else set()

@@ -1,19 +1,39 @@
-"""What a declared measure is."""
+"""What a measure is: its declaration, and the function that computes it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from citeforge.evaluator.statistics import Measured, mean_sample
+
+if TYPE_CHECKING:
+    from citeforge.evaluator.inputs import Inputs, Item
+    from citeforge.evaluator.numbers import AnswerNumbers
+    from citeforge.evaluator.tools import Tools
 
 MOST_CITATIONS = 3
 """Citations of a statement that ALCE's evaluator looks at unless it is told otherwise."""
 
-DEPTHS = (1, 2, 3, 5, 10)
-"""Numbers of shown passages that retrieval measures look at."""
+Found = Iterator[tuple[str, Measured | str]]
+"""Names of measures with their samples; a text instead says why one cannot be computed."""
+
+Compute = Callable[[Any, Sequence["Measure"]], Iterator[Any]]
+"""(what was read of the answers, the measures that are wanted) to their samples: :data:`Found`.
+
+Of ``cells`` to :class:`~citeforge.evaluator.entries.Row` or ``NotComputed``, one a cell. Raises
+CannotError when none of them can be computed, and says why.
+"""
+
+Reads = Literal["passages", "cells", "triples"]
 
 
 @dataclass(frozen=True)
 class Measure:
     """A named score.
+
+    Measures that share one ``compute`` are computed together, in one call.
 
     Attributes:
         name: as in ``--measures`` and signatures.
@@ -25,6 +45,17 @@ class Measure:
         needs: what a benchmark or submission must have, in words; empty for nothing.
         source: paper and section.
         uses: parts of the signature that it adds: ``judge``, ``segmenter``.
+        compute: gives its samples.
+        reads: answers to what: ``passages`` (``compute`` is given
+            :class:`~citeforge.evaluator.inputs.Inputs`), all ``cells`` of an authorship benchmark,
+            or ``triples`` of a graph.
+        numbers: for a measure that needs a few numbers of one answer at a time: makes these. Then
+            nothing else is kept, and ``compute`` is given
+            :class:`~citeforge.evaluator.numbers.Kept`.
+        parameters: what its name says beside the base: cutoff, part, references.
+        options: (tools, protocol) to choices that move it, as they stand in its signature.
+        gold: protocol to the gold sets that it uses, where there are several.
+        origin: plugin that brings it, with its version; None for ours.
     """
 
     name: str
@@ -36,3 +67,37 @@ class Measure:
     needs: str
     source: str
     uses: tuple[str, ...] = ()
+    compute: Compute = field(kw_only=True)
+    reads: Reads = "passages"
+    numbers: Callable[..., AnswerNumbers] | None = None
+    parameters: Mapping[str, object] = field(default_factory=dict, compare=False)
+    options: Callable[[Tools, str], str | None] | None = None
+    gold: Mapping[str, str] = field(default_factory=dict, compare=False)
+    origin: str | None = None
+
+
+def percent(name: str, family: str, definition: str, **given: Any) -> Measure:
+    """A measure from 0 to 1 that is shown from 0 to 100; ``needs`` nothing unless given."""
+    return Measure(name, family, definition, 0, 1, 100, **{"needs": "", **given})
+
+
+def count(name: str, family: str, definition: str, **given: Any) -> Measure:
+    """A measure that counts something in each answer; ``needs`` nothing unless given."""
+    return Measure(name, family, definition, 0, None, 1, **{"needs": "", **given})
+
+
+def per_answer(value: Callable[[Item], float | None]) -> Compute:
+    """The mean over queries of a plain function of one answer.
+
+    Args:
+        value: an answer with its query, passages and gold to its raw value; None where the measure
+            is not defined. A missing answer comes with an empty output and ``is_missing``.
+    """
+
+    def compute(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
+        found = {(run, item.row): value(item) for run, item in inputs.items()}
+        known = {key: float(v) for key, v in found.items() if v is not None}
+        (measure,) = wanted
+        yield measure.name, Measured(mean_sample(measure.name, inputs.column(known)))
+
+    return compute

@@ -1,14 +1,22 @@
-"""RAGE's measures (METRICS section 1), one answer at a time."""
+"""RAGE's measures (METRICS section 1): a few numbers of one answer at a time."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
+import numpy as np
+
+from citeforge.evaluator.benchmark import Benchmark, ContextTable
+from citeforge.evaluator.measures.declared import Found, Measure, count, percent
+from citeforge.evaluator.numbers import Kept
+from citeforge.evaluator.statistics import Measured, harmonic, harmonic_sample, mean_sample
 from citeforge.schemas.grammar import Grammar, without_markers
 from citeforge.schemas.marks import read_number
+from citeforge.schemas.submission import SubmissionLine
 from citeforge.schemas.text import contains_answer, normalise_answer
 
 _REFERENCE = re.compile(r"\[(\d+)\]")
@@ -110,3 +118,96 @@ def reference_scorer(grammar: Grammar) -> Scorer:
         )
 
     return score
+
+
+class RageNumbers:
+    """What is kept of one answer.
+
+    Attributes:
+        columns: the first fields of :class:`Answer`.
+        is_judged: whether anybody judged the passages of the context.
+    """
+
+    columns: tuple[str, ...] = ("precision", "recall", "distinct", "length", "short_em")
+
+    def __init__(self, benchmark: Benchmark, table: ContextTable, protocol: str) -> None:
+        make = strict_scorer if protocol == "strict" else reference_scorer
+        self._score = make(benchmark.grammar)
+        self._sizes, self._relevant = table.sizes, table.relevant
+        self._answers = _short_answers(benchmark, table)
+        self.is_judged = table.is_judged
+
+    def of(self, row: int, answer: SubmissionLine) -> Answer:
+        """Numbers of an answer to the query of a row."""
+        answers = self._answers.get(row, _NOTHING)
+        return self._score(answer.output, self._sizes[row], self._relevant[row], answers)
+
+    def worst(self, row: int) -> Answer:
+        """Numbers of a missing answer."""
+        return worst(self._relevant[row], self._answers.get(row, _NOTHING))
+
+
+_NOTHING: dict[int, list[str]] = {}
+
+
+def _short_answers(benchmark: Benchmark, table: ContextTable) -> dict[int, dict[int, list[str]]]:
+    """Short answers by query row and position in the context."""
+    known = benchmark.short_answers
+    found: dict[int, dict[int, list[str]]] = {}
+    for row, query in enumerate(benchmark.query_ids if known else ()):
+        ids = table.ids_of(row)
+        here = {
+            p: known[query, ids[p]] for p in sorted(table.relevant[row]) if (query, ids[p]) in known
+        }
+        if here:
+            found[row] = here
+    return found
+
+
+def cited(kept: Kept, wanted: Sequence[Measure]) -> Found:
+    """All of RAGE's measures, from the numbers of all answers."""
+    precision, recall, distinct, length, short_em = map(kept.column, RageNumbers.columns)
+    samples = {
+        "CiteP": lambda: mean_sample("CiteP", precision),
+        "CiteR": lambda: mean_sample("CiteR", recall),
+        "CiteF1": lambda: harmonic_sample("CiteF1", precision, recall),
+        "CiteF1@query": lambda: mean_sample("CiteF1@query", harmonic(precision, recall)),
+        "ShortEM": lambda: mean_sample("ShortEM", short_em),
+        "Reward": lambda: mean_sample("Reward", (precision + recall) / 2),
+        "Distinct": lambda: mean_sample("Distinct", distinct),
+        "Length": lambda: mean_sample("Length", length),
+    }
+    for measure in wanted:
+        if measure in _OF_LABELS and not kept.numbers.is_judged:
+            yield measure.name, "nobody judged which passages are relevant"
+        elif measure.needs and np.isnan(short_em).all():
+            yield measure.name, f"needs {measure.needs}"
+        else:
+            yield measure.name, Measured(samples[measure.name]())
+
+
+_PAPER = "Penzkofer & Baumann 2024 (RAGE), section 3.2"
+_share = partial(percent, family="rage", source=_PAPER, compute=cited, numbers=RageNumbers)
+_count = partial(count, family="rage", source=_PAPER, compute=cited, numbers=RageNumbers)
+_OF_LABELS = (
+    _share("CiteP", definition="relevant among the distinct cited passages"),
+    _share("CiteR", definition="cited among the relevant passages shown"),
+    _share("CiteF1", definition="harmonic mean of mean CiteP and mean CiteR"),
+    _share("CiteF1@query", definition="mean of per-query harmonic means"),
+    _share(
+        "ShortEM",
+        definition="a short answer of a relevant passage stands in the output",
+        needs="short answers in mapping/relevant",
+        source="rage_toolkit 0.0.2",
+    ),
+    _share(
+        "Reward",
+        definition="mean of CiteP and CiteR of one output",
+        source="Penzkofer & Baumann 2024 (RAGE), section 4.3",
+    ),
+)
+MEASURES = (
+    *_OF_LABELS,
+    _count("Distinct", definition="distinct passages cited"),
+    _count("Length", definition="words of the output without markers"),
+)

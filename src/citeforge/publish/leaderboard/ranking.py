@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from citeforge.evaluator.compare import paired_t
-from citeforge.evaluator.measures.registry import MEASURES
+from citeforge.evaluator.measures.registry import find, place
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 LEVEL = 0.05
@@ -64,8 +64,7 @@ def make_views(files: Sequence[ScoreFile]) -> list[View]:
     views = []
     for (context, protocol), mine in keyed.items():
         names = list(dict.fromkeys(m.name for f in mine for m in f.measures))
-        order = {n: i for i, n in enumerate(MEASURES)}
-        names.sort(key=lambda n: order.get(n.split("[")[0], len(order)))
+        names.sort(key=lambda n: place(n.split("[")[0]))
         signatures: dict[str, str] = {}
         for file in mine:
             for entry in file.measures:
@@ -152,5 +151,5 @@ def _hundredths(value: float | None) -> int | None:
 
 
 def _definition(name: str) -> str:
-    found = MEASURES.get(name.split("[")[0])
+    found = find(name.split("[")[0])
     return found.definition if found is not None else ""

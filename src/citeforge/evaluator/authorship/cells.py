@@ -1,0 +1,147 @@
+"""Answers to all cells of an authorship benchmark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from citeforge.builders.exclusions import short_answers
+from citeforge.evaluator.authorship.answers import CellNumbers
+from citeforge.evaluator.authorship.measures import Cells
+from citeforge.evaluator.benchmark import Benchmark
+from citeforge.evaluator.entries import Row
+from citeforge.evaluator.measures.declared import Measure
+from citeforge.evaluator.numbers import Kept
+from citeforge.evaluator.opened import Submission
+from citeforge.evaluator.origin import Watch
+from citeforge.evaluator.reading import Reading, Results
+from citeforge.evaluator.tools import Tools
+from citeforge.schemas.authorship import design_of
+from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.scores import Counts, NotComputed
+from citeforge.schemas.submission import SubmissionLine
+from citeforge.schemas.tables import RELEVANT
+
+CONTEXT = "design"
+"""``context`` of score files that cover all cells."""
+
+
+class CellReading(Reading):
+    """Keeps the numbers of each answer, cell by cell."""
+
+    context = CONTEXT
+
+    def __init__(
+        self,
+        submission: Submission,
+        benchmark: Benchmark,
+        measures: Sequence[Measure],
+        protocol: str,
+        tools: Tools,
+        context: str | None = None,
+        details: bool = False,
+    ) -> None:
+        """Prepare the cells.
+
+        Raises:
+            UsageError: AttriEval's answers to passages that are not counted from 0.
+        """
+        super().__init__(submission, benchmark, measures, protocol, tools)
+        base = benchmark.manifest.grammar.base
+        if submission.form == "attrieval" and base != 0:
+            raise UsageError(
+                "AttriEval's prompts count passages from 0; those of "
+                f"{benchmark.manifest.name} count from {base}"
+            )
+        self.design = design = design_of(benchmark.manifest)
+        # Cells differ in who is said to have written a passage, not in passages.
+        table = benchmark.context(design.cells[0].context)
+        self._gold = short_answers(benchmark.queries, benchmark.mappings[RELEVANT], benchmark.gold)
+        self._relevant = table.relevant
+        numbers = CellNumbers(benchmark.grammar, table, self._gold, protocol)
+        n = len(benchmark.query_ids)
+        self._kept = {c.context: Kept(numbers, n) for c in design.cells}
+        doubtful = submission.form == "citeforge" and submission.is_anonymous
+        self._watch = Watch(benchmark.grammar, table.sizes) if doubtful else None
+
+    @staticmethod
+    def require(
+        benchmark: Benchmark, measures: Sequence[Measure], protocol: str, context: str | None
+    ) -> None:
+        """Refuse another kind of benchmark, other measures beside these, and single cells."""
+        name, base = benchmark.manifest.name, benchmark.manifest.grammar.base
+        if benchmark.manifest.kind != "authorship":
+            raise UsageError(
+                f"authorship measures need an authorship benchmark; {name} is "
+                f"{benchmark.manifest.kind}"
+            )
+        others = [m.name for m in measures if m.reads != "cells"]
+        if others or context is not None:
+            what = f"--measures {','.join(others)}" if others else f"--context {context}"
+            raise UsageError(
+                f"{what}: authorship measures look at all cells at once; score the family "
+                "authorship by itself, and others with --context CELL --measures …"
+            )
+        if protocol == "reference" and base != 0:
+            raise UsageError(
+                "--protocol reference counts passages from 0, as AttriEval does; the prompts of "
+                f"{name} count from {base}"
+            )
+
+    def add(self, line: int, answer: SubmissionLine) -> None:
+        """Read one answer."""
+        kept = self._kept.get(answer.context or "")
+        if kept is None or answer.context is None:
+            raise InputError(
+                "is missing"
+                if answer.context is None
+                else f"{answer.context!r} is no cell of the benchmark",
+                path=self.submission.path,
+                line=line,
+                field="context",
+                allowed=", ".join(self._kept),
+            )
+        row = self.places.row(line, answer, answer.context)
+        found = kept.add(row, answer)
+        self.tally.add(answer.output, found.distinct, found.n_out_of_range, found.n_unparsed)
+        if self._watch is not None:
+            self._watch.n_lines += 1
+            self._watch.look(row, answer)
+
+    def finish(self) -> None:
+        """Missing answers of cells that were run score the worst value."""
+        if self.tally.n == 0:
+            raise InputError("holds no answers", path=self.submission.path)
+        for kept in self._kept.values():
+            if self.is_strict:
+                kept.fill()
+
+    def results(self) -> Results:
+        """All measures of all cells, and the differences that labels make."""
+        kept = {name: k for name, k in self._kept.items() if k.runs}
+        cells = Cells(design_of(self.benchmark.manifest), kept, any(self._gold))
+        together: dict[object, list[Measure]] = {}
+        for measure in self.measures:
+            together.setdefault(measure.compute, []).append(measure)
+        found = [r for wanted in together.values() for r in wanted[0].compute(cells, wanted)]
+        rows = [r for r in found if isinstance(r, Row)]
+        return rows, [r for r in found if isinstance(r, NotComputed)]
+
+    def counts(self) -> Counts:
+        """What the submission consists of."""
+        n = len(self.benchmark.query_ids)
+        return self.tally.counts(
+            n,
+            len({run for kept in self._kept.values() for run in kept.runs}),
+            sum(n * max(len(kept.runs), 1) for kept in self._kept.values()),
+            n_truncated=self.places.n_truncated,
+            n_no_relevant=sum(not found for found in self._relevant),
+            n_no_gold=sum(not found for found in self._gold),
+        )
+
+    def grammar_of(self, measure: Measure) -> str:
+        """How citations are read."""
+        return self.benchmark.grammar.signature if self.is_strict else "0,authorship"
+
+    def warnings(self) -> list[str]:
+        """What makes it doubtful that the submission answers this benchmark."""
+        return super().warnings() + ([] if self._watch is None else self._watch.warnings())

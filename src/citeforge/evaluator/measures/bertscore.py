@@ -1,0 +1,63 @@
+"""BERTScore against gold answers (Attributed-IR)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from citeforge.evaluator.inputs import Inputs
+from citeforge.evaluator.measures.attributed_ir import AIR, air_text
+from citeforge.evaluator.measures.cannot import CannotError
+from citeforge.evaluator.measures.columns import plain
+from citeforge.evaluator.measures.declared import Found, Measure, percent
+from citeforge.evaluator.measures.forms import SINGLE, Form
+from citeforge.evaluator.measures.gold import gold_answers
+from citeforge.evaluator.tools import Tools
+from citeforge.schemas.errors import InputError, MissingExtraError
+
+
+def bertscore(inputs: Inputs, wanted: Sequence[Measure], single: bool) -> Found:
+    """BERTScore against the gold answer with the best F, or against the single one (METRICS
+    section 3)."""
+    from citeforge.engines.answer_models import BertScore
+
+    rows = []
+    for run, item, texts in gold_answers(inputs, single):
+        if texts:
+            rows.append(((run, item.row), air_text(item, inputs), texts))
+    try:
+        scorer = BertScore(*inputs.tools.models.bertscore)
+    except (InputError, MissingExtraError) as error:
+        raise CannotError(str(error)) from error
+    found = scorer.best([r[1] for r in rows], [r[2] for r in rows])
+    for at, name in enumerate("PRF"):
+        values = {key: scores[at] for (key, _, _), scores in zip(rows, found, strict=True)}
+        full = f"BERTScore.{name}@1gold" if single else f"BERTScore.{name}"
+        yield plain(inputs, full, values)
+
+
+def _options(tools: Tools, protocol: str) -> str:
+    model, layer = tools.models.bertscore
+    return f"{Path(model).name}/layer{layer}"
+
+
+_PARTS = {"P": "precision", "R": "recall", "F": "F"}
+_COMPUTE = {at: partial(bertscore, single=at == SINGLE) for at in ("", SINGLE)}
+
+
+def _measure(part: str, at: str) -> Measure:
+    return percent(
+        f"BERTScore.{part}{at and '@' + at}",
+        "attributed_ir",
+        f"BERTScore {_PARTS[part]}, {'one gold answer' if at else 'gold answer with the best F'}",
+        needs="gold answers, bert-score, roberta-large",
+        source=AIR,
+        uses=("bertscore",),
+        compute=_COMPUTE[at],
+        parameters={"part": part, "references": at or "best"},
+        options=_options,
+    )
+
+
+MEASURES = (Form("BERTScore", _measure, parts=tuple(_PARTS)),)

@@ -1,0 +1,54 @@
+"""Gold answers as Attributed-IR's correctness measures see them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from citeforge.evaluator.inputs import Inputs, Item
+from citeforge.evaluator.measures.attributed_ir import without_reference_marks
+from citeforge.evaluator.measures.cannot import CannotError
+from citeforge.package.items import Gold
+from citeforge.schemas.grammar import without_markers
+
+
+def gold_texts(gold: Sequence[Gold], inputs: Inputs) -> list[str]:
+    """Gold answers without their markers, in order."""
+    texts = [g.text or "" for g in gold if g.kind == "answer"]
+    if inputs.protocol == "reference":
+        return [without_reference_marks(t) for t in texts]
+    return [without_markers(t, inputs.grammar.parse(t, 1 << 30).markers) for t in texts]
+
+
+def single_gold(gold: Sequence[Gold]) -> Gold | None:
+    """The one gold answer: the first attributable and informative, else attributable, else
+    informative, else the first."""
+    answers = [g for g in gold if g.kind == "answer"]
+    for wanted in (
+        lambda g: g.attributable == 1 and g.informative == 1,
+        lambda g: g.attributable == 1,
+        lambda g: g.informative == 1,
+        lambda g: True,
+    ):
+        for answer in answers:
+            if wanted(answer):
+                return answer
+    return None
+
+
+def gold_answers(inputs: Inputs, single: bool) -> Iterator[tuple[int, Item, list[str]]]:
+    """(run, item, gold texts) of every item: all gold answers, or only the single one.
+
+    Raises:
+        CannotError: no query has any.
+    """
+    found = False
+    for run, item in inputs.items():
+        gold = inputs.gold[item.row]
+        if single:
+            one = single_gold(gold)
+            gold = [] if one is None else [one]
+        texts = gold_texts(gold, inputs)
+        found = found or bool(texts)
+        yield run, item, texts
+    if not found:
+        raise CannotError("needs gold answers")

@@ -1,0 +1,199 @@
+"""Citation recall and precision by a judge, as ALCE asks for them (Gao et al. 2023, section 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from citeforge.engines.judge.records import JudgeFailure, Pair
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.evaluator.inputs import Inputs, Item
+from citeforge.evaluator.measures.bounds import BOTH, Bounds, Value
+from citeforge.evaluator.measures.claims import Claim, read_claims
+from citeforge.evaluator.measures.columns import Key, bounded
+from citeforge.evaluator.statistics import Measured, harmonic_sample
+from citeforge.package.items import Passage
+
+
+@dataclass
+class CitationScores:
+    """Recall and precision of one answer, with what they consist of.
+
+    Attributes:
+        recall: None when the answer leaves the mean.
+        precision: likewise.
+        n_multiple: statements with several citations; ``reference``: out-of-range ones count.
+        several: of those in range, whether each is supported, and how many of its citations would
+            then not be needed; ``strict``: 1 if any.
+    """
+
+    recall: Value | None
+    precision: Value | None
+    n_multiple: int = 0
+    several: list[tuple[Bounds, Value]] = field(default_factory=list)
+    supported: list[Bounds] = field(default_factory=list)
+
+
+def render(passage: Passage, strict: bool, with_title: bool = True) -> str:
+    """A passage as a premise."""
+    if not with_title or (strict and not passage.title):
+        return passage.text
+    return f"Title: {passage.title}\n{passage.text}"
+
+
+class CitationJudging:
+    """Citation recall and precision of many answers, in three waves of questions.
+
+    First every statement against all its passages; then, where that holds and several are cited,
+    each passage alone; then, where one alone does not suffice, the others without it.
+
+    Premises with titles are ALCE's, those without are Attributed-IR's; where ``strict`` is off,
+    each is counted as its own evaluator does.
+    """
+
+    def __init__(self, judge: JudgeSession, strict: bool, with_title: bool = True) -> None:
+        self.judge = judge
+        self.strict = strict
+        self.with_title = with_title
+        self._as_alce = not strict and with_title
+        self._as_air = not strict and not with_title
+
+    def score(self, answers: list[tuple[Item, list[Claim]]]) -> list[CitationScores]:
+        """Scores of every answer, in order."""
+        self.judge.ask(
+            self._pair(item, claim.cited, claim)
+            for item, claims in answers
+            for claim in claims
+            if claim.cited and not claim.skipped
+        )
+        several = [
+            (item, claim)
+            for item, claims in answers
+            for claim in claims
+            if len(claim.cited) > 1 and not claim.skipped and self._all(item, claim).high
+        ]
+        self.judge.ask(self._pair(i, (c,), claim) for i, claim in several for c in claim.cited)
+        self.judge.ask(
+            self._pair(item, self._without(claim, place), claim)
+            for item, claim in several
+            for place, c in enumerate(claim.cited)
+            if not self._known(item, (c,), claim).low
+        )
+        return [self._answer(item, claims) for item, claims in answers]
+
+    def _pair(self, item: Item, cited: Iterable[int], claim: Claim) -> Pair:
+        premise = "\n".join(render(item.passages[c], self.strict, self.with_title) for c in cited)
+        return Pair(premise, claim.text)
+
+    def _known(self, item: Item, cited: Iterable[int], claim: Claim) -> Bounds:
+        pair = self._pair(item, cited, claim)
+        decision = self.judge.ask([pair])[pair]
+        if isinstance(decision, JudgeFailure):
+            return BOTH
+        return Bounds(decision.entailed, decision.entailed)
+
+    def _all(self, item: Item, claim: Claim) -> Bounds:
+        if not claim.cited or claim.skipped:
+            return Bounds(False, False)
+        return self._known(item, claim.cited, claim)
+
+    def _without(self, claim: Claim, place: int) -> tuple[int, ...]:
+        if self._as_alce:
+            # Of a repeated citation the first occurrence goes, as a list's `remove` does.
+            place = claim.cited.index(claim.cited[place])
+        return claim.cited[:place] + claim.cited[place + 1 :]
+
+    def _answer(self, item: Item, claims: list[Claim]) -> CitationScores:
+        if not claims:
+            nothing = None if self._as_alce else Value(0.0, 0.0)
+            return CitationScores(nothing, nothing)
+        supported = [self._all(item, claim) for claim in claims]
+        scores = CitationScores(Value.mean(supported), None, supported=supported)
+        right = Value(0.0, 0.0)
+        if self._as_air:
+            # Its "undecided" is -1, which a passage without text leaves standing.
+            undecided = Value(*[-float(sum(self._is_blank(item, c) for c in claims))] * 2)
+            scores.recall = Value.mean(supported) + undecided / len(claims)
+            right += undecided
+        n_citations = 0
+        for claim, holds in zip(claims, supported, strict=True):
+            if claim.skipped:
+                scores.n_multiple += self._as_alce and claim.wrong > 1
+                continue
+            n_citations += len(claim.cited) + claim.wrong
+            if len(claim.cited) == 1:
+                right += Value(float(holds.low), float(holds.high))
+            elif len(claim.cited) > 1:
+                needed = self._needed(item, claim) if holds.high else Value(0.0, 0.0)
+                right += Value(holds.low * needed.low, needed.high)
+                scores.n_multiple += 1
+                scores.several.append((holds, self._unneeded(claim, needed)))
+        scores.precision = right / n_citations if n_citations else Value(0.0, 0.0)
+        return scores
+
+    @staticmethod
+    def _is_blank(item: Item, claim: Claim) -> bool:
+        if claim.skipped or len(claim.cited) != 1:
+            return False
+        return not item.passages[claim.cited[0]].text
+
+    def _unneeded(self, claim: Claim, needed: Value) -> Value:
+        n = len(claim.cited)
+        low, high = n - needed.high, n - needed.low
+        return Value(low, high) if self._as_alce else Value(min(low, 1.0), min(high, 1.0))
+
+    def _needed(self, item: Item, claim: Claim) -> Value:
+        """Number of citations of a supported statement that are not irrelevant."""
+        total = Value(0.0, 0.0)
+        for place, c in enumerate(claim.cited):
+            alone = self._known(item, (c,), claim)
+            if alone.low:
+                total += Value(1.0, 1.0)
+                continue
+            rest = self._without(claim, place)
+            if self._as_air and len(rest) == 1 and not item.passages[rest[0]].text:
+                continue  # nothing is asked, and nothing counted
+            others = self._known(item, rest, claim)
+            total += Value(float(not others.high), float(alone.high or not others.low))
+        return total
+
+
+def citation_samples(
+    inputs: Inputs,
+    prefix: tuple[str, str, str],
+    read: Callable[[Item, Inputs], list[Claim]],
+    with_title: bool,
+) -> tuple[list[tuple[str, Measured]], list[tuple[Key, int, CitationScores]]]:
+    """Recall, precision and F1, and what each answer's consist of.
+
+    Args:
+        inputs: the answers.
+        prefix: names of the three measures.
+        read: gives the statements of an answer.
+        with_title: premises with titles are ALCE's, those without Attributed-IR's.
+
+    Returns:
+        Samples by name, and ((run, query row), number of statements, scores) of every answer.
+
+    Raises:
+        CannotError: there is no judge, or nothing that splits sentences.
+    """
+    rows = read_claims(inputs, read)
+    assert inputs.tools.judge is not None
+    judging = CitationJudging(inputs.tools.judge, inputs.protocol == "strict", with_title)
+    scores = judging.score([(item, claims) for _, item, claims in rows])
+    recall: dict[Key, Value] = {}
+    precision: dict[Key, Value] = {}
+    for (key, _, _), found in zip(rows, scores, strict=True):
+        if found.recall is not None and found.precision is not None:
+            recall[key], precision[key] = found.recall, found.precision
+    rec = bounded(inputs, prefix[0], recall)
+    prec = bounded(inputs, prefix[1], precision)
+    upper = None
+    if rec[1].upper is not None or prec[1].upper is not None:
+        highs = [m.upper or m.sample for m in (prec[1], rec[1])]
+        upper = harmonic_sample(prefix[2], highs[0].per_query, highs[1].per_query)
+    lows = (prec[1].sample.per_query, rec[1].sample.per_query)
+    f1 = Measured(harmonic_sample(prefix[2], *lows), upper)
+    parts = [(k, len(c), s) for (k, _, c), s in zip(rows, scores, strict=True)]
+    return [rec, prec, (prefix[2], f1)], parts

@@ -1,0 +1,28 @@
+"""Citation quality with passage texts as premises (Attributed-IR)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from citeforge.evaluator.inputs import Inputs
+from citeforge.evaluator.measures.attributed_ir import AIR, claims_of, with_passages
+from citeforge.evaluator.measures.declared import Found, Measure, percent
+from citeforge.evaluator.measures.judging import citation_samples
+
+
+def nli(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
+    """Recall, precision and F1, from one round of questions to the judge."""
+    names = ("NLI.rec", "NLI.prec", "NLI.F1")
+    yield from citation_samples(with_passages(inputs), names, claims_of, with_title=False)[0]
+
+
+_nli = partial(
+    percent, family="attributed_ir", needs="a judge", source=AIR, uses=("judge", "segmenter"),
+    compute=nli,
+)  # fmt: skip
+MEASURES = (
+    _nli("NLI.rec", definition="CitRec with passage texts as premises"),
+    _nli("NLI.prec", definition="CitPrec with passage texts as premises"),
+    _nli("NLI.F1", definition="harmonic mean of mean NLI.rec and mean NLI.prec"),
+)

@@ -1,0 +1,80 @@
+"""ROUGE-Lsum against gold answers (Attributed-IR)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from citeforge.evaluator.inputs import Inputs
+from citeforge.evaluator.measures.attributed_ir import AIR, air_text
+from citeforge.evaluator.measures.cannot import CannotError
+from citeforge.evaluator.measures.columns import Rows, plain
+from citeforge.evaluator.measures.declared import Found, Measure, percent
+from citeforge.evaluator.measures.forms import SINGLE, Form
+from citeforge.evaluator.measures.gold import gold_answers
+
+
+class Rouge(NamedTuple):
+    """ROUGE-Lsum of one answer against its best gold answer."""
+
+    precision: float
+    recall: float
+    f: float
+
+
+def rouge_lsum(output: str, references: Sequence[str], scorer: Any) -> Rouge:
+    """Scores against the reference with the best F; zeros without references."""
+    best = Rouge(0.0, 0.0, 0.0)
+    for reference in references:
+        found = scorer.score(reference, output)["rougeLsum"]
+        if found.fmeasure > best.f:
+            best = Rouge(found.precision, found.recall, found.fmeasure)
+    return best
+
+
+def rouge_scorer(stemmer: bool) -> Any:
+    """rouge-score's scorer.
+
+    Raises:
+        CannotError: rouge-score is not installed.
+    """
+    try:
+        from rouge_score.rouge_scorer import RougeScorer
+    except ImportError as error:
+        raise CannotError("needs rouge-score: pip install 'citeforge[scores]'") from error
+    return RougeScorer(["rougeLsum"], use_stemmer=stemmer)
+
+
+def rouge(inputs: Inputs, wanted: Sequence[Measure], single: bool) -> Found:
+    """Precision, recall and F against the best gold answer, or the single one."""
+    scorer = rouge_scorer(stemmer=False)
+    columns: tuple[Rows, Rows, Rows] = ({}, {}, {})
+    for run, item, texts in gold_answers(inputs, single):
+        if not texts:
+            continue
+        found = rouge_lsum(air_text(item, inputs), texts, scorer)
+        for column, value in zip(columns, found, strict=True):
+            column[run, item.row] = value
+    suffix = "@1gold" if single else ""
+    for name, column in zip("PRF", columns, strict=True):
+        yield plain(inputs, f"ROUGE-Lsum.{name}{suffix}", column)
+
+
+_PARTS = {"P": "precision", "R": "recall", "F": "F"}
+_COMPUTE = {at: partial(rouge, single=at == SINGLE) for at in ("", SINGLE)}
+
+
+def _measure(part: str, at: str) -> Measure:
+    return percent(
+        f"ROUGE-Lsum.{part}{at and '@' + at}",
+        "attributed_ir",
+        f"ROUGE-Lsum {_PARTS[part]} of the {'one' if at else 'best'} gold answer",
+        needs="gold answers, rouge-score",
+        source=AIR,
+        compute=_COMPUTE[at],
+        parameters={"part": part, "references": at or "best"},
+    )
+
+
+MEASURES = (Form("ROUGE-Lsum", _measure, parts=tuple(_PARTS)),)

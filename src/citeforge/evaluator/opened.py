@@ -1,0 +1,121 @@
+"""A submission, opened: what it is, and its answers, read as few times as can be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from pathlib import Path
+
+from citeforge.engines.files import digest_folder, sha256_file
+from citeforge.engines.jsonlines import read_start
+from citeforge.evaluator.benchmark import Benchmark
+from citeforge.evaluator.formats import START, Lines, answers_of, detect
+from citeforge.evaluator.origin import anonymous_warnings, require_same_benchmark
+from citeforge.evaluator.submission import (
+    choose_context,
+    header_of,
+    read_answers,
+    system_name,
+)
+from citeforge.schemas.submission import SubmissionLine
+
+_OURS = ("citeforge", "attributed-ir")
+_MOST_KEPT = 20_000
+"""Lines that are kept while it is found out what they are about; a longer file is read again."""
+
+
+class Submission:
+    """A prediction file or folder.
+
+    Opening it reads its start; :meth:`answers` reads all of it, once.
+
+    Attributes:
+        path: where it is.
+        form: format it is read as.
+        header: its header; empty where it has none.
+    """
+
+    def __init__(self, path: Path, benchmark: Benchmark, form: str = "auto") -> None:
+        """Look what it is.
+
+        Args:
+            path: file or folder.
+            benchmark: what it answers.
+            form: format; ``auto`` for what it looks like.
+
+        Raises:
+            InputError: it cannot be read, or was made on another build of the benchmark.
+        """
+        self.path, self._benchmark = path, benchmark
+        start = b""
+        if path.suffix != ".csv" and not path.is_dir() and form in ("auto", *_OURS):
+            start = read_start(path, START)
+        self.form = detect(path, start) if form == "auto" else form
+        found = header_of(start.partition(b"\n")[0]) if self.form in _OURS else None
+        self.header: Mapping[str, object] = found or {}
+        self._has_header = found is not None
+        self._looked_at: Lines | None = None
+        if self.form in _OURS and path.is_file():
+            require_same_benchmark(path, benchmark, self.header)
+
+    @property
+    def is_anonymous(self) -> bool:
+        """Whether it does not say by a hash which benchmark it answers."""
+        return self.form != "citeforge" or self.header.get("benchmark_hash") is None
+
+    def warnings(self) -> list[str]:
+        """What to say of a submission of our own format without a hash."""
+        if self.form != "citeforge" or not self.is_anonymous:
+            return []
+        return anonymous_warnings(self.path, self._benchmark, self.header)
+
+    @property
+    def system(self) -> str:
+        """Name of the system: its header's, else the file's."""
+        if self.form == "kalma":
+            return self.path.stem
+        return system_name(self.path, self.header) if self.path.is_file() else self.path.name
+
+    def digest(self) -> str:
+        """sha256 of the file, or over the files of the folder."""
+        return sha256_file(self.path) if self.path.is_file() else digest_folder(self.path)
+
+    def choose_context(self, asked: str | None) -> str:
+        """Context set to score; see :func:`citeforge.evaluator.submission.choose_context`.
+
+        Raises:
+            UsageError: several sets and none named, in the option or in the lines.
+        """
+        known = list(self._benchmark.manifest.contexts)
+        lines = self._read()
+        kept: list[tuple[int, SubmissionLine]] = []
+        n_looked_at = 0
+
+        def looked_at() -> Lines:
+            nonlocal n_looked_at
+            for found in lines:
+                n_looked_at += 1
+                if n_looked_at <= _MOST_KEPT:
+                    kept.append(found)
+                yield found
+
+        name = choose_context(looked_at(), known, asked)
+        if n_looked_at <= _MOST_KEPT:
+            self._looked_at = chain(kept, lines)
+        return name
+
+    def answers(self) -> Iterator[tuple[int, SubmissionLine]]:
+        """All answers with their line numbers, from the first one on.
+
+        Raises:
+            InputError: an unreadable line.
+        """
+        lines, self._looked_at = self._looked_at or self._read(), None
+        return lines
+
+    def _read(self) -> Lines:
+        if self.form == "citeforge" or (
+            self.form == "attributed-ir" and self.path.suffix != ".csv"
+        ):
+            return read_answers(self.path, has_header=self._has_header)
+        return answers_of(self.path, self._benchmark, self.form)

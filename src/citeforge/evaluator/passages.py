@@ -1,0 +1,146 @@
+"""Answers that cite passages, of a frozen context set or of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from citeforge.evaluator.benchmark import Benchmark
+from citeforge.evaluator.details import describe
+from citeforge.evaluator.inputs import Inputs, ItemReader
+from citeforge.evaluator.measures.declared import Measure
+from citeforge.evaluator.numbers import Kept
+from citeforge.evaluator.opened import Submission
+from citeforge.evaluator.origin import Watch
+from citeforge.evaluator.reading import Reading, Results, not_computed
+from citeforge.evaluator.submission import CLOSED_BOOK, OWN
+from citeforge.evaluator.tools import Tools
+from citeforge.schemas.errors import UsageError
+from citeforge.schemas.scores import AnswerDetail, Counts
+from citeforge.schemas.submission import SubmissionLine
+
+
+class PassageReading(Reading):
+    """Keeps numbers of each answer for measures that need no more, and answers for the others."""
+
+    def __init__(
+        self,
+        submission: Submission,
+        benchmark: Benchmark,
+        measures: Sequence[Measure],
+        protocol: str,
+        tools: Tools,
+        context: str | None = None,
+        details: bool = False,
+    ) -> None:
+        """Prepare the context set."""
+        super().__init__(submission, benchmark, measures, protocol, tools)
+        self.context = submission.choose_context(context)
+        self.grammar = benchmark.grammar
+        if submission.form == "attrieval":
+            self.grammar = replace(self.grammar, base=0)  # its prompts count from 0
+        n = len(benchmark.query_ids)
+        self._is_frozen = self.context not in (OWN, CLOSED_BOOK)
+        table = benchmark.context(self.context) if self._is_frozen else None
+        makers = dict.fromkeys(m.numbers for m in measures if m.numbers is not None)
+        self._kept = {
+            make: Kept(make(benchmark, table, protocol), n) for make in makers if table is not None
+        }
+        self._relevant = None if table is None or not self._kept else table.relevant
+        self._items = None
+        if details or not self._kept or any(m.numbers is None for m in measures):
+            self._items = ItemReader(benchmark, self.context, protocol, self.grammar, tools)
+        self._inputs: Inputs | None = None
+        self._watch = None
+        if submission.is_anonymous:
+            self._watch = Watch(self.grammar, [] if table is None else table.sizes)
+
+    @staticmethod
+    def require(
+        benchmark: Benchmark, measures: Sequence[Measure], protocol: str, context: str | None
+    ) -> None:
+        """Refuse a benchmark that shows something else."""
+        if benchmark.has_graphs:
+            names = ",".join(m.name for m in measures[:3]) + ",…" * (len(measures) > 3)
+            raise UsageError(
+                f"--measures {names}: these look at passages, and {benchmark.manifest.name} shows "
+                "triples; what fits is --measures kalma, or any of that family: citeforge measures"
+            )
+
+    def add(self, line: int, answer: SubmissionLine) -> None:
+        """Read one answer."""
+        watch = self._watch
+        if watch is not None:
+            watch.n_lines += 1
+        if not self.places.is_of(line, answer, self.context):
+            return
+        row = self.places.row(line, answer, self.context)
+        found = None
+        for kept in self._kept.values():
+            found = kept.add(row, answer)
+        if self._items is not None:
+            item = self._items.add(row, answer)
+            if found is None:
+                inside, beyond, unparsed = self.grammar.cited(answer.output, len(item.passages))
+                self.tally.add(answer.output, len(inside) + beyond, beyond, unparsed)
+        if found is not None:
+            output = answer.output
+            self.tally.add(output, found.distinct, found.n_out_of_range, found.n_unparsed)
+        if self.is_strict:
+            self.tally.listed += self.grammar.has_list(answer.output)
+        if watch is not None:
+            watch.look(row, answer)
+
+    def finish(self) -> None:
+        """Missing answers are filled in."""
+        if self.tally.n == 0:
+            raise self.nothing()
+        if self.is_strict:
+            for kept in self._kept.values():
+                kept.fill()
+        if self._items is not None:
+            self._inputs = self._items.inputs()
+
+    def results(self) -> Results:
+        """Measures of numbers first, then those of answers."""
+        rows, missing = [], []
+        for make in dict.fromkeys(m.numbers for m in self.measures):
+            wanted = [m for m in self.measures if m.numbers is make]
+            if make is None:
+                found = self.computed(self._inputs, wanted)
+            elif make in self._kept:
+                found = self.computed(self._kept[make], wanted)
+            else:
+                own = self.context == OWN
+                why = "passages without relevance labels" if own else "no passages were shown"
+                found = [], not_computed(dict.fromkeys((m.name for m in wanted), why))
+            rows += found[0]
+            missing += found[1]
+        order = {m.name: i for i, m in enumerate(self.measures)}
+        return sorted(rows, key=lambda r: order[r.measure.name]), missing
+
+    def counts(self) -> Counts:
+        """What the submission consists of."""
+        n = len(self.benchmark.query_ids)
+        kept = next(iter(self._kept.values()), None)
+        n_runs = len(kept.runs if kept is not None else self._items.runs if self._items else ())
+        relevant = self.benchmark.relevant_ids if self._relevant is None else self._relevant
+        return self.tally.counts(
+            n,
+            n_runs,
+            n * n_runs,
+            n_truncated=self.places.n_truncated,
+            n_no_relevant=sum(not found for found in relevant),
+        )
+
+    def grammar_of(self, measure: Measure) -> str:
+        """How citations are read."""
+        return self.grammar.signature if self.is_strict else f"1,{measure.family}"
+
+    def details(self) -> list[AnswerDetail]:
+        """Answers of the first run."""
+        return [] if self._inputs is None else describe(self._inputs)
+
+    def warnings(self) -> list[str]:
+        """What makes it doubtful that the submission answers this benchmark."""
+        return super().warnings() + ([] if self._watch is None else self._watch.warnings())

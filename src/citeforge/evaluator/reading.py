@@ -1,0 +1,183 @@
+"""Answers, placed and read: what all kinds of benchmarks have in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+
+from citeforge.evaluator.benchmark import Benchmark
+from citeforge.evaluator.entries import Row
+from citeforge.evaluator.measures.compute import compute
+from citeforge.evaluator.measures.declared import Measure
+from citeforge.evaluator.opened import Submission
+from citeforge.evaluator.submission import Places
+from citeforge.evaluator.tools import Tools
+from citeforge.schemas.authorship import Design
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.scores import AnswerDetail, Counts, NotComputed
+from citeforge.schemas.submission import SubmissionLine
+
+Results = tuple[list[Row], list[NotComputed]]
+
+
+class Tally:
+    """Counts of odd answers."""
+
+    def __init__(self) -> None:
+        self.n = self.unparsed = self.empty = self.uncited = self.beyond = self.listed = 0
+
+    def add(self, output: str, n_cited: float, n_beyond: float, n_unparsed: float) -> None:
+        """Count one answer.
+
+        Args:
+            output: what the system wrote.
+            n_cited: distinct citations.
+            n_beyond: citations of what was not shown.
+            n_unparsed: marks that could not be read.
+        """
+        self.n += 1
+        self.unparsed += n_unparsed > 0
+        self.empty += not output.strip()
+        self.uncited += n_cited == 0
+        self.beyond += n_beyond > 0
+
+    def counts(self, n_queries: int, n_runs: int, n_keys: int, **more: int) -> Counts:
+        """As they stand in score files; ``n_keys`` answers were expected."""
+        return Counts(
+            n_queries=n_queries,
+            n_runs=n_runs,
+            n_answered=self.n,
+            n_missing=n_keys - self.n,
+            n_unparsed=self.unparsed,
+            n_empty=self.empty,
+            n_uncited=self.uncited,
+            n_out_of_range=self.beyond,
+            n_listed=self.listed,
+            **more,
+        )
+
+
+class Reading(ABC):
+    """Reads the answers to one kind of context, one line after the other.
+
+    Attributes:
+        submission: what is read.
+        benchmark: what it answers.
+        measures: what is computed.
+        protocol: ``strict`` or ``reference``.
+        tools: judge, segmenter and models.
+        context: what is scored, as score files say it.
+        places: where its lines belong.
+        tally: counts of odd answers.
+        design: cells of an authorship benchmark.
+        splitter: what splits sentences in the protocol ``reference``.
+    """
+
+    context: str
+    design: Design | None = None
+    splitter = "punkt"
+
+    def __init__(
+        self,
+        submission: Submission,
+        benchmark: Benchmark,
+        measures: Sequence[Measure],
+        protocol: str,
+        tools: Tools,
+        context: str | None = None,
+        details: bool = False,
+    ) -> None:
+        """Prepare what the answers are held against.
+
+        Args:
+            submission: what is read.
+            benchmark: what it answers.
+            measures: what is computed.
+            protocol: ``strict`` or ``reference``.
+            tools: judge, segmenter and models.
+            context: context set; None for the one that the submission is about.
+            details: whether answers are kept for reports.
+
+        Raises:
+            UsageError: the context set is not clear, or there is none of that name.
+        """
+        self.submission, self.benchmark, self.measures = submission, benchmark, measures
+        self.protocol, self.tools = protocol, tools
+        self.places = Places(submission.path, benchmark)
+        self.tally = Tally()
+
+    @staticmethod
+    @abstractmethod
+    def require(
+        benchmark: Benchmark, measures: Sequence[Measure], protocol: str, context: str | None
+    ) -> None:
+        """Refuse what cannot be scored, before anything is opened.
+
+        Raises:
+            UsageError: the measures do not fit the benchmark, or each other; says what fits.
+        """
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether the protocol is ours."""
+        return self.protocol == "strict"
+
+    @abstractmethod
+    def add(self, line: int, answer: SubmissionLine) -> None:
+        """Read one answer.
+
+        Raises:
+            InputError: an unknown or duplicate key.
+        """
+
+    @abstractmethod
+    def finish(self) -> None:
+        """After the last answer: missing ones are filled in.
+
+        Raises:
+            InputError: there was none.
+        """
+
+    @abstractmethod
+    def results(self) -> Results:
+        """All measures: those that could be computed, and why others could not."""
+
+    @abstractmethod
+    def counts(self) -> Counts:
+        """What the submission consists of."""
+
+    @abstractmethod
+    def grammar_of(self, measure: Measure) -> str:
+        """How citations are read, as it stands in the signature of a measure."""
+
+    def details(self) -> list[AnswerDetail]:
+        """Answers of the first run in statements, in the order of the benchmark."""
+        return []
+
+    def warnings(self) -> list[str]:
+        """What makes it doubtful that the submission answers this benchmark."""
+        return self.submission.warnings()
+
+    def n_failed(self) -> int:
+        """Questions to judge and LLM that failed."""
+        return 0 if self.tools.judge is None else self.tools.judge.failures()
+
+    def nothing(self) -> InputError:
+        """The error of a submission without any answer."""
+        return InputError(
+            "holds no answer to this context set",
+            path=self.submission.path,
+            allowed=f"context {self.context!r}",
+        )
+
+    def computed(self, inputs: object, measures: Sequence[Measure]) -> Results:
+        """Samples of measures that read the same."""
+        found = compute(inputs, measures)
+        rows = [Row(m, r) for m in measures if not isinstance(r := found[m.name], str)]
+        missing = {m.name: r for m in measures if isinstance(r := found[m.name], str)}
+        return rows, not_computed(missing)
+
+
+def not_computed(reasons: Mapping[str, str]) -> list[NotComputed]:
+    """Measures to why they could not be computed."""
+    return [NotComputed(name=name, reason=reason) for name, reason in reasons.items()]
