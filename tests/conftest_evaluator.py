@@ -17,7 +17,7 @@ from citeforge.evaluator.inputs import Inputs, Item
 from citeforge.evaluator.measures.compute import compute
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.tools import Tools
-from citeforge.package.items import Gold, Passage
+from citeforge.package.items import Gold, GoldRows, Passage
 from citeforge.schemas.grammar import Grammar
 
 
@@ -118,7 +118,7 @@ def measure() -> Measure:
             world,  # type: ignore[arg-type]
             protocol,
             [items],
-            gold or [[] for _ in outputs],
+            [GoldRows(g) for g in gold or [[] for _ in outputs]],
             Grammar(),
             task,
             Tools(

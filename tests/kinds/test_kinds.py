@@ -21,7 +21,7 @@ from citeforge.builders.prompts import TEMPLATES, Labelling
 from citeforge.evaluator.annotation.tasks import TASKS
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.check_answers import AnswerCheck
-from citeforge.evaluator.measures.registry import MEASURES
+from citeforge.evaluator.measures.registry import measures
 from citeforge.ir_convert.registry import citation_of
 from citeforge.kinds.hook import Hook
 from citeforge.kinds.kind import Kind
@@ -92,7 +92,7 @@ def test_names_in_a_declaration_are_known(name: str) -> None:
     assert kind.recipe is RECIPES[name]
     assert kind.template in TEMPLATES
     assert citation_of(kind.paper)
-    assert set(kind.default_measures) <= {m.family for m in MEASURES.values()}
+    assert set(kind.default_measures) <= {m.family for m in measures().values()}
     assert set(kind.annotation) <= {t.name for t in TASKS.values() if t.of_benchmark}
     assert set(kind.exports) <= set(FORMATS)
     assert set(kind.public) <= set(kind.tables)

@@ -16,7 +16,7 @@ from citeforge.evaluator.inputs import Inputs, Item
 from citeforge.evaluator.measures.compute import compute
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.tools import Tools
-from citeforge.package.items import Gold, Passage
+from citeforge.package.items import Gold, GoldRows, Passage
 from citeforge.schemas.grammar import Grammar
 from conftest_evaluator import World
 
@@ -141,7 +141,7 @@ def make_inputs(
         world,  # type: ignore[arg-type]
         "reference",
         [items],
-        gold or [[] for _ in rows],
+        [GoldRows(g) for g in gold or [[] for _ in rows]],
         Grammar(),
         task,
         Tools(JudgeSession(HashJudge()), PunktSegmenter(), **tools),

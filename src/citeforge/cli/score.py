@@ -114,7 +114,6 @@ def score(
     from citeforge.cli.fetch import open_benchmark
     from citeforge.cli.tools import make_tools
     from citeforge.engines.files import write_text
-    from citeforge.evaluator.choose import default_families
     from citeforge.evaluator.measures.registry import select
     from citeforge.evaluator.score import Protocol
     from citeforge.evaluator.score import score as score_one
@@ -132,7 +131,7 @@ def score(
         )
     loaded = open_benchmark(benchmark, given.pop("gold"))
     loaded.rules = int(given["rules"])
-    wanted = wanted or select(default_families(loaded.manifest.kind))
+    wanted = wanted or select(loaded.kind.default_measures)
     tools = make_tools(wanted, chosen, judge_name, verdicts, segmenter, given)
     targets = _targets(out, submissions)
     results = []

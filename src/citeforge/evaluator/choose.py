@@ -12,16 +12,6 @@ from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.grammar import VERSION
 
 
-def default_families(kind: str) -> list[str]:
-    """Families that fit a kind of benchmark."""
-    return {
-        "hagrid": ["alce", "attributed_ir"],
-        "alce": ["alce"],
-        "authorship": ["authorship"],
-        "kalma": ["kalma"],
-    }.get(kind, ["rage"])
-
-
 def choose_tools(
     measures: list[Measure],
     protocol: str,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,7 @@ from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.statistics import Floats
 from citeforge.evaluator.submission import CLOSED_BOOK, OWN
 from citeforge.evaluator.tools import Tools
-from citeforge.package.items import Gold, Passage
+from citeforge.package.items import GoldRows, Passage
 from citeforge.schemas.grammar import Grammar
 from citeforge.schemas.submission import SubmissionLine
 
@@ -35,7 +35,7 @@ class Item:
     output: str
     passages: tuple[Passage, ...]
     is_missing: bool = False
-    gold: Sequence[Gold] = ()
+    gold: GoldRows = field(default_factory=GoldRows)
 
 
 @dataclass
@@ -56,7 +56,7 @@ class Inputs:
     benchmark: Benchmark
     protocol: str
     runs: list[list[Item]]
-    gold: list[list[Gold]]
+    gold: list[GoldRows]
     grammar: Grammar
     task: str
     tools: Tools = field(default_factory=Tools)
@@ -74,14 +74,6 @@ class Inputs:
         for run, items in enumerate(self.runs):
             for item in items:
                 yield run, item
-
-
-def read_gold(benchmark: Benchmark) -> list[list[Gold]]:
-    """Gold rows of each query, in their order."""
-    found: list[list[Gold]] = [[] for _ in benchmark.query_ids]
-    for row in benchmark.gold.to_pylist():
-        found[benchmark.row_of[row["query_id"]]].append(Gold.of(row))
-    return found
 
 
 class ItemReader:
@@ -107,7 +99,7 @@ class ItemReader:
         self._grammar, self._tools = grammar, tools
         self._texts: list[str] = benchmark.queries["text"].to_pylist()
         self._shown = _shown(benchmark, context)
-        self._gold = read_gold(benchmark)
+        self._gold = benchmark.gold_rows
         self.runs: dict[int, dict[int, Item]] = {}
 
     def add(self, row: int, answer: SubmissionLine) -> Item:

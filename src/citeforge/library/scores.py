@@ -11,7 +11,7 @@ from citeforge.engines.files import write_text
 from citeforge.engines.judge.records import Judge
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.benchmark import Benchmark
-from citeforge.evaluator.choose import choose_tools, default_families
+from citeforge.evaluator.choose import choose_tools
 from citeforge.evaluator.compare import Difference, load_scores
 from citeforge.evaluator.compare import compare as compare_files
 from citeforge.evaluator.measures.registry import select
@@ -153,7 +153,7 @@ def score(
         UsageError: a measure, context or judge that does not exist or fit.
     """
     opened = benchmark if isinstance(benchmark, Benchmark) else load(benchmark)
-    wanted = select(list(measures) or default_families(opened.manifest.kind))
+    wanted = select(list(measures) or opened.kind.default_measures)
     tools = choose_tools(wanted, protocol, _session(judge), segmenter, rules=opened.rules)
     with submission_file(answers, system) as path:
         return Scores(

@@ -69,7 +69,7 @@ class CellReading(Reading):
     ) -> None:
         """Refuse another kind of benchmark, other measures beside these, and single cells."""
         name, base = benchmark.manifest.name, benchmark.manifest.grammar.base
-        if benchmark.manifest.kind != "authorship":
+        if not benchmark.kind.is_design:
             raise UsageError(
                 f"authorship measures need an authorship benchmark; {name} is "
                 f"{benchmark.manifest.kind}"

@@ -10,7 +10,7 @@ from citeforge.evaluator.measures.cannot import CannotError
 from citeforge.evaluator.measures.columns import Rows, plain
 from citeforge.evaluator.measures.declared import Found, Measure, percent
 from citeforge.evaluator.measures.rouge import rouge_lsum, rouge_scorer
-from citeforge.package.items import Gold
+from citeforge.package.items import GoldRows
 
 
 def alce_rouge(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
@@ -36,10 +36,10 @@ def alce_rouge(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
     yield plain(inputs, "ALCE.ROUGE-Lsum", values)
 
 
-def _long_answers(gold: list[Gold], inputs: Inputs) -> list[str]:
-    golds = [g.text or "" for g in gold if g.kind == "long_answer"]
+def _long_answers(gold: GoldRows, inputs: Inputs) -> list[str]:
+    golds = [g.text or "" for g in gold.long_answers]
     if not golds and inputs.task in ("asqa", "eli5"):
-        golds = [g.text or "" for g in gold if g.kind == "answer"]
+        golds = [g.text or "" for g in gold.answers]
     # ALCE's code knows two long answers and no more.
     return golds[:2] if inputs.protocol == "reference" else golds
 

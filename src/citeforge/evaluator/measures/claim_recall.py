@@ -20,7 +20,7 @@ def claim_recall(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
         raise CannotError(NO_JUDGE)
     pairs: dict[Key, list[Pair]] = {}
     for run, item in inputs.items():
-        claims = [g.text or "" for g in inputs.gold[item.row] if g.kind == "claim"]
+        claims = [g.text or "" for g in inputs.gold[item.row].claims]
         if claims:
             text = alce_text(item, inputs)
             pairs[run, item.row] = [Pair(text, claim) for claim in claims]

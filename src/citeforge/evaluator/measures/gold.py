@@ -2,34 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from citeforge.evaluator.inputs import Inputs, Item
 from citeforge.evaluator.measures.attributed_ir import without_reference_marks
 from citeforge.evaluator.measures.cannot import CannotError
-from citeforge.package.items import Gold
+from citeforge.package.items import Gold, GoldRows
 from citeforge.schemas.grammar import without_markers
 
 
-def gold_texts(gold: Sequence[Gold], inputs: Inputs) -> list[str]:
+def gold_texts(gold: GoldRows, inputs: Inputs) -> list[str]:
     """Gold answers without their markers, in order."""
-    texts = [g.text or "" for g in gold if g.kind == "answer"]
+    texts = [g.text or "" for g in gold.answers]
     if inputs.protocol == "reference":
         return [without_reference_marks(t) for t in texts]
     return [without_markers(t, inputs.grammar.parse(t, 1 << 30).markers) for t in texts]
 
 
-def single_gold(gold: Sequence[Gold]) -> Gold | None:
+def single_gold(gold: GoldRows) -> Gold | None:
     """The one gold answer: the first attributable and informative, else attributable, else
     informative, else the first."""
-    answers = [g for g in gold if g.kind == "answer"]
     for wanted in (
         lambda g: g.attributable == 1 and g.informative == 1,
         lambda g: g.attributable == 1,
         lambda g: g.informative == 1,
         lambda g: True,
     ):
-        for answer in answers:
+        for answer in gold.answers:
             if wanted(answer):
                 return answer
     return None
@@ -46,7 +45,7 @@ def gold_answers(inputs: Inputs, single: bool) -> Iterator[tuple[int, Item, list
         gold = inputs.gold[item.row]
         if single:
             one = single_gold(gold)
-            gold = [] if one is None else [one]
+            gold = GoldRows(() if one is None else (one,))
         texts = gold_texts(gold, inputs)
         found = found or bool(texts)
         yield run, item, texts

@@ -14,7 +14,7 @@ from citeforge.evaluator.measures.cannot import CannotError
 from citeforge.evaluator.measures.declared import Found, Measure, percent
 from citeforge.evaluator.statistics import Measured, Sample
 from citeforge.evaluator.tools import Tools
-from citeforge.package.items import Gold
+from citeforge.package.items import GoldRows
 from citeforge.schemas.errors import InputError, MissingExtraError
 
 
@@ -24,13 +24,10 @@ def mauve_text(question: str, answer: str) -> str:
     return " ".join(words).rstrip(string.punctuation)
 
 
-def _human(gold: list[Gold]) -> str | None:
+def _human(gold: GoldRows) -> str | None:
     """ALCE's ``answer``, which ASQA has beside its long answers; else the first of those."""
-    for kind in ("answer", "long_answer"):
-        for piece in gold:
-            if piece.kind == kind and piece.text is not None:
-                return piece.text
-    return None
+    texts = (piece.text for piece in (*gold.answers, *gold.long_answers))
+    return next((text for text in texts if text is not None), None)
 
 
 def mauve(inputs: Inputs, wanted: Sequence[Measure]) -> Found:

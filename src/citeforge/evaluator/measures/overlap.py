@@ -16,13 +16,13 @@ from citeforge.evaluator.measures.cannot import CannotError
 from citeforge.evaluator.measures.columns import Rows, plain
 from citeforge.evaluator.measures.declared import Found, Measure, percent
 from citeforge.evaluator.measures.gold import single_gold
-from citeforge.package.items import Gold
+from citeforge.package.items import GoldRows
 
 
 def overlap(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
     """Precision and recall of cited ids."""
     inputs = with_passages(inputs)
-    if not any(g.kind == "answer" and g.citations for gold in inputs.gold for g in gold):
+    if not any(g.citations for gold in inputs.gold for g in gold.answers):
         raise CannotError("needs gold answers with citations")
     precision: Rows = {}
     recall: Rows = {}
@@ -34,7 +34,7 @@ def overlap(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
     yield plain(inputs, "Overlap.R", recall)
 
 
-def overlap_of(item: Item, gold: list[Gold], inputs: Inputs) -> tuple[float, float] | None:
+def overlap_of(item: Item, gold: GoldRows, inputs: Inputs) -> tuple[float, float] | None:
     """(precision, recall) of cited passage ids against the gold answer's.
 
     No gold or no generated citation gives 0 and stays; ``reference``: a query whose gold answer is

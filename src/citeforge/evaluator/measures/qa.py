@@ -34,8 +34,7 @@ def qa(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
     from citeforge.engines.extractive_qa import ExtractiveQa
 
     pairs = {
-        (run, item.row): (item, [g for g in inputs.gold[item.row] if g.kind == "qa_pair"])
-        for run, item in inputs.items()
+        (run, item.row): (item, inputs.gold[item.row].qa_pairs) for run, item in inputs.items()
     }
     known = {k: v for k, v in pairs.items() if v[1]}
     if not known:

@@ -12,7 +12,7 @@ from citeforge.evaluator.measures.cannot import CannotError
 from citeforge.evaluator.measures.columns import plain
 from citeforge.evaluator.measures.declared import Found, Measure, percent
 from citeforge.evaluator.tools import Tools
-from citeforge.package.items import Gold
+from citeforge.package.items import GoldRows
 from citeforge.schemas.text import normalise_answer
 
 LISTS = "answer lists (QAMPARI)"
@@ -29,12 +29,12 @@ class Qampari(NamedTuple):
     n_items: float
 
 
-def qampari_of(item: Item, gold: Sequence[Gold], inputs: Inputs) -> Qampari | None:
+def qampari_of(item: Item, gold: GoldRows, inputs: Inputs) -> Qampari | None:
     """QAMPARI's precision and recall of list items; None without answer lists.
 
     Recall-5 is min(5, hits) / min(5, number of gold answers).
     """
-    answers = [{normalise_answer(a) for a in g.aliases} for g in gold if g.kind == "answer_list"]
+    answers = [{normalise_answer(a) for a in g.aliases} for g in gold.answer_lists]
     if not answers:
         return None
     if inputs.protocol == "reference":

@@ -139,11 +139,13 @@ def select(names: Iterable[str]) -> list[Measure]:
         UnknownValueError: a name is neither.
         UsageError: a measure cannot have such a parameter; says which it can have.
     """
-    listed, known = measures(), families()
+    of_family: dict[str, list[Measure]] = {}
+    for measure in measures().values():
+        of_family.setdefault(measure.family, []).append(measure)
     chosen: dict[str, Measure] = {}
     for name in names:
-        if name in known:
-            chosen.update((m.name, m) for m in listed.values() if m.family == name)
+        if name in of_family:
+            chosen.update((m.name, m) for m in of_family[name])
         else:
             chosen[name] = parse(name)
     return [chosen[name] for name in sorted(chosen, key=place)]

@@ -10,7 +10,7 @@ from citeforge.evaluator.measures.alce import ALCE, alce_text
 from citeforge.evaluator.measures.cannot import CannotError
 from citeforge.evaluator.measures.columns import Rows, plain
 from citeforge.evaluator.measures.declared import Found, Measure, percent
-from citeforge.package.items import Gold
+from citeforge.package.items import GoldRows
 from citeforge.schemas.text import normalise_answer
 
 
@@ -23,9 +23,9 @@ def exact_presence(text: str, answers: Sequence[str]) -> bool:
     return any(normalise_answer(answer) in normalised for answer in answers)
 
 
-def str_em_of(item: Item, gold: Sequence[Gold], inputs: Inputs) -> tuple[float, float] | None:
+def str_em_of(item: Item, gold: GoldRows, inputs: Inputs) -> tuple[float, float] | None:
     """(StrEM, StrHit) of one answer; None without qa_pairs."""
-    pairs = [g for g in gold if g.kind == "qa_pair"]
+    pairs = gold.qa_pairs
     if not pairs:
         return None
     text = alce_text(item, inputs)
