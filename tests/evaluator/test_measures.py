@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
+from citeforge.engines import plugins
 from citeforge.evaluator.benchmark import Benchmark
-from citeforge.evaluator.measures import registry
 from citeforge.evaluator.measures.registry import families, find, measures, select
 from citeforge.evaluator.score import score
 from citeforge.schemas.errors import UnknownValueError, UsageError
@@ -23,6 +21,8 @@ from conftest_evaluator import Measure
 STRANGER = '''"""Answers that name a digit, and how many words they have."""
 
 from citeforge.evaluator.measures.declared import count, per_answer, percent
+
+__version__ = "1.2"
 
 
 def has_digit(item):
@@ -43,19 +43,18 @@ MEASURES = (
     ),
     count("Shown", "strange", "passages shown", source="here", compute=per_answer(passages)),
 )
+PLUGINS = {"measures": MEASURES}
 '''
 """One file of fewer than 40 lines."""
 
 
 @pytest.fixture
-def stranger() -> Iterator[None]:
-    """The stranger's measures, for one test."""
-    module = ModuleType("stranger")
-    exec(compile(STRANGER, "stranger.py", "exec"), module.__dict__)
-    registry.add(module, "stranger 1.2")
-    yield
-    registry._added.clear()
-    registry._collected.cache_clear()
+def stranger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stranger's file, for one test."""
+    monkeypatch.setenv(plugins.VARIABLE, "")
+    path = tmp_path / "stranger.py"
+    path.write_text(STRANGER)
+    plugins.add_file(path)
 
 
 @pytest.mark.usefixtures("stranger")
@@ -73,14 +72,24 @@ def test_a_strangers_measure_is_one_file(package: Path, tmp_path: Path) -> None:
     assert (digit.n, digit.n_undefined) == (29, 1)
     sizes = benchmark.context("mix").sizes
     assert shown.value == pytest.approx(sum(sizes) / len(sizes))
-    assert "|plug:stranger 1.2|" in digit.signature
+    assert "|plug:stranger.py 1.2|" in digit.signature
     assert "plug" not in result.measures[0].signature
-    with pytest.raises(UsageError, match="twice: there is a measure 'Digit' already"):
-        registry.add(measures()["Digit"], "twice")
-    with pytest.raises(UsageError, match=r"odd: 7 is no measure"):
-        registry.add([7], "odd")  # type: ignore[list-item]
-    with pytest.raises(UsageError, match="empty: declares no measure"):
-        registry.add(ModuleType("empty"), "empty")
+
+
+@pytest.mark.usefixtures("stranger")
+def test_what_clashes_is_told_of_and_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    again = STRANGER.replace('"Digit"', '"P@7"').replace('"Shown"', '"rage"')
+    path = tmp_path / "again.py"
+    path.write_text(again + "PLUGINS['measures'] += (type('Odd', (), {'name': 'Odd'})(),)\n")
+    plugins.add_file(path)
+    assert list(measures())[-2:] == ["Digit", "Shown"]
+    told = capsys.readouterr().err
+    assert "again.py 1.2: there is a measure 'P@7' already" in told
+    assert "again.py 1.2: there is a measure 'rage' already" in told
+    assert "is no measure" in told
+    assert select(["P@7"])[0].origin is None
 
 
 def test_any_cutoff(measure: Measure) -> None:

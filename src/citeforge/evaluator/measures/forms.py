@@ -34,6 +34,11 @@ class Form:
     listed: tuple[str, ...] = ("", SINGLE)
     origin: str | None = None
 
+    @property
+    def name(self) -> str:
+        """What plugins call it."""
+        return self.base
+
     def measures(self) -> list[Measure]:
         """Those that are listed and that families select."""
         return [self._made(part, at) for at in self.listed for part in self.parts or ("",)]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from types import ModuleType
 
+from citeforge.engines import plugins
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.measures.forms import Form
 from citeforge.schemas.errors import UnknownValueError, UsageError
@@ -36,53 +37,53 @@ _MODULES = (
 )
 """Files with ``MEASURES``, in the order of the list of measures."""
 
-_added: list[Measure | Form] = []
-
-Declared = Measure | Form | ModuleType | Iterable[Measure | Form]
-
-
-def add(found: Declared, origin: str | None = None) -> None:
-    """Add measures that a plugin brings.
-
-    Args:
-        found: a measure, several, or a module with ``MEASURES``.
-        origin: name and version of the plugin; it stands in the signatures of its measures.
-
-    Raises:
-        UsageError: one of them has the name of another measure or family, or is no measure.
-    """
-    if isinstance(found, ModuleType):
-        found = getattr(found, "MEASURES", ())
-    several = [found] if isinstance(found, Measure | Form) else list(found)
-    who, names = origin or "a plugin", [*families()]
-    for one in several:
-        if not isinstance(one, Measure | Form):
-            raise UsageError(f"{who}: {one!r} is no measure")
-        for measure in _listed(one):
-            if measure.name in names or find(measure.name) is not None:
-                raise UsageError(f"{who}: there is a measure {measure.name!r} already")
-            names.append(measure.name)
-    if not several:
-        raise UsageError(f"{who}: declares no measure")
-    _added.extend(replace(one, origin=origin) for one in several)
-    _collected.cache_clear()
-
 
 @cache
-def _collected() -> tuple[Measure | Form, ...]:
-    found: list[Measure | Form] = []
-    for name in _MODULES:
-        found += import_module(f"citeforge.evaluator.{name}").MEASURES
-    return (*found, *_added)
+def _ours() -> tuple[Measure | Form, ...]:
+    modules = [import_module(f"citeforge.evaluator.{name}") for name in _MODULES]
+    return tuple(one for module in modules for one in module.MEASURES)
+
+
+def _collected() -> Iterator[Measure | Form]:
+    """Ours, then those of plugins; what clashes is told of and left out."""
+    yield from _ours()
+    kept = list(_ours())
+    for value, origin in plugins.found("measures"):
+        given = getattr(value, "MEASURES", ()) if isinstance(value, ModuleType) else (value,)
+        for one in given:
+            if not isinstance(one, Measure | Form):
+                plugins.warn(f"{origin}: {one!r} is no measure")
+                continue
+            named = {m.name for k in kept for m in _listed(k)} | {m.family for m in _flat(_ours())}
+            taken = [m.name for m in _listed(one) if m.name in named or _parsed(kept, m.name)]
+            if taken:
+                plugins.warn(f"{origin}: there is a measure {taken[0]!r} already")
+                continue
+            kept.append(one)
+            yield replace(one, origin=origin)
 
 
 def _listed(one: Measure | Form) -> list[Measure]:
     return [one] if isinstance(one, Measure) else one.measures()
 
 
+def _flat(several: Iterable[Measure | Form]) -> Iterator[Measure]:
+    return (measure for one in several for measure in _listed(one))
+
+
+def _parsed(several: Iterable[Measure | Form], name: str) -> Measure | None:
+    """The measure that some form makes of a name.
+
+    Raises:
+        UsageError: its parameters are not possible.
+    """
+    found = (one.parse(name) for one in several if isinstance(one, Form))
+    return next((m for m in found if m is not None), None)
+
+
 def measures() -> dict[str, Measure]:
     """Name to measure, in declared order; of those with a cutoff, the usual ones."""
-    return {m.name: m for one in _collected() for m in _listed(one)}
+    return {m.name: m for m in _flat(_collected())}
 
 
 def families() -> tuple[str, ...]:
@@ -100,11 +101,10 @@ def parse(name: str) -> Measure:
     listed = measures()
     if name in listed:
         return listed[name]
-    for form in _collected():
-        found = form.parse(name) if isinstance(form, Form) else None
-        if found is not None:
-            return found
-    raise UnknownValueError("measure", name, [*listed, *families()])
+    found = _parsed(_collected(), name)
+    if found is None:
+        raise UnknownValueError("measure", name, [*listed, *families()])
+    return found
 
 
 def find(name: str) -> Measure | None:
