@@ -19,7 +19,7 @@ _ALLOWANCE = 700 << 20
 
 _READERS = {
     "lines": (
-        "from citeforge.engines.jsonlines import read_blocks as read\n"
+        "from citeforge.engines.jsonlines import read_rows as read\n"
         "from citeforge.schemas.submission import SubmissionLine as Row\n"
         "go = lambda p: list(read(p, Row))",
         ":1: the line is longer than 64 MiB",

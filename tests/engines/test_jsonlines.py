@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from citeforge.engines.jsonlines import read_blocks
+from citeforge.engines.jsonlines import read_rows
 from citeforge.schemas.errors import InputError
 
 
@@ -23,12 +23,8 @@ class Row(msgspec.Struct, forbid_unknown_fields=True):
 GOOD = b'{"_id":"a","text":"x"}\n'
 
 
-def rows_of(path: Path, block_bytes: int = 64) -> list[tuple[int, str, str]]:
-    return [
-        (line, row.id, row.text)
-        for block in read_blocks(path, Row, block_bytes)
-        for line, row in zip(block.lines, block.rows, strict=True)
-    ]
+def rows_of(path: Path) -> list[tuple[int, str, str]]:
+    return [(line, row.id, row.text) for line, row in read_rows(path, Row)]
 
 
 @pytest.mark.parametrize(
@@ -50,12 +46,11 @@ def rows_of(path: Path, block_bytes: int = 64) -> list[tuple[int, str, str]]:
         (b"[" * 100_000 + b"\n", "Expected `object`"),
     ],
 )
-@pytest.mark.parametrize("block_bytes", [64, 1 << 20])
-def test_names_the_line(tmp_path: Path, bad: bytes, message: str, block_bytes: int) -> None:
+def test_names_the_line(tmp_path: Path, bad: bytes, message: str) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_bytes(GOOD * 20 + b"\n" + bad + GOOD)
     with pytest.raises(InputError) as error:
-        rows_of(path, block_bytes)
+        rows_of(path)
     assert error.value.line == 22
     assert message in str(error.value)
     assert str(error.value).startswith(f"{path}:22 ") or f"{path}:22:" in str(error.value)
@@ -82,7 +77,7 @@ def test_truncated_gzip(tmp_path: Path) -> None:
     content = gzip.compress(b"".join(b'{"_id":"%d","text":"x"}\n' % i for i in range(5000)))
     path.write_bytes(content[: len(content) // 2])
     with pytest.raises(InputError, match="damaged or cut short"):
-        rows_of(path, 1 << 20)
+        rows_of(path)
 
 
 def test_missing_file(tmp_path: Path) -> None:
@@ -94,21 +89,19 @@ def test_errors_can_be_collected(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_bytes(GOOD + b"oops\n" + GOOD + b"{}\n")
     errors: list[InputError] = []
-    lines = [n for block in read_blocks(path, Row, on_error=errors.append) for n in block.lines]
+    lines = [n for n, _ in read_rows(path, Row, on_error=errors.append)]
     assert lines == [1, 3]
     assert [e.line for e in errors] == [2, 4]
 
 
 @given(
     st.lists(st.tuples(st.text(), st.text())),
-    st.integers(1, 200),
     st.booleans(),
     st.booleans(),
 )
 def test_round_trip(
     tmp_path_factory: pytest.TempPathFactory,
     rows: list[tuple[str, str]],
-    block_bytes: int,
     zipped: bool,
     last_newline: bool,
 ) -> None:
@@ -117,4 +110,4 @@ def test_round_trip(
     content = (text + ("\n" if last_newline else "")).encode()
     path = tmp_path_factory.mktemp("round") / "rows.jsonl"
     path.write_bytes(gzip.compress(content) if zipped else content)
-    assert rows_of(path, block_bytes) == [(n, i, t) for n, (i, t) in enumerate(clean, 1)]
+    assert rows_of(path) == [(n, i, t) for n, (i, t) in enumerate(clean, 1)]

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from citeforge.engines.files import atomic_file
-from citeforge.engines.jsonlines import read_blocks
+from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.llm.records import Answer, Failure, Request, Result
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.marks import citation_marks
@@ -41,17 +41,16 @@ def read_prompts(path: Path) -> list[PromptRow]:
         InputError: a line is wrong or of another benchmark than the first, or there is none.
     """
     rows: list[PromptRow] = []
-    for block in read_blocks(path, PromptRow):
-        for line, row in zip(block.lines, block.rows, strict=True):
-            rows.append(row)
-            if row.benchmark_hash != rows[0].benchmark_hash:
-                raise InputError(
-                    f"is of {_origin(row)}, the lines before are of {_origin(rows[0])}",
-                    path=path,
-                    line=line,
-                    field="benchmark_hash",
-                    allowed="one file, and one submission, a benchmark",
-                )
+    for line, row in read_rows(path, PromptRow):
+        rows.append(row)
+        if row.benchmark_hash != rows[0].benchmark_hash:
+            raise InputError(
+                f"is of {_origin(row)}, the lines before are of {_origin(rows[0])}",
+                path=path,
+                line=line,
+                field="benchmark_hash",
+                allowed="one file, and one submission, a benchmark",
+            )
     if not rows:
         raise InputError("holds no prompts", path=path, allowed="what `citeforge prompts` writes")
     return rows

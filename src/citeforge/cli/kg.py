@@ -108,7 +108,7 @@ def link(questions: Path, ner: str | None, out: Path | None, **given: Any) -> No
 
 def _questions(path: Path) -> tuple[list[str], list[str], list[set[str]] | None]:
     """Ids, texts, and the entities expected where the file says."""
-    from citeforge.engines.jsonlines import read_blocks
+    from citeforge.engines.jsonlines import read_rows
     from citeforge.ir_convert.beir import BeirQuery
     from citeforge.ir_convert.kalma import read_items
 
@@ -116,5 +116,5 @@ def _questions(path: Path) -> tuple[list[str], list[str], list[set[str]] | None]
         items = read_items(path)
         ids = [str(i) for i in range(1, len(items) + 1)]
         return ids, [i.question for i in items], [{g.qid for g in i.graphs} for i in items]
-    rows = [row for block in read_blocks(path, BeirQuery) for row in block.rows]
+    rows = [row for _, row in read_rows(path, BeirQuery)]
     return [r.id for r in rows], [r.text for r in rows], None

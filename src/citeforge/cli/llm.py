@@ -137,11 +137,11 @@ def export(store: Path, out: Path) -> None:
 @click.argument("file", type=click.Path(path_type=Path))
 def import_(store: Path, file: Path) -> None:
     """Take exported answers into a store; what is there stands."""
-    from citeforge.engines.jsonlines import read_blocks
+    from citeforge.engines.jsonlines import read_rows
     from citeforge.engines.llm.store import ExportedRow, ReplayStore
     from citeforge.schemas.errors import InputError
 
-    rows = (row.as_dict() for block in read_blocks(file, ExportedRow) for row in block.rows)
+    rows = (row.as_dict() for _, row in read_rows(file, ExportedRow))
     with ReplayStore(store) as opened:
         try:
             added, known = opened.import_rows(rows)

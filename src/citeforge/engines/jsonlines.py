@@ -1,48 +1,30 @@
-"""JSON Lines in blocks: decoded by msgspec, errors at the right line, nothing repaired."""
+"""JSON Lines: decoded by msgspec, errors at the right line, nothing repaired."""
 
 from __future__ import annotations
 
 import gzip
-import itertools
 import re
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 from pathlib import Path
-from typing import IO, Generic, TypeVar, cast
+from typing import IO, TypeVar, cast
 
 import msgspec
-import numpy as np
 
 from citeforge.schemas.errors import InputError
 
-BLOCK_BYTES = 1 << 20
 LONGEST_LINE = 1 << 26
 """Bytes of a line; a longer one is no record but a damaged file, or a gzip bomb."""
 LARGEST_UNPACKED = 1 << 28
 """Bytes that a .gz file may hold where it is read whole."""
 _BOM = b"\xef\xbb\xbf"
-_LF, _OPEN, _CLOSE = b"\n{}"
 _PATH = re.compile(r" - at `\$(?:\[\d+\])?\.?(.*)`$")
 _UNKNOWN = re.compile(r"unknown field `(.*)`")
 
 Row = TypeVar("Row", bound=msgspec.Struct)
-
-
-@dataclass(frozen=True, slots=True)
-class Block(Generic[Row]):
-    """Consecutive rows of one file.
-
-    Raw JSON in the rows is a view that the next block overwrites.
-
-    Attributes:
-        rows: decoded rows.
-        lines: 1-based line numbers, one per row.
-    """
-
-    rows: list[Row]
-    lines: range | list[int]
 
 
 def open_bytes(path: Path) -> IO[bytes]:
@@ -59,22 +41,20 @@ def open_bytes(path: Path) -> IO[bytes]:
     return cast(IO[bytes], gzip.GzipFile(fileobj=file)) if is_gzip else file
 
 
-def read_blocks(
+def read_rows(
     path: Path,
     row_type: type[Row],
-    block_bytes: int = BLOCK_BYTES,
     skip_lines: int = 0,
     on_error: Callable[[InputError], None] | None = None,
-) -> Iterator[Block[Row]]:
-    """Decode a JSON Lines file (plain or .gz), a block of lines at a time.
+) -> Iterator[tuple[int, Row]]:
+    """(1-based line number, row) of a JSON Lines file (plain or .gz), streamed.
 
     One JSON object a line, UTF-8 without a byte order mark, lines ended by LF; blank lines are
-    passed over. Memory grows with the block size and the longest line only.
+    passed over. Memory grows with the longest line only.
 
     Args:
         path: file to read.
         row_type: msgspec structure of a row; its field types are enforced.
-        block_bytes: size of a block before it is extended to the next line end.
         skip_lines: lines at the start that hold something else.
         on_error: told of every wrong line, which is then passed over; None to raise.
 
@@ -82,39 +62,50 @@ def read_blocks(
         InputError: names the file, the line, the field, and what would be right.
     """
     decoder = msgspec.json.Decoder(row_type)
-    first_line = 1 + skip_lines
-    for block in _line_blocks(path, block_bytes):
-        regular, n_lines = _survey(block)
-        if skip_lines:
-            text = bytes(block).split(b"\n", skip_lines)
-            skip_lines -= len(text) - 1
-            block = memoryview(text[-1])
-            regular, n_lines = _survey(block)
-        if regular:
-            try:
-                rows = decoder.decode_lines(block)
-            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-                rows = None  # found again, line by line, below
-            if rows is not None and len(rows) == n_lines:
-                yield Block(rows, range(first_line, first_line + n_lines))
-                first_line += n_lines
+    decode = decoder.decode
+    with open_bytes(path) as file, read_errors(path):
+        for number, line in islice(_numbered(file), skip_lines, None):
+            if line[-2:] == b"}\n":
+                try:
+                    row = decode(line)
+                except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+                    pass  # found again below, with what is wrong
+                else:
+                    yield number, row
+                    continue
+            text = _whole(path, number, line)
+            if not text.strip(b" \t"):
                 continue
-        yield _decode_slowly(path, block, decoder, row_type, first_line, on_error)
-        first_line += n_lines
+            try:
+                row = decode_line(path, number, text, decoder, row_type)
+            except InputError as error:
+                if on_error is None:
+                    raise
+                on_error(error)
+            else:
+                yield number, row
 
 
-def _survey(block: memoryview) -> tuple[bool, int]:
-    """Whether every line starts with ``{`` and ends with ``}``, and the number of lines.
+def _numbered(file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
+    """Lines with their LF, cut where they are longer than any may be."""
+    return enumerate(iter(partial(file.readline, LONGEST_LINE + 1), b""), 1)
 
-    Between ``}`` and ``{`` JSON needs a comma inside any container, so such lines never share an
-    object; with as many rows as lines, each line then holds exactly one.
+
+def _whole(path: Path, number: int, line: bytes) -> bytes:
+    """A line without its LF.
+
+    Raises:
+        InputError: it is longer than ``LONGEST_LINE``.
     """
-    data = np.frombuffer(block, np.uint8)
-    ends = np.flatnonzero(data == _LF)
-    if not len(ends) or ends[0] == 0:
-        return False, len(ends)
-    starts_well = data[0] == _OPEN and bool((data[ends[:-1] + 1] == _OPEN).all())
-    return starts_well and bool((data[ends - 1] == _CLOSE).all()), len(ends)
+    text = line.removesuffix(b"\n")
+    if len(text) > LONGEST_LINE:
+        raise InputError(
+            f"the line is longer than {LONGEST_LINE >> 20} MiB",
+            path=path,
+            line=number,
+            allowed="one record a line",
+        )
+    return text
 
 
 def read_all(path: Path) -> bytes:
@@ -155,60 +146,9 @@ def raw_lines(path: Path) -> Iterator[tuple[int, bytes]]:
         InputError: it cannot be read, the gzip data is damaged, or a line is longer than
             ``LONGEST_LINE``.
     """
-    with open_bytes(path) as file:
-        for number in itertools.count(1):
-            with read_errors(path):
-                line = file.readline(LONGEST_LINE + 1)
-            if not line:
-                return
-            if len(line) > LONGEST_LINE:
-                raise _too_long(path, number)
-            yield number, line.removesuffix(b"\n")
-
-
-def _too_long(path: Path, line: int) -> InputError:
-    return InputError(
-        f"the line is longer than {LONGEST_LINE >> 20} MiB",
-        path=path,
-        line=line,
-        allowed="one record a line",
-    )
-
-
-def _line_blocks(path: Path, block_bytes: int) -> Iterator[memoryview]:
-    """Blocks of whole lines; the last line gets a line end if it lacks one.
-
-    All blocks share one buffer, which the next block overwrites: taking fresh memory for every
-    block costs more than decoding it.
-    """
-    buffer = bytearray(block_bytes)
-    filled = 0
-    lines = 0
-    with open_bytes(path) as file:
-        while True:
-            if filled == len(buffer):
-                if filled >= LONGEST_LINE:
-                    raise _too_long(path, lines + 1)
-                buffer = buffer + bytearray(len(buffer))  # a line longer than the block
-            view = memoryview(buffer)
-            size = _read_into(file, path, view[filled:])
-            if size == 0:
-                break
-            cut = buffer.rfind(b"\n", filled, filled + size) + 1
-            filled += size
-            if cut:
-                lines += buffer.count(b"\n", 0, cut)
-                yield view[:cut]
-                rest = filled - cut
-                view[:rest] = bytes(view[cut:filled])
-                filled = rest
-    if filled:
-        yield memoryview(bytes(buffer[:filled]) + b"\n")
-
-
-def _read_into(file: IO[bytes], path: Path, view: memoryview) -> int:
-    with read_errors(path):
-        return int(file.readinto(view))  # type: ignore[attr-defined]
+    with open_bytes(path) as file, read_errors(path):
+        for number, line in _numbered(file):
+            yield number, _whole(path, number, line)
 
 
 @contextmanager
@@ -228,29 +168,6 @@ def read_errors(path: Path) -> Iterator[None]:
         ) from error
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", path=path) from error
-
-
-def _decode_slowly(
-    path: Path,
-    block: memoryview,
-    decoder: msgspec.json.Decoder[Row],
-    row_type: type[Row],
-    first_line: int,
-    on_error: Callable[[InputError], None] | None,
-) -> Block[Row]:
-    rows: list[Row] = []
-    lines: list[int] = []
-    for number, line in enumerate(bytes(block).split(b"\n")[:-1], first_line):
-        if not line.strip(b" \t"):
-            continue
-        try:
-            rows.append(decode_line(path, number, line, decoder, row_type))
-            lines.append(number)
-        except InputError as error:
-            if on_error is None:
-                raise
-            on_error(error)
-    return Block(rows, lines)
 
 
 def decode_line(

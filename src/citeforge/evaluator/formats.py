@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import msgspec
 
-from citeforge.engines.jsonlines import read_blocks, read_start
+from citeforge.engines.jsonlines import read_rows, read_start
 from citeforge.engines.registry import resolved
 from citeforge.engines.textfiles import read_csv
 from citeforge.evaluator.benchmark import Benchmark
@@ -225,21 +225,13 @@ class _Trec25(msgspec.Struct):
 
 def read_trec24(path: Path, benchmark: Benchmark) -> Lines:
     """TREC RAG 2024: 0-based citations into ``references`` (passage ids of the corpus)."""
-    rows = [
-        (line, str(row.topic_id), row)
-        for block in read_blocks(path, _Trec24)
-        for line, row in zip(block.lines, block.rows, strict=True)
-    ]
+    rows = [(line, str(row.topic_id), row) for line, row in read_rows(path, _Trec24)]
     return _from_trec(rows, benchmark)
 
 
 def read_trec25(path: Path, benchmark: Benchmark) -> Lines:
     """TREC RAG 2025: citations are 0-based positions in ``references``, or ids."""
-    rows = [
-        (line, str(row.metadata.narrative_id), row)
-        for block in read_blocks(path, _Trec25)
-        for line, row in zip(block.lines, block.rows, strict=True)
-    ]
+    rows = [(line, str(row.metadata.narrative_id), row) for line, row in read_rows(path, _Trec25)]
     return _from_trec(rows, benchmark)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from citeforge.engines.jsonlines import read_blocks
+from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.annotation.agreement import cohen_kappa
@@ -95,24 +95,21 @@ def annotated_pairs(labels: Path, scores: Sequence[Path]) -> Iterator[Labelled]:
         (file.system, a.query_id): a for path in scores for file in [load_scores(path)]
         for a in file.answers
     }  # fmt: skip
-    for block in read_blocks(labels, _Row):
-        for number, row in zip(block.lines, block.rows, strict=True):
-            if row.label is None or row.statement is None:
-                continue
-            answer = answers.get((row.system, row.query_id))
-            if answer is None or row.statement >= len(answer.statements):
-                raise InputError(
-                    "labels a statement that no score file holds", path=labels, line=number
-                )
-            statement = answer.statements[row.statement]
-            cited = statement.cited if row.citation is None else [row.citation]
-            if any(not 0 <= c < len(answer.passages) for c in cited):
-                raise InputError(
-                    "labels a citation that no score file holds", path=labels, line=number
-                )
-            shown = [answer.passages[c] for c in cited]
-            premise = "\n".join(render(Passage(p.id, p.title, p.text), strict=True) for p in shown)
-            yield Labelled(Pair(premise, statement.text), row.label == "full")
+    for number, row in read_rows(labels, _Row):
+        if row.label is None or row.statement is None:
+            continue
+        answer = answers.get((row.system, row.query_id))
+        if answer is None or row.statement >= len(answer.statements):
+            raise InputError(
+                "labels a statement that no score file holds", path=labels, line=number
+            )
+        statement = answer.statements[row.statement]
+        cited = statement.cited if row.citation is None else [row.citation]
+        if any(not 0 <= c < len(answer.passages) for c in cited):
+            raise InputError("labels a citation that no score file holds", path=labels, line=number)
+        shown = [answer.passages[c] for c in cited]
+        premise = "\n".join(render(Passage(p.id, p.title, p.text), strict=True) for p in shown)
+        yield Labelled(Pair(premise, statement.text), row.label == "full")
 
 
 def quality(labelled: Sequence[Labelled], judge: JudgeSession) -> JudgeQuality:

@@ -8,7 +8,7 @@ from typing import NoReturn
 
 import msgspec
 
-from citeforge.engines.jsonlines import open_bytes, read_blocks, read_errors
+from citeforge.engines.jsonlines import open_bytes, read_errors, read_rows
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.submission import Header, SubmissionLine
@@ -64,9 +64,7 @@ def read_answers(
     """
     if has_header is None:
         has_header = read_header(path) is not None
-    skip = int(has_header)
-    for block in read_blocks(path, SubmissionLine, skip_lines=skip, on_error=on_error):
-        yield from zip(block.lines, block.rows, strict=True)
+    yield from read_rows(path, SubmissionLine, skip_lines=int(has_header), on_error=on_error)
 
 
 class Places:

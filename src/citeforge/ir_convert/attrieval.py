@@ -9,7 +9,7 @@ import msgspec
 import pyarrow as pa
 
 from citeforge.engines.files import digest_folder, sha256_file
-from citeforge.engines.jsonlines import read_blocks
+from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.tables import table_of
 from citeforge.ir_convert.collect import PassageCollector
 from citeforge.ir_convert.judged import JudgedSource, Judgements, Place
@@ -107,5 +107,4 @@ def _rows(path: Path) -> Iterator[tuple[int, _Row]]:
     if path.is_dir():
         yield from read_saved(path, _Row)
         return
-    for block in read_blocks(path, _Row):
-        yield from zip(block.lines, block.rows, strict=True)
+    yield from read_rows(path, _Row)

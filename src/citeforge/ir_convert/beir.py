@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -12,7 +13,7 @@ import pyarrow.compute as pc
 from citeforge.engines.archives import unpack_zip
 from citeforge.engines.duplicates import DuplicateFinder, first_duplicate
 from citeforge.engines.files import digest, sha256_file
-from citeforge.engines.jsonlines import Block, decode_text, raw_lines, read_blocks
+from citeforge.engines.jsonlines import decode_text, raw_lines, read_rows
 from citeforge.engines.tables import table_of
 from citeforge.ir_convert.checks import check_id, duplicate_id, empty_text
 from citeforge.ir_convert.source import ReadOptions, no_gold
@@ -20,6 +21,7 @@ from citeforge.schemas.errors import InputError, UnknownValueError
 from citeforge.schemas.sources import SourceInfo
 from citeforge.schemas.tables import CORPUS, MAPPING, QUERIES
 
+_BATCH = 2048
 _NO_JSON = msgspec.Raw(b"")
 _HEADER = ["query-id", "corpus-id", "score"]
 
@@ -95,20 +97,19 @@ class BeirSource:
         rows: list[tuple[str, str, str | None]] = []
         seen: dict[str, int] = {}
         skipped = 0
-        for block in read_blocks(self._query_file, BeirQuery):
-            for line, row in zip(block.lines, block.rows, strict=True):
-                check_id(row.id, self._query_file, line)
-                if row.id in seen:
-                    raise duplicate_id(row.id, self._query_file, seen[row.id], line)
-                seen[row.id] = line
-                if row.id not in wanted:
-                    continue
-                if not row.text.strip():
-                    if not self.options.skip_empty:
-                        raise empty_text(self._query_file, line)
-                    skipped += 1
-                    continue
-                rows.append((row.id, row.text, bytes(row.metadata).decode() or None))
+        for line, row in read_rows(self._query_file, BeirQuery):
+            check_id(row.id, self._query_file, line)
+            if row.id in seen:
+                raise duplicate_id(row.id, self._query_file, seen[row.id], line)
+            seen[row.id] = line
+            if row.id not in wanted:
+                continue
+            if not row.text.strip():
+                if not self.options.skip_empty:
+                    raise empty_text(self._query_file, line)
+                skipped += 1
+                continue
+            rows.append((row.id, row.text, bytes(row.metadata).decode() or None))
         self._check_query_ids(set(seen))
         if skipped:
             self._info.counts["queries without text, skipped"] = skipped
@@ -184,61 +185,52 @@ def read_corpus(path: Path, skip_empty: bool = False) -> Iterator[tuple[pa.Recor
     are known, and refused, at the end of the file; nothing built from it may be kept then.
 
     Yields:
-        (batch, number of passages skipped in its block).
+        (batch, number of passages skipped in it).
 
     Raises:
         InputError: file, line, field, and what would be right.
     """
     finder = DuplicateFinder()
-    for block in read_blocks(path, BeirPassage):
-        batch, ids = _corpus_batch(block, path)
+    rows = read_rows(path, BeirPassage)
+    while batch_rows := list(islice(rows, _BATCH)):
+        lines, passages = zip(*batch_rows, strict=True)
+        batch, ids = _corpus_batch(passages, path, lines)
         finder.add(ids)
         text = batch["text"]
         full = pc.invert(pc.or_(pc.utf8_is_space(text), pc.equal(pc.binary_length(text), 0)))
         n_empty = len(ids) - (pc.sum(full).as_py() or 0)
         if n_empty and not skip_empty:
-            raise empty_text(path, block.lines[full.index(False).as_py()])
+            raise empty_text(path, lines[full.index(False).as_py()])
         yield (batch.filter(full) if n_empty else batch), n_empty
     if suspects := finder.suspects():
         _refuse_duplicates(path, suspects)
 
 
 def _refuse_duplicates(path: Path, suspects: frozenset[int]) -> None:
-    seen: list[tuple[int, range | list[int]]] = []
-
-    def ids() -> Iterator[str]:
-        at = 0
-        for block in read_blocks(path, BeirPassage):
-            seen.append((at, block.lines))
-            at += len(block.rows)
-            yield from (row.id for row in block.rows)
-
-    found = first_duplicate(ids(), suspects)
+    found = first_duplicate((row.id for _, row in read_rows(path, BeirPassage)), suspects)
     if found:
-        name, first, second = found
-        raise duplicate_id(name, path, _line_of(first, seen), _line_of(second, seen))
+        name, *positions = found
+        lines = [line for line, _ in read_rows(path, BeirPassage)]
+        first, second = (lines[position] for position in positions)
+        raise duplicate_id(name, path, first, second)
 
 
-def _line_of(position: int, blocks: list[tuple[int, range | list[int]]]) -> int:
-    start, lines = next(b for b in reversed(blocks) if b[0] <= position)
-    return lines[position - start]
-
-
-def _corpus_batch(block: Block[BeirPassage], path: Path) -> tuple[pa.RecordBatch, list[str]]:
-    rows = block.rows
+def _corpus_batch(
+    rows: Sequence[BeirPassage], path: Path, lines: Sequence[int]
+) -> tuple[pa.RecordBatch, list[str]]:
     ids = [row.id for row in rows]
     if "" in ids:
-        check_id("", path, block.lines[ids.index("")])
+        check_id("", path, lines[ids.index("")])
     columns = [
         pa.array(ids, pa.string()),
         pa.array([row.title or "" for row in rows], pa.string()),
         pa.array([row.text for row in rows], pa.string()),
-        raw_json([row.metadata for row in rows], path, block.lines),
+        raw_json([row.metadata for row in rows], path, lines),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=CORPUS), ids
 
 
-def raw_json(values: list[msgspec.Raw], path: Path, lines: range | list[int]) -> pa.Array:
+def raw_json(values: list[msgspec.Raw], path: Path, lines: Sequence[int]) -> pa.Array:
     """JSON documents kept byte for byte as strings; null where absent.
 
     Raises:

@@ -10,7 +10,7 @@ import msgspec
 import pyarrow as pa
 
 from citeforge.engines.files import sha256_file
-from citeforge.engines.jsonlines import read_blocks
+from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.tables import table_of
 from citeforge.ir_convert.checks import check_id, duplicate_id, empty_text
 from citeforge.ir_convert.collect import PassageCollector
@@ -118,20 +118,19 @@ class HagridSource:
         """Line, id and question; blank questions, where they are allowed, if asked for."""
         seen: dict[str, int] = {}
         skipped = 0
-        for block in read_blocks(self.path, Question):
-            for line, row in zip(block.lines, block.rows, strict=True):
-                name = str(row.query_id)
-                check_id(name, self.path, line, "query_id")
-                if name in seen:
-                    raise duplicate_id(name, self.path, seen[name], line)
-                seen[name] = line
-                if not row.query.strip():
-                    if not self.options.skip_empty:
-                        raise empty_text(self.path, line)
-                    skipped += 1
-                    if not with_blank:
-                        continue
-                yield line, name, row
+        for line, row in read_rows(self.path, Question):
+            name = str(row.query_id)
+            check_id(name, self.path, line, "query_id")
+            if name in seen:
+                raise duplicate_id(name, self.path, seen[name], line)
+            seen[name] = line
+            if not row.query.strip():
+                if not self.options.skip_empty:
+                    raise empty_text(self.path, line)
+                skipped += 1
+                if not with_blank:
+                    continue
+            yield line, name, row
         self._lines = seen
         if skipped:
             self._info.counts["queries without text, skipped"] = skipped

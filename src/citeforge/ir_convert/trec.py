@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from citeforge.engines.jsonlines import read_blocks
+from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.textfiles import text_lines
 from citeforge.ir_convert.judged import JudgedSource, Judgements, Place
 from citeforge.ir_convert.source import ReadOptions
@@ -101,9 +101,8 @@ def _source(
 ) -> JudgedSource:
     def stream() -> Iterator[tuple[Place, str, str, str]]:
         for path in corpora:
-            for block in read_blocks(path, CorpusRow):
-                for line, row in zip(block.lines, block.rows, strict=True):
-                    yield Place(path, line), row.docid or row.id or "", row.title or "", row.text
+            for line, row in read_rows(path, CorpusRow):
+                yield Place(path, line), row.docid or row.id or "", row.title or "", row.text
 
     return JudgedSource(
         info, read_topics(topics), read_trec_qrels(qrels), stream, options,

@@ -18,7 +18,7 @@ from citeforge.builders.derive import Base, Docs
 from citeforge.builders.exclusions import short_answers
 from citeforge.engines.draws import generator, sample_ids
 from citeforge.engines.files import write_text
-from citeforge.engines.jsonlines import read_blocks
+from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.package.package import Package, texts_of
 from citeforge.schemas.errors import InputError
@@ -160,7 +160,7 @@ def estimate(labels: Path) -> Share:
     """
     from scipy.stats import binomtest
 
-    rows = [r.label for block in read_blocks(labels, _Label) for r in block.rows]
+    rows = [r.label for _, r in read_rows(labels, _Label)]
     decided = Counter(r for r in rows if r in ("relevant", "not relevant"))
     n = decided.total()
     if n == 0:
@@ -202,9 +202,7 @@ def read_known(path: Path) -> set[tuple[str, str, str]]:
     Raises:
         InputError: a line is wrong.
     """
-    return {
-        (r.kind, r.query, r.passage) for block in read_blocks(path, KnownFlaw) for r in block.rows
-    }
+    return {(r.kind, r.query, r.passage) for _, r in read_rows(path, KnownFlaw)}
 
 
 def write_known(path: Path, found: Audit) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from citeforge.engines.draws import sample_ids
-from citeforge.engines.jsonlines import read_blocks
+from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.textfiles import read_csv
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.schemas.errors import InputError
@@ -110,9 +110,7 @@ def read_stated(path: Path) -> list[Stated]:
     if path.suffix == ".csv":
         rows = list(read_csv(path))
     else:
-        for block in read_blocks(path, _Row):
-            pairs = zip(block.lines, block.rows, strict=True)
-            rows += [(line, msgspec.structs.asdict(row)) for line, row in pairs]
+        rows = [(line, msgspec.structs.asdict(row)) for line, row in read_rows(path, _Row)]
     found = []
     for line, row in rows:
         values = {}

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from citeforge.engines.files import atomic_file
-from citeforge.engines.jsonlines import read_blocks
+from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.judge.records import Decision, Pair, Verdict
 from citeforge.schemas.errors import InputError
 
@@ -26,11 +26,7 @@ def read_pairs(path: Path) -> list[Pair]:
     Raises:
         InputError: a line is wrong, or there is none.
     """
-    pairs = [
-        Pair(row.premise, row.hypothesis)
-        for block in read_blocks(path, PairRow)
-        for row in block.rows
-    ]
+    pairs = [Pair(row.premise, row.hypothesis) for _, row in read_rows(path, PairRow)]
     if not pairs:
         raise InputError("holds no pairs", path=path, allowed="lines of premise and hypothesis")
     return pairs

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from citeforge.engines.files import sha256_file
-from citeforge.engines.jsonlines import read_blocks
+from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.judge.records import JudgeFailure, Keep, Pair, Verdict
 from citeforge.schemas.errors import InputError
 
@@ -45,14 +45,11 @@ class TableJudge:
         self.path = path
         self._sha256 = sha256_file(path)
         self._verdicts: dict[tuple[str, str], Verdict] = {}
-        for block in read_blocks(path, TableRow):
-            for line, row in zip(block.lines, block.rows, strict=True):
-                key = self._key(row, line)
-                verdict = Verdict(row.verdict, row.margin)
-                if self._verdicts.setdefault(key, verdict).entailed != row.verdict:
-                    raise InputError(
-                        "gives a pair another verdict than before", path=path, line=line
-                    )
+        for line, row in read_rows(path, TableRow):
+            key = self._key(row, line)
+            verdict = Verdict(row.verdict, row.margin)
+            if self._verdicts.setdefault(key, verdict).entailed != row.verdict:
+                raise InputError("gives a pair another verdict than before", path=path, line=line)
 
     def _key(self, row: TableRow, line: int) -> tuple[str, str]:
         found = []
