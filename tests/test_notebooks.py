@@ -1,0 +1,47 @@
+"""The notebooks of `examples/` run from top to bottom and say what they say."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+from conftest import EXAMPLES
+
+NOTEBOOKS = sorted((EXAMPLES / "notebooks").glob("*.ipynb"))
+
+
+def shown(notebook: nbformat.NotebookNode) -> list[str]:
+    """What the cells print and return, as text; warnings of libraries aside."""
+    return [
+        output.get("text") or output["data"]["text/plain"]
+        for cell in notebook.cells
+        for output in cell.get("outputs", [])
+        if output.get("name") != "stderr"
+    ]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+def test_a_notebook_runs_and_gives_the_outputs_that_it_shows(path: Path, tmp_path: Path) -> None:
+    shutil.copytree(EXAMPLES, tmp_path / "examples", ignore=shutil.ignore_patterns("out"))
+    notebook = nbformat.read(path, as_version=4)
+    before = shown(notebook)
+    here = {"metadata": {"path": str(tmp_path / "examples" / "notebooks")}}
+    NotebookClient(notebook, timeout=300, kernel_name="python3", resources=here).execute()
+    assert shown(notebook) == before
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+def test_outputs_are_small_and_of_no_machine(path: Path) -> None:
+    text = path.read_text()
+    assert len(text) < 20_000
+    assert not re.search(r"/(home|root|tmp|work|Users)/", text)
+    assert shown(nbformat.read(path, as_version=4))
+
+
+def test_there_are_notebooks() -> None:
+    assert [p.stem for p in NOTEBOOKS] == ["build-a-benchmark", "score-and-compare"]
