@@ -13,6 +13,7 @@ from typing import Any
 import click
 import msgspec
 from api import api_page
+from python_calls import call_of
 
 from citeforge.baselines.llm import PromptRow
 from citeforge.builders.audit.records import AUDIT_VERSION, Audit
@@ -68,6 +69,10 @@ def cli_page() -> str:
     """Help of every command."""
     parts = ["# Command line\n\n" + NOTE, "Exit codes: 0 fine, 1 the input is at fault, "]
     parts.append("2 wrong usage, 3 finished with counted failures.\n")
+    parts.append(
+        "\nBeneath each command stands what does its work in Python, with the arguments it must "
+        "have; [library.md](library.md) has examples.\n"
+    )
     root = click.Context(cli, info_name="citeforge", terminal_width=100, max_content_width=100)
     for name in COMMANDS:
         command = cli.get_command(root, name)
@@ -81,6 +86,8 @@ def _help(command: click.Command, name: str, parent: click.Context, level: int) 
         command, info_name=name, parent=parent, terminal_width=100, max_content_width=100
     )
     text = f"\n{'#' * level} {context.command_path}\n\n```\n{command.get_help(context)}\n```\n"
+    if call := call_of(context.command_path):
+        text += f"\nFrom Python: `{call}`\n"
     if isinstance(command, click.Group):
         for sub, inner in command.commands.items():
             text += _help(inner, sub, context, level + 1)

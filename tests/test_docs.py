@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import pydoc
 import re
 import shutil
 import subprocess
@@ -145,6 +146,21 @@ def test_no_command_stands_in_a_block_that_is_not_run(page: str) -> None:
     for language, block in re.findall(r"```(\w*)\n(.*?)```", text, re.DOTALL):
         if language != "sh" or page not in {*PAGES, "docs/library.md"}:
             assert not re.search(r"^\s*(\$ )?citeforge ", block, re.MULTILINE), block
+
+
+def test_every_command_has_its_equivalent_in_python() -> None:
+    page = (ROOT / "docs" / "cli.md").read_text()
+    sections = re.split(r"^#{2,4} citeforge ", page, flags=re.MULTILINE)[1:]
+    named = {section.split("\n", 1)[0] for section in sections if "\nFrom Python: `" in section}
+    groups = {"annotate", "leaderboard", "kg", "kalma", "llm"}
+    assert {section.split("\n", 1)[0] for section in sections} - named == groups
+    for call in re.findall(r"^From Python: `(.*)`$", page, re.MULTILINE):
+        name, arguments = call.removesuffix(")").split("(")
+        module, function = name.rsplit(".", 1)
+        wanted = [a for a in arguments.split(", ") if a]
+        found = pydoc.locate(name)
+        assert callable(found), f"{module} has no {function}"
+        assert set(wanted) <= {*inspect.signature(found).parameters}, call
 
 
 def test_every_target_of_the_makefile_is_listed_by_help() -> None:

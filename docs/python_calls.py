@@ -1,0 +1,77 @@
+"""What to call in Python instead of each command; `docs/cli.md` shows it beside the command."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from typing import Any
+
+CALLS = {
+    "build": "citeforge.build",
+    "recipe": "citeforge.engines.recipe_files.recipe_text",
+    "rebuild": "citeforge.rebuild",
+    "verify": "citeforge.builders.verify.verify",
+    "show": "citeforge.load",
+    "prompts": "citeforge.builders.prompts.render_prompts",
+    "run": "citeforge.baselines.registry.run_system",
+    "check": "citeforge.evaluator.check.check",
+    "score": "citeforge.score",
+    "compare": "citeforge.compare",
+    "report": "citeforge.report",
+    "annotate export": "citeforge.evaluator.annotation.of_benchmark.benchmark_rows",
+    "annotate import": "citeforge.evaluator.annotation.labels.import_labels",
+    "meta-eval": "citeforge.evaluator.meta_eval.quality",
+    "measures": "citeforge.evaluator.measures.registry.select",
+    "audit": "citeforge.builders.audit.run.audit",
+    "card": "citeforge.publish.card.write_card",
+    "publish": "citeforge.publish.hub.Publisher",
+    "export": "citeforge.publish.export.registry.export",
+    "leaderboard build": "citeforge.publish.leaderboard.build.build_site",
+    "kg snapshot": "citeforge.kg.snapshot.write_snapshot",
+    "kg link": "citeforge.kg.link.Linker",
+    "kalma trace": "citeforge.package.package.Package",
+    "judge": "citeforge.engines.judge.registry.make_judge",
+    "llm run": "citeforge.engines.llm.writers.make_llm",
+    "llm stats": "citeforge.engines.llm.store.ReplayStore.stats",
+    "llm export": "citeforge.engines.llm.store.ReplayStore",
+    "llm import": "citeforge.engines.llm.store.ReplayStore",
+    "doctor": "citeforge.engines.doctor.examine",
+    "sources": "citeforge.ir_convert.registry.open_source",
+}
+"""Command to the function or class that does its work; sub-commands of `build` share theirs."""
+
+
+def resolve(name: str) -> Any:
+    """The object of a dotted name.
+
+    Raises:
+        AttributeError: there is none.
+        ModuleNotFoundError: its module is not there.
+    """
+    parts = name.split(".")
+    for cut in range(len(parts) - 1, 0, -1):
+        try:
+            found: Any = importlib.import_module(".".join(parts[:cut]))
+        except ModuleNotFoundError as error:
+            if cut == 1 or not (error.name or "").startswith("citeforge"):
+                raise
+            continue
+        for part in parts[cut:]:
+            found = getattr(found, part)
+        return found
+    raise ModuleNotFoundError(name)
+
+
+def call_of(command: str) -> str | None:
+    """A line of Python for a command; None for a group whose sub-commands have theirs."""
+    words = command.removeprefix("citeforge ")
+    name = CALLS.get(words) or (CALLS["build"] if words.startswith("build ") else None)
+    if name is None:
+        return None
+    found = resolve(name)
+    wanted = [
+        p.name
+        for p in inspect.signature(found).parameters.values()
+        if p.default is p.empty and p.name != "self"
+    ]
+    return f"{name}({', '.join(wanted)})"
