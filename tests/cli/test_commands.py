@@ -155,6 +155,10 @@ def test_score_files_have_the_whole_name_of_their_submission(
     own = cli("score", "llama-3.1-8b.jsonl", *args[:-1], "llama-3.1-8b.jsonl")
     assert own.returncode == 2
     assert "is a submission" in own.stderr
+    (tmp_path / "loop.jsonl").symlink_to("loop.jsonl")
+    loop = cli("score", "loop.jsonl", *args[:-1], "loop.json")
+    assert loop.returncode == 1
+    assert "loop.jsonl: cannot be read: Too many levels of symbolic links" in loop.stderr
 
 
 def test_a_report_of_an_unknown_ending_is_refused(cli: Cli, tmp_path: Path) -> None:

@@ -157,3 +157,26 @@ def test_a_kill_at_every_file_operation_leaves_a_store_that_opens(tmp_path: Path
         assert code in (-signal.SIGKILL, 128 + signal.SIGKILL)
         assert rows in ([], [(1,)])
     pytest.fail("the process never came to its end")
+
+
+DIES_AFTER_THE_LINK = """
+import os, signal, sys
+from pathlib import Path
+from citeforge.engines.sqlite import open_store
+
+def stop(event, args):
+    if event == "os.remove" and str(args[0]).endswith(".tmp"):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+sys.addaudithook(stop)
+open_store(Path(sys.argv[1]), 0x1234, 1, "CREATE TABLE IF NOT EXISTS t (x)", False)
+"""
+
+
+def test_what_a_program_left_that_died_after_it_linked_the_store_is_swept(tmp_path: Path) -> None:
+    path = tmp_path / "new.db"
+    died = subprocess.run([sys.executable, "-c", DIES_AFTER_THE_LINK, path], check=False)
+    assert died.returncode == -signal.SIGKILL
+    assert [p.suffix for p in tmp_path.iterdir() if p != path] == [".tmp"]
+    open_here(path).close()
+    assert list(tmp_path.iterdir()) == [path]

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
+from datasets import Dataset
 
 from citeforge.builders.derive import Base
 from citeforge.ir_convert.attrieval import open_attrieval
+from citeforge.ir_convert.saved import read_saved
 from citeforge.ir_convert.source import ReadOptions
 from citeforge.schemas.errors import InputError
 from conftest import Cli, write_jsonl
@@ -120,3 +123,16 @@ def test_blank_queries_are_skipped_and_counted(cli: Cli, tmp_path: Path) -> None
     base = Base(tmp_path / "b")
     assert set(base.relevant) == {"m0", "m1"}
     assert set(base.negatives) == {"m0", "m1"}
+
+
+class _Asked(msgspec.Struct):
+    query: str
+
+
+def test_a_saved_data_set_without_its_file_list_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "marco"
+    Dataset.from_list([{"query": "a"}]).save_to_disk(folder)
+    state = json.loads((folder / "state.json").read_text())
+    (folder / "state.json").write_text(json.dumps(state | {"_data_files": []}))
+    with pytest.raises(InputError, match="is not a readable saved data set"):
+        list(read_saved(folder, _Asked))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import signal
 import subprocess
 import sys
@@ -289,3 +290,12 @@ def test_a_damaged_gzip_graph(tmp_path: Path) -> None:
         path.write_bytes(data)
         with pytest.raises(InputError, match=r"x\.nt\.gz: the gzip data is damaged or cut short"):
             StoreEngine(path)
+
+
+@pytest.mark.parametrize("field", ["entity_class", "instance_of"])
+@pytest.mark.parametrize("name", ["", "Q5 - and more", "Q5> . ?s ?p ?o }"])
+def test_an_id_of_a_domain_that_is_none_is_refused(tmp_path: Path, field: str, name: str) -> None:
+    path = tmp_path / "d.yaml"
+    path.write_text(json.dumps({"name": "d", "entity_class": "Q5"} | {field: name}))
+    with pytest.raises(InputError, match=f"{field}: .* is no id, such as Q5 or P31"):
+        load_domain(str(path))

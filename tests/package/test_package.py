@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from citeforge.package.manifest import load_manifest
 from citeforge.package.package import Package
 from citeforge.schemas.errors import InputError, UnknownValueError
+from citeforge.schemas.tables import GOLD
 from conftest import ROOT
 
 
@@ -99,3 +104,38 @@ def test_nobody_else_knows_where_a_table_lies() -> None:
         if name not in WRITERS and KNOWS_TABLES.search(path.read_text())
     ]
     assert not knowing
+
+
+def damaged(package: Path, out: Path, table: str, change: object) -> Package:
+    """A copy one table of which somebody has changed; the manifest is believed."""
+    shutil.copytree(package, out)
+    file = next(out.glob(table))
+    content = pq.read_table(file)
+    pq.write_table(change(content), file)  # type: ignore[operator]
+    return Package(out, load_manifest(out))
+
+
+def test_a_query_id_that_comes_twice_is_refused(package: Path, tmp_path: Path) -> None:
+    twice = damaged(
+        package, tmp_path / "p", "queries/*.parquet",
+        lambda t: pa.concat_tables([t.slice(0, 1), t.slice(0, 29)]),
+    )  # fmt: skip
+    with pytest.raises(InputError, match="holds a query id twice"):
+        twice.query_ids  # noqa: B018
+
+
+def test_rows_about_a_query_that_is_not_there_are_refused(package: Path, tmp_path: Path) -> None:
+    first = rows(package, "mapping/relevant-*.parquet")[0]["query-id"]
+    without = damaged(
+        package, tmp_path / "p", "queries/*.parquet",
+        lambda t: t.filter(pc.not_equal(t["_id"], first)),
+    )  # fmt: skip
+    with pytest.raises(InputError, match=f"is about the query '{first}', which is not in queries"):
+        without.mappings  # noqa: B018
+    (without.folder / "gold").mkdir()
+    gold = pa.Table.from_pylist(
+        [{"query_id": first, "kind": "answer", "position": 0, "text": "Zinc."}], schema=GOLD
+    )
+    pq.write_table(gold, without.folder / "gold" / "gold-00000-of-00001.parquet")
+    with pytest.raises(InputError, match=f"gold/gold: is about the query '{first}'"):
+        without.gold  # noqa: B018

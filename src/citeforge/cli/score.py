@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -178,7 +179,8 @@ def _targets(out: Path | None, submissions: tuple[Path, ...]) -> dict[Path, Path
     if len(set(found.values())) < len(submissions):
         raise UsageError("--out: two submissions would be written to one file; rename one of them")
     for submission, target in found.items():
-        if target.resolve() in {p.resolve() for p in submissions}:
+        # Not Path.resolve, which stops at a loop of links: reading the submission tells it better.
+        if os.path.realpath(target) in set(map(os.path.realpath, submissions)):
             raise UsageError(f"--out {target}: is a submission; name another file for its scores")
         if out.suffix != ".json":
             _require_own(target, submission)

@@ -42,7 +42,7 @@ def atomic_file(path: Path, exclusive: bool = False) -> Iterator[IO[bytes]]:
     """
     with storage_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        _sweep_once(path.parent)
+        sweep_once(path.parent)
         handle, temporary = _temporary(path)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -97,7 +97,8 @@ _swept: set[Path] = set()
 """Folders that were swept in this process; once is enough, and folders can be large."""
 
 
-def _sweep_once(folder: Path) -> None:
+def sweep_once(folder: Path) -> None:
+    """:func:`sweep`, unless this process has done it here."""
     key = folder.resolve()
     if key not in _swept:
         _swept.add(key)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from citeforge.engines.files import atomic_file
+from citeforge.engines.files import atomic_file, sweep_once
 from citeforge.schemas.errors import InputError
 
 BUSY_SECONDS = 30.0
@@ -89,6 +89,8 @@ def open_store(
         if not path.exists():
             _make(path, application, version, schema)
             is_new = False
+        elif not readonly:
+            sweep_once(path.parent)  # whoever linked the store here may have died right after
         is_ours = not is_new and _check_kind(path, application, version, readonly)
         if readonly and not is_ours:
             raise InputError("is empty", path=path, allowed="a store written by an earlier run")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from jinja2 import TemplateError
 from jinja2.sandbox import SandboxedEnvironment
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from citeforge.engines.textfiles import read_yaml, validated
 from citeforge.kg.terms import is_iri
@@ -57,6 +57,15 @@ class Domain(BaseModel):
         if not is_iri(text):
             raise ValueError(f"{text!r} begins no IRI")
         return text
+
+    @model_validator(mode="after")
+    def _has_ids(self) -> Self:
+        named = {"entity_class": self.entity_iri, "instance_of": self.direct_iri}
+        for field, beginning in named.items():
+            name = getattr(self, field)
+            if not name or not is_iri(beginning + name):
+                raise ValueError(f"{field}: {name[:80]!r} is no id, such as Q5 or P31")
+        return self
 
     @field_validator("templates")
     @classmethod

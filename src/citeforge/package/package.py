@@ -136,8 +136,20 @@ class Package:
 
     @cached_property
     def queries(self) -> pa.Table:
-        """Schema QUERIES; of a KaLMA benchmark the specific questions."""
-        return self.table("queries", self.kind.questions)
+        """Schema QUERIES; of a KaLMA benchmark the specific questions.
+
+        Raises:
+            InputError: it is damaged, or an id comes twice.
+        """
+        split = self.kind.questions
+        table = self.table("queries", split)
+        if pc.count_distinct(table["_id"], mode="all").as_py() < table.num_rows:
+            raise InputError(
+                "holds a query id twice",
+                path=self.folder / "queries" / split,
+                allowed="a sound package; see: citeforge verify",
+            )
+        return table
 
     @cached_property
     def query_ids(self) -> list[str]:
@@ -193,13 +205,33 @@ class Package:
 
     @cached_property
     def mappings(self) -> dict[str, pa.Table]:
-        """Label to table (schema MAPPING)."""
-        return {label: self.table("mapping", label) for label in LABELS}
+        """Label to table (schema MAPPING).
+
+        Raises:
+            InputError: one is damaged, or is about a query that the benchmark lacks.
+        """
+        return {label: self._about_queries("mapping", label, "query-id") for label in LABELS}
 
     @cached_property
     def gold(self) -> pa.Table:
-        """Schema GOLD, or KG_GOLD."""
-        return self.table("gold", "gold")
+        """Schema GOLD, or KG_GOLD.
+
+        Raises:
+            InputError: it is damaged, or is about a query that the benchmark lacks.
+        """
+        return self._about_queries("gold", "gold", "query_id")
+
+    def _about_queries(self, config: str, split: str, column: str) -> pa.Table:
+        table = self.table(config, split)
+        known = pc.is_in(table[column], value_set=self.queries["_id"].combine_chunks())
+        if not pc.all(known).as_py() and table.num_rows:
+            stranger = table[column].filter(pc.invert(known))[0].as_py()
+            raise InputError(
+                f"is about the query {stranger!r}, which is not in queries",
+                path=self.folder / config / split,
+                allowed="a sound package; see: citeforge verify",
+            )
+        return table
 
     @cached_property
     def gold_rows(self) -> list[GoldRows]:

@@ -151,7 +151,9 @@ class _Grown(Build[KalmaRecipe]):
         dropped = Counter(e.dropped for e in self.evolutions if e.dropped)
         if not kept:
             reasons = "; ".join(f"{what}: {n}" for what, n in dropped.items())
-            raise InputError(f"no question is left ({reasons})", path=self.run.folder)
+            raise InputError(
+                f"no question is left ({reasons})", path=self.recipe.pairs or self.recipe.kg
+            )
         stats, contexts = write_tables(
             writer,
             [_question(e) for e in kept],

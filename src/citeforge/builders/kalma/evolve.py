@@ -101,6 +101,8 @@ class Evolver:
         evolutions = [Evolution(p) for p in pairs]
         seeds = self._seeds(evolutions)
         self._annotate(evolutions, seeds)
+        if all(e.dropped for e in evolutions):
+            return evolutions  # the builder says why none is left
         self.perplexity = self.make_perplexity(
             [seeds[e.pair.id] for e in evolutions if not e.dropped]
         )
