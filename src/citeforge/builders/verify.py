@@ -39,7 +39,7 @@ def verify(folder: Path) -> list[Problem]:
             problems.append(Problem(name, "is not in the manifest"))
     if problems:
         return problems
-    package = Package(folder, manifest)
+    package = Package(folder, manifest, whole=False)
     return list(_wrong_schemas(package)) or [
         Problem(*found) for look in package.kind.problems for found in look(package)
     ]
@@ -129,7 +129,7 @@ def wrong_contexts(package: Package) -> Found:
         for pair in pairs(table["query-id"], table["corpus-id"])
     }
     for name in package.contexts:
-        table = package.context_table(name, whole=False)
+        table = package.context_table(name)
         place = f"contexts/{name}"
         if table["query_id"].to_pylist() != package.query_ids:
             yield place, "its queries are not those of queries, in their order"

@@ -33,18 +33,20 @@ class Package:
 
     rules: int = VERSION
 
-    def __init__(self, folder: Path, manifest: Manifest | None = None) -> None:
+    def __init__(self, folder: Path, manifest: Manifest | None = None, whole: bool = True) -> None:
         """Open a package, and check every file of it against the manifest, once.
 
         Args:
             folder: where it is.
             manifest: its manifest, when somebody has checked the files already.
+            whole: refuse tables that do not fit together; ``verify`` tells itself what is wrong.
 
         Raises:
             InputError: not a package, or a file differs from its recorded sha256.
         """
         self.folder = folder
         self.manifest = manifest or load_intact(folder)
+        self.whole = whole
 
     def __repr__(self) -> str:
         contexts = ", ".join(self.contexts)
@@ -143,7 +145,8 @@ class Package:
         """
         split = self.kind.questions
         table = self.table("queries", split)
-        if pc.count_distinct(table["_id"], mode="all").as_py() < table.num_rows:
+        n_ids = pc.count_distinct(table["_id"], mode="all").as_py()
+        if self.whole and n_ids < table.num_rows:
             raise InputError(
                 "holds a query id twice",
                 path=self.folder / "queries" / split,
@@ -181,12 +184,11 @@ class Package:
             **{s: t for s, t in others.items() if t.num_rows},
         }
 
-    def context_table(self, context: str, whole: bool = True) -> pa.Table:
+    def context_table(self, context: str) -> pa.Table:
         """Rows of a context set (schema CONTEXTS, or KG_CONTEXTS).
 
         Args:
             context: its name.
-            whole: refuse one whose rows are not those of the queries.
 
         Raises:
             UnknownValueError: no such context set.
@@ -195,7 +197,7 @@ class Package:
         if context not in self.manifest.contexts:
             raise UnknownValueError("context", context, self.manifest.contexts)
         table = self.table("contexts", context)
-        if whole and not table["query_id"].equals(self.queries["_id"]):
+        if self.whole and not table["query_id"].equals(self.queries["_id"]):
             raise InputError(
                 "does not have the queries of the benchmark",
                 path=self.folder / "contexts" / context,
@@ -223,6 +225,8 @@ class Package:
 
     def _about_queries(self, config: str, split: str, column: str) -> pa.Table:
         table = self.table(config, split)
+        if not self.whole:
+            return table
         known = pc.is_in(table[column], value_set=self.queries["_id"].combine_chunks())
         if not pc.all(known).as_py() and table.num_rows:
             stranger = table[column].filter(pc.invert(known))[0].as_py()

@@ -37,7 +37,7 @@ def wrong_cells(package: Package) -> Found:
     human_of = dict(pairs(package.twins["twin_id"], package.twins["_id"]))
     expected: list[list[str]] | None = None
     for cell in design.cells:
-        table = package.context_table(cell.context, whole=False)
+        table = package.context_table(cell.context)
         rows = table["docs"].to_pylist()
         humans = [[human_of.get(d["corpus-id"], d["corpus-id"]) for d in row] for row in rows]
         expected = expected or humans

@@ -22,7 +22,7 @@ def wrong_kalma(package: Package) -> Found:
             )
     shown: dict[str, dict[str, list[Triple]]] = {}
     for name in package.contexts:
-        table = package.context_table(name, whole=False)
+        table = package.context_table(name)
         if table["query_id"].to_pylist() != ids:
             yield f"contexts/{name}", "its queries are not those of queries, in their order"
             return
