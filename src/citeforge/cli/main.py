@@ -15,7 +15,7 @@ from citeforge.schemas.extras import extras_named
 
 # Help texts stand here so that `citeforge --help` imports no command.
 COMMANDS = {
-    "build": ("citeforge.cli.build:build", "Build a benchmark package from a source."),
+    "build": ("citeforge.cli.build:build", "Build a benchmark package from a source, or by a recipe file."),
     "recipe": ("citeforge.cli.recipe:recipe", "Print a recipe file to start from."),
     "rebuild": (
         "citeforge.cli.rebuild:rebuild",
