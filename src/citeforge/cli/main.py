@@ -15,8 +15,14 @@ from citeforge.schemas.extras import extras_named
 
 # Help texts stand here so that `citeforge --help` imports no command.
 COMMANDS = {
-    "build": ("citeforge.cli.build:build", "Build a benchmark package from a source, or by a recipe file."),
-    "recipe": ("citeforge.cli.recipe:recipe", "Print a recipe file to start from."),
+    "build": (
+        "citeforge.cli.build:build",
+        "Build a benchmark package from a source, or by a recipe file.",
+    ),
+    "recipe": (
+        "citeforge.cli.recipe:recipe",
+        "Print a recipe file to start from, or the one that a package was made by.",
+    ),
     "rebuild": (
         "citeforge.cli.rebuild:rebuild",
         "Make a package again from its manifest, and compare.",
