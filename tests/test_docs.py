@@ -86,6 +86,16 @@ def outside(page: str, folder: Path, servers: ExitStack) -> dict[str, str]:
     return {}
 
 
+def environment(folder: Path) -> dict[str, str]:
+    """Commands of this Python come first, `citeforge` forked from one that has done the imports."""
+    (folder / ".bin").mkdir()
+    zygote.stand_in(folder / ".bin")
+    paths = (folder / ".bin", Path(sys.executable).parent, os.environ["PATH"])
+    return {
+        **os.environ, "PATH": os.pathsep.join(map(str, paths)), "HF_HOME": str(folder / "hf")
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_every_command_of_the_pages_runs(tmp_path: Path, page: str) -> None:
     """All `sh` blocks of a page, as one script in a fresh folder beside `examples`.
@@ -94,17 +104,10 @@ def test_every_command_of_the_pages_runs(tmp_path: Path, page: str) -> None:
     whose source tree is another, and of docs/publish.md are started as a user does.
     """
     (tmp_path / "examples").symlink_to(ROOT / "examples")
-    (tmp_path / ".bin").mkdir()
-    stand_in = zygote.stand_in(tmp_path / ".bin")
     blocks = re.findall(r"```sh\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
     script = "\n".join(blocks)
     assert len(re.findall(r"^citeforge ", script, re.MULTILINE)) >= PAGES[page]
-    paths = (stand_in.parent, Path(sys.executable).parent, os.environ["PATH"])
-    env = {
-        **os.environ,
-        "PATH": os.pathsep.join(map(str, paths)),
-        "HF_HOME": str(tmp_path / "hf"),
-    }
+    env = environment(tmp_path)
     with ExitStack() as servers:
         env |= outside(page, tmp_path, servers)
         result = subprocess.run(
@@ -122,11 +125,7 @@ def test_the_python_pages_run(tmp_path: Path, page: str) -> None:
     """The `sh` blocks of a page, then all its `python` blocks as one program."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     text = (ROOT / "docs" / f"{page}.md").read_text()
-    env = {
-        **os.environ,
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "HF_HOME": str(tmp_path / "hf"),
-    }
+    env = environment(tmp_path)
     script = "\n".join(re.findall(r"```sh\n(.*?)```", text, re.DOTALL))
     program = "\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
     callable_names = [n for n in citeforge.__all__ if inspect.isfunction(getattr(citeforge, n))]

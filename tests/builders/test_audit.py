@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from citeforge.builders.verify import verify
 from citeforge.package.manifest import load_intact
 from citeforge.schemas.errors import InputError
 from conftest import Cli, write_beir, write_jsonl
+from servers import zygote
 
 LONG = "The bridge over the river was opened in the year 1937 by the mayor of the old town. "
 PASSAGES = {
@@ -41,7 +41,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
         *("build", "rage", "--source", "beir:x", "--embedder", "offline", "--out", "x.r"),
         *("--n-seemingly", "2", "--n-irrelevant", "3", "--licence", "cc0-1.0"),
     ]
-    subprocess.run([sys.executable, "-m", "citeforge", *words], cwd=at, check=True)
+    zygote.run(words, at, {**os.environ, "HF_HOME": str(at / "hf")}, 0).check_returncode()
     return at
 
 

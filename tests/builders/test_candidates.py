@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from citeforge.builders.authorship.candidates import from_embeddings
 from citeforge.builders.derive import Base
 from citeforge.engines.embedder import Kind
-from citeforge.engines.tables import write_table
+from citeforge.engines.tables import iter_batches, shard_paths, write_table
 from citeforge.schemas.tables import CORPUS
 
 
@@ -52,8 +53,10 @@ def test_equals_brute_force_with_many_ties(
     folder = tmp_path_factory.mktemp("world")
     columns = [ids, [""] * n, [str(t) for t in texts], [None] * n]
     write_table(folder / "corpus", "corpus", pa.table(columns, schema=CORPUS))
+    corpus = shard_paths(folder / "corpus", "corpus")
     base = SimpleNamespace(
-        folder=folder,
+        corpus=corpus,
+        passages=partial(iter_batches, corpus),
         query_ids=[f"q{i}" for i in range(distinct)],
         queries=pa.table({"text": [str(i) for i in range(distinct)]}),
     )

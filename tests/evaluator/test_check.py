@@ -126,9 +126,9 @@ lines = st.fixed_dictionaries(
 @settings(max_examples=5000)
 @given(st.lists(lines, max_size=6))
 def test_no_submission_makes_a_traceback(
-    tmp_path_factory: pytest.TempPathFactory, benchmark: Benchmark, content: list[bytes]
+    tmp_path: Path, benchmark: Benchmark, content: list[bytes]
 ) -> None:
-    path = tmp_path_factory.mktemp("made") / "s.jsonl"
+    path = tmp_path / "s.jsonl"
     path.write_bytes(b"\n".join(content))
     try:
         found: Any = check(path, benchmark)
