@@ -100,8 +100,8 @@ def environment(folder: Path) -> dict[str, str]:
 def test_every_command_of_the_pages_runs(tmp_path: Path, page: str) -> None:
     """All `sh` blocks of a page, as one script in a fresh folder beside `examples`.
 
-    Each command is a process, forked from one that has done the imports; those of docs/extend.md,
-    whose source tree is another, and of docs/publish.md are started as a user does.
+    Each command is a process, forked from one that has done the imports; where a page sets what
+    imports read (docs/publish.md: HF_ENDPOINT), it is started as a user does.
     """
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     blocks = re.findall(r"```sh\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
