@@ -25,7 +25,7 @@ COMMANDS = {
     ),
     "rebuild": (
         "citeforge.cli.rebuild:rebuild",
-        "Make a package again from its manifest, and compare.",
+        "Make a package again from its manifest alone; exit code 1 when its tables differ.",
     ),
     "verify": ("citeforge.cli.verify:verify", "Check a package: hashes, schemas, ids, contexts."),
     "show": ("citeforge.cli.show:show", "Summarise a package, or show one query in context."),
