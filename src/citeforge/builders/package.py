@@ -14,6 +14,7 @@ from citeforge.builders.card import Beside, render_card
 from citeforge.engines.files import digest, sha256_file, write_text
 from citeforge.engines.folders import amending
 from citeforge.engines.tables import write_table
+from citeforge.kinds.registry import origin_of
 from citeforge.package.manifest import (
     BESIDE,
     CARD,
@@ -70,6 +71,7 @@ class PackageWriter:
                 "files": dict(self.files),
                 "empty_tables": sorted(self.empty),
                 "benchmark_hash": benchmark_hash(self.files),
+                "plugin": origin_of(manifest.kind),
                 "libraries": {n: version(n) for n in ("numpy", "pyarrow")} | manifest.libraries,
             }
         )
@@ -120,7 +122,9 @@ def refreshed(
     """
     card = render_card(manifest, splits_of(manifest), stats, Beside.read(folder, changed))
     files = {**changed, STATS: pretty_json(stats), CARD: card}
-    manifest = manifest.model_copy(update={"files": dict(manifest.files)})
+    manifest = manifest.model_copy(
+        update={"files": dict(manifest.files), "plugin": origin_of(manifest.kind)}
+    )
     for name in (STATS, CARD, *BESIDE):
         manifest.files.pop(name, None)
         if name in files:

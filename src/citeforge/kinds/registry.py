@@ -63,6 +63,12 @@ def kind_of(manifest: Manifest, path: object = None) -> Kind:
     return _checked(*theirs)
 
 
+def origin_of(name: str) -> str | None:
+    """Name and version of the plugin that gives a kind; None for ours."""
+    theirs = None if name in _OURS else plugins.find("kinds", name)
+    return None if theirs is None else theirs[1]
+
+
 def _checked(value: object, origin: str) -> Kind:
     if not isinstance(value, Kind):
         reason = TypeError(f"it is of type {type(value).__name__}, not Kind")

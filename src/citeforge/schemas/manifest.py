@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from citeforge.schemas.sources import SourceInfo
+from citeforge.schemas.sources import MaybeOfPlugin, SourceInfo
 from citeforge.schemas.tables import SCHEMA_VERSION
 
 
@@ -43,7 +43,7 @@ class ContextSet(BaseModel):
     short: dict[str, dict[str, int]] = {}
 
 
-class Manifest(BaseModel):
+class Manifest(MaybeOfPlugin, BaseModel):
     """``manifest.json`` of a package.
 
     Attributes:

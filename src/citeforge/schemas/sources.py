@@ -37,7 +37,24 @@ class Declaration(BaseModel):
     citation: str
 
 
-class SourceInfo(BaseModel):
+class MaybeOfPlugin(BaseModel):
+    """A record that names the plugin that made it, where one did.
+
+    Attributes:
+        plugin: name and version of the plugin; not written when there is none.
+    """
+
+    plugin: str | None = None
+
+    @model_serializer(mode="wrap")
+    def _without_nothing(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        fields: dict[str, Any] = handler(self)
+        if fields.get("plugin") is None:
+            fields.pop("plugin", None)  # manifests of before, and their hashes, stay what they are
+        return fields
+
+
+class SourceInfo(MaybeOfPlugin, BaseModel):
     """Provenance of one opened source; goes into the manifest.
 
     Attributes:
@@ -49,7 +66,6 @@ class SourceInfo(BaseModel):
         files: file name to sha256 of what was read.
         rules: choices that decided what is relevant.
         counts: what was passed over, merged or not resolved, by reason.
-        plugin: name and version of the plugin that read it; not written when there is none.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -62,11 +78,3 @@ class SourceInfo(BaseModel):
     files: dict[str, str] = {}
     rules: dict[str, str] = {}
     counts: dict[str, int] = {}
-    plugin: str | None = None
-
-    @model_serializer(mode="wrap")
-    def _without_nothing(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        fields: dict[str, Any] = handler(self)
-        if fields.get("plugin") is None:
-            fields.pop("plugin", None)  # manifests of before, and their hashes, stay what they are
-        return fields

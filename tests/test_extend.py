@@ -1,0 +1,77 @@
+"""The plugins of docs/extend.md: installed into an environment of their own, used from there."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from os import pathsep
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT
+
+PAGE = (ROOT / "docs" / "extend.md").read_text()
+FILES = dict(re.findall(r"```(?:toml|python)\n# (\S+)\n(.*?)```", PAGE, re.DOTALL))
+MODULES = [name for name in FILES if name.endswith(".py")]
+PACKAGES = 6
+PIP = """
+pip() { python -m pip --disable-pip-version-check "$@"; }
+install() { pip install -q --no-index --no-build-isolation --no-deps "$@"; }
+citeforge() { python -m citeforge "$@"; }
+"""
+
+
+def test_the_page_shows_a_package_of_each() -> None:
+    assert len(FILES) == PAGE.count("```toml") + PAGE.count("```python") == 2 * PACKAGES
+    groups = re.findall(r'entry-points\."citeforge\.(\w+)"', PAGE)
+    assert set(groups) == {"sources", "measures", "judges", "embedders", "systems", "kinds"}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_modules_have_forty_lines_at_most(name: str) -> None:
+    assert len(FILES[name].splitlines()) <= 40
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """Variables of a fresh virtual environment that sees this one's packages."""
+    made = [sys.executable, "-m", "venv", "--system-site-packages", "--without-pip", str(folder)]
+    subprocess.run(made, check=True)
+    seen = [str(ROOT / "src"), *(p for p in sys.path if p.endswith("site-packages"))]
+    return {
+        "PATH": f"{folder / 'bin'}{pathsep}/usr/bin{pathsep}/bin",
+        "PYTHONPATH": pathsep.join(seen),
+        "HF_HUB_OFFLINE": "1",
+        "OMP_NUM_THREADS": "1",
+        "LANG": "C.UTF-8",
+        "HOME": str(folder),
+    }
+
+
+def test_every_plugin_of_the_page_works(tmp_path: Path) -> None:
+    env = environment(tmp_path / "venv")
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    script = "\n".join(re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL))
+    assert script.count("pip install ./cf-") == PACKAGES
+    assert len(re.findall(r"^citeforge ", script, re.MULTILINE)) >= 11
+    script = script.replace("pip install ", "install ")
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", f"{PIP}\nset -x\n{script}"],
+        cwd=tmp_path,
+        env=env,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "warning" not in done.stderr
+    help_text = subprocess.run(
+        ["python", "-X", "importtime", "-m", "citeforge", "--help"],
+        env=env,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "cf_" not in help_text.stderr
