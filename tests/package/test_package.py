@@ -89,8 +89,6 @@ WRITERS = (
     "builders/frozen.py",
     "builders/rage.py",
     "builders/twins/build.py",
-    "evaluator/authorship/score.py",
-    "evaluator/kalma/inputs.py",
 )
 """What makes tables, and the one reader."""
 

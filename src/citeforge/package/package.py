@@ -19,7 +19,7 @@ from citeforge.schemas.errors import InputError, UnknownValueError
 from citeforge.schemas.grammar import VERSION, Grammar
 from citeforge.schemas.kg import from_row, graphs_of
 from citeforge.schemas.manifest import Manifest
-from citeforge.schemas.tables import CORPUS, LABELS, QUERIES, TWINS
+from citeforge.schemas.tables import CORPUS, LABELS, TWINS
 
 
 class Package:
@@ -171,8 +171,19 @@ class Package:
         return texts
 
     def queries_of(self, context: str) -> pa.Table:
-        """The queries in the form that a context set asks (schema QUERIES)."""
-        return self.forms.get(self.kind.questions_of(context), QUERIES.empty_table())
+        """The queries in the form that a context set asks (schema QUERIES).
+
+        Raises:
+            InputError: the package lacks that form.
+        """
+        form = self.kind.questions_of(context)
+        if form not in self.forms:
+            raise InputError(
+                f"lacks the {form} queries, which the context set {context} asks",
+                path=self.folder,
+                allowed="a fresh copy of the package; see: citeforge verify",
+            )
+        return self.forms[form]
 
     @cached_property
     def forms(self) -> dict[str, pa.Table]:

@@ -178,8 +178,3 @@ def graphs_of(triples: list[Triple]) -> Iterator[Graph]:
 
 GENERAL = "full_general"
 """Context set of the general questions; all others go with the specific ones."""
-
-
-def question_form(context: str) -> str:
-    """Split of the queries that a context set goes with: ``general`` or ``specific``."""
-    return "general" if context == GENERAL else "specific"

@@ -9,25 +9,20 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from citeforge.engines.segment import Segmenter
-from citeforge.engines.tables import read_table, shard_paths
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.kalma import reference
 from citeforge.evaluator.statements import Statement, split_statements
 from citeforge.evaluator.submission import CLOSED_BOOK, OWN
 from citeforge.evaluator.tools import Tools
+from citeforge.package.items import by_query
 from citeforge.schemas.errors import UnknownValueError, UsageError
 from citeforge.schemas.kg import (
     EMPTY,
-    KG_ABSENT,
-    KG_CONTEXTS,
-    KG_GOLD,
     NAME,
     Key,
     Triple,
     from_row,
-    question_form,
 )
-from citeforge.schemas.tables import QUERIES
 from citeforge.schemas.triples import TripleCitation, TripleGrammar
 
 if TYPE_CHECKING:
@@ -187,29 +182,28 @@ def read_shown(benchmark: Benchmark, context: str) -> tuple[list[Shown], frozens
     Raises:
         InputError: the table is damaged.
     """
-    folder = benchmark.folder
-    queries = read_table(shard_paths(folder / "queries", question_form(context)), QUERIES)
-    questions = queries["text"].to_pylist()
-    gold: dict[str, list[tuple[Key, int]]] = {q: [] for q in benchmark.query_ids}
-    for row in read_table(shard_paths(folder / "gold", "gold"), KG_GOLD).to_pylist():
-        gold[row["query_id"]].append((from_row(row).key, row["round"]))
-    absent: dict[str, list[Triple]] = {q: [] for q in benchmark.query_ids}
-    for row in read_table(shard_paths(folder / "absent", context), KG_ABSENT).to_pylist():
-        if row["why"] == "gold":
-            absent[row["query_id"]].append(from_row(row))
-    table = read_table(shard_paths(folder / "contexts", context), KG_CONTEXTS)
+    queries = benchmark.queries_of(context)
+    gold = by_query(benchmark.gold.to_pylist())
+    absent = by_query(benchmark.absent(context).to_pylist())
     blank = [_blank(m) for m in queries["metadata"].to_pylist()]
     anywhere = {qid: keys for mine in blank for qid, keys in mine.items()}
+    table = benchmark.context_table(context)
     shown = []
     for question, query, mine, rows in zip(
-        questions, table["query_id"].to_pylist(), blank, table["triples"].to_pylist(), strict=True
+        queries["text"].to_pylist(),
+        table["query_id"].to_pylist(),
+        blank,
+        table["triples"].to_pylist(),
+        strict=True,
     ):
         triples = tuple(from_row(t) for t in rows)
         # A graph of another query (``retrieval_…``) brings what is blank there.
         known = {**anywhere, **mine}
         centres = dict.fromkeys(t.qid for t in triples)
         empty = tuple(key for qid in centres for key in known.get(qid, ()))
-        shown.append(Shown(question, triples, tuple(gold[query]), tuple(absent[query]), empty))
+        right = tuple((from_row(r).key, r["round"]) for r in gold.get(query, []))
+        gone = tuple(from_row(r) for r in absent.get(query, []) if r["why"] == "gold")
+        shown.append(Shown(question, triples, right, gone, empty))
     return shown, frozenset(t.relation for s in shown for t in s.triples)
 
 
