@@ -32,6 +32,8 @@ CASES = [
     ("A [2019] [4].", 1 / 1, 1 / 2, 1, 1 / 1, 1 / 2, 1),
     ("No citation.", 0, 0 / 2, 0, 0, 0 / 2, 0),
     ("", 0, 0 / 2, 0, 0, 0 / 2, 0),
+    # The last passage is one of them.
+    ("A [5].", 0 / 1, 0 / 2, 1, 0 / 1, 0 / 2, 1),
     # The reference reads code and links; strict does not.
     ("Code `[1]`", 0, 0, 0, 1 / 1, 1 / 2, 1),
     ("Link [1](https://example.org)", 0, 0, 0, 1 / 1, 1 / 2, 1),
@@ -45,6 +47,13 @@ def test_citations(case: tuple[str, float, float, int, float, float, int]) -> No
     assert (strict.precision, strict.recall, strict.distinct) == case[1:4]
     reference = reference_scorer(GRAMMAR)(output, 5, RELEVANT, {})
     assert (reference.precision, reference.recall, reference.distinct) == case[4:]
+
+
+def test_brackets_that_cannot_be_read_are_counted_in_strict() -> None:
+    assert strict_scorer(GRAMMAR)("A [1, x].", 5, RELEVANT, {}).n_unparsed == 1
+    assert reference_scorer(GRAMMAR)("A [1, x].", 5, RELEVANT, {}).n_unparsed == 0
+    for scorer in (strict_scorer(GRAMMAR), reference_scorer(GRAMMAR)):
+        assert math.isnan(scorer("A [1].", 5, RELEVANT, {}).short_em)
 
 
 @pytest.mark.parametrize(

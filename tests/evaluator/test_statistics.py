@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -86,11 +87,32 @@ def test_the_normal_interval_of_many_queries(monkeypatch: pytest.MonkeyPatch) ->
     assert normal[1].stderr == pytest.approx(boot[1].stderr, rel=0.05)
 
 
+def test_the_normal_interval_of_several_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(statistics, "BOOTSTRAP_LIMIT", 100)
+    runs = np.random.default_rng(5).random((3, 200))
+    (estimate,) = estimate_all([mean_sample("m", runs)])
+    # All runs of a query move together: the error is that of the queries' means.
+    assert estimate.stderr == pytest.approx(runs.mean(axis=0).std(ddof=1) / math.sqrt(200))
+    assert estimate.sd_runs == pytest.approx(runs.mean(axis=1).std(ddof=1))
+
+
 def test_one_query_has_no_interval() -> None:
     (estimate,) = estimate_all([mean_sample("m", column(0.5))])
     assert estimate.value == 0.5
     assert math.isnan(estimate.low)
+    assert math.isnan(estimate.high)
     assert estimate.interval == "none"
+
+
+@pytest.mark.parametrize("n", [30, 200])
+def test_measures_of_whole_sets_and_of_nothing_have_no_interval(n: int) -> None:
+    values = np.random.default_rng(6).random((1, n))
+    whole = replace(mean_sample("m", values), has_interval=False)
+    nothing = mean_sample("nothing", np.full((1, n), np.nan))
+    for estimate in estimate_all([whole, nothing, mean_sample("m", values)])[:2]:
+        assert estimate.interval == "none"
+        assert math.isnan(estimate.low)
+        assert math.isnan(estimate.high)
 
 
 def test_intervals_cover() -> None:

@@ -163,6 +163,33 @@ def test_text_without_markers(output: str, text: str) -> None:
     assert without_markers(output, Grammar().parse(output, 5).markers) == text
 
 
+def test_brackets_of_every_script_are_suspected() -> None:
+    for text in ("［a1］ ［1］", "【a1】 【1】", "[a1] [1]"):
+        parsed = Grammar().parse(text, 9)
+        assert [m.numbers for m in parsed.markers] == [(1,)]
+        assert [text[start:end] for start, end in parsed.unparsed] == [text[:4]]
+
+
+def test_a_range_of_two_marks_is_as_wide_as_any() -> None:
+    widest = Grammar().parse(f"[1]-[{MAX_RANGE}]", 1000).markers
+    assert [len(m.numbers) for m in widest] == [MAX_RANGE]
+    assert [m.numbers for m in Grammar().parse(f"[1]-[{MAX_RANGE + 1}]", 1000).markers] == [
+        (1,),
+        (MAX_RANGE + 1,),
+    ]
+
+
+def test_what_stands_in_a_reference_list_is_no_suspect() -> None:
+    text = "So [1] [x2].\n\nReferences:\n[1] A paper [2019b]\n[2] Another [x1]\n"
+    parsed = Grammar().parse(text, 5)
+    assert [(text[m.start : m.end], m.is_listed) for m in parsed.markers] == [
+        ("[1]", False),
+        ("[1]", True),
+        ("[2]", True),
+    ]
+    assert [text[start:end] for start, end in parsed.unparsed] == ["[x2]"]
+
+
 # Text rich in what the grammar looks at.
 outputs = st.lists(
     st.sampled_from(

@@ -91,7 +91,7 @@ def harmonic(a: Floats, b: Floats) -> Floats:
     """Harmonic mean; 0 where both are 0, NaN where one is undefined."""
     total = a + b
     product = 2 * a * b
-    both: Floats = np.where(total == 0, 0.0, ratio(product, np.where(total == 0, 1.0, total)))
+    both: Floats = np.where(total == 0, 0.0, ratio(product, total))
     return both
 
 
