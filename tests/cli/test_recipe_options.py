@@ -148,7 +148,7 @@ def test_wrong_values_name_their_option() -> None:
     ):
         with pytest.raises(UsageError, match=said):
             record_from(RageRecipe, given_)
-    with pytest.raises(UsageError, match="--price '1': expected IN,OUT per million tokens"):
+    with pytest.raises(UsageError, match="--price: expected IN,OUT per million tokens"):
         record_from(RunOptions, {"price": "1"})
 
 

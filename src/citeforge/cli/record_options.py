@@ -127,6 +127,7 @@ def _message(record: type[BaseModel], error: ValidationError) -> str:
     for flag in flags_of(record):
         if first["loc"][: len(flag.place)] == flag.place:
             value = first["input"]
-            shown = f" {value!r}" if isinstance(value, str) else ""
+            whole = isinstance(value, str) and not flag.option.joined
+            shown = f" {value!r}" if whole else ""
             return f"{flag.name}{shown}: {text}"
     return text
