@@ -105,10 +105,13 @@ def test_alce_benchmarks(cli: Cli, tmp_path: Path) -> None:
     assert "[1] unjudged (1-0)" in page
     rows = [{"query_id": str(i), "output": f"Io {i} shines [2]."} for i in range(3)]
     write_jsonl(tmp_path / "s.jsonl", rows)  # type: ignore[arg-type]
-    result = cli("score", "s.jsonl", "--benchmark", "a", "--judge", "lexical")
+    args = ("--benchmark", "a", "--judge", "lexical", "--out", "s.json")
+    result = cli("score", "s.jsonl", *args)
     assert result.returncode == 0, result.stderr
-    shown = {line.split()[0]: line.split()[1] for line in result.stdout.splitlines() if "[" in line}
-    assert shown["ALCE.StrEM"] == shown["ALCE.CitRec"] == "100.00"
+    found = {
+        m["name"]: m["value"] for m in json.loads((tmp_path / "s.json").read_text())["measures"]
+    }
+    assert found["ALCE.StrEM"] == found["ALCE.CitRec"] == 100.0
 
 
 def test_models_of_ones_own_through_the_command(cli: Cli, hagrid: Path, tmp_path: Path) -> None:

@@ -39,10 +39,10 @@ class Embedder:
 @cache
 def prepare() -> None:
     """Put the small embedder where builds make theirs."""
-    import citeforge.cli.build
-    import citeforge.engines.embed
+    from citeforge.builders import rage
+    from citeforge.engines import embed
 
-    for module in (citeforge.cli.build, citeforge.engines.embed):
+    for module in (rage, embed):
         vars(module)["make_embedder"] = lambda *_, **__: Embedder()
 
 
