@@ -88,7 +88,7 @@ def test_wrong_usage_is_said_in_one_line(cli: Cli, package: Path) -> None:
             ("build", "twins", "--benchmark", package, "--out", "a", "--llm", "template"),
             "no templates",
         ),
-        (("run", "label-blind", "--benchmark", package, "--out", "s"), "authorship benchmarks"),
+        (("run", "label-blind", "--benchmark", package, "--out", "s"), "authorship benchmark"),
         (("annotate", "export", "--task", "twin-relevant", "--out", "x.csv"), "--benchmark DIR"),
     ):
         result = cli(*args)
