@@ -163,3 +163,20 @@ def test_build_from_python(tmp_path: Path, facts: Path) -> None:
     made = cf.rebuild(facts, tmp_path / "three")
     assert made.equal
     assert made.unlike == []
+
+
+def test_twins_are_made_again_from_the_answers_that_were_kept(cli: Cli, tmp_path: Path) -> None:
+    """The package does not say where a store lay: it is named, or lies beside."""
+    cf.build(cf.RageRecipe(source=SOURCE, embedder="offline"), tmp_path / "all")
+    replay = str(EXAMPLES / "twins" / "replay.jsonl")
+    assert cli("llm", "import", "kept.db", replay).returncode == 0
+    words = ("--benchmark", "all", "--llm", "replay:kept.db", "--out", "twins")
+    assert cli("build", "twins", *words).returncode == 0
+    named = cli("rebuild", "twins", "--out", "named", "--source", "llm=replay:kept.db")
+    assert named.returncode == 0, named.stderr
+    old = load_intact(tmp_path / "twins").benchmark_hash
+    assert load_intact(tmp_path / "named").benchmark_hash == old
+    shutil.copyfile(tmp_path / "kept.db", tmp_path / "twins.replay.db")
+    beside = cli("rebuild", "twins", "--out", "beside")
+    assert beside.returncode == 0, beside.stderr
+    assert load_intact(tmp_path / "beside").benchmark_hash == old
