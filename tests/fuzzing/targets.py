@@ -59,7 +59,7 @@ def _submission(name: str, file: str, benchmark: str, scored: str) -> Target:
 def _package(name: str, *more: str) -> Target:
     return Target(
         f"package-{name}", (name,),
-        (f"verify {name}", f"show {name}", f"prompts {name} --out prompts.jsonl --context all",
+        (f"verify {name}", f"recipe {name}", f"show {name}", f"prompts {name} --out prompts.jsonl --context all",
          f"card {name}", f"audit {name} --judge lexical",
          *(m.replace("@", name) for m in more)),
         signed=True,
@@ -138,6 +138,7 @@ TARGETS: dict[str, Target] = {
             _read(n, n, "build kalma --kg file:{w}/graph.ttl --pairs @ --rounds 1 --out out")
             for n in ("stated.jsonl", "stated.csv")
         ),
+        *(_read(n, n, "build @ --out out") for n in ("recipe.yaml", "recipe.json")),
         _read("entities", "entities.txt", "kg snapshot --kg file:{w}/graph.ttl --entities @ --out o.nt"),
         _read("questions", "questions.jsonl", "kg link --kg file:{w}/graph.ttl --questions @ --out o"),
         _read("questions-json", "specific.json",
@@ -158,7 +159,7 @@ TARGETS: dict[str, Target] = {
         _submission("answers-kalma-csv", "answers.csv", "kalma", "--judge lexical --context full"),
         Target("scores", ("scores",), _SCORES),
         Target("cells", ("cells",), _CELLS),
-        _package("facts", "show @ --query q01", "run random --benchmark @ --out r.jsonl",
+        _package("facts", "show @ --query q01", "rebuild @ --out again --source beir:{w}/beir", "run random --benchmark @ --out r.jsonl",
                  "score {w}/facts.jsonl --benchmark @", "check {w}/facts.jsonl --benchmark @",
                  "build twins --benchmark @ --llm replay:{w}/twins.db --out out --keep-failed",
                  "build authorship --benchmark @ --k 3 --relevant any --out out",

@@ -13,6 +13,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from fuzzing.worker import call
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -171,6 +173,9 @@ def _packages() -> None:
          "--limit", 3, "--rounds", 2, "--licence", "cc0-1.0", "--out", "kalma")  # fmt: skip
     cite("build", "hagrid", "--source", "hagrid:hagrid.jsonl", "--out", "hagrid")
     cite("build", "alce", "--source", "alce:asqa.json", "--out", "asqa")
+    made = call(["recipe", "facts"])["stdout"].replace("beir:beir", f"beir:{Path.cwd() / 'beir'}")
+    Path("recipe.yaml").write_text(made)
+    Path("recipe.json").write_text(json.dumps(yaml.safe_load(made)))
     shutil.copytree(GOLDEN / "package", "golden")
     cite("export", "mteb", "facts", "--out", "mteb")
     Path("labels.yaml").write_text(

@@ -33,7 +33,7 @@ IMPORTS = (
 )  # fmt: skip
 FREE = (
     "CITEFORGE_", "OPENAI_", "PYTEST_", "PATH", "PWD", "OLDPWD", "SHLVL", "_", "KMP_", "ORG",
-    "ENDPOINT", "TORCHINDUCTOR_CACHE_DIR",
+    "ENDPOINT", "TORCHINDUCTOR_CACHE_DIR", "COLUMNS", "LINES",
 )  # fmt: skip
 """Variables, or beginnings of their names, that no import reads; some of these are set by one."""
 
