@@ -159,6 +159,7 @@ def test_wrong_values_name_their_option() -> None:
         ("- kind: rage", "r.yaml:1: is no recipe"),
         ("source: x\n", "r.yaml:1 kind: is missing; one of rage, hagrid"),
         ("\nkind: wurst\n", "r.yaml:2 kind: is 'wurst'; one of rage"),
+        ("kind: {a: 1}\n", "r.yaml:1 kind: is {'a': 1}; one of rage"),
         ("kind: rage\nrecipe: 2\n", "r.yaml:2 recipe: is 2; this citeforge reads recipes up to 1"),
         (
             "kind: rage\nsource: beir:x\nsede: 5\n",
@@ -194,4 +195,8 @@ def test_wrong_json_says_its_line(tmp_path: Path) -> None:
     path = tmp_path / "r.json"
     path.write_text('{\n\t"kind": "rage",\n\t"source": "beir:x",\n\t"limt": 3\n}')
     with pytest.raises(InputError, match=r"r.json:4 limt: .* did you mean 'limit'|r.json:4 limt"):
+        read_recipe(path)
+    # YAML knows no long keys: the error comes without a line.
+    path.write_text('{"kind": "rage", "source": "beir:x", "' + "k" * 2000 + '": 3}')
+    with pytest.raises(InputError, match=r"r.json k+: is no field of a rage recipe"):
         read_recipe(path)

@@ -32,11 +32,11 @@ def read_recipe(path: Path) -> Recipe:
             field and what would be right.
     """
     content, root = _parsed(path)
-    if not isinstance(content, dict) or not isinstance(root, yaml.MappingNode):
+    if not isinstance(content, dict):
         raise InputError("is no recipe", path=path, line=1, allowed="fields with values")
     known = ", ".join(RECIPES)
     kind = content.pop("kind", None)
-    if kind not in RECIPES:
+    if not isinstance(kind, str) or kind not in RECIPES:
         wrong = "is missing" if kind is None else f"is {kind!r}"
         raise InputError(
             wrong, path=path, line=_line(root, ["kind"]), field="kind", allowed=f"one of {known}"
@@ -65,7 +65,10 @@ def _parsed(path: Path) -> tuple[Any, yaml.Node | None]:
         content = read_json(path)
         # YAML knows no tabs and few signs; the lines stay.
         text = _NO_YAML.sub(" ", path.read_text(encoding="utf-8-sig"))
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        try:
+            root = yaml.compose(text, Loader=yaml.SafeLoader)
+        except yaml.YAMLError:
+            root = None  # JSON that YAML cannot read, as one with long keys: errors have no lines
     _refuse_doubles(root, path)
     return content, root
 
@@ -85,9 +88,11 @@ def _refuse_doubles(node: yaml.Node | None, path: Path) -> None:
             _refuse_doubles(item, path)
 
 
-def _line(node: yaml.Node | None, place: Sequence[str | int]) -> int:
-    """Line of a place, or of the last part of it that the file has."""
-    line = 1 if node is None else node.start_mark.line + 1
+def _line(node: yaml.Node | None, place: Sequence[str | int]) -> int | None:
+    """Line of a place, or of the last part of it that the file has; None when nobody knows."""
+    if node is None:
+        return None
+    line = node.start_mark.line + 1
     for name in place:
         if isinstance(node, yaml.MappingNode):
             pairs = [(k, v) for k, v in node.value if k.value == name]
@@ -102,7 +107,9 @@ def _line(node: yaml.Node | None, place: Sequence[str | int]) -> int:
     return line
 
 
-def _told(record: type[Recipe], error: ValidationError, path: Path, root: yaml.Node) -> InputError:
+def _told(
+    record: type[Recipe], error: ValidationError, path: Path, root: yaml.Node | None
+) -> InputError:
     first = error.errors()[0]
     place = first["loc"]
     message, allowed = first["msg"].removeprefix("Value error, "), None
