@@ -97,8 +97,8 @@ def test_another_source_is_noticed(cli: Cli, tmp_path: Path) -> None:
     again = ("rebuild", "h", "--out", "new", "--overwrite", "--source")
     result = cli(*again, "source=hagrid:moved.jsonl")
     assert result.returncode == 1
-    assert "not equal: " in result.stdout
-    assert "queries/queries-00000-of-00001.parquet" in result.stdout
+    assert "not equal: " in result.stderr
+    assert "queries/queries-00000-of-00001.parquet" in result.stderr
     result = cli(*again, "k=3")
     assert result.returncode == 2
     assert "unknown input of a hagrid recipe 'k'; known: source" in result.stderr

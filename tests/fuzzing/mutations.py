@@ -258,7 +258,8 @@ def change_table(rng: random.Random, data: bytes) -> bytes:
 
     try:
         table = pq.read_table(io.BytesIO(data))
-    except (OSError, pa.ArrowException):
+        assert table.column_names  # damaged names are no UTF-8
+    except (OSError, pa.ArrowException, UnicodeDecodeError):
         return data
     i = rng.randrange(table.num_columns)
     name = table.column_names[i]

@@ -137,3 +137,19 @@ def test_rows_about_a_query_that_is_not_there_are_refused(package: Path, tmp_pat
     pq.write_table(gold, without.folder / "gold" / "gold-00000-of-00001.parquet")
     with pytest.raises(InputError, match=f"gold/gold: is about the query '{first}'"):
         without.gold  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda t: t.drop_columns(["title"]), "lacks the columns title"),
+        (lambda t: t.set_column(2, "text", pa.nulls(len(t), pa.string())), "is empty in some row"),
+        (lambda t: t.slice(0, 3), "names the passage '.*', which is not in corpus"),
+    ],
+)
+def test_a_corpus_that_is_none_is_refused(
+    package: Path, tmp_path: Path, change: object, said: str
+) -> None:
+    opened = damaged(package, tmp_path / "p", "corpus/*.parquet", change)
+    with pytest.raises(InputError, match=said):
+        list(opened.items("mix"))

@@ -36,5 +36,5 @@ def rebuild(folder: Path, inputs: tuple[str, ...], **given: Any) -> None:
     if made.equal:
         click.echo("equal: every table is the same, byte for byte")
         return
-    click.echo(f"not equal: {', '.join(made.unlike)}")
+    click.echo(f"{folder}: not equal: {', '.join(made.unlike)}", err=True)
     sys.exit(1)

@@ -215,14 +215,24 @@ def shard_paths(folder: Path, name: str) -> list[Path]:
 
 
 def iter_batches(
-    paths: Iterable[Path], columns: list[str] | None = None, rows: int = ROWS_PER_GROUP
+    paths: Iterable[Path],
+    columns: list[str] | None = None,
+    rows: int = ROWS_PER_GROUP,
+    schema: pa.Schema | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Record batches of at most ``rows`` rows, streamed from Parquet files in order.
 
+    Args:
+        paths: files.
+        columns: only these; None for all.
+        rows: most rows of a batch.
+        schema: that the files are to have; None where any will do.
+
     Raises:
-        InputError: a file is missing or is not Parquet, lacks one of the columns, or holds text
-            that is not UTF-8.
+        InputError: a file is missing or is not Parquet, lacks one of the columns, has other types
+            than ``schema`` or nothing where something must be, or holds text that is not UTF-8.
     """
+    columns = columns or (None if schema is None else schema.names)
     for path in paths:
         with parquet_errors(path), pq.ParquetFile(path) as file:
             _require(path, columns or [], file.schema_arrow.names)
@@ -230,6 +240,10 @@ def iter_batches(
                 # Parquet keeps no promise about the bytes of its strings; Python would stumble
                 # over them much later, where nobody knows the file.
                 batch.validate(full=True)
+                if schema is not None:
+                    _require_filled(path, batch, schema)
+                    wanted = pa.schema([schema.field(name) for name in batch.schema.names])
+                    batch = batch if batch.schema.equals(wanted) else batch.cast(wanted)
                 yield batch
 
 
@@ -248,11 +262,7 @@ def read_table(paths: Iterable[Path], schema: pa.Schema) -> pa.Table:
             _require(path, schema.names, table.column_names)
             table = table.select(schema.names)
             table.validate(full=True)
-            for field in schema:
-                if not field.nullable and table[field.name].null_count:
-                    raise InputError(
-                        "is empty in some row", path=path, field=field.name, allowed=_DAMAGED
-                    )
+            _require_filled(path, table, schema)
             tables.append(table.cast(schema))
     return pa.concat_tables(tables) if tables else schema.empty_table()
 
@@ -275,6 +285,12 @@ def _require(path: Path, wanted: list[str], there: list[str]) -> None:
             path=path,
             allowed=f"columns: {', '.join(wanted)}",
         )
+
+
+def _require_filled(path: Path, found: pa.Table | pa.RecordBatch, schema: pa.Schema) -> None:
+    for name in found.schema.names:
+        if not schema.field(name).nullable and found[name].null_count:
+            raise InputError("is empty in some row", path=path, field=name, allowed=_DAMAGED)
 
 
 @contextmanager

@@ -268,7 +268,7 @@ class Package:
         Raises:
             InputError: a file is damaged.
         """
-        return iter_batches(self.corpus, columns)
+        return iter_batches(self.corpus, columns, schema=CORPUS)
 
     def authors(self, context: str) -> pa.Table:
         """What a cell of an authorship benchmark says of its passages (schema AUTHORS)."""
@@ -296,6 +296,27 @@ class Package:
         """
         return texts_of(self.corpus, wanted)
 
+    def shown_texts(self, shown: Iterable[str], context: str = "") -> dict[str, tuple[str, str]]:
+        """(title, text) of passages that contexts show, by id.
+
+        Args:
+            shown: ids.
+            context: context set that shows them, for the error; empty for several.
+
+        Raises:
+            InputError: the corpus lacks one.
+        """
+        wanted = list(shown)
+        texts = self.texts(wanted)
+        missing = next((name for name in wanted if name not in texts), None)
+        if missing is not None:
+            raise InputError(
+                f"names the passage {missing!r}, which is not in corpus",
+                path=self.folder / "contexts" / context,
+                allowed="a sound package; see: citeforge verify",
+            )
+        return texts
+
     def items(self, context: str | None = None, query_id: str | None = None) -> Iterator[Item]:
         """Queries with what systems are shown and with their gold, in the order of the benchmark.
 
@@ -320,14 +341,7 @@ class Package:
             row = self.row_of[query_id]
             table, questions = table.slice(row, 1), questions[row : row + 1]
         named = pa.concat_arrays([c.flatten() for c in table["docs"].chunks]).field("corpus-id")
-        texts = self.texts(named.unique())
-        missing = next((i for i in named.to_pylist() if i not in texts), None)
-        if missing is not None:
-            raise InputError(
-                f"names the passage {missing!r}, which is not in corpus",
-                path=self.folder / "contexts" / context,
-                allowed="a sound package; see: citeforge verify",
-            )
+        texts = self.shown_texts(named.unique().to_pylist(), context)
         for query, docs, question in zip(
             table["query_id"].to_pylist(), table["docs"].to_pylist(), questions, strict=True
         ):
@@ -355,7 +369,7 @@ def texts_of(corpus: list[Path], wanted: Iterable[str] | pa.Array) -> dict[str, 
     """
     ids = wanted if isinstance(wanted, pa.Array) else pa.array(sorted(set(wanted)), pa.string())
     found: dict[str, tuple[str, str]] = {}
-    for batch in iter_batches(corpus, CORPUS.names[:3]):
+    for batch in iter_batches(corpus, CORPUS.names[:3], schema=CORPUS):
         here = batch.filter(pc.is_in(batch["_id"], value_set=ids))
         for name, title, text in pairs(*here.columns):
             found[name] = (title, text)

@@ -70,7 +70,7 @@ def plan_twins(recipe: TwinsRecipe, run: RunOptions) -> Plan:
         raise UsageError("--dry-run: only openai: models are asked")
     base = Base(recipe.benchmark)
     docs = [d for c in _contexts(base, recipe).values() for row in c.values() for d in row]
-    texts = base.texts(d["corpus-id"] for d in docs)
+    texts = base.shown_texts(d["corpus-id"] for d in docs)
     checker = Checker(recipe.thresholds, Entities(recipe.ner))
     writer = TwinWriter(llm, checker, recipe.attempts)
     return llm.plan([writer.request(Passage(i, *texts[i]), 0) for i in texts])
@@ -144,7 +144,7 @@ class _Twins(Build[TwinsRecipe]):
         return [n for n in named if n not in self.twins]
 
     def _write(self, ids: Sequence[str]) -> None:
-        texts = self.base.texts(ids)
+        texts = self.base.shown_texts(ids)
         present: dict[str, list[tuple[str, ...]]] = {}
         absent: dict[str, list[tuple[str, ...]]] = {}
         for query, answers in self.base.answers.items():
