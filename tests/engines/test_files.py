@@ -93,3 +93,29 @@ def test_json_with_a_byte_order_mark(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_bytes(b'\xef\xbb\xbf{"a": [1, 2.5, null, "\\u00e9"]}')
     assert read_json(path) == {"a": [1, 2.5, None, "é"]}
+
+
+SWEPT_MEANWHILE = """
+import subprocess, sys
+from pathlib import Path
+from citeforge.engines.files import atomic_file
+
+folder, exclusive = Path(sys.argv[1]), sys.argv[2] == "exclusive"
+SWEEP = "import sys; from pathlib import Path; from citeforge.engines.files import sweep; "
+SWEEP += "sweep(Path(sys.argv[1]))"
+
+def sweep(event, args):
+    if event in ("os.rename", "os.link", "os.remove") and str(args[0]).endswith(".tmp"):
+        subprocess.run([sys.executable, "-c", SWEEP, str(folder)], check=True)
+
+sys.addaudithook(sweep)
+with atomic_file(folder / "f", exclusive=exclusive) as file:
+    file.write(b"whole")
+"""
+
+
+@pytest.mark.parametrize("how", ["exclusive", "replacing"])
+def test_another_process_never_sweeps_what_is_about_to_be_named(tmp_path: Path, how: str) -> None:
+    subprocess.run([sys.executable, "-c", SWEPT_MEANWHILE, tmp_path, how], check=True)
+    assert [p.name for p in tmp_path.iterdir()] == ["f"]
+    assert (tmp_path / "f").read_bytes() == b"whole"

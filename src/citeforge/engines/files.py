@@ -49,13 +49,14 @@ def atomic_file(path: Path, exclusive: bool = False) -> Iterator[IO[bytes]]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        temporary.chmod(0o644)
-        if exclusive:
-            with suppress(FileExistsError):
-                path.hardlink_to(temporary)
-            temporary.unlink()
-        else:
-            temporary.replace(path)
+            # Named before it is closed, for that ends the hold: a sweep would take it for litter.
+            temporary.chmod(0o644)
+            if exclusive:
+                with suppress(FileExistsError):
+                    path.hardlink_to(temporary)
+                temporary.unlink()
+            else:
+                temporary.replace(path)
         sync_folder(path.parent)
     except OSError as error:
         temporary.unlink(missing_ok=True)
