@@ -136,3 +136,6 @@ def test_a_saved_data_set_without_its_file_list_is_refused(tmp_path: Path) -> No
     (folder / "state.json").write_text(json.dumps(state | {"_data_files": []}))
     with pytest.raises(InputError, match="is not a readable saved data set"):
         list(read_saved(folder, _Asked))
+    (folder / "state.json").write_text("[" * 100_000)
+    with pytest.raises(InputError, match="is not a readable saved data set"):
+        list(read_saved(folder, _Asked))

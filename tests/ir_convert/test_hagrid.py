@@ -102,6 +102,10 @@ def test_the_same_id_with_another_text_is_an_error(tmp_path: Path) -> None:
         (question(1, quotes="x"), "quotes: Expected `array`"),
         (question(1, query=" "), "text: is empty"),
         (question(1, query_id=1.5), "query_id: Expected"),
+        (
+            question(1, answers=[{"answer": "a", "informative": 2**70}]),
+            "Expected `int` <= 127|out of range",
+        ),
     ],
 )
 def test_bad_rows(tmp_path: Path, row: dict[str, Any], message: str) -> None:

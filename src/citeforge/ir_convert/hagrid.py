@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import pyarrow as pa
@@ -24,6 +24,11 @@ HUB_REPO = "miracl/hagrid"
 HUB_FILE = "hagrid-v1.0-en/{split}.jsonl"
 
 
+Label = Annotated[int, msgspec.Meta(ge=-128, le=127)]
+"""As wide as the column that keeps it."""
+Place = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+
+
 class Quote(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     """A judged-relevant passage. ``idx`` starts at 1, in some rows at 0, and is not used:
     answers cite the position in the list."""
@@ -37,10 +42,10 @@ class Sentence(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     """A sentence of an answer with its labels (0, 1 or null)."""
 
     text: str
-    index: int | None = None
+    index: Place | None = None
     answer_type: str | None = None
-    informative: int | None = None
-    attributable: int | None = None
+    informative: Label | None = None
+    attributable: Label | None = None
 
 
 class Answer(msgspec.Struct, gc=False, forbid_unknown_fields=True):
@@ -48,8 +53,8 @@ class Answer(msgspec.Struct, gc=False, forbid_unknown_fields=True):
 
     answer: str
     answer_type: str | None = None
-    informative: int | None = None
-    attributable: int | None = None
+    informative: Label | None = None
+    attributable: Label | None = None
     sentences: list[Sentence] | None = None
 
 

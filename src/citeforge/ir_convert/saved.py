@@ -30,7 +30,8 @@ def read_saved(path: Path, row_type: type[Row]) -> Iterator[tuple[int, Row]]:
     try:
         data = datasets.load_from_disk(str(path))
     except (
-        OSError, ValueError, LookupError, TypeError, AttributeError, pa.ArrowException
+        OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError,
+        pa.ArrowException,
     ) as error:  # fmt: skip
         # What `datasets` and pyarrow say of damaged files has no common type.
         raise _not_saved(path, error) from error
