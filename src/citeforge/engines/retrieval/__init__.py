@@ -1,0 +1,1 @@
+"""Retrieval: rankings of passages by BM25, embeddings, rerankers and their fusion."""

@@ -1,0 +1,165 @@
+"""Fusion: one ranking out of those of several queries (Attributed-IR, section 2.4).
+
+A ranking is a list of (passage id, score), best first. Ties are broken by id; sums that differ by
+rounding alone are ties.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from citeforge.schemas.errors import UnknownValueError
+
+Ranking = Sequence[tuple[str, float]]
+"""(passage id, score) pairs, best first; no id twice."""
+Scorer = Callable[[Sequence[str]], Sequence[float]]
+"""Passage ids to their scores for the original query, in order."""
+
+VOTES = (0.38, 0.24, 0.16, 0.10, 0.12)
+"""Weights of the original query and of four sub-queries in PM2, as Attributed-IR sets them;
+further sub-queries get the least of them."""
+SHARE = 0.1
+"""PM2's lambda there: weight of the aspect whose turn it is against all others."""
+
+
+def ordered(scores: Mapping[str, float]) -> list[tuple[str, float]]:
+    """Passages by score, highest first; scores that are equal to 9 decimals: by id."""
+    return sorted(scores.items(), key=lambda pair: (-round(pair[1], 9), pair[0]))
+
+
+def normalised(ranking: Ranking) -> list[tuple[str, float]]:
+    """Scores in [0, 1]: 0 for the lowest of the ranking, 1 for the highest (min-max).
+
+    Where all are equal, as in a ranking of one passage, each is 1: none is worse than another.
+    """
+    values = [score for _, score in ranking]
+    low, high = min(values, default=0.0), max(values, default=0.0)
+    if high == low:
+        return [(name, 1.0) for name, _ in ranking]
+    return [(name, (score - low) / (high - low)) for name, score in ranking]
+
+
+def sort(rankings: Sequence[Ranking]) -> list[tuple[str, float]]:
+    """Each passage by its highest score in any ranking (CombMAX).
+
+    The scores must be comparable between queries, as those of a cross-encoder are.
+    """
+    best: dict[str, float] = {}
+    for ranking in rankings:
+        for name, score in ranking:
+            best[name] = max(score, best.get(name, -math.inf))
+    return ordered(best)
+
+
+def comb_sum(rankings: Sequence[Ranking]) -> list[tuple[str, float]]:
+    """Sum of a passage's normalised scores (Fox and Shaw 1993)."""
+    return ordered({name: math.fsum(found) for name, found in _collected(rankings).items()})
+
+
+def comb_mnz(rankings: Sequence[Ranking]) -> list[tuple[str, float]]:
+    """CombSUM times the number of rankings that hold the passage (Fox and Shaw 1993)."""
+    return ordered(
+        {name: len(found) * math.fsum(found) for name, found in _collected(rankings).items()}
+    )
+
+
+def _collected(rankings: Iterable[Ranking]) -> dict[str, list[float]]:
+    found: dict[str, list[float]] = {}
+    for ranking in rankings:
+        for name, score in normalised(ranking):
+            found.setdefault(name, []).append(score)
+    return found
+
+
+def pooled(rankings: Iterable[Ranking]) -> list[str]:
+    """Ids of all rankings, each once, in the order of their first appearance."""
+    return list(dict.fromkeys(name for ranking in rankings for name, _ in ranking))
+
+
+def rerank(rankings: Sequence[Ranking], scorer: Scorer) -> list[tuple[str, float]]:
+    """All passages, scored anew against the original query."""
+    pool = pooled(rankings)
+    return ordered(dict(zip(pool, scorer(pool), strict=True)))
+
+
+def pm2(
+    rankings: Sequence[Ranking],
+    votes: Sequence[float] = VOTES,
+    share: float = SHARE,
+    depth: int | None = None,
+) -> list[tuple[str, float]]:
+    """Seats shared out between queries in proportion to their votes (Dang and Croft 2012, PM-2).
+
+    Each seat goes to the query with the highest quotient (Sainte-Laguë), and is filled with the
+    passage that suits it and, by ``1 - share``, all other queries best; every query then has
+    taken the part of the seat that the passage is about. What a passage is about is the softmax of
+    each ranking's scores, 0 where it is not ranked. Equal quotients: the earlier query; one whose
+    passages all have seats takes no further turn.
+
+    Args:
+        rankings: one a query (aspect), the original query's first.
+        votes: weight of each query; where there are more queries, the least one for the rest.
+        share: lambda, in [0, 1].
+        depth: seats; None for as many as there are passages.
+
+    Returns:
+        (passage, the score that won its seat); the order is that of the seats, and the scores of
+        different seats are not comparable.
+    """
+    about = [_shares(ranking) for ranking in rankings]
+    weights = [*votes, *[min(votes)] * len(rankings)][: len(rankings)]
+    left = pooled(rankings)
+    taken = [0.0] * len(rankings)
+    seats: list[tuple[str, float]] = []
+    for _ in range(len(left) if depth is None else min(depth, len(left))):
+        quotients = [v / (2 * s + 1) for v, s in zip(weights, taken, strict=True)]
+        open_ = [i for i, p in enumerate(about) if not p.keys().isdisjoint(left)]
+        turn = max(open_, key=lambda i: (quotients[i], -i))
+        factors = [q * (share if i == turn else 1 - share) for i, q in enumerate(quotients)]
+        won = {
+            name: math.fsum(f * p.get(name, 0.0) for f, p in zip(factors, about, strict=True))
+            for name in left
+        }
+        name, score = ordered(won)[0]
+        seats.append((name, score))
+        left.remove(name)
+        total = math.fsum(p.get(name, 0.0) for p in about)
+        taken = [s + p.get(name, 0.0) / total for s, p in zip(taken, about, strict=True)]
+    return seats
+
+
+def _shares(ranking: Ranking) -> dict[str, float]:
+    """Softmax of a ranking's scores; no share is so small that it becomes 0."""
+    top = max((score for _, score in ranking), default=0.0)
+    raw = {name: math.exp(max(score - top, -600.0)) for name, score in ranking}
+    total = math.fsum(raw.values())
+    return {name: value / total for name, value in raw.items()}
+
+
+FUSIONS = ("sort", "rerank", "combsum", "combmnz", "pm2")
+"""Names of the ways to fuse; ``rerank`` is the one whose passages Attributed-IR generates from."""
+_BY_SCORES: dict[str, Callable[[Sequence[Ranking]], list[tuple[str, float]]]] = {
+    "sort": sort,
+    "combsum": comb_sum,
+    "combmnz": comb_mnz,
+    "pm2": pm2,
+}
+
+
+def fuse(how: str, rankings: Sequence[Ranking], scorer: Scorer) -> list[tuple[str, float]]:
+    """One ranking of several, the original query's first.
+
+    Args:
+        how: one of FUSIONS.
+        rankings: one a query; may be empty.
+        scorer: asked by ``rerank`` alone.
+
+    Raises:
+        UnknownValueError: another name.
+    """
+    if how == "rerank":
+        return rerank(rankings, scorer)
+    if how not in _BY_SCORES:
+        raise UnknownValueError("fusion", how, FUSIONS)
+    return _BY_SCORES[how](rankings)
