@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from citeforge.engines.tables import ROWS_PER_GROUP, TableWriter, iter_batches, shard_paths
+from citeforge.engines.tables import TableWriter, iter_batches, shard_paths
 from citeforge.ir_convert.source import Source
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.tables import CORPUS
@@ -100,60 +100,3 @@ def _with_titles(
         titles[row] = titles[row] or title
     columns = [batch["_id"], pa.array(titles, pa.string()), batch["text"], batch["metadata"]]
     return pa.RecordBatch.from_arrays(columns, schema=CORPUS)
-
-
-def embedding_texts(corpus: list[Path], shard_rows: int) -> Iterator[pa.Array]:
-    """What the embedder reads of each passage, title and text, in arrays of ``shard_rows``."""
-    pending: list[pa.Array] = []
-    count = 0
-    for batch in iter_batches(corpus, ["title", "text"], rows=min(shard_rows, ROWS_PER_GROUP)):
-        titled = pc.binary_join_element_wise(batch["title"], batch["text"], " ")
-        texts = pc.if_else(pc.equal(batch["title"], ""), batch["text"], titled)
-        while len(texts):
-            piece = texts.slice(0, shard_rows - count)
-            pending.append(piece)
-            count += len(piece)
-            texts = texts.slice(len(piece))
-            if count == shard_rows:
-                yield pa.concat_arrays(pending)
-                pending, count = [], 0
-    if pending:
-        yield pa.concat_arrays(pending)
-
-
-def take_rows(corpus: list[Path], positions: npt.NDArray[np.int64], columns: list[str]) -> pa.Table:
-    """Rows at sorted positions, streamed: memory grows with the rows taken."""
-    pieces = []
-    start = at = 0
-    for batch in iter_batches(corpus, columns):
-        end = int(np.searchsorted(positions, start + batch.num_rows))
-        if end > at:
-            pieces.append(batch.take(pa.array(positions[at:end] - start)))
-        start, at = start + batch.num_rows, end
-    schema = pa.schema([CORPUS.field(c) for c in columns])
-    return pa.Table.from_batches(pieces, schema)
-
-
-def find_rows(
-    corpus: list[Path], column: str, values: pa.Array
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Where values stand in a column.
-
-    Args:
-        corpus: Parquet files.
-        column: ``_id``, or ``text`` for equality under :func:`normalise_passages`.
-        values: distinct values to look for.
-
-    Returns:
-        (positions in the corpus, index of the value found there), in corpus order.
-    """
-    positions, indices = [], []
-    start = 0
-    for batch in iter_batches(corpus, [column]):
-        data = batch[column] if column == "_id" else normalise_passages(batch[column])
-        found = pc.index_in(data, value_set=values)
-        rows = np.flatnonzero(found.is_valid().to_numpy(False))
-        positions.append(rows + start)
-        indices.append(found.take(pa.array(rows)).to_numpy(False).astype(np.int64))
-        start += batch.num_rows
-    return np.concatenate(positions).astype(np.int64), np.concatenate(indices)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from citeforge.builders.corpus import find_rows, take_rows
+from citeforge.engines.corpus import find_rows, take_rows
 from citeforge.schemas.text import contains_answer, normalise_answer, normalise_passages
 
 

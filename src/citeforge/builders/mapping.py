@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from citeforge.builders.corpus import take_rows
 from citeforge.builders.exclusions import Exclusions
 from citeforge.builders.mining import Mined, draw_irrelevant
 from citeforge.builders.mixture import Pools
+from citeforge.engines.corpus import take_rows
 from citeforge.engines.tables import iter_batches, table_of
 from citeforge.schemas.recipes.rage import Mining
 from citeforge.schemas.tables import IRRELEVANT, MAPPING, SEEMINGLY_RELEVANT

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow.compute as pc
 
-from citeforge.builders.corpus import take_rows
 from citeforge.builders.exclusions import Exclusions, carriers
+from citeforge.engines.corpus import names_at
 from citeforge.engines.draws import distinct_below, generator
 from citeforge.engines.progress import progress
 from citeforge.engines.search import NOMINATION_ERROR, nominate, rescore
@@ -109,7 +108,8 @@ class SeeminglyRelevant:
             pair_rows = pair_positions = np.empty(0, np.int64)
         exact = rescore(self.queries, self.shards, pair_rows, pair_positions)
         carried = self._carriers(pair_rows, pair_positions)
-        order = np.lexsort((self._id_ranks(pair_positions), -exact, pair_rows))
+        _, places = names_at(self.corpus, pair_positions)
+        order = np.lexsort((places, -exact, pair_rows))
         bounds = np.searchsorted(pair_rows[order], np.append(rows, rows[-1] + 1))
         undecided = []
         for i, row in enumerate(rows.tolist()):
@@ -123,14 +123,6 @@ class SeeminglyRelevant:
             else:
                 found[row] = chosen
         return undecided
-
-    def _id_ranks(self, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Place of each passage's id in the order of ids, which breaks ties."""
-        unique, inverse = np.unique(positions, return_inverse=True)
-        ids = take_rows(self.corpus, unique, ["_id"])["_id"]
-        ranks = np.empty(len(unique), np.int64)
-        ranks[pc.sort_indices(ids).to_numpy()] = np.arange(len(unique))
-        return ranks[inverse]
 
     def _choose(
         self,

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from citeforge import __version__
 from citeforge.builders.audit.run import drop_suspects
-from citeforge.builders.corpus import embedding_texts, find_rows, write_corpus
+from citeforge.builders.corpus import write_corpus
 from citeforge.builders.exclusions import Exclusions, find_exclusions, short_answers
 from citeforge.builders.mapping import drawn_table, seemingly_table, short_mappings
 from citeforge.builders.mining import Mined, SeeminglyRelevant
@@ -22,6 +22,7 @@ from citeforge.builders.package import PackageWriter
 from citeforge.builders.records import only, read_records, require_relevant
 from citeforge.builders.skeleton import Build, Stats
 from citeforge.builders.stats import context_stats, corpus_stats, mapping_stats
+from citeforge.engines.corpus import embedding_texts, find_rows
 from citeforge.engines.embed import make_embedder
 from citeforge.engines.embedder import Embedder, Prefixes
 from citeforge.engines.progress import progress

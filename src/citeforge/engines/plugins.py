@@ -24,6 +24,7 @@ GROUPS = (
     "measures",
     "judges",
     "embedders",
+    "retrievers",
     "llms",
     "perplexity",
     "segmenters",

@@ -1,5 +1,5 @@
-"""What can be named on the command line: judges, embedders, LLMs, perplexity models, segmenters,
-knowledge graphs and formats of prediction files.
+"""What can be named on the command line: judges, embedders, retrievers, LLMs, perplexity models,
+segmenters, knowledge graphs and formats of prediction files.
 
 Help texts, error messages and lookups all come from these declarations.
 """
@@ -76,6 +76,12 @@ EMBEDDERS = (
         "sentence_transformers",
     ),
     Choice("openai", "MODEL", "a served model", "citeforge.engines.embed:served"),
+)
+_RETRIEVAL = "citeforge.engines.retrieval"
+RETRIEVERS = (
+    Choice("bm25", "", "words in common, weighted", f"{_RETRIEVAL}.bm25:by_words", "bm25s"),
+    Choice("dense", "", "cosines of an embedder's vectors", f"{_RETRIEVAL}.dense:by_meaning"),
+    Choice("run", "FILE", "a TREC run, by any engine", f"{_RETRIEVAL}.runs:by_run"),
 )
 LLMS = (
     Choice("openai", "MODEL", "a served model", "citeforge.engines.llm.writers:served"),

@@ -80,7 +80,7 @@ def _ranked(base: Base, recipe: AuthorshipRecipe, run: RunOptions) -> Ranked:
                 store=replay_store(run),
             )  # fmt: skip
             return candidates.from_embeddings(base, depth, embedder, Path(folder))
-    return candidates.from_run(base, Path(name))
+    return candidates.from_run(base, Path(name.removeprefix("run:")))
 
 
 def _twins(base: Base) -> dict[str, str]:
@@ -136,7 +136,7 @@ class _Authorship(Build[AuthorshipRecipe]):
             "made_of": {"kind": base.kind, "config": base.config},
             "design": self.design.model_dump(mode="json"),
         }
-        run = Path(recipe.candidates)
+        run = Path(recipe.candidates.removeprefix("run:"))
         if run.is_file():
             facts["candidates_sha256"] = sha256_file(run)
         grammar = GrammarInfo(base=recipe.base)

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from pathlib import Path
 
-import numpy as np
-import pyarrow as pa
-
-from citeforge.builders.corpus import embedding_texts, take_rows
 from citeforge.builders.derive import Base
-from citeforge.builders.exclusions import Exclusions
-from citeforge.builders.mining import SeeminglyRelevant
 from citeforge.engines.embedder import Embedder
-from citeforge.engines.progress import progress
-from citeforge.engines.textfiles import text_lines
-from citeforge.engines.vectors import SHARD_ROWS, ensure_shards, iter_blocks
-from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.recipes.rage import Mining
+from citeforge.engines.retrieval.bm25 import Bm25
+from citeforge.engines.retrieval.dense import DenseCorpus
+from citeforge.engines.retrieval.records import Rankings
+from citeforge.engines.retrieval.runs import TrecRun
+from citeforge.schemas.errors import UsageError
 
 Ranked = dict[str, list[str]]
 """Query to passage ids, best first."""
@@ -49,54 +43,13 @@ def from_context(base: Base, name: str) -> Ranked:
 
 
 def from_bm25(base: Base, depth: int) -> Ranked:
-    """BM25 (Lucene's variant, k1 = 1.2, b = 0.75) over title and text; ties by id."""
-    import bm25s
-
-    ids = np.array([i for b in base.passages(["_id"]) for i in b["_id"].to_pylist()], dtype=object)
-    texts: list[str] = [
-        t for chunk in embedding_texts(base.corpus, SHARD_ROWS) for t in chunk.to_pylist()
-    ]
-    tokens = bm25s.tokenize(texts, stopwords="en", show_progress=False)
-    index = bm25s.BM25(method="lucene", k1=1.2, b=0.75)
-    index.index(tokens, show_progress=False)
-    by_id = np.empty(len(ids), np.int64)
-    by_id[np.argsort(ids.astype(str), kind="stable")] = np.arange(len(ids))
-    ranked: Ranked = {}
-    asked = base.queries["text"].to_pylist()
-    with progress("ranking with BM25", len(asked), "queries") as advance:
-        for query, text in zip(base.query_ids, asked, strict=True):
-            words = bm25s.tokenize(text, stopwords="en", show_progress=False, return_ids=False)[0]
-            known = [w for w in words if w in index.vocab_dict]
-            scores = index.get_scores(known) if known else np.zeros(len(ids), np.float32)
-            order = np.lexsort((by_id, -np.round(scores.astype(np.float64), 6)))[:depth]
-            ranked[query] = [str(i) for i in ids[order]]
-            advance(1)
-    return ranked
+    """BM25 over title and text; what has no word of the query follows by id."""
+    return _ids(Bm25.of(base.corpus).rank_all(_asked(base), depth))
 
 
 def from_embeddings(base: Base, depth: int, embedder: Embedder, folder: Path) -> Ranked:
     """Highest cosines, exactly as negatives are mined: in float64, to 6 decimals; ties by id."""
-    paths = base.corpus
-    total = sum(b.num_rows for b in base.passages(["_id"]))
-    with progress("embedding passages", total, "passages") as advance:
-        shards = ensure_shards(
-            folder, "passages", embedding_texts(paths, SHARD_ROWS), embedder, "passage", advance
-        )
-    texts = pa.concat_arrays(base.queries["text"].chunks)
-    with progress("embedding queries", len(texts), "queries") as advance:
-        asked = ensure_shards(folder, "queries", iter([texts]), embedder, "query", advance)
-    vectors = np.concatenate([block.copy() for _, block in iter_blocks(asked, len(texts))])
-    n = len(vectors)
-    nothing_excluded = Exclusions([[]] * n, [set()] * n, [[]] * n)
-    mining = Mining(seemingly_relevant=depth)
-    found = SeeminglyRelevant(paths, shards, vectors, nothing_excluded, mining).mine()
-    unique = np.unique([m.position for mined in found for m in mined])
-    names = take_rows(paths, unique, ["_id"])["_id"].to_pylist()
-    ids = dict(zip(unique.tolist(), names, strict=True))
-    return {
-        query: [ids[m.position] for m in mined]
-        for query, mined in zip(base.query_ids, found, strict=True)
-    }
+    return _ids(DenseCorpus(base.corpus, embedder, folder).rank(_asked(base), depth))
 
 
 def from_run(base: Base, path: Path) -> Ranked:
@@ -105,46 +58,12 @@ def from_run(base: Base, path: Path) -> Ranked:
     Raises:
         InputError: a line that is none, a passage given twice, or one that the corpus lacks.
     """
-    known = set(base.query_ids)
-    scored: dict[str, dict[str, float]] = {q: {} for q in base.query_ids}
-    lines: dict[str, int] = {}
-    for number, line in text_lines(path):
-        fields = line.split()
-        if len(fields) != 6:
-            raise InputError(
-                f"has {len(fields)} fields", path=path, line=number,
-                allowed="qid Q0 docid rank score tag",
-            )  # fmt: skip
-        query, _, passage, _, score, _ = fields
-        try:
-            value = float(score)
-        except ValueError:
-            value = math.nan
-        if math.isnan(value):
-            raise InputError(
-                f"{score!r} is no number", path=path, line=number, field="score",
-                allowed="a finite number",
-            )  # fmt: skip
-        if query not in known:
-            continue  # runs often cover more queries than a sample has
-        if passage in scored[query]:
-            raise InputError(
-                f"{passage!r} comes twice for query {query!r}", path=path, line=number,
-                field="docid",
-            )  # fmt: skip
-        scored[query][passage] = value
-        lines.setdefault(passage, number)
-    if not lines:
-        raise InputError("names no query of the benchmark", path=path)
-    there = base.texts(lines)
-    for passage, number in lines.items():
-        if passage not in there:
-            raise InputError(
-                f"the corpus has no passage {passage!r}", path=path, line=number, field="docid",
-                allowed="a run over this benchmark's corpus",
-            )  # fmt: skip
-    # trec_eval breaks ties by descending id.
-    return {
-        q: sorted(sorted(found, reverse=True), key=lambda i: -found[i])
-        for q, found in scored.items()
-    }
+    return _ids(TrecRun(path, base.corpus).rank(_asked(base), sys.maxsize))
+
+
+def _asked(base: Base) -> dict[str, str]:
+    return dict(zip(base.query_ids, base.queries["text"].to_pylist(), strict=True))
+
+
+def _ids(rankings: Rankings) -> Ranked:
+    return {query: [found.docid for found in row] for query, row in rankings.items()}

@@ -66,7 +66,7 @@ class AuthorshipRecipe(Recipe):
     labels: Annotated[tuple[Path, ...], Option(input=True)] = ()
     """YAML file with label sets of your own."""
     candidates: Annotated[str, Option(input=True)] = "mapping"
-    """mapping, bm25, dense, context:NAME, or a TREC run file."""
+    """mapping, bm25, dense, context:NAME, or run:FILE (a TREC run)."""
     embedder: Annotated[str, Option(input=True)] = "offline"
     """For --candidates dense."""
     selection: Selection = Selection()

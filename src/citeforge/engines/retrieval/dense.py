@@ -1,0 +1,140 @@
+"""Dense retrieval: the highest cosines, exactly, in float64 to 6 decimals; ties by id."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from citeforge.engines.corpus import embedding_texts, names_at
+from citeforge.engines.embedder import Embedder
+from citeforge.engines.progress import progress
+from citeforge.engines.retrieval.records import DEPTH, Rankings, ranked
+from citeforge.engines.retrieval.registry import RetrieverSettings
+from citeforge.engines.search import NOMINATION_ERROR, nominate, rescore
+from citeforge.engines.tables import iter_batches, write_table
+from citeforge.engines.vectors import SHARD_ROWS, VectorShard, ensure_shards, iter_blocks
+from citeforge.schemas.tables import CORPUS
+
+_RESERVE = 6
+"""Nominations beyond what is asked, so that most queries are settled in one pass."""
+_MATRIX = 1 << 23
+"""Entries of a nomination matrix (queries times nominations) that are held at once."""
+
+
+class DenseCorpus:
+    """Search by embeddings over a corpus of Parquet shards (schema CORPUS)."""
+
+    def __init__(
+        self, corpus: list[Path], embedder: Embedder, folder: Path, shard_rows: int = SHARD_ROWS
+    ) -> None:
+        """Embed the passages that ``folder`` has no vectors of yet.
+
+        Args:
+            corpus: the shards.
+            embedder: turns title and text, and queries, into vectors.
+            folder: where vectors are kept.
+            shard_rows: passages a shard of vectors.
+        """
+        self._corpus, self._embedder, self._folder = corpus, embedder, folder
+        total = sum(b.num_rows for b in iter_batches(corpus, ["_id"]))
+        with progress("embedding passages", total, "passages") as advance:
+            self.shards = ensure_shards(
+                folder, "passages", embedding_texts(corpus, shard_rows), embedder, "passage",
+                advance,
+            )  # fmt: skip
+
+    def identity(self) -> dict[str, Any]:
+        """The embedder's."""
+        return {**self._embedder.fingerprint(), "search": "exact, cosine"}
+
+    def rank(self, queries: Mapping[str, str], depth: int = DEPTH) -> Rankings:
+        """The nearest passages; fewer than ``depth`` only when the corpus has fewer."""
+        if not queries:
+            return {}
+        texts = pa.array(list(queries.values()), pa.string())
+        with progress("embedding queries", len(texts), "queries") as advance:
+            asked = ensure_shards(
+                self._folder, "queries", iter([texts]), self._embedder, "query", advance
+            )
+        vectors = np.concatenate([block.copy() for _, block in iter_blocks(asked, len(texts))])
+        positions, scores = nearest(self._corpus, self.shards, vectors, depth)
+        names, _ = names_at(self._corpus, positions.ravel())
+        rows = names.reshape(positions.shape).tolist()
+        return {
+            query: ranked(query, zip(ids, values, strict=True))
+            for query, ids, values in zip(queries, rows, scores.tolist(), strict=True)
+        }
+
+
+class DensePassages(DenseCorpus):
+    """The same over a few passages in memory; their vectors are kept as long as the object."""
+
+    def __init__(self, ids: Sequence[str], texts: Sequence[str], embedder: Embedder) -> None:
+        """Embed passages.
+
+        Args:
+            ids: of the passages.
+            texts: what the embedder reads, one a passage.
+            embedder: turns them, and queries, into vectors.
+        """
+        self._scratch = tempfile.TemporaryDirectory(prefix="citeforge-")
+        folder = Path(self._scratch.name)
+        rows = [
+            {"_id": name, "title": "", "text": text, "metadata": None}
+            for name, text in zip(ids, texts, strict=True)
+        ]
+        write_table(folder, "corpus", pa.Table.from_pylist(rows, schema=CORPUS))
+        super().__init__(sorted(folder.glob("*.parquet")), embedder, folder / "vectors")
+
+
+def nearest(
+    corpus: list[Path],
+    shards: Sequence[VectorShard],
+    queries: npt.NDArray[np.float32],
+    depth: int,
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    """Positions and cosines of the nearest passages, best first, ties by id.
+
+    Args:
+        corpus: Parquet files of the passages.
+        shards: their vectors, in order.
+        queries: unit vectors, shape (n queries, dimension).
+        depth: how many.
+
+    Returns:
+        Two arrays of shape (n queries, at most depth).
+    """
+    size = sum(s.rows for s in shards)
+    wanted = min(depth, size)
+    where = np.empty((len(queries), wanted), np.int64)
+    cosines = np.empty((len(queries), wanted), np.float64)
+    rows, k = np.arange(len(queries)), wanted + _RESERVE
+    while len(rows) and wanted:
+        k = min(k, size)
+        step = max(1, _MATRIX // k)
+        settled = np.zeros(len(rows), np.bool_)
+        for start in range(0, len(rows), step):
+            part = rows[start : start + step]
+            with progress("searching", size, "passages") as advance:
+                floor, positions = nominate(queries[part], shards, k, advance)
+            flat, asked = positions.ravel(), np.repeat(part, k)
+            exact = rescore(queries, shards, asked, flat)
+            _, places = names_at(corpus, flat)
+            order = np.lexsort((places, -exact, asked)).reshape(-1, k)[:, :wanted]
+            where[part], cosines[part] = flat[order], exact[order]
+            # Beyond the weakest nomination anything may lie; what scores above it is certain.
+            certain = cosines[part, -1] > floor[:, -1] + NOMINATION_ERROR
+            settled[start : start + step] = certain | (k == size)
+        rows, k = rows[~settled], 4 * k
+    return where, cosines
+
+
+def by_meaning(settings: RetrieverSettings) -> DenseCorpus:
+    """``dense``."""
+    return DenseCorpus(settings.corpus, settings.embedder(), settings.folder, settings.shard_rows)

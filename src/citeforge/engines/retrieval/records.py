@@ -1,0 +1,49 @@
+"""What retrieval gives: ranked passages of each query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+DEPTH = 100
+"""Passages a query (ALCE, section 4.1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """One passage that was found for a query.
+
+    Attributes:
+        query_id: the query.
+        docid: the passage.
+        rank: place among the query's passages, from 1.
+        score: the retriever's own; higher is better.
+    """
+
+    query_id: str
+    docid: str
+    rank: int
+    score: float
+
+
+Rankings = dict[str, list[Retrieved]]
+"""Every query that was asked, in order, to its passages, best first; none where nothing is found.
+"""
+
+
+class Retriever(Protocol):
+    """Finds passages. The same corpus and queries give the same rankings; ties are broken by id."""
+
+    def identity(self) -> dict[str, Any]:
+        """What manifests say of it: ``name``, and everything else that rankings depend on."""
+        ...
+
+    def rank(self, queries: Mapping[str, str], depth: int = DEPTH) -> Rankings:
+        """At most ``depth`` passages of each query, given as id to text."""
+        ...
+
+
+def ranked(query_id: str, found: Iterable[tuple[str, float]]) -> list[Retrieved]:
+    """Passages with their scores, best first, as records."""
+    return [Retrieved(query_id, name, rank, score) for rank, (name, score) in enumerate(found, 1)]
