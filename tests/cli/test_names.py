@@ -12,6 +12,7 @@ from citeforge.cli.main import COMMANDS, cli
 from citeforge.engines.registry import resolved
 from citeforge.schemas import choices
 from citeforge.schemas.choices import Choice, listed
+from citeforge.schemas.systems import SYSTEMS
 
 
 def options(command: click.Command, path: str) -> Iterator[tuple[str, click.Option]]:
@@ -63,13 +64,12 @@ def test_formats_and_embedders_are_named_in_full() -> None:
 def test_run_names_the_systems() -> None:
     command = cli.get_command(click.Context(cli), "run")
     assert command is not None
-    for system in choices.SYSTEMS:
+    for system in SYSTEMS:
         assert f"{system.name}: {system.what}" in (command.help or "")
 
 
 def test_every_factory_is_there() -> None:
     names = (
-        "SYSTEMS",
         "JUDGES",
         "EMBEDDERS",
         "LLMS",
@@ -81,5 +81,8 @@ def test_every_factory_is_there() -> None:
     for name in names:
         for choice in getattr(choices, name):
             assert callable(resolved(choice.factory)), choice
+    for system in SYSTEMS:
+        assert callable(resolved(system.factory)), system
+        assert callable(resolved(system.options)), system
     for source in import_module("citeforge.ir_convert.registry").DECLARATIONS.values():
         assert callable(resolved(source.factory)), source.name

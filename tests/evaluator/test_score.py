@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from citeforge import __version__
-from citeforge.baselines.registry import run_system
+from citeforge.baselines.run import run_system
 from citeforge.builders.frozen import build_alce
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.measures.registry import select

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from citeforge.baselines.registry import run_system
+from citeforge.baselines.run import run_system
 from citeforge.builders.audit.run import AuditOptions, audit
 from citeforge.builders.prompts import load_template, render_prompts
 from citeforge.builders.verify import verify
@@ -105,8 +105,7 @@ def _runs(folder: Path, package: Package, tmp_path: Path) -> None:
     out = tmp_path / "s.jsonl"
     with pytest.raises(UsageError, match=r"gold: not for kalma|nothing for the system"):
         run_system("gold", Benchmark(folder), [], 1, 0, out)
-    assert run_system("random", Benchmark(folder), [], 1, 0, out) == len(package) * len(
-        package.contexts
-    )
+    ran = run_system("random", Benchmark(folder), [], 1, 0, out)
+    assert ran.answers == len(package) * len(package.contexts)
     biased = not package.kind.refusal("run label-follower")
     assert biased == package.kind.is_design

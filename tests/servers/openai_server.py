@@ -1,9 +1,10 @@
 """A scripted server of the OpenAI protocol, in a process of its own.
 
 Written from the protocol's documentation: chat completions, embeddings and models, bearer keys,
-error objects, `Retry-After`. Faults are drawn per request body and try, from a seed, among `kinds`
-(all that there are), at the share `faults`; with `first_only` on first tries. Every request is
-written to a log before it is answered.
+error objects, `Retry-After`. `replies` are pairs of a pattern and what is said to a last message
+that holds it; else that message comes back. Faults are drawn per request body and try, from a
+seed, among `kinds` (all that there are), at the share `faults`; with `first_only` on first tries.
+Every request is written to a log before it is answered.
 
 Usage: openai_server.py LOG CONFIG_JSON; prints the port.
 """
@@ -14,6 +15,7 @@ import asyncio
 import hashlib
 import json
 import random
+import re
 import sys
 import time
 from email.utils import formatdate
@@ -185,6 +187,10 @@ class Server:
         if "#filter" in text:
             reason = "content_filter"
         answer = "" if "#empty" in text else f"echo: {text}"
+        for pattern, reply in self.config.get("replies", ()):
+            if re.search(pattern, text, re.DOTALL):
+                answer = reply
+                break
         if "#script:" in text:
             answer = text.split("#script:", 1)[1].split("#")[0]
         words = answer.split()

@@ -1,37 +1,34 @@
-"""Systems that need no model, by name; they are declared in ``schemas/choices.py``."""
+"""Systems by name; they are declared in ``schemas/systems.py``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from typing import Any
 
-import msgspec
-
-from citeforge.engines.files import atomic_file
-from citeforge.engines.registry import Registry
+from citeforge.engines.registry import Registry, resolved
 from citeforge.evaluator.benchmark import Benchmark
-from citeforge.schemas.choices import SYSTEMS as CHOICES
 from citeforge.schemas.choices import Choice
 from citeforge.schemas.errors import UnknownValueError, UsageError
-from citeforge.schemas.manifest import Manifest
-from citeforge.schemas.submission import make_header
+from citeforge.schemas.recipes.base import Part
+from citeforge.schemas.systems import SYSTEMS as DECLARED
+from citeforge.schemas.systems import System
 
 Lines = Callable[[str, Benchmark, list[str], int, int], Iterator[dict[str, Any]]]
 """(system, benchmark, context sets, runs, seed) to the lines of a submission."""
 
 
 def _unknown(name: str) -> UsageError:
-    return UnknownValueError("system", name, [c.name for c in CHOICES])
+    return UnknownValueError("system", name, [s.name for s in DECLARED])
 
 
 SYSTEMS: Registry[Choice, Iterator[dict[str, Any]]] = Registry(
-    "system", "systems", CHOICES, "", _unknown
+    "system", "systems", DECLARED, "", _unknown
 )
 
 
 def require_system(name: str) -> Lines:
-    """What writes the lines of a system; refuses an unknown name before anything is opened.
+    """What a declaration names as the maker of answers; refuses an unknown name before anything is
+    opened.
 
     Raises:
         UnknownValueError: no such system.
@@ -40,55 +37,47 @@ def require_system(name: str) -> Lines:
     return SYSTEMS.factory(name)
 
 
-def run_system(
-    name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int, out: Path
-) -> int:
-    """Write the submission of a system.
+def as_system(declared: Choice) -> System:
+    """A declaration with all that is said of systems; a plugin's ``Choice`` says less."""
+    if isinstance(declared, System):
+        return declared
+    return System(declared.name, "", declared.what, declared.factory, family="plugin")
 
-    Args:
-        name: system.
-        benchmark: what it answers.
-        contexts: context sets that it is shown; empty for all.
-        runs: runs, numbered from 0.
-        seed: seed of all draws.
-        out: submission to write.
 
-    Returns:
-        Number of answers.
+def system_of(name: str) -> System:
+    """The declaration of a system.
 
     Raises:
-        UnknownValueError: no such system or context set.
-        UsageError: the system does not answer this kind of benchmark, or has nothing to say.
+        UnknownValueError: no such system.
+        InputError: the plugin that gives it is broken.
     """
-    lines_of = require_system(name)
-    manifest = benchmark.manifest
-    known = list(manifest.contexts)
-    for context in contexts:
-        if context not in known:
-            raise UnknownValueError("context", context, known)
-    if reason := benchmark.kind.refusal(f"run {name}"):
-        raise UsageError(f"{name}: {reason}")
-    make = benchmark.kind.systems.get(name) or lines_of
-    lines = make(name, benchmark, contexts or known, runs, seed)
-    return _write(name, manifest, contexts or known, lines, out)
+    require_system(name)
+    declared = SYSTEMS.get(name)
+    assert declared is not None
+    return as_system(declared)
 
 
-def _write(
-    system: str,
-    manifest: Manifest,
-    contexts: list[str],
-    lines: Iterable[dict[str, Any]],
-    out: Path,
-) -> int:
-    header = make_header(system, manifest.name, manifest.benchmark_hash, contexts)
-    written = 0
-    with atomic_file(out) as file:
-        file.write(msgspec.json.encode(header) + b"\n")
-        for line in lines:
-            file.write(msgspec.json.encode(line) + b"\n")
-            written += 1
-        if not written:
-            raise UsageError(
-                f"{manifest.name} has nothing for the system {system!r} to answer with"
-            )
-    return written
+def systems() -> dict[str, System]:
+    """Every system by its name: ours, then plugins'."""
+    return {name: as_system(declared) for name, declared in SYSTEMS.all().items()}
+
+
+def options_of(system: System) -> type[Part]:
+    """The record of a system's options."""
+    if isinstance(system.options, str):
+        found: type[Part] = resolved(system.options)  # type: ignore[assignment]
+        return found
+    given: type[Part] = system.options
+    return given
+
+
+def refusal(system: System, benchmark: Benchmark) -> str | None:
+    """Why a system does not answer a benchmark, in words for the user; None where it does."""
+    kind = benchmark.kind
+    if reason := kind.refusal(f"run {system.name}"):
+        return reason
+    if system.shows not in ("any", kind.shows):
+        return f"is to be shown {system.shows}, and {kind.name} benchmarks show {kind.shows}"
+    if system.design and not kind.is_design:
+        return f"answers the cells of an experiment, which {kind.name} benchmarks do not have"
+    return None

@@ -11,7 +11,7 @@ from typing import Any
 from jinja2 import StrictUndefined, Template, TemplateError
 from jinja2.sandbox import SandboxedEnvironment
 
-from citeforge.package.items import Item
+from citeforge.package.items import Item, Passage
 from citeforge.package.package import Package
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.grammar import Grammar
@@ -94,9 +94,18 @@ def load_template(name: str) -> Template:
     return template
 
 
-def _render(template: Template, allowed: str, **values: Any) -> str:
+def render(template: Template, allowed: str, **values: Any) -> str:
     """A filled-in template. What its expressions do to the values is its author's affair, and so
-    is the text's being Unicode."""
+    is the text's being Unicode.
+
+    Args:
+        template: of :func:`load_template`.
+        allowed: names of the values, for messages.
+        values: what it may use.
+
+    Raises:
+        InputError: it uses something that is not there, or fails at what it does.
+    """
     try:
         text = template.render(**values)
         text.encode()
@@ -120,11 +129,11 @@ def render_prompts(package: Package, context: str, template: Template) -> Iterat
     labelling = Labelling() if make is None else make(package, context)
     base = package.manifest.grammar.base
     for item in package.items(context):
-        text = _render(
+        text = render(
             template,
             "query, base, note, docs with number, title, text, label",
             query=item.query,
-            docs=_docs(item, base, labelling),
+            docs=docs_of(item, base, labelling),
             base=base,
             note=labelling.note,
         )
@@ -135,16 +144,27 @@ def _render_graphs(package: Package, context: str, template: Template) -> Iterat
     """Prompts with sub-graphs instead of passages."""
     for item in package.items(context):
         allowed = "query, and graphs with qid, name, triples (relation, value)"
-        yield item.query_id, _render(template, allowed, query=item.query, graphs=item.graphs)
+        yield item.query_id, render(template, allowed, query=item.query, graphs=item.graphs)
 
 
-def _docs(item: Item, base: int, labelling: Labelling) -> list[PromptDoc]:
+def docs_of(
+    item: Item, base: int, labelling: Labelling, passages: Sequence[Passage] | None = None
+) -> list[PromptDoc]:
+    """Passages as a template sees them.
+
+    Args:
+        item: the query.
+        base: number of the first passage.
+        labelling: what is said of each.
+        passages: those that are shown in place of the context's, about which nothing is said.
+    """
+    own = passages is not None
     return [
         PromptDoc(
             base + position,
             labelling.plain(neutralise(passage.title)),
             labelling.plain(neutralise(passage.text)),
-            labelling.of(item.query_id, position),
+            "" if own else labelling.of(item.query_id, position),
         )
-        for position, passage in enumerate(item.passages)
+        for position, passage in enumerate(item.passages if passages is None else passages)
     ]

@@ -1,40 +1,153 @@
-"""``citeforge run SYSTEM``."""
+"""``citeforge run SYSTEM``: one command a system, its options generated from its record."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 
-from citeforge.cli.options import benchmark_option
-from citeforge.schemas.choices import SYSTEMS
+from citeforge.cli.options import (
+    benchmark_option,
+    client_options,
+    endpoint_options,
+    keep_answers,
+    open_replay,
+)
+from citeforge.cli.record_options import add, options_of, record_from
+from citeforge.schemas.choices import LLMS, listed
+from citeforge.schemas.systems import SYSTEMS, System
 
-_HELP = "Run a baseline system and write its submission.\n\nSYSTEM is one of:\n\n\b\n" + "\n".join(
-    f"{system.name}: {system.what}" for system in SYSTEMS
+_FLAGS = ("--all-gold",)
+"""Options of old command lines that may stand before the system and take no value."""
+_HELP = (
+    "Run a system and write its submission.\n\nSYSTEM is one of the following; `run SYSTEM --help` "
+    "lists its options.\n\n\b\n" + "\n".join(f"{system.name}: {system.what}" for system in SYSTEMS)
 )
 
 
-@click.command(help=_HELP)
-@click.argument("system")
-@benchmark_option
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="Submission to write.")
-@click.option("--context", "contexts", multiple=True, help="Context sets (default: all).")
-@click.option("--runs", type=click.IntRange(1), default=1, show_default=True)
-@click.option("--seed", type=int, default=0, show_default=True)
-@click.option("--all-gold", is_flag=True, help="gold: every gold answer, one a run.")
-def run(
-    system: str,
-    benchmark: Path,
-    out: Path,
-    contexts: tuple[str, ...],
-    runs: int,
-    seed: int,
-    all_gold: bool,
-) -> None:
-    from citeforge.baselines.registry import require_system, run_system
-    from citeforge.cli.fetch import open_benchmark
+class Systems(click.Group):
+    """A group whose commands are the systems: ours, and what plugins give."""
 
-    name = "all-gold" if system == "gold" and all_gold else system
-    require_system(name)
-    count = run_system(name, open_benchmark(benchmark), list(contexts), runs, seed, out)
-    click.echo(f"{out}: {count:,} answers of {name}")
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [system.name for system in SYSTEMS]
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        from citeforge.baselines.registry import system_of
+
+        return _command(system_of(name))
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, _system_first(args))
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The help text has listed them."""
+
+
+def _system_first(args: list[str]) -> list[str]:
+    """The same words with the name of the system, which may stand behind options, in front."""
+    if not args or not args[0].startswith("-"):
+        return args
+    names = {system.name for system in SYSTEMS}
+    for at, word in enumerate(args):
+        before = args[at - 1] if at else ""
+        if word in names and (not before.startswith("-") or before in _FLAGS):
+            return [word, *args[:at], *args[at + 1 :]]
+    return args
+
+
+@click.group(cls=Systems, help=_HELP, subcommand_metavar="SYSTEM [OPTIONS]")
+def run() -> None:
+    pass
+
+
+def _command(system: System) -> click.Command:
+    from citeforge.baselines.registry import options_of as record_of
+
+    record = record_of(system)
+
+    def command(**given: Any) -> None:
+        _run(system, record_from(record, given), given)
+
+    if system.llm:
+        command = endpoint_options(command)
+    command = _common(system)(add(options_of(record))(command))
+    return click.command(system.name, help=_about(system))(command)
+
+
+def _common(system: System) -> Callable[[Any], Any]:
+    options = [
+        benchmark_option,
+        click.option(
+            "--out", type=click.Path(path_type=Path), required=True, help="Submission to write."
+        ),
+        click.option("--context", "contexts", multiple=True, help=_contexts_help(system)),
+        click.option("--runs", type=click.IntRange(1), default=1, show_default=True),
+        click.option("--seed", type=int, default=0, show_default=True),
+        click.option("--limit", type=click.IntRange(1), help="Answer the first so many queries."),
+        click.option("--system", "title", help="Name in the submission's header."),
+    ]
+    if system.llm:
+        options.insert(1, click.option("--llm", required=True, help=f"{listed(LLMS[:2])}."))
+
+    def decorate(command: Any) -> Any:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def _contexts_help(system: System) -> str:
+    if not system.llm or system.design:
+        return "Context sets (default: all)."
+    return f"Context sets, or `all` (default: {system.context or 'the only one'})."
+
+
+def _about(system: System) -> str:
+    from citeforge.cli.systems import place
+
+    source = place(system)
+    return f"{system.what[0].upper()}{system.what[1:]}" + (f" ({source})." if source else ".")
+
+
+def _run(system: System, options: Any, given: dict[str, Any]) -> None:
+    from citeforge.baselines.run import run_system
+    from citeforge.cli.fetch import open_benchmark
+    from citeforge.engines.llm.writers import make_llm
+
+    out, model = given["out"], None
+    if system.llm:
+        keep_answers(given, given["llm"], out)
+        model = make_llm(given["llm"], store=open_replay(given), options=client_options(given))
+    name = "all-gold" if getattr(options, "all_gold", False) else system.name
+    ran = run_system(
+        name,
+        open_benchmark(given["benchmark"]),
+        list(given["contexts"]),
+        given["runs"],
+        given["seed"],
+        out,
+        llm=model,
+        options=options,
+        limit=given["limit"],
+        title=given["title"],
+    )
+    told(out, ran)
+
+
+def told(out: Path, ran: Any) -> None:
+    """Say what a run came to.
+
+    Raises:
+        FailuresError: some answers are missing.
+    """
+    from citeforge.schemas.errors import FailuresError
+
+    notes = ", ".join(f"{n:,} {what}" for what, n in sorted(ran.counts.items()))
+    click.echo(f"{out}: {ran.answers:,} answers of {ran.system}" + (f" ({notes})" if notes else ""))
+    if ran.failures:
+        for query, failure in ran.failures[:5]:
+            click.echo(f"{query}: {failure.reason}: {failure.message}", err=True)
+        raise FailuresError(f"{len(ran.failures):,} queries have no answer; run again to ask them")

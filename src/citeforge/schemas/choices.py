@@ -131,28 +131,3 @@ FORMATS = (
     Choice("trec-rag25", "", "TREC RAG 2025", f"{_READERS}:read_trec25"),
     Choice("citeforge", "", "ours", f"{_READERS}:read_own"),
 )
-_SYSTEMS = "citeforge.baselines"
-_DRAWN = f"{_SYSTEMS}.rage:lines"
-_COPYING = f"{_SYSTEMS}.passages:lines"
-SYSTEMS = (
-    Choice("random", "", "1 to 3 distinct passages, drawn uniformly (lower bound)", _DRAWN),
-    Choice("echo-relevant", "", "every relevant passage (upper bound)", _DRAWN),
-    Choice("gold", "", "HAGRID's own answers, the one that measures select", _COPYING),
-    Choice("all-gold", "", "all of HAGRID's own answers, one a run", _COPYING),
-    Choice("top-1", "", "the first passage, cited", _COPYING),
-    Choice("top-1-two-sentences", "", "its first two sentences, cited", _COPYING),
-    Choice(
-        "label-blind",
-        "",
-        "authorship: cites relevant passages with probability .7, others with .15, whatever labels",
-        f"{_SYSTEMS}.controls:lines",
-    ),
-    Choice(
-        "label-follower",
-        "",
-        "authorship: the same without labels; .9 and .35 under the first label, .4 and .05 under "
-        "the second (biased on purpose)",
-        f"{_SYSTEMS}.controls:lines",
-    ),
-)
-"""Systems that need no model; those of kalma benchmarks have names of these."""

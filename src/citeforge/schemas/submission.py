@@ -80,7 +80,11 @@ class Header(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def make_header(
-    system: str, benchmark: str | None, benchmark_hash: str | None, contexts: Iterable[str]
+    system: str,
+    benchmark: str | None,
+    benchmark_hash: str | None,
+    contexts: Iterable[str],
+    **more: Any,
 ) -> Header:
     """The header that says what a submission answers.
 
@@ -89,8 +93,9 @@ def make_header(
         benchmark: name of the benchmark; None when the prompts do not say.
         benchmark_hash: its hash, by which ``score`` and ``check`` know it; likewise.
         contexts: context sets that were shown, repeats allowed.
+        more: how the answers were made: LLM, options, hashes of prompts.
     """
     named = {"benchmark": benchmark, "benchmark_hash": benchmark_hash}
     known: dict[str, Any] = {k: v for k, v in named.items() if v is not None}
     shown = list(dict.fromkeys(contexts))
-    return Header({"system": system, **known, **({"contexts": shown} if shown else {})})
+    return Header({"system": system, **known, **({"contexts": shown} if shown else {}), **more})

@@ -1,0 +1,149 @@
+"""Asking an LLM for all answers of a system."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, cast
+
+from citeforge.baselines.dialogue import answer_all
+from citeforge.baselines.llm import citation_logprobs
+from citeforge.baselines.options import LlmOptions
+from citeforge.baselines.prompts import Prompts, Window
+from citeforge.baselines.system import MakeSteps, Reply, Setting, Task
+from citeforge.engines.llm.records import TRUNCATED, Answer, Failure, Llm
+from citeforge.engines.llm.tokens import make_counter
+from citeforge.engines.registry import resolved
+from citeforge.evaluator.benchmark import Benchmark
+from citeforge.package.items import Passage
+from citeforge.schemas.errors import UsageError
+from citeforge.schemas.recipes.base import Part
+from citeforge.schemas.systems import System
+
+Make = Callable[[Setting[Any]], MakeSteps]
+
+
+@dataclass
+class Asked:
+    """What a system said to every query.
+
+    Attributes:
+        tasks: what was asked, run by run and context by context.
+        replies: one a task.
+        llm: what the LLM says of itself.
+        options: of the system.
+        prompts: hashes of its templates.
+        counter: what measured prompts.
+        counts: what is told of the run.
+    """
+
+    tasks: Sequence[Task]
+    replies: Sequence[Reply | Failure]
+    llm: Mapping[str, Any]
+    options: Part
+    prompts: Mapping[str, str]
+    counter: str
+    counts: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def failures(self) -> list[tuple[str, Failure]]:
+        """(query id, failure) of every task without a reply."""
+        pairs = zip(self.tasks, self.replies, strict=True)
+        return [(t.item.query_id, r) for t, r in pairs if isinstance(r, Failure)]
+
+    def recipe(self, runs: int, seed: int, limit: int | None) -> dict[str, Any]:
+        """What the header says of how the answers were made."""
+        found = {
+            "llm": dict(self.llm),
+            "options": self.options.model_dump(mode="json", exclude_none=True),
+            "prompts": dict(self.prompts),
+            "runs": runs,
+            "seed": seed,
+            "counts": {name: n for name, n in sorted(self.counts.items()) if n},
+            "tokens": self.counter,
+        }
+        return found if limit is None else {**found, "limit": limit}
+
+    def lines(self) -> Iterator[dict[str, Any]]:
+        """Lines of the submission; failures are left out, and scored as missing."""
+        for task, reply in zip(self.tasks, self.replies, strict=True):
+            if isinstance(reply, Reply):
+                yield _line(task, reply)
+
+
+def ask(
+    system: System,
+    benchmark: Benchmark,
+    contexts: Sequence[str],
+    runs: int,
+    seed: int,
+    llm: Llm,
+    options: Part,
+    limit: int | None,
+) -> Asked:
+    """Ask an LLM for a system's answers; see :func:`citeforge.baselines.run.run_system`.
+
+    Raises:
+        UsageError: ``--template`` for a system without a main prompt, or a window that is too
+            small for one passage.
+        InputError: a template is wrong, or the LLM's first calls all fail.
+    """
+    if not isinstance(options, LlmOptions):
+        raise UsageError(f"{system.name}: its options must be a record of LlmOptions")
+    if options.template is not None and not system.template:
+        raise UsageError(f"--template: {system.name} has no main prompt that could be replaced")
+    instead = {} if options.template is None else {system.template: options.template}
+    prompts = Prompts(instead)
+    counter = make_counter(options.tokenizer, llm)
+    size = options.window or getattr(llm, "window", None)
+    window = Window(size, options.max_answer, counter)
+    counts: Counter[str] = Counter()
+    jobs: list[tuple[Task, MakeSteps]] = []
+    make = cast(Make, resolved(system.factory))
+    for context in contexts:
+        setting = Setting(benchmark, context, options, llm, seed, prompts, window, counts)
+        steps = make(setting)
+        items = list(islice(benchmark.items(context), limit))
+        jobs += [(Task(item, run, run), steps) for run in range(runs) for item in items]
+    replies = answer_all(jobs, llm)
+    counts.update(_endings(replies))
+    tasks = [task for task, _ in jobs]
+    return Asked(tasks, replies, llm.identity(), options, prompts.hashes, counter.name, counts)
+
+
+def _endings(replies: Sequence[Reply | Failure]) -> dict[str, int]:
+    said = [r for r in replies if isinstance(r, Reply)]
+    return {
+        "cut at --max-answer": sum(r.finish_reason == TRUNCATED for r in said),
+        "empty": sum(not r.text.strip() for r in said),
+    }
+
+
+def _line(task: Task, reply: Reply) -> dict[str, Any]:
+    line: dict[str, Any] = {
+        "query_id": task.item.query_id,
+        "output": reply.text,
+        "run": task.run,
+    }
+    if reply.passages is None:
+        line["context"] = task.item.context
+    else:
+        line["passages"] = [_own(p) for p in reply.passages]
+    if reply.logprobs is not None:
+        line["logprobs"] = citation_logprobs(Answer(reply.text, logprobs=reply.logprobs))
+    if reply.finish_reason is not None:
+        line["finish_reason"] = reply.finish_reason
+    if reply.meta is not None:
+        line["meta"] = reply.meta
+    return line
+
+
+def _own(passage: Passage) -> dict[str, Any]:
+    found: dict[str, Any] = {"text": passage.text}
+    if passage.id:
+        found["docid"] = passage.id
+    if passage.title:
+        found["title"] = passage.title
+    return found

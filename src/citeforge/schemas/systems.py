@@ -1,0 +1,144 @@
+"""Systems that answer benchmarks: declarations alone, which ``run`` and ``systems`` read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from citeforge.schemas.choices import Choice
+
+
+@dataclass(frozen=True)
+class System(Choice):
+    """One way of answering.
+
+    Attributes:
+        factory: without an LLM, a function of (name, benchmark, context sets, runs, seed) to the
+            lines of a submission; with one, of a ``Setting`` to what answers a ``Task``
+            (:mod:`citeforge.baselines.system`).
+        options: ``module:Class`` of the record of its options, or the class.
+        family: whose it is: the name of a benchmark family.
+        paper: source whose paper describes it; empty for none.
+        section: place in the paper.
+        llm: whether it asks an LLM.
+        shows: what it is to be shown; ``any`` where it does not matter.
+        design: whether it answers only the cells of an experiment.
+        context: context set that it is about, when none is named.
+        template: its main prompt, which ``--template`` replaces; empty where it has none.
+    """
+
+    options: Any = "citeforge.baselines.options:NoOptions"
+    family: str = ""
+    paper: str = ""
+    section: str = ""
+    llm: bool = False
+    shows: Literal["passages", "triples", "any"] = "any"
+    design: bool = False
+    context: str = ""
+    template: str = ""
+
+
+_SYSTEMS = "citeforge.baselines"
+_DRAWN = f"{_SYSTEMS}.rage:lines"
+_COPYING = f"{_SYSTEMS}.passages:lines"
+_CONTROLS = f"{_SYSTEMS}.controls:lines"
+_OPTIONS = f"{_SYSTEMS}.options"
+
+PLAIN = (
+    System(
+        "random",
+        "",
+        "1 to 3 distinct passages, drawn uniformly (lower bound)",
+        _DRAWN,
+        family="RAGE",
+        paper="rage",
+        section="4",
+    ),
+    System(
+        "echo-relevant",
+        "",
+        "every relevant passage (upper bound)",
+        _DRAWN,
+        family="RAGE",
+        paper="rage",
+        section="4",
+    ),
+    System(
+        "gold",
+        "",
+        "HAGRID's own answers, the one that measures select",
+        _COPYING,
+        options=f"{_OPTIONS}:GoldOptions",
+        family="Attributed-IR",
+        paper="attributed_ir",
+        section="3.2",
+        shows="passages",
+    ),
+    System(
+        "all-gold",
+        "",
+        "all of HAGRID's own answers, one a run",
+        _COPYING,
+        family="Attributed-IR",
+        paper="attributed_ir",
+        section="3.2",
+        shows="passages",
+    ),
+    System(
+        "top-1",
+        "",
+        "the first passage, cited",
+        _COPYING,
+        family="ALCE",
+        paper="alce",
+        section="D",
+        shows="passages",
+    ),
+    System(
+        "top-1-two-sentences",
+        "",
+        "its first two sentences, cited",
+        _COPYING,
+        family="ALCE",
+        paper="alce",
+        section="D",
+        shows="passages",
+    ),
+    System(
+        "label-blind",
+        "",
+        "authorship: cites relevant passages with probability .7, others with .15, whatever labels",
+        _CONTROLS,
+        family="authorship",
+        design=True,
+    ),
+    System(
+        "label-follower",
+        "",
+        "authorship: the same without labels; .9 and .35 under the first label, .4 and .05 under "
+        "the second (biased on purpose)",
+        _CONTROLS,
+        family="authorship",
+        design=True,
+    ),
+)
+"""Systems that need no model; those of kalma benchmarks have names of these."""
+
+ASKING = (
+    System(
+        "rage",
+        "",
+        "the passages and the question in one prompt, short cited sentences asked for",
+        f"{_SYSTEMS}.asking:rage",
+        options=f"{_SYSTEMS}.asking:RageOptions",
+        family="RAGE",
+        paper="rage",
+        section="4",
+        llm=True,
+        shows="passages",
+        template="rage",
+    ),
+)
+"""Systems that ask an LLM."""
+
+SYSTEMS = (*PLAIN, *ASKING)
