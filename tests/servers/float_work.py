@@ -35,6 +35,7 @@ def make_models(folder: Path) -> None:
     torch.manual_seed(0)
     for name in ("bert", "cross", "nli", "qa", "gpt2", "t5"):
         make_tokenizer(folder / name, pair=name in ("cross", "nli", "qa"), words=WORDS)
+    make_tokenizer(folder / "monot5", pair=False, words=[*WORDS, "▁true", "▁false"])
     size = 7 + len(WORDS)
     bert = {
         "vocab_size": size, "hidden_size": 256, "num_hidden_layers": 2, "num_attention_heads": 4,
@@ -50,6 +51,9 @@ def make_models(folder: Path) -> None:
                                             n_layer=2, n_head=4))),
         ("t5", T5ForConditionalGeneration(T5Config(
             vocab_size=size, d_model=256, d_kv=64, d_ff=512, num_layers=2, num_heads=4,
+            decoder_start_token_id=0, pad_token_id=0, eos_token_id=1))),
+        ("monot5", T5ForConditionalGeneration(T5Config(
+            vocab_size=size + 2, d_model=256, d_kv=64, d_ff=512, num_layers=2, num_heads=4,
             decoder_start_token_id=0, pad_token_id=0, eos_token_id=1))),
     ):  # fmt: skip
         model.eval().save_pretrained(folder / name)
@@ -108,14 +112,11 @@ def qa(folder: Path) -> Iterator[bytes]:
     yield repr(model.answers(list(zip(texts(12, 1, 6), texts(12), strict=True)))).encode()
 
 
-def cross_encoder(folder: Path) -> Iterator[bytes]:
-    from sentence_transformers import CrossEncoder
+def reranker(folder: Path, name: str) -> Iterator[bytes]:
+    from citeforge.engines.retrieval.reranker import make_reranker
 
-    from citeforge.builders.audit.flaws import _cross_scores
-
-    encoder = CrossEncoder(str(folder / "cross"), device="cpu")
     pairs = list(zip(texts(70, 1, 6), texts(70, longest=40), strict=True))
-    yield repr(_cross_scores(encoder, pairs)).encode()
+    yield repr(make_reranker(str(folder / name), "cpu").scores(pairs)).encode()
 
 
 def statistics(folder: Path) -> Iterator[bytes]:
@@ -175,7 +176,8 @@ WORK: dict[str, Callable[[Path], Iterator[bytes]]] = {
     "bertscore": bertscore,
     "mauve": mauve,
     "qa": qa,
-    "cross-encoder": cross_encoder,
+    "cross-encoder": lambda f: reranker(f, "cross"),
+    "cross-encoder monoT5": lambda f: reranker(f, "monot5"),
     "statistics": statistics,
     "mining": mining,
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -13,15 +13,15 @@ from citeforge.builders.audit.records import Flaw
 from citeforge.builders.derive import Base, Docs
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.parallel import one_thread_each
+from citeforge.engines.models import find_model
+from citeforge.engines.retrieval.reranker import CrossEncoderReranker
 from citeforge.package.package import Package
-from citeforge.schemas.errors import InputError
+from citeforge.schemas.extras import require
 from citeforge.schemas.text import contains_answer, normalise_answer, normalise_passages
 
 NEAR = 0.8
 """Estimated Jaccard similarity of word trigrams from which two passages are near-duplicates."""
 
-_BATCH = 32
 _PERMUTATIONS = 128
 _SHINGLE = 3
 _WORD = re.compile(r"\w+")
@@ -141,49 +141,17 @@ def cross_encoded(
     Raises:
         InputError: the model cannot be had, or gives other than one score a pair.
     """
-    from sentence_transformers import CrossEncoder
-
-    from citeforge.engines.models import find_model
-
+    require("sentence_transformers")
     located = find_model(model, None, "audit without --cross-encoder")
-    encoder = CrossEncoder(str(located.folder), device=None if device == "auto" else device)
-    if encoder.num_labels != 1:
-        raise InputError(
-            f"gives {encoder.num_labels} scores a pair",
-            path=model,
-            allowed="a cross-encoder for ranking, with one score",
-        )
+    encoder = CrossEncoderReranker(model, located, device)
     asked = dict(zip(base.query_ids, base.queries["text"].to_pylist(), strict=True))
     rows = [(q, p) for q, p in negatives(base) if p in texts]
-    scores = _cross_scores(encoder, [(asked[q], texts[p]) for q, p in rows])
+    scores = encoder.scores([(asked[q], texts[p]) for q, p in rows])
     return [
         Flaw("cross-encoder-relevant", q, p, f"score {s:.3f}")
         for (q, p), s in zip(rows, scores, strict=True)
         if s >= threshold
     ]
-
-
-def _cross_scores(encoder: Any, pairs: Sequence[tuple[str, str]]) -> list[float]:
-    """Scores of a cross-encoder, in batches cut at fixed places, each on one thread."""
-    import torch
-
-    order = sorted(range(len(pairs)), key=lambda i: (-len(pairs[i][0]) - len(pairs[i][1]), i))
-    batches = [order[start : start + _BATCH] for start in range(0, len(order), _BATCH)]
-    device = encoder.device
-
-    def of(tokens: dict[str, Any]) -> list[float]:
-        features = {k: v.to(device) if hasattr(v, "to") else v for k, v in tokens.items()}
-        with torch.inference_mode():
-            found = encoder.activation_fn(encoder(features)["scores"].float())
-        scores: list[float] = found.flatten().tolist()
-        return scores
-
-    tokens = (encoder.preprocess([pairs[i] for i in rows]) for rows in batches)
-    scores = [0.0] * len(pairs)
-    for rows, found in zip(batches, one_thread_each(of, tokens, device.type), strict=True):
-        for row, score in zip(rows, found, strict=True):
-            scores[row] = score
-    return scores
 
 
 def leaks(base: Base, texts: dict[str, str], other: Base) -> list[Flaw]:

@@ -1,0 +1,232 @@
+"""Rerankers: models that read a query and a passage together, and score the pair."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+from citeforge.engines.models import Located, find_model
+from citeforge.engines.parallel import one_thread_each
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.extras import require
+
+Pairs = Sequence[tuple[str, str]]
+"""(query, passage) texts."""
+
+BATCH = 32
+"""Pairs a batch; batches are cut at fixed places, because a score depends on its batch."""
+_ALLOWED = "a cross-encoder for ranking, with one score, or a monoT5"
+
+
+class Reranker(Protocol):
+    """Whatever scores pairs of query and passage; scores of different queries are comparable."""
+
+    def identity(self) -> dict[str, Any]:
+        """Everything that a score depends on besides its pair and its batch."""
+        ...
+
+    def scores(self, pairs: Pairs) -> list[float]:
+        """One score a pair, in order; the higher, the more relevant."""
+        ...
+
+
+def make_reranker(
+    name: str, device: str = "auto", instead: str = "retrieval without --reranker"
+) -> Reranker:
+    """The reranker in a folder or a Hub repository: a T5 is a monoT5, all else a cross-encoder.
+
+    Args:
+        name: folder or repository.
+        device: ``auto``, ``cpu``, ``cuda``, …
+        instead: embedded choice that an error names.
+
+    Raises:
+        InputError: it cannot be had, or is neither.
+        MissingExtraError: the libraries for it are not installed.
+    """
+    for module in ("torch", "transformers", "sentence_transformers"):
+        require(module)
+    located = find_model(name, None, instead)
+    config = _config(name, located)
+    maker = MonoT5 if config.is_encoder_decoder else CrossEncoderReranker
+    return maker(name, located, device)
+
+
+def _config(name: str, located: Located) -> Any:
+    from transformers import AutoConfig
+
+    try:
+        return AutoConfig.from_pretrained(located.folder, local_files_only=True)
+    except (OSError, ValueError, KeyError) as error:
+        raise _unusable(name, error) from error
+
+
+def _unusable(name: str, error: Exception) -> InputError:
+    return InputError(f"cannot be loaded ({str(error)[:160]})", path=name, allowed=_ALLOWED)
+
+
+class _Local:
+    """Common ground: a located model on a device, pairs in batches on one thread each."""
+
+    kind = ""
+
+    def __init__(self, name: str, located: Located, device: str) -> None:
+        self.name = name
+        self.located = located
+        self._device = device
+
+    @cached_property
+    def device(self) -> str:
+        """Device that computes."""
+        import torch
+
+        if self._device != "auto":
+            return self._device
+        return "cuda" if torch.cuda.is_available() else "cpu"
+
+    def identity(self) -> dict[str, Any]:
+        """Name and kind of the model, and what identifies its files."""
+        name = Path(self.name).name if Path(self.name).is_dir() else self.name
+        return {"name": name, "kind": self.kind, **self.located.identity}
+
+    def _batched(self, pairs: Pairs, tokens_of: Any, work: Any) -> list[float]:
+        """Scores of pairs, longest first, in batches."""
+        order = sorted(range(len(pairs)), key=lambda i: (-len(pairs[i][0]) - len(pairs[i][1]), i))
+        batches = [order[start : start + BATCH] for start in range(0, len(order), BATCH)]
+        tokens = (tokens_of([pairs[i] for i in rows]) for rows in batches)
+        scores = [0.0] * len(pairs)
+        device = self.device.split(":")[0]
+        for rows, found in zip(batches, one_thread_each(work, tokens, device), strict=True):
+            for row, score in zip(rows, found, strict=True):
+                scores[row] = score
+        return scores
+
+
+class CrossEncoderReranker(_Local):
+    """Any sentence-transformers ``CrossEncoder`` with one score a pair."""
+
+    kind = "cross-encoder"
+
+    @cached_property
+    def _model(self) -> Any:
+        from sentence_transformers import CrossEncoder
+
+        try:
+            model = CrossEncoder(str(self.located.folder), device=self.device)
+        except (OSError, ValueError, RuntimeError, KeyError) as error:
+            raise _unusable(self.name, error) from error
+        if model.num_labels != 1:
+            raise InputError(
+                f"gives {model.num_labels} scores a pair", path=self.name, allowed=_ALLOWED
+            )
+        return model
+
+    def scores(self, pairs: Pairs) -> list[float]:
+        """What the model's own activation gives, usually in [0, 1].
+
+        Raises:
+            InputError: the model gives other than one score a pair.
+        """
+        import torch
+
+        model = self._model
+
+        def work(tokens: dict[str, Any]) -> list[float]:
+            features = {k: v.to(model.device) if hasattr(v, "to") else v for k, v in tokens.items()}
+            with torch.inference_mode():
+                found = model.activation_fn(model(features)["scores"].float())
+            scores: list[float] = found.flatten().tolist()
+            return scores
+
+        return self._batched(pairs, model.preprocess, work)
+
+
+_WORDS = {"mt5": ("▁no", "▁yes")}
+_OTHERWISE = ("▁false", "▁true")
+_LONGEST = 512
+_END = " Relevant:"
+
+
+class MonoT5(_Local):
+    """``Query: … Document: … Relevant:`` answered by "true" or "false" (Nogueira et al. 2020).
+
+    The score is the log-probability of "true" against "false" as the first token; multilingual
+    ones say "yes" and "no". A passage that does not fit into 512 tokens is cut at its end.
+    """
+
+    kind = "monot5"
+
+    @cached_property
+    def _tokeniser(self) -> Any:
+        from transformers import AutoTokenizer
+
+        return AutoTokenizer.from_pretrained(self.located.folder, local_files_only=True)
+
+    @cached_property
+    def _model(self) -> Any:
+        from transformers import AutoModelForSeq2SeqLM
+        from transformers.utils import logging
+
+        logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+        try:
+            model = AutoModelForSeq2SeqLM.from_pretrained(
+                self.located.folder, local_files_only=True
+            )
+        except (OSError, ValueError, RuntimeError, KeyError) as error:
+            raise _unusable(self.name, error) from error
+        return model.to(self.device).float().eval()
+
+    @cached_property
+    def _words(self) -> list[int]:
+        """Ids of the words for no and yes."""
+        words = _WORDS.get(self._model.config.model_type, _OTHERWISE)
+        known = self._tokeniser.get_vocab()
+        missing = [w for w in words if w not in known]
+        if missing:
+            raise InputError(
+                f"has no token {missing[0]!r}, with which a monoT5 answers",
+                path=self.name,
+                allowed=_ALLOWED,
+            )
+        return [known[w] for w in words]
+
+    @cached_property
+    def _end(self) -> list[int]:
+        found: list[int] = self._tokeniser(_END.strip()).input_ids
+        return found
+
+    def _tokens(self, pairs: Pairs) -> dict[str, Any]:
+        texts = [f"Query: {query} Document: {passage}{_END}" for query, passage in pairs]
+        found = self._tokeniser(texts, truncation=False, verbose=False).input_ids
+        end = self._end
+        cut = [i if len(i) <= _LONGEST else [*i[: _LONGEST - len(end)], *end] for i in found]
+        padded: dict[str, Any] = self._tokeniser.pad({"input_ids": cut}, return_tensors="pt")
+        return padded
+
+    def scores(self, pairs: Pairs) -> list[float]:
+        """Log-probabilities of relevance, 0 at most.
+
+        Raises:
+            InputError: the model does not know the words that it should answer with.
+        """
+        import torch
+
+        model, words = self._model, self._words
+        begin = model.config.decoder_start_token_id
+
+        def work(tokens: Any) -> list[float]:
+            ids, mask = tokens["input_ids"].to(self.device), tokens["attention_mask"]
+            start = torch.full((len(ids), 1), begin, device=self.device)
+            with torch.inference_mode():
+                logits = model(
+                    input_ids=ids,
+                    attention_mask=mask.to(self.device),
+                    decoder_input_ids=start,
+                    use_cache=False,
+                ).logits[:, 0, words]
+            found: list[float] = torch.log_softmax(logits.float(), dim=1)[:, 1].tolist()
+            return found
+
+        return self._batched(pairs, self._tokens, work)
