@@ -1,0 +1,89 @@
+"""Two-stage retrieval: many passages from a fast retriever, put in order by a model that reads them
+(Attributed-IR, section 2.3: BM25, then monoT5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from citeforge.engines.embedder import Embedder
+from citeforge.engines.retrieval.fusion import Scorer, ordered
+from citeforge.engines.retrieval.records import DEPTH, Rankings, Retriever, ranked
+from citeforge.engines.retrieval.reranker import Pairs, Reranker
+
+TextsOf = Callable[[Sequence[str]], Sequence[str]]
+"""Passage ids to what a reranker reads of them, in order."""
+
+
+class EmbeddingReranker:
+    """Cosines of an embedder, for where no cross-encoder is at hand; it reads query and passage
+    apart, and identities say so."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+
+    def identity(self) -> dict[str, Any]:
+        """The embedder's."""
+        return {**self._embedder.fingerprint(), "kind": "embedder, no cross-encoder"}
+
+    def scores(self, pairs: Pairs) -> list[float]:
+        """Cosines in [-1, 1], computed in float64."""
+        if not pairs:
+            return []
+        asked = {text: row for row, text in enumerate(dict.fromkeys(q for q, _ in pairs))}
+        read = {text: row for row, text in enumerate(dict.fromkeys(p for _, p in pairs))}
+        queries = self._embedder.encode(list(asked), "query").astype(np.float64)
+        passages = self._embedder.encode(list(read), "passage").astype(np.float64)
+        left = queries[[asked[q] for q, _ in pairs]]
+        right = passages[[read[p] for _, p in pairs]]
+        found: list[float] = (left * right).sum(axis=1).tolist()
+        return found
+
+
+class TwoStage:
+    """A retriever whose passages a reranker puts in order."""
+
+    def __init__(
+        self, first: Retriever, second: Reranker, texts_of: TextsOf, reranked: int = DEPTH
+    ) -> None:
+        """Join the two.
+
+        Args:
+            first: nominates passages.
+            second: scores each of them.
+            texts_of: what the second reads.
+            reranked: passages of a query that it reads.
+        """
+        self.first, self.second, self._texts_of = first, second, texts_of
+        self.reranked = reranked
+
+    def identity(self) -> dict[str, Any]:
+        """Both identities, and how many passages go from one to the other."""
+        return {
+            "name": "two-stage",
+            "first": self.first.identity(),
+            "second": self.second.identity(),
+            "reranked": self.reranked,
+        }
+
+    def rank(self, queries: Mapping[str, str], depth: int = DEPTH) -> Rankings:
+        """Passages of the first stage by their scores in the second, to 6 decimals; ties by id."""
+        nominated = self.first.rank(queries, self.reranked)
+        return {
+            query: ranked(query, self._scored(text, [r.docid for r in nominated[query]])[:depth])
+            for query, text in queries.items()
+        }
+
+    def scorer(self, query: str) -> Scorer:
+        """What scores passages by their ids for one query."""
+
+        def score(ids: Sequence[str]) -> list[float]:
+            pairs = [(query, text) for text in self._texts_of(ids)]
+            return [round(s, 6) + 0.0 for s in self.second.scores(pairs)]
+
+        return score
+
+    def _scored(self, query: str, ids: Sequence[str]) -> list[tuple[str, float]]:
+        return ordered(dict(zip(ids, self.scorer(query)(ids), strict=True)))
