@@ -119,3 +119,12 @@ def test_check_verify_and_score_need_no_torch(package: Path, tmp_path: Path) -> 
         ("prompts", str(package), "--out", str(tmp_path / "p.jsonl")),
     ):
         assert not modules_after(RUN, *args) & HEAVY, args
+
+
+def test_scores_of_numbers_need_no_pandas(package: Path, tmp_path: Path) -> None:
+    """Half of the time that such a command takes: pyarrow imports it for what needs none of it."""
+    pytest.importorskip("pandas")
+    submission = tmp_path / "s.jsonl"
+    there = ("--benchmark", str(package))
+    modules_after(RUN, "run", "random", *there, "--out", str(submission))
+    assert "pandas" not in modules_after(RUN, "score", str(submission), *there)
