@@ -155,6 +155,10 @@ def test_widest_range() -> None:
         ("Gold [1]. Tin", "Gold. Tin"),
         ("Gold [1]tin", "Gold tin"),
         ("Gold [1] [2], tin", "Gold, tin"),
+        # Nor where another marker follows, of whatever form.
+        ("Gold [1]【2】.", "Gold."),
+        ("Gold ［1］［2］.", "Gold."),
+        (r"Gold \[1\]\[2\].", "Gold."),
         ("a  b\t c\nd", "a b c\nd"),
         ("kept [2019]", "kept [2019]"),
     ],

@@ -85,7 +85,9 @@ class Benchmark(Package):
         np.cumsum(np.from_dlpack(docs.value_lengths()), out=offsets[1:])
         labels = flat.field("label").dictionary_encode(null_encoding="encode")
         known = labels.dictionary.to_pylist()
-        relevant = np.array([n == RELEVANT for n in known], np.bool_)[np.from_dlpack(labels.indices)]
+        relevant = np.array([n == RELEVANT for n in known], np.bool_)[
+            np.from_dlpack(labels.indices)
+        ]
         is_judged = any(n not in (UNJUDGED, None) for n in known)
         return ContextTable(name, offsets, flat.field("corpus-id"), relevant, is_judged)
 

@@ -19,6 +19,9 @@ from citeforge.schemas.reference_list import find_lists, may_hold_list
 VERSION = 2
 """Rules that are read unless others are asked for."""
 
+TAKES_SPACE = " \t\n.,;:!?)[【"
+"""What may follow a marker that takes the space before it along."""
+
 MAX_RANGE = 20
 """Widest range (``[1-20]``, both ends counted) that is read as one."""
 
@@ -323,16 +326,17 @@ def without_markers(output: str, markers: tuple[Marker, ...]) -> str:
     """The output as word measures see it (METRICS section 0).
 
     Markers are cut out; a space that stood before one goes with it where nothing but punctuation,
-    space or the end follows, so that ``word [1].`` is one word. Runs of spaces and tabs become
-    one, newlines stay.
+    space, another marker or the end follows, so that ``word [1].`` is one word. Runs of spaces and
+    tabs become one, newlines stay.
     """
     if markers:
         pieces: list[str] = []
         position = 0
+        starts = {marker.start for marker in markers}
         for marker in markers:
             piece = output[position : marker.start]
             following = output[marker.end : marker.end + 1]
-            if not following or following in " \t\n.,;:!?)[【":
+            if not following or following in TAKES_SPACE or marker.end in starts:
                 piece = piece.rstrip(" \t")
             pieces.append(piece)
             position = marker.end

@@ -9,11 +9,11 @@ from functools import partial
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.inputs import Inputs, Item
-from citeforge.evaluator.measures.attributed_ir import AIR, claims_of, with_passages
+from citeforge.evaluator.measures.attributed_ir import claims_of, judged, with_passages
 from citeforge.evaluator.measures.bounds import BOTH, Bounds, Value
 from citeforge.evaluator.measures.claims import Claim, read_claims
 from citeforge.evaluator.measures.columns import Key, bounded
-from citeforge.evaluator.measures.declared import Found, Measure, percent
+from citeforge.evaluator.measures.declared import Found, Measure
 
 
 @dataclass(frozen=True)
@@ -91,10 +91,7 @@ def shown(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
     yield bounded(inputs, "AutoAIS.psg", {k: a.passages for k, a in found.items()})
 
 
-_ais = partial(
-    percent, family="attributed_ir", needs="a judge", source=AIR, uses=("judge", "segmenter"),
-    compute=cited,
-)  # fmt: skip
+_ais = partial(judged, compute=cited)
 MEASURES = (
     _ais("AutoAIS.cit", definition="best citation of each statement entails it"),
     _ais("AutoAIS.cit@cited", definition="the same over cited statements only"),

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
 from citeforge.evaluator.inputs import Inputs
-from citeforge.evaluator.measures.attributed_ir import AIR, air_text
+from citeforge.evaluator.measures.attributed_ir import against_gold, air_text
 from citeforge.evaluator.measures.cannot import CannotError
 from citeforge.evaluator.measures.columns import plain
-from citeforge.evaluator.measures.declared import Found, Measure, percent
-from citeforge.evaluator.measures.forms import SINGLE, Form
+from citeforge.evaluator.measures.declared import Found, Measure
 from citeforge.evaluator.measures.gold import gold_answers
 from citeforge.evaluator.tools import Tools
 from citeforge.schemas.errors import InputError, MissingExtraError
@@ -42,22 +40,13 @@ def _options(tools: Tools, protocol: str) -> str:
     return f"{Path(model).name}/layer{layer}"
 
 
-_PARTS = {"P": "precision", "R": "recall", "F": "F"}
-_COMPUTE = {at: partial(bertscore, single=at == SINGLE) for at in ("", SINGLE)}
-
-
-def _measure(part: str, at: str) -> Measure:
-    return percent(
-        f"BERTScore.{part}{at and '@' + at}",
-        "attributed_ir",
-        f"BERTScore {_PARTS[part]}, {'one gold answer' if at else 'gold answer with the best F'}",
+MEASURES = (
+    against_gold(
+        "BERTScore",
+        bertscore,
+        ("BERTScore {}, gold answer with the best F", "BERTScore {}, one gold answer"),
         needs="gold answers, bert-score, roberta-large",
-        source=AIR,
         uses=("bertscore",),
-        compute=_COMPUTE[at],
-        parameters={"part": part, "references": at or "best"},
         options=_options,
-    )
-
-
-MEASURES = (Form("BERTScore", _measure, parts=tuple(_PARTS)),)
+    ),
+)

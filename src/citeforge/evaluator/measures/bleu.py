@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from citeforge.evaluator.inputs import Inputs
-from citeforge.evaluator.measures.attributed_ir import AIR, air_text
+from citeforge.evaluator.measures.attributed_ir import against_gold, air_text
 from citeforge.evaluator.measures.cannot import CannotError
 from citeforge.evaluator.measures.columns import Rows
-from citeforge.evaluator.measures.declared import Found, Measure, percent
-from citeforge.evaluator.measures.forms import SINGLE, Form
+from citeforge.evaluator.measures.declared import Found, Measure
 from citeforge.evaluator.measures.gold import gold_answers
 from citeforge.evaluator.statistics import Floats, Measured, Sample
 
@@ -63,23 +61,12 @@ def _bleu_of(sums: Floats) -> Floats:
     return found
 
 
-_COMPUTE = {at: partial(bleu, single=at == SINGLE) for at in ("", SINGLE)}
-_DEFINITIONS = {
-    "": "corpus BLEU-4 against all gold answers, shortest reference",
-    SINGLE: "the same against one gold answer",
-}
-
-
-def _measure(part: str, at: str) -> Measure:
-    return percent(
-        f"BLEU{at and '@' + at}",
-        "attributed_ir",
-        _DEFINITIONS[at],
-        needs="gold answers, sacrebleu",
-        source=AIR,
-        compute=_COMPUTE[at],
-        parameters={"references": at or "all"},
-    )
-
-
-MEASURES = (Form("BLEU", _measure),)
+_DEFINITIONS = (
+    "corpus BLEU-4 against all gold answers, shortest reference",
+    "the same against one gold answer",
+)
+MEASURES = (
+    against_gold(
+        "BLEU", bleu, _DEFINITIONS, parts=(), references="all", needs="gold answers, sacrebleu"
+    ),
+)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from functools import partial
 
 from citeforge.evaluator.inputs import Inputs
-from citeforge.evaluator.measures.attributed_ir import AIR, claims_of, with_passages
-from citeforge.evaluator.measures.declared import Found, Measure, percent
+from citeforge.evaluator.measures.attributed_ir import claims_of, judged, with_passages
+from citeforge.evaluator.measures.declared import Found, Measure
 from citeforge.evaluator.measures.judging import citation_samples
 
 
@@ -17,10 +17,7 @@ def nli(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
     yield from citation_samples(with_passages(inputs), names, claims_of, with_title=False)[0]
 
 
-_nli = partial(
-    percent, family="attributed_ir", needs="a judge", source=AIR, uses=("judge", "segmenter"),
-    compute=nli,
-)  # fmt: skip
+_nli = partial(judged, compute=nli)
 MEASURES = (
     _nli("NLI.rec", definition="CitRec with passage texts as premises"),
     _nli("NLI.prec", definition="CitPrec with passage texts as premises"),

@@ -14,15 +14,13 @@ from citeforge.evaluator.benchmark import Benchmark, ContextTable
 from citeforge.evaluator.measures.declared import Found, Measure, count, percent
 from citeforge.evaluator.numbers import Kept
 from citeforge.evaluator.statistics import Measured, harmonic, harmonic_sample, mean_sample
-from citeforge.schemas.grammar import Grammar, without_markers
+from citeforge.schemas.grammar import TAKES_SPACE, Grammar, without_markers
 from citeforge.schemas.marks import read_number
 from citeforge.schemas.submission import SubmissionLine
 from citeforge.schemas.text import contains_answer, normalise_answer
 
 _REFERENCE = re.compile(r"\[(\d+)\]")
 _PLAIN = re.compile(r"\[\d{1,3}\]")
-# What may follow a marker that takes the space before it along, as in `without_markers`.
-_TAKES_SPACE = " \t\n.,;:!?)["
 
 
 class Answer(NamedTuple):
@@ -86,7 +84,7 @@ def _text(output: str, n_docs: int, grammar: Grammar) -> str:
             piece = output[at : marker.start()]
             at = marker.end()
             following = output[at : at + 1]
-            if not following or following in _TAKES_SPACE:
+            if not following or following in TAKES_SPACE:
                 piece = piece.rstrip(" \t")
             pieces.append(piece)
         if len(pieces) == marks:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 from citeforge.evaluator.inputs import Inputs
-from citeforge.evaluator.measures.attributed_ir import AIR, air_text
+from citeforge.evaluator.measures.attributed_ir import against_gold, air_text
 from citeforge.evaluator.measures.cannot import CannotError
 from citeforge.evaluator.measures.columns import Rows, plain
-from citeforge.evaluator.measures.declared import Found, Measure, percent
-from citeforge.evaluator.measures.forms import SINGLE, Form
+from citeforge.evaluator.measures.declared import Found, Measure
 from citeforge.evaluator.measures.gold import gold_answers
 
 
@@ -61,20 +59,11 @@ def rouge(inputs: Inputs, wanted: Sequence[Measure], single: bool) -> Found:
         yield plain(inputs, f"ROUGE-Lsum.{name}{suffix}", column)
 
 
-_PARTS = {"P": "precision", "R": "recall", "F": "F"}
-_COMPUTE = {at: partial(rouge, single=at == SINGLE) for at in ("", SINGLE)}
-
-
-def _measure(part: str, at: str) -> Measure:
-    return percent(
-        f"ROUGE-Lsum.{part}{at and '@' + at}",
-        "attributed_ir",
-        f"ROUGE-Lsum {_PARTS[part]} of the {'one' if at else 'best'} gold answer",
+MEASURES = (
+    against_gold(
+        "ROUGE-Lsum",
+        rouge,
+        ("ROUGE-Lsum {} of the best gold answer", "ROUGE-Lsum {} of the one gold answer"),
         needs="gold answers, rouge-score",
-        source=AIR,
-        compute=_COMPUTE[at],
-        parameters={"part": part, "references": at or "best"},
-    )
-
-
-MEASURES = (Form("ROUGE-Lsum", _measure, parts=tuple(_PARTS)),)
+    ),
+)
