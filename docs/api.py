@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import ModuleType
 
 import griffe
 from griffe2md import ConfigDict, render_object_docs
@@ -32,6 +33,12 @@ _FIELD = re.compile(r"(?<=```python\n)\w+: .*(?=\n```)")
 _LINK = re.compile(r"\[([^\[\]]*)\]\(#[^()]*\)")
 
 
+def _defined(module: ModuleType) -> list[str]:
+    """Functions and classes of a module; types of values are said where they are taken."""
+    return [name for name in module.__all__ if hasattr(getattr(module, name), "__module__")
+            and getattr(module, name).__module__.startswith("citeforge")]  # fmt: skip
+
+
 def api_page(note: str) -> str:
     """Every public name, in alphabetical order within functions, classes and errors."""
     source = Path(citeforge.__file__).parent.parent
@@ -46,10 +53,12 @@ def api_page(note: str) -> str:
         f"# Python\n\n{note}`import citeforge as cf`; each name is imported on first use. "
         "[library.md](library.md) shows them at work.\n"
     ]
-    public = [n for n in citeforge.__all__ if n != "errors" and not n.startswith("_")]
+    modules = ("errors", "rewards")
+    public = [n for n in citeforge.__all__ if n not in modules and not n.startswith("_")]
     for title, names, home in (
         ("Functions", [n for n in public if n.islower()], package),
         ("Classes", [n for n in public if not n.islower()], package),
+        ("Rewards", _defined(citeforge.rewards), package["rewards"]),
         ("Errors", citeforge.errors.__all__, package["errors"]),
     ):
         parts.append(f"\n## {title}\n")

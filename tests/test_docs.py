@@ -40,6 +40,7 @@ PAGES = {
     "docs/rage.md": 6,
     "docs/recipes.md": 4,
     "docs/scoring.md": 9,
+    "docs/training.md": 5,
 }
 """Page to the least number of `citeforge` commands that it shows."""
 

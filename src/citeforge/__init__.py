@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from citeforge import errors
+    from citeforge import errors, rewards
     from citeforge.builders.rebuild import Rebuilt
     from citeforge.evaluator.benchmark import Benchmark
     from citeforge.library.benchmarks import load
@@ -80,14 +80,15 @@ __all__ = [
     "read_scores",
     "rebuild",
     "report",
+    "rewards",
     "score",
     "split_statements",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "errors":
-        return import_module("citeforge.errors")
+    if name in ("errors", "rewards"):
+        return import_module(f"citeforge.{name}")
     if name not in _WHERE:
         raise AttributeError(f"module 'citeforge' has no attribute {name!r}")
     return getattr(import_module(_WHERE[name]), name)

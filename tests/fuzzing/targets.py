@@ -52,7 +52,9 @@ def _submission(name: str, file: str, benchmark: str, scored: str) -> Target:
         name, (file,),
         (f"check {file} {b}" + (" --context full" if "--context" in scored else ""),
          f"score {file} {b} {scored} --out out.json",
-         f"score {file} {b} {scored} --protocol reference --segmenter spacy"),
+         f"score {file} {b} {scored} --protocol reference --segmenter spacy",
+         *((f"export sft {{w}}/facts --submission {file} --min-f1 0.1 --out sft",)
+           if benchmark == "facts" else ())),
     )  # fmt: skip
 
 
@@ -89,7 +91,7 @@ _CELLS = (
 _EXPORTS = tuple(
     f"export {name} @ --out out"
     for name in ("beir", "mteb", "trec", "rage-toolkit", "alce", "attrieval", "attributed-ir",
-                 "hf-csv")
+                 "hf-csv", "rl-prompts")
 )  # fmt: skip
 
 TARGETS: dict[str, Target] = {

@@ -18,6 +18,7 @@ from citeforge.publish.export.registry import FORMATS, export
 from citeforge.publish.hidden import join_package, split_package
 from citeforge.publish.leaderboard.queries import query_pages
 from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.recipes.training import TrainingOptions
 from conftest import EXAMPLES, Cli
 
 KINDS = ("rage", "twins", "authorship", "kalma")
@@ -77,12 +78,20 @@ def _exports(folder: Path, package: Package, tmp_path: Path) -> None:
     for name in FORMATS:
         out = tmp_path / name
         if name in package.kind.exports:
-            assert export(name, folder, out)
+            assert export(name, folder, out, options=_options(name, folder, tmp_path))
             assert any(p.stat().st_size for p in out.rglob("*") if p.is_file())
         else:
             with pytest.raises(InputError, match=f"exported to {name}, not for .*; its formats: "):
                 export(name, folder, out)
             assert not out.exists()
+
+
+def _options(name: str, folder: Path, tmp_path: Path) -> TrainingOptions | None:
+    if name != "sft":
+        return None
+    answers = tmp_path / "right.jsonl"
+    run_system("echo-relevant", Benchmark(folder), [], 1, 0, answers)
+    return TrainingOptions(submission=answers, min_f1=1)
 
 
 def _hides(folder: Path, package: Package, tmp_path: Path) -> None:

@@ -28,6 +28,8 @@ RAGE = Kind(
         "alce",
         "attrieval",
         "attributed-ir",
+        "sft",
+        "rl-prompts",
     ),
     public=("corpus", "queries"),
     refusals={

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Literal, get_args
 
 from citeforge.evaluator.benchmark import Benchmark
-from citeforge.evaluator.measures.rage import Answer, reference_scorer, strict_scorer
+from citeforge.evaluator.measures.rage import reference_scorer, strict_scorer
+from citeforge.evaluator.reward import RewardMeasure, RewardTerms, Shown
 from citeforge.evaluator.score import Protocol
 from citeforge.library.benchmarks import load
 from citeforge.schemas.errors import UnknownValueError, UsageError
-
-RewardMeasure = Literal["CiteF1", "CiteP", "CiteR", "Reward"]
-"""``Reward`` is RAGE's (CiteP + CiteR) / 2 (section 4)."""
 
 
 class CitationReward:
@@ -51,8 +47,7 @@ class CitationReward:
             UsageError: several context sets and none named, contexts of triples, or of passages
                 that nobody judged.
         """
-        if measure not in get_args(RewardMeasure):
-            raise UnknownValueError("measure", measure, get_args(RewardMeasure))
+        self._terms = RewardTerms(measure)
         self.benchmark = benchmark if isinstance(benchmark, Benchmark) else load(benchmark)
         known = self.benchmark.contexts
         if context is None and len(known) > 1:
@@ -67,7 +62,6 @@ class CitationReward:
             )
         make = strict_scorer if protocol == "strict" else reference_scorer
         self._score = make(self.benchmark.grammar)
-        self._of = {"CiteF1": _f1, "CiteP": _precision, "CiteR": _recall, "Reward": _mean}[measure]
 
     def __call__(self, query_id: str, output: str) -> float:
         """Reward of one answer, in [0, 1].
@@ -75,11 +69,23 @@ class CitationReward:
         Raises:
             UnknownValueError: the benchmark has no such query.
         """
+        row, table = self._row(query_id), self._table
+        return self._terms.of(self._score(output, table.sizes[row], table.relevant[row], {}))
+
+    def shown(self, query_id: str) -> Shown:
+        """What answers to a query are held against, as ``citeforge.rewards`` takes it.
+
+        Raises:
+            UnknownValueError: the benchmark has no such query.
+        """
+        row, table, grammar = self._row(query_id), self._table, self.benchmark.grammar
+        return Shown(table.sizes[row], table.relevant[row], grammar.base, grammar.form)
+
+    def _row(self, query_id: str) -> int:
         row = self.benchmark.row_of.get(query_id)
         if row is None:
             raise UnknownValueError("query", query_id, self.benchmark.query_ids[:20])
-        table = self._table
-        return self._of(self._score(output, table.sizes[row], table.relevant[row], {}))
+        return row
 
     def many(self, query_ids: Iterable[str], outputs: Iterable[str]) -> list[float]:
         """Rewards of several answers, in order.
@@ -93,21 +99,3 @@ class CitationReward:
     def query_ids(self) -> Sequence[str]:
         """Queries that can be answered."""
         return self.benchmark.query_ids
-
-
-def _precision(answer: Answer) -> float:
-    return answer.precision
-
-
-def _recall(answer: Answer) -> float:
-    return answer.precision if math.isnan(answer.recall) else answer.recall
-
-
-def _mean(answer: Answer) -> float:
-    return (answer.precision + _recall(answer)) / 2
-
-
-def _f1(answer: Answer) -> float:
-    precision, recall = answer.precision, _recall(answer)
-    total = precision + recall
-    return 2 * precision * recall / total if total else 0.0

@@ -6,10 +6,12 @@ from pathlib import Path
 
 from citeforge.builders.derive import Base
 from citeforge.engines.folders import whole_folder
+from citeforge.evaluator.benchmark import Benchmark
 from citeforge.package.package import Package
-from citeforge.publish.export import items, tables
+from citeforge.publish.export import items, tables, training
 from citeforge.publish.export.tables import Lost
-from citeforge.schemas.errors import InputError, UnknownValueError
+from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
+from citeforge.schemas.recipes.training import TrainingOptions
 
 _WHOLE = {
     "beir": tables.export_beir,
@@ -22,27 +24,43 @@ _ITEMS = {
     "attrieval": items.export_attrieval,
     "attributed-ir": items.export_attributed_ir,
 }
-FORMATS = (*_WHOLE, *_ITEMS, "kalma", "hf-csv")
+_TRAINING = {"sft": training.export_sft, "rl-prompts": training.export_rl}
+FORMATS = (*_WHOLE, *_ITEMS, "kalma", "hf-csv", *_TRAINING)
 
 
-def export(name: str, folder: Path, out: Path, context: str | None = None) -> Lost:
+def export(
+    name: str,
+    folder: Path,
+    out: Path,
+    context: str | None = None,
+    options: TrainingOptions | None = None,
+) -> Lost:
     """Write a package in another layout.
 
     Args:
         name: format.
         folder: package.
         out: folder to make.
-        context: context set, for formats with one context a question; None for the first.
+        context: context set, for formats with one context a question; None for the first, and for
+            all in training data.
+        options: what training data are made of; for them alone.
 
     Returns:
         What the format cannot carry.
 
     Raises:
         UnknownValueError: no such format or context set.
+        UsageError: options of training data for another format, or not all that ``sft`` needs.
         InputError: the folder exists, or the kind of benchmark is not exported to this format.
     """
     if name not in FORMATS:
         raise UnknownValueError("format", name, FORMATS)
+    asked = options or TrainingOptions()
+    if name not in _TRAINING and asked != TrainingOptions():
+        raise UsageError(
+            f"{name}: --submission, --min-f1, --held-out and --template are for "
+            f"{' and '.join(_TRAINING)}"
+        )
     with whole_folder(out) as made:
         package = Package(folder)
         if name not in package.kind.exports:
@@ -57,6 +75,8 @@ def export(name: str, folder: Path, out: Path, context: str | None = None) -> Lo
             return items.export_kalma(package, made, context)
         if name == "hf-csv":
             return tables.export_csv(package, made)
+        if name in _TRAINING:
+            return _TRAINING[name](Benchmark(folder, package.manifest), made, context, asked)
         base = Base(folder, package.manifest)
         if name in _WHOLE:
             return _WHOLE[name](base, made)

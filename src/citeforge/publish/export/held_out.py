@@ -1,0 +1,108 @@
+"""Questions that training data must not hold: those of other benchmarks, by id and by text."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from citeforge.engines.files import sha256_file
+from citeforge.engines.jsonlines import read_rows
+from citeforge.engines.textfiles import text_lines
+from citeforge.package.manifest import MANIFEST
+from citeforge.package.package import Package
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.text import match_form
+
+_ALLOWED = (
+    'a benchmark, JSON Lines with "_id" and "text" (or "query_id" and "query"), or a text file '
+    "with an id or a question a line"
+)
+
+
+class _Row(msgspec.Struct):
+    """A question in JSON Lines, by the names that BEIR, ours and others give its fields."""
+
+    beir_id: str | None = msgspec.field(default=None, name="_id")
+    query_id: str | None = None
+    id: str | None = None
+    text: str | None = None
+    query: str | None = None
+    question: str | None = None
+
+
+def same_question(text: str) -> str:
+    """Form under which two questions count as one: NFKC, lower case, words alone."""
+    return match_form(unicodedata.normalize("NFKC", text))
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Questions that are left out.
+
+    Attributes:
+        ids: their ids.
+        texts: their texts, as :func:`same_question` has them.
+        named: file or package to its hash and number of questions, for the manifest.
+    """
+
+    ids: frozenset[str]
+    texts: frozenset[str]
+    named: dict[str, dict[str, str | int]]
+
+    def reason(self, query_id: str, text: str) -> str | None:
+        """Why a question is left out; None where it is not."""
+        if query_id in self.ids:
+            return "held out by id"
+        return "held out by text" if same_question(text) in self.texts else None
+
+
+def read_held_out(paths: Sequence[Path]) -> HeldOut:
+    """Questions of packages and files.
+
+    Raises:
+        InputError: one cannot be read, or holds no question.
+    """
+    ids: set[str] = set()
+    texts: set[str] = set()
+    named: dict[str, dict[str, str | int]] = {}
+    for path in paths:
+        label, sha256, rows = _questions(path)
+        n = 0
+        for query_id, text in rows:
+            n += 1
+            ids.update([query_id] if query_id else [])
+            texts.update([same_question(text)] if text and same_question(text) else [])
+        if not n:
+            raise InputError("holds no questions", path=path, allowed=_ALLOWED)
+        named[label] = {"hash": sha256, "questions": n}
+    return HeldOut(frozenset(ids), frozenset(texts), named)
+
+
+def _questions(path: Path) -> tuple[str, str, Iterable[tuple[str | None, str | None]]]:
+    """Name, hash, and (id, text) of every question."""
+    if (path / MANIFEST).is_file():
+        package = Package(path)
+        tables = [package.table("queries", split) for split in package.splits["queries"]]
+        rows = ((r["_id"], r["text"]) for table in tables for r in table.to_pylist())
+        return package.label, package.hash, rows
+    if path.is_dir():
+        raise InputError("is no benchmark", path=path, allowed=_ALLOWED)
+    lines = _of_jsonl(path) if ".jsonl" in path.name else _of_text(path)
+    return path.name, sha256_file(path), lines
+
+
+def _of_jsonl(path: Path) -> Iterator[tuple[str | None, str | None]]:
+    for line, row in read_rows(path, _Row):
+        name, text = row.beir_id or row.query_id or row.id, row.text or row.query or row.question
+        if name is None and text is None:
+            raise InputError("has neither id nor text", path=path, line=line, allowed=_ALLOWED)
+        yield name, text
+
+
+def _of_text(path: Path) -> Iterator[tuple[str | None, str | None]]:
+    for _, line in text_lines(path):
+        yield line.strip(), line.strip()
