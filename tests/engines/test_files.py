@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from citeforge.engines.files import atomic_file, digest, read_json, sha256_file
+from citeforge.engines.files import atomic_file, digest, digest_folder, read_json, sha256_file
 from citeforge.schemas.errors import InputError
 
 
@@ -119,3 +119,16 @@ def test_another_process_never_sweeps_what_is_about_to_be_named(tmp_path: Path, 
     subprocess.run([sys.executable, "-c", SWEPT_MEANWHILE, tmp_path, how], check=True)
     assert [p.name for p in tmp_path.iterdir()] == ["f"]
     assert (tmp_path / "f").read_bytes() == b"whole"
+
+
+def test_the_digest_of_a_folder_knows_names_and_content_but_not_hidden_files(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "a" / ".git").mkdir(parents=True)
+    (tmp_path / "a" / "x.txt").write_text("1")
+    before = digest_folder(tmp_path / "a")
+    (tmp_path / "a" / ".git" / "config").write_text("2")
+    (tmp_path / "a" / ".hidden").write_text("2")
+    assert digest_folder(tmp_path / "a") == before
+    (tmp_path / "a" / "y.txt").write_text("2")
+    assert digest_folder(tmp_path / "a") != before

@@ -113,3 +113,17 @@ def test_a_folder_without_mapping(tmp_path: Path) -> None:
     )
     with pytest.raises(InputError, match="has no mapping"):
         open_rage(str(tmp_path / "x"), None, ReadOptions())
+
+
+def test_a_folder_of_the_same_name_and_card_is_read_anew(tmp_path: Path) -> None:
+    """`datasets` would give the rows that it has seen under this name."""
+    infos = []
+    for folder, text in ((tmp_path / "a" / "nq", "a"), (tmp_path / "b" / "nq", "changed")):
+        write_rage(folder)
+        table = CORPUS.set_column(2, "text", pa.array([text, "b", "c"]))
+        pq.write_table(table, folder / "corpus.parquet")
+        source = open_rage(str(folder), None, ReadOptions())
+        assert next(source.passages())["text"].to_pylist() == [text, "b", "c"]
+        infos.append(source.info())
+    assert infos[0].files.keys() == infos[1].files.keys() == {"nq"}
+    assert infos[0].files != infos[1].files  # so that --resume notices

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import TypeVar
 
 import pyarrow as pa
@@ -61,9 +62,9 @@ class _Frozen(Build[R]):
     context: str
     info: ContextSet
 
+    @abstractmethod
     def read(self) -> None:
         """Open the data set and take its contexts."""
-        raise NotImplementedError
 
     def draft(self) -> Manifest:
         self.read()

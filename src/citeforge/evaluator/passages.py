@@ -10,11 +10,9 @@ from citeforge.evaluator.details import describe
 from citeforge.evaluator.inputs import Inputs, ItemReader
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.numbers import Kept
-from citeforge.evaluator.opened import Submission
 from citeforge.evaluator.origin import Watch
 from citeforge.evaluator.reading import Reading, Results, not_computed
 from citeforge.evaluator.submission import CLOSED_BOOK, OWN
-from citeforge.evaluator.tools import Tools
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.scores import AnswerDetail, Counts
 from citeforge.schemas.submission import SubmissionLine
@@ -23,36 +21,30 @@ from citeforge.schemas.submission import SubmissionLine
 class PassageReading(Reading):
     """Keeps numbers of each answer for measures that need no more, and answers for the others."""
 
-    def __init__(
-        self,
-        submission: Submission,
-        benchmark: Benchmark,
-        measures: Sequence[Measure],
-        protocol: str,
-        tools: Tools,
-        context: str | None = None,
-        details: bool = False,
-    ) -> None:
+    def prepare(self, context: str | None, details: bool) -> None:
         """Prepare the context set."""
-        super().__init__(submission, benchmark, measures, protocol, tools)
-        self.context = submission.choose_context(context)
-        self.grammar = benchmark.grammar
-        if submission.form == "attrieval":
+        self.context = self.submission.choose_context(context)
+        self.grammar = self.benchmark.grammar
+        if self.submission.form == "attrieval":
             self.grammar = replace(self.grammar, base=0)  # its prompts count from 0
-        n = len(benchmark.query_ids)
+        n = len(self.benchmark.query_ids)
         self._is_frozen = self.context not in (OWN, CLOSED_BOOK)
-        table = benchmark.context(self.context) if self._is_frozen else None
-        makers = dict.fromkeys(m.numbers for m in measures if m.numbers is not None)
+        table = self.benchmark.context(self.context) if self._is_frozen else None
+        makers = dict.fromkeys(m.numbers for m in self.measures if m.numbers is not None)
         self._kept = {
-            make: Kept(make(benchmark, table, protocol), n) for make in makers if table is not None
+            make: Kept(make(self.benchmark, table, self.protocol), n)
+            for make in makers
+            if table is not None
         }
         self._relevant = None if table is None or not self._kept else table.relevant
         self._items = None
-        if details or not self._kept or any(m.numbers is None for m in measures):
-            self._items = ItemReader(benchmark, self.context, protocol, self.grammar, tools)
+        if details or not self._kept or any(m.numbers is None for m in self.measures):
+            self._items = ItemReader(
+                self.benchmark, self.context, self.protocol, self.grammar, self.tools
+            )
         self._inputs: Inputs | None = None
         self._watch = None
-        if submission.is_anonymous:
+        if self.submission.is_anonymous:
             self._watch = Watch(self.grammar, [] if table is None else table.sizes)
 
     @staticmethod

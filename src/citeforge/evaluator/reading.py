@@ -99,12 +99,21 @@ class Reading(ABC):
             details: whether answers are kept for reports.
 
         Raises:
-            UsageError: the context set is not clear, or there is none of that name.
+            UsageError: the answers cannot be held against this benchmark.
         """
         self.submission, self.benchmark, self.measures = submission, benchmark, measures
         self.protocol, self.tools = protocol, tools
         self.places = Places(submission.path, benchmark)
         self.tally = Tally()
+        self.prepare(context, details)
+
+    @abstractmethod
+    def prepare(self, context: str | None, details: bool) -> None:
+        """Choose the context set, and open what its answers are held against.
+
+        Raises:
+            UsageError: the context set is not clear, or there is none of that name.
+        """
 
     @staticmethod
     @abstractmethod

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from citeforge.engines.files import digest_folder
 from citeforge.engines.models import http_errors
 from citeforge.schemas.errors import InputError
 
@@ -35,55 +37,78 @@ def download(repo: str, filename: str, revision: str | None) -> tuple[Path, str]
     return path, path.parents[len(Path(filename).parts) - 1].name
 
 
-def load_config(repo: str, config: str, revision: str | None) -> Any:
-    """Load one config of a data set repository (or local folder) as a ``DatasetDict``.
+@dataclass(frozen=True)
+class Repository:
+    """A data set on the Hub, or a local folder of the same layout.
 
-    Returns:
-        The splits, or None when the data set has no such config.
-
-    Raises:
-        InputError: the repository cannot be read.
+    Attributes:
+        name: ``ORG/NAME``, or the folder.
+        revision: of the Hub; None for the newest.
+        content: sha256 of a local folder's files; None on the Hub, where a commit says it.
     """
-    import datasets
-    import pyarrow as pa
-    import yaml
 
-    try:
-        return datasets.load_dataset(repo, config, revision=revision)
-    except ValueError as error:
-        if "BuilderConfig" in str(error) or "corresponds to no data" in str(error):
+    name: str
+    revision: str | None = None
+    content: str | None = None
+
+    @classmethod
+    def named(cls, name: str, revision: str | None = None) -> Repository:
+        """Look whether it is a folder, and read what it holds."""
+        folder = Path(name)
+        return cls(name, revision, digest_folder(folder) if folder.is_dir() else None)
+
+    def config(self, name: str) -> Any:
+        """Load one config as a ``DatasetDict``.
+
+        Returns:
+            The splits, or None when the data set has no such config.
+
+        Raises:
+            InputError: the repository cannot be read.
+        """
+        import datasets
+        import pyarrow as pa
+        import yaml
+
+        cache = None
+        if self.content:
+            # `datasets` caches a folder by its last name and its card, whatever its files hold.
+            cache = str(Path(datasets.config.HF_DATASETS_CACHE) / "citeforge" / self.content)
+        try:
+            return datasets.load_dataset(self.name, name, revision=self.revision, cache_dir=cache)
+        except ValueError as error:
+            if "BuilderConfig" in str(error) or "corresponds to no data" in str(error):
+                return None
+            raise unreachable(self.name, error) from error
+        except (
+            OSError,
+            datasets.exceptions.DatasetsError,
+            RuntimeError,
+            yaml.YAMLError,
+            pa.ArrowException,
+            # Of a card whose declarations are of other types, which `datasets` does not check.
+            AttributeError,
+            KeyError,
+            TypeError,
+            *http_errors(),
+        ) as error:
+            raise unreachable(self.name, error) from error
+
+    def commit(self) -> str | None:
+        """Commit hash; None for a local folder.
+
+        Raises:
+            InputError: the Hub cannot be asked.
+        """
+        if self.content:
             return None
-        raise unreachable(repo, error) from error
-    except (
-        OSError,
-        datasets.exceptions.DatasetsError,
-        RuntimeError,
-        yaml.YAMLError,
-        pa.ArrowException,
-        # Of a card whose declarations are of other types, which `datasets` does not check.
-        AttributeError,
-        KeyError,
-        TypeError,
-        *http_errors(),
-    ) as error:
-        raise unreachable(repo, error) from error
+        from huggingface_hub import HfApi
+        from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
 
-
-def commit_of(repo: str, revision: str | None) -> str | None:
-    """Commit hash of a Hub repository; None for a local folder.
-
-    Raises:
-        InputError: the Hub cannot be asked.
-    """
-    if Path(repo).is_dir():
-        return None
-    from huggingface_hub import HfApi
-    from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
-
-    try:
-        return HfApi().dataset_info(repo, revision=revision).sha
-    except (HfHubHTTPError, OfflineModeIsEnabled, OSError, *http_errors()) as error:  # type: ignore[misc]
-        raise unreachable(repo, error) from error
+        try:
+            return HfApi().dataset_info(self.name, revision=self.revision).sha
+        except (HfHubHTTPError, OfflineModeIsEnabled, OSError, *http_errors()) as error:  # type: ignore[misc]
+            raise unreachable(self.name, error) from error
 
 
 def unreachable(repo: str, error: Exception) -> InputError:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from citeforge.engines.files import digest
-from citeforge.ir_convert.hub import commit_of, load_config, split_revision, unreachable
+from citeforge.ir_convert.hub import Repository, split_revision, unreachable
 from citeforge.ir_convert.source import ReadOptions, no_gold
 from citeforge.schemas.errors import InputError, UnknownValueError
 from citeforge.schemas.sources import SourceInfo
@@ -30,57 +31,56 @@ _BATCH = 4096
 def open_beir_hub(argument: str, split: str | None, options: ReadOptions) -> HubSource:
     """Open ``beir-hub:REPO[@revision]``: configs ``corpus`` and ``queries``, qrels in
     ``REPO-qrels`` (its own config-less data set) or in a ``qrels``/``default`` config."""
-    repo, revision = split_revision(argument)
+    repo = Repository.named(*split_revision(argument))
+    judged = Repository.named(f"{repo.name}-qrels")
     split = split or "test"
-    splits = load_config(f"{repo}-qrels", "default", None)
+    splits = judged.config("default")
     if splits is None or split not in splits:
-        known = list(splits or [])
-        raise UnknownValueError(f"split of {repo}-qrels", split, known)
-    info = _info("beir-hub", argument, split, repo, revision)
-    return HubSource(repo, revision, _judged(splits[split]), {}, info, options)
+        raise UnknownValueError(f"split of {judged.name}", split, list(splits or []))
+    info = _info("beir-hub", argument, split, repo, judged)
+    return HubSource(repo, _judged(splits[split]), {}, info, options)
 
 
 def open_mteb(argument: str, split: str | None, options: ReadOptions) -> HubSource:
     """Open ``mteb:REPO[@revision]`` or a folder; judgements in ``default`` or ``qrels``."""
-    repo, revision = split_revision(argument)
+    repo = Repository.named(*split_revision(argument))
     split = split or "test"
     for config in ("default", "qrels"):
-        splits = load_config(repo, config, revision)
+        splits = repo.config(config)
         if splits is not None:
             break
     if splits is None or split not in splits:
-        raise UnknownValueError(f"split of the judgements of {repo}", split, list(splits or []))
-    info = _info("mteb", argument, split, repo, revision)
-    return HubSource(repo, revision, _judged(splits[split]), {}, info, options)
+        what = f"split of the judgements of {repo.name}"
+        raise UnknownValueError(what, split, list(splits or []))
+    info = _info("mteb", argument, split, repo)
+    return HubSource(repo, _judged(splits[split]), {}, info, options)
 
 
 def open_rage(argument: str, split: str | None, options: ReadOptions) -> HubSource:
     """Open ``rage:PATH``, a local package in RAGE's layout."""
-    return _open_rage("rage", argument, argument, None, options)
+    return _open_rage("rage", argument, Repository.named(argument), options)
 
 
 def open_rage_hub(argument: str, split: str | None, options: ReadOptions) -> HubSource:
     """Open ``rage-hub:REPO[@revision]``, a package in RAGE's layout on the Hub."""
-    repo, revision = split_revision(argument)
-    return _open_rage("rage-hub", argument, repo, revision, options)
+    return _open_rage("rage-hub", argument, Repository.named(*split_revision(argument)), options)
 
 
-def _open_rage(
-    kind: str, argument: str, repo: str, revision: str | None, options: ReadOptions
-) -> HubSource:
-    splits = load_config(repo, "mapping", revision)
+def _open_rage(kind: str, argument: str, repo: Repository, options: ReadOptions) -> HubSource:
+    splits = repo.config("mapping")
     if splits is None or RELEVANT not in splits:
-        raise InputError("has no mapping of relevant passages", path=repo)
+        raise InputError("has no mapping of relevant passages", path=repo.name)
     mined = {n: _judged(splits[n]) for n in (IRRELEVANT, SEEMINGLY_RELEVANT) if n in splits}
-    info = _info(kind, argument, None, repo, revision)
-    return HubSource(repo, revision, _judged(splits[RELEVANT]), mined, info, options)
+    return HubSource(
+        repo, _judged(splits[RELEVANT]), mined, _info(kind, argument, None, repo), options
+    )
 
 
-def _info(
-    kind: str, argument: str, split: str | None, repo: str, revision: str | None
-) -> SourceInfo:
-    commit = commit_of(repo, revision)
-    return SourceInfo(spec=f"{kind}:{argument}", kind=kind, split=split, revision=commit)
+def _info(kind: str, argument: str, split: str | None, *repos: Repository) -> SourceInfo:
+    info = SourceInfo(spec=f"{kind}:{argument}", kind=kind, split=split)
+    info.revision = repos[0].commit()
+    info.files = {Path(r.name).resolve().name: r.content for r in repos if r.content}
+    return info
 
 
 class HubSource:
@@ -91,31 +91,30 @@ class HubSource:
 
     def __init__(
         self,
-        repo: str,
-        revision: str | None,
+        repo: Repository,
         relevant: pa.Table,
         mined: dict[str, pa.Table],
         info: SourceInfo,
         options: ReadOptions,
     ) -> None:
-        self.repo = repo
-        self.revision = revision
+        self.repo = repo.name
         self.options = options
         self._relevant = relevant
         self._mined = mined
         self._info = info
+        self._repo = repo
         self._corpus = self._only_split("corpus")
         self._queries = self._only_split("queries")
 
     def _only_split(self, config: str) -> Any:
-        splits = load_config(self.repo, config, self.revision)
+        splits = self._repo.config(config)
         if not splits:
             raise InputError(f"has no config {config!r}", path=self.repo)
         return splits.get(config) or next(iter(splits.values()))
 
     def info(self) -> SourceInfo:
         if not self._info.files:
-            # `datasets` fingerprints the content it read; a commit pins it further.
+            # `datasets` makes its fingerprints of the commit, the config and the split.
             for name, data in (("corpus", self._corpus), ("queries", self._queries)):
                 self._info.files[name] = digest([data._fingerprint, data.num_rows])
         return self._info
@@ -170,7 +169,7 @@ class HubSource:
         return kept
 
     def gold(self) -> pa.Table:
-        splits = load_config(self.repo, "gold", self.revision)
+        splits = self._repo.config("gold")
         if not splits:
             return no_gold()
         return conform(next(iter(splits.values())).with_format("arrow")[:], GOLD, self.repo)

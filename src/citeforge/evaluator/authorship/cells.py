@@ -11,10 +11,8 @@ from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.entries import Row
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.numbers import Kept
-from citeforge.evaluator.opened import Submission
 from citeforge.evaluator.origin import Watch
 from citeforge.evaluator.reading import Reading, Results
-from citeforge.evaluator.tools import Tools
 from citeforge.schemas.authorship import design_of
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.scores import Counts, NotComputed
@@ -30,38 +28,30 @@ class CellReading(Reading):
 
     context = CONTEXT
 
-    def __init__(
-        self,
-        submission: Submission,
-        benchmark: Benchmark,
-        measures: Sequence[Measure],
-        protocol: str,
-        tools: Tools,
-        context: str | None = None,
-        details: bool = False,
-    ) -> None:
+    def prepare(self, context: str | None, details: bool) -> None:
         """Prepare the cells.
 
         Raises:
             UsageError: AttriEval's answers to passages that are not counted from 0.
         """
-        super().__init__(submission, benchmark, measures, protocol, tools)
-        base = benchmark.manifest.grammar.base
-        if submission.form == "attrieval" and base != 0:
+        base = self.benchmark.manifest.grammar.base
+        if self.submission.form == "attrieval" and base != 0:
             raise UsageError(
                 "AttriEval's prompts count passages from 0; those of "
-                f"{benchmark.manifest.name} count from {base}"
+                f"{self.benchmark.manifest.name} count from {base}"
             )
-        self.design = design = design_of(benchmark.manifest)
+        self.design = design = design_of(self.benchmark.manifest)
         # Cells differ in who is said to have written a passage, not in passages.
-        table = benchmark.context(design.cells[0].context)
-        self._gold = short_answers(benchmark.queries, benchmark.mappings[RELEVANT], benchmark.gold)
+        table = self.benchmark.context(design.cells[0].context)
+        self._gold = short_answers(
+            self.benchmark.queries, self.benchmark.mappings[RELEVANT], self.benchmark.gold
+        )
         self._relevant = table.relevant
-        numbers = CellNumbers(benchmark.grammar, table, self._gold, protocol)
-        n = len(benchmark.query_ids)
+        numbers = CellNumbers(self.benchmark.grammar, table, self._gold, self.protocol)
+        n = len(self.benchmark.query_ids)
         self._kept = {c.context: Kept(numbers, n) for c in design.cells}
-        doubtful = submission.form == "citeforge" and submission.is_anonymous
-        self._watch = Watch(benchmark.grammar, table.sizes) if doubtful else None
+        doubtful = self.submission.form == "citeforge" and self.submission.is_anonymous
+        self._watch = Watch(self.benchmark.grammar, table.sizes) if doubtful else None
 
     @staticmethod
     def require(

@@ -21,11 +21,9 @@ from citeforge.evaluator.kalma.inputs import Reading as ReadAnswer
 from citeforge.evaluator.kalma.judged import hypothesis
 from citeforge.evaluator.kalma.reference import SENTENCES
 from citeforge.evaluator.measures.declared import Measure
-from citeforge.evaluator.opened import Submission
 from citeforge.evaluator.origin import Reach
 from citeforge.evaluator.reading import Reading, Results
 from citeforge.evaluator.submission import FULL, OWN
-from citeforge.evaluator.tools import Tools
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.scores import AnswerDetail, Counts, PassageDetail, StatementDetail
 from citeforge.schemas.submission import SubmissionLine
@@ -36,29 +34,21 @@ class GraphReading(Reading):
 
     splitter = SENTENCES.signature
 
-    def __init__(
-        self,
-        submission: Submission,
-        benchmark: Benchmark,
-        measures: Sequence[Measure],
-        protocol: str,
-        tools: Tools,
-        context: str | None = None,
-        details: bool = False,
-    ) -> None:
+    def prepare(self, context: str | None, details: bool) -> None:
         """Prepare the graphs."""
-        super().__init__(submission, benchmark, measures, protocol, tools)
-        self.context = submission.choose_context(context)
+        self.context = self.submission.choose_context(context)
         if context is None and self.context == OWN:
             self.context = FULL  # the line that brings passages is refused when it is read
-        if self.context not in benchmark.manifest.contexts:
-            raise no_such_context(self.context, benchmark)
-        self._shown, self._relations = read_shown(benchmark, self.context)
+        if self.context not in self.benchmark.manifest.contexts:
+            raise no_such_context(self.context, self.benchmark)
+        self._shown, self._relations = read_shown(self.benchmark, self.context)
         self._read = read_answer if self.is_strict else read_reference
         self._runs: dict[int, dict[int, ReadAnswer]] = {}
         if not self.is_strict:
-            self.tools = replace(tools, segmenter=SENTENCES)
-        self._marker = None if tools.llm is None else Marker(tools.llm, not self.is_strict)
+            self.tools = replace(self.tools, segmenter=SENTENCES)
+        self._marker = (
+            None if self.tools.llm is None else Marker(self.tools.llm, not self.is_strict)
+        )
 
     @staticmethod
     def require(
