@@ -128,9 +128,7 @@ class OfflineLlm:
             raise UsageError(f"--llm offline does not take {', '.join(strange)}")
         tokenizer = self._loaded[0]
         messages = [{"role": role, "content": content} for role, content in request.messages]
-        prompt = tokenizer.apply_chat_template(
-            messages, tokenize=False, add_generation_prompt=True
-        )
+        prompt = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
         return _Asked(key, request, prompt, len(tokenizer(prompt)["input_ids"]))
 
     def _write(self, group: list[_Asked]) -> tuple[list[_Asked], list[Answer]]:
@@ -200,7 +198,7 @@ def _batches(asked: list[_Asked]) -> Iterator[list[_Asked]]:
         batch: list[_Asked] = []
         for one in same:
             widest = max((a.n_tokens + a.most for a in [*batch, one]), default=0)
-            if len(batch) == ROWS or widest * (len(batch) + 1) > MOST_TOKENS and batch:
+            if len(batch) == ROWS or (widest * (len(batch) + 1) > MOST_TOKENS and batch):
                 yield batch
                 batch = []
             batch.append(one)

