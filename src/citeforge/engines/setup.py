@@ -26,11 +26,16 @@ def client_options(run: RunOptions) -> ClientOptions:
     )
 
 
+def costs(model: str) -> bool:
+    """Whether answers of ``--llm MODEL`` are not to be had for nothing."""
+    return model == "offline" or model.startswith("openai:")
+
+
 def replay_store(run: RunOptions, *models: str) -> ReplayStore | None:
-    """Where answers are kept: ``store``; those of served ``models``, which are paid for, are kept
+    """Where answers are kept: ``store``; those of ``models`` that cost money or minutes are kept
     beside ``out`` even when nobody asked for it."""
     path = run.store
-    if path is None and run.out is not None and any(m.startswith("openai:") for m in models):
+    if path is None and run.out is not None and any(map(costs, models)):
         path = beside(run.out, ".replay.db")
     return None if path is None else ReplayStore(path)
 

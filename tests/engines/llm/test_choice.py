@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 
+import pytest
 import torch
 
 from citeforge.engines.llm.choice import Choice
@@ -32,21 +33,20 @@ def test_the_likeliest_token_with_its_probability_and_its_lead() -> None:
     # Probabilities 1/8, 2/8, 5/8.
     assert step(chooser, [0.0, math.log(2), math.log(5)]) == [2]
     assert step(chooser, [math.log(3), 0.0, 0.0]) == [END]
-    ids, logs = chooser.tokens(0, 10)
-    assert ids == [2, END]
-    assert torch.allclose(torch.tensor(logs), torch.tensor([5 / 8, 3 / 5]).log())
-    assert math.isclose(chooser.margin(0, 1), math.log(5) - math.log(2), rel_tol=1e-6)
-    assert math.isclose(chooser.margin(0, 2), min(math.log(5 / 2), math.log(3)), rel_tol=1e-6)
+    first, last = chooser.rows[0]
+    assert (first.token, last.token) == (2, END)
+    assert first.log == pytest.approx(math.log(5 / 8))
+    assert first.lead == pytest.approx(math.log(5) - math.log(2))
+    assert last.log == pytest.approx(math.log(3 / 5))
+    assert last.lead == pytest.approx(math.log(3))
 
 
-def test_nothing_counts_behind_the_end_or_the_limit() -> None:
+def test_nothing_counts_behind_the_end() -> None:
     chooser = choice(0.0, 0.0)
     step(chooser, [9.0, 0.0], [0.0, 9.0])
     step(chooser, [0.0, 0.5], [0.0, 9.0])  # the first row has ended: its padding is nobody's token
-    assert chooser.tokens(0, 5)[0] == [END]
-    assert chooser.margin(0, 5) == 9.0
-    assert chooser.tokens(1, 1)[0] == [1]
-    assert choice(0.0).margin(0, 5) == math.inf
+    assert [c.token for c in chooser.rows[0]] == [END]
+    assert [c.token for c in chooser.rows[1]] == [1, 1]
 
 
 def test_draws_follow_the_distribution() -> None:

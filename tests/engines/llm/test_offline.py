@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,25 +18,29 @@ from citeforge.engines.llm.offline import OfflineLlm
 from citeforge.engines.llm.records import Answer, Failure, Request
 from citeforge.engines.llm.store import ReplayStore
 from citeforge.schemas.errors import InputError, UsageError
+from conftest import ROOT
 
 PASSAGES = "[1] The Golden Gate Bridge opened in 1937.\n[2] The Bay Bridge opened in 1936."
 QUESTIONS = (
     "When did the Golden Gate Bridge open?",
-    "When did the Bay Bridge open?",
     "Which bridge is older, and by how many years? Say why.",
-    "Who painted the Mona Lisa?",
 )
+N = 10
 
 
 def request(question: str, sample: int = 0, **params: object) -> Request:
     prompt = f"Answer with the passages and cite them.\n{PASSAGES}\nQuestion: {question}"
-    given = {"temperature": 0.0, "max_tokens": 20, **params}
+    given = {"temperature": 0.0, "max_tokens": N, **params}
     return Request((("user", prompt),), given, sample, needs_text=False)
 
 
-@pytest.fixture(scope="module")
-def llm() -> OfflineLlm:
-    return OfflineLlm()
+@pytest.fixture
+def llm() -> Iterator[OfflineLlm]:
+    """One thread: tests run beside each other, and threads that wait for each other are slow."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield OfflineLlm()
+    torch.set_num_threads(threads)
 
 
 def text_of(result: object) -> str:
@@ -41,7 +49,7 @@ def text_of(result: object) -> str:
 
 
 def test_equal_to_transformers_own_greedy_search(llm: OfflineLlm) -> None:
-    tokenizer, model = llm._loaded
+    tokenizer, model = smollm.loaded()
     requests = [request(q, logprobs=True) for q in QUESTIONS]
     for one, found in zip(requests, llm.complete(requests), strict=True):
         assert isinstance(found, Answer)
@@ -52,7 +60,7 @@ def test_equal_to_transformers_own_greedy_search(llm: OfflineLlm) -> None:
             return_dict=True,
         )
         with torch.inference_mode():
-            whole = model.generate(**ids, max_new_tokens=20, do_sample=False)
+            whole = model.generate(**ids, max_new_tokens=N, do_sample=False)
             new = whole[0, ids["input_ids"].shape[1] :]
             logits = model(whole).logits[0, -len(new) - 1 : -1].log_softmax(dim=1)
         assert found.text == tokenizer.decode(new, skip_special_tokens=True)
@@ -64,19 +72,38 @@ def test_equal_to_transformers_own_greedy_search(llm: OfflineLlm) -> None:
         assert "".join(t.token for t in found.logprobs) == found.text
 
 
+def asked_together() -> list[Request]:
+    kinds = ((0.0, {}), (0.9, {}), (0.0, {"stop": ["in"]}), (0.0, {"logprobs": True}))
+    return [request(q, temperature=t, **more) for q in QUESTIONS for t, more in kinds]
+
+
 def test_an_answer_depends_on_its_request_alone(llm: OfflineLlm) -> None:
-    requests = [request(q, s, temperature=t) for q in QUESTIONS for t, s in ((0, 0), (0.9, 1))]
+    requests = asked_together()
     together = llm.complete(requests)
-    assert [llm.complete([r])[0] for r in requests[:4]] == together[:4]
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
+    assert [llm.complete([r])[0] for r in requests[:2]] == together[:2]
+    for number in (2, 3):
+        torch.set_num_threads(number)
         assert llm.complete(list(reversed(requests))) == list(reversed(together))
-    finally:
-        torch.set_num_threads(threads)
-    drawn = {text_of(r) for r in llm.complete([request(QUESTIONS[2], s, temperature=1.5)
-                                               for s in range(4)])}  # fmt: skip
-    assert len(drawn) > 1
+
+
+def test_another_processor_writes_the_same(llm: OfflineLlm) -> None:
+    script = (
+        "import sys; sys.path[:0] = ['tests', '.']\n"
+        "from engines.llm.test_offline import OfflineLlm, asked_together, text_of\n"
+        "print(ascii([text_of(r) for r in OfflineLlm().complete(asked_together())]))"
+    )
+    env = {**os.environ, "ATEN_CPU_CAPABILITY": "avx2"}
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, env=env, capture_output=True, text=True
+    )
+    assert done.stdout.splitlines()[-1:] == [
+        ascii([text_of(r) for r in llm.complete(asked_together())])
+    ], done.stderr
+
+
+def test_samples_differ(llm: OfflineLlm) -> None:
+    samples = [request(QUESTIONS[1], n, temperature=1.5, max_tokens=8) for n in range(4)]
+    assert len({text_of(r) for r in llm.complete(samples)}) > 1
 
 
 def test_ends_where_it_is_told_to(llm: OfflineLlm) -> None:
@@ -99,19 +126,18 @@ def test_ends_where_it_is_told_to(llm: OfflineLlm) -> None:
 def test_what_does_not_fit_is_a_failure_and_the_others_are_answered(llm: OfflineLlm) -> None:
     long, good = llm.complete([request("word " * 9000), request(QUESTIONS[0])])
     assert isinstance(long, Failure)
-    assert "do not fit into 8,192" in long.message
+    assert "do not fit into 8,192: fewer or shorter passages" in long.message
     assert text_of(good)
 
 
-def test_a_store_answers_without_the_model(llm: OfflineLlm, tmp_path: Path) -> None:
+def test_a_store_answers_without_the_model(
+    llm: OfflineLlm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     requests = [request(q) for q in QUESTIONS[:2]]
     with ReplayStore(tmp_path / "s.db") as store:
-        first = OfflineLlm(store)
-        first.__dict__["_loaded"] = llm._loaded
-        found = first.complete(requests)
-        again = OfflineLlm(store)
-        assert again.complete(requests) == found
-        assert "_loaded" not in again.__dict__
+        found = OfflineLlm(store).complete(requests)
+        monkeypatch.delattr(smollm, "loaded")
+        assert OfflineLlm(store).complete(requests) == found
         assert store.stats().models == {smollm.NAME: 2}
 
 

@@ -3,26 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from citeforge.engines.llm.records import Request
 
 
+class Chosen(NamedTuple):
+    """A token that was written.
+
+    Attributes:
+        token: its number.
+        log: logarithm of its probability, at temperature 1.
+        lead: how far the next best was behind it, in logits.
+    """
+
+    token: int
+    log: float
+    lead: float
+
+
 class Choice:
     """A logits processor that leaves one token a row, and remembers it.
 
-    At temperature 0 it is the likeliest. Otherwise Gumbel noise, drawn by the request's own seed,
-    is added to the logits over the temperature: the largest sum is a draw from the distribution
+    At temperature 0 it is the likeliest. Otherwise Gumbel noise times the temperature, drawn by
+    the request's own key, is added to the logits: the largest sum is a draw from the distribution
     (the Gumbel-max trick), and no row's draw depends on its neighbours.
+
+    Attributes:
+        rows: what was written in each, the ending token included and nothing behind it.
     """
 
     def __init__(self, requests: Sequence[Request], keys: Sequence[str], end: int) -> None:
         """Take one request a row.
 
         Args:
-            requests: whose temperature and seed count.
+            requests: whose temperature counts.
             keys: their keys, 64 hex digits each, of which noise is seeded.
             end: token that ends a row.
         """
@@ -32,7 +49,7 @@ class Choice:
             for k, heat in zip(keys, self._heat, strict=True)
         ]
         self._end = end
-        self._rows: list[list[tuple[int, float, float]]] = [[] for _ in requests]
+        self.rows: list[list[Chosen]] = [[] for _ in requests]
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
         """As transformers calls it: ids and logits, shape (rows, vocabulary)."""
@@ -41,24 +58,14 @@ class Choice:
         sums = scores.clone()
         for row, (heat, noise) in enumerate(zip(self._heat, self._noise, strict=True)):
             if noise is not None:
-                drawn = noise.gumbel(size=sums.shape[1]).astype(np.float32)
-                sums[row] = sums[row] / heat + torch.from_numpy(drawn)
+                drawn = heat * noise.gumbel(size=sums.shape[1])
+                sums[row] += torch.from_numpy(drawn.astype(np.float32))
         best = sums.topk(2, dim=1)
         logs = torch.log_softmax(scores.float(), dim=1)
         ids = best.indices[:, 0].tolist()
-        margins = (best.values[:, 0] - best.values[:, 1]).tolist()
-        for row, (token, margin) in enumerate(zip(ids, margins, strict=True)):
-            mine = self._rows[row]
-            if not mine or mine[-1][0] != self._end:
-                mine.append((token, float(logs[row, token]), margin))
+        leads = (best.values[:, 0] - best.values[:, 1]).tolist()
+        for row, (token, lead) in enumerate(zip(ids, leads, strict=True)):
+            mine = self.rows[row]
+            if not mine or mine[-1].token != self._end:
+                mine.append(Chosen(token, float(logs[row, token]), lead))
         return sums
-
-    def tokens(self, row: int, most: int) -> tuple[list[int], list[float]]:
-        """The first ``most`` tokens of a row with the logarithms of their probabilities, the ending
-        one included."""
-        found = self._rows[row][:most]
-        return [token for token, _, _ in found], [log for _, log, _ in found]
-
-    def margin(self, row: int, most: int) -> float:
-        """Least lead of a chosen token over the next best; infinite where nothing was written."""
-        return min((m for _, _, m in self._rows[row][:most]), default=float("inf"))

@@ -5,14 +5,14 @@ It shows the way that any model takes through citeforge; it is no contender.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from citeforge.engines.llm import smollm
-from citeforge.engines.llm.choice import Choice
+from citeforge.engines.llm.choice import Choice, Chosen
 from citeforge.engines.llm.records import (
     TRUNCATED,
     Answer,
@@ -36,8 +36,10 @@ ROWS = 8
 MOST_TOKENS = 16_384
 """Most tokens of a batch: they are kept, with 46 kB each."""
 _DEFAULT_TOKENS = 512
-_TIE = 1e-4
-"""Margin of logits within which the shape of a batch could decide between two tokens."""
+_TIE = 5e-4
+"""Margin of logits within which the shape of a batch could decide between two tokens; shapes move
+logits by less than a tenth of it."""
+_ADVICE = "fewer or shorter passages, or a smaller limit of the answer"
 _TAKEN = {"temperature", "max_tokens", "logprobs", "stop", "seed", "response_format"}
 
 
@@ -47,13 +49,22 @@ class _Asked:
 
     key: str
     request: Request
-    prompt: str
-    n_tokens: int
+    ids: list[int]
 
     @property
     def most(self) -> int:
         """Most tokens of the answer."""
         return int(self.request.params.get("max_tokens") or _DEFAULT_TOKENS)
+
+    @property
+    def room(self) -> int:
+        """Tokens of prompt and answer."""
+        return len(self.ids) + self.most
+
+    @property
+    def alone(self) -> bool:
+        """Whether its probabilities are told: their last bits depend on the shape of a batch."""
+        return bool(self.request.params.get("logprobs"))
 
     @property
     def stop(self) -> tuple[str, ...]:
@@ -112,14 +123,17 @@ class OfflineLlm:
         return found
 
     def _answers(self, waiting: dict[str, Request]) -> Iterator[tuple[_Asked, Result]]:
-        room = self._loaded[1].config.max_position_embeddings
+        room = smollm.loaded()[1].config.max_position_embeddings
         fitting = []
         for asked in map(self._read, waiting, waiting.values()):
-            if asked.n_tokens + asked.most <= room:
+            if asked.room <= room:
                 fitting.append(asked)
                 continue
-            told = f"{asked.n_tokens:,} tokens and {asked.most:,} for the answer"
-            yield asked, Failure("refused", f"a prompt of {told} do not fit into {room:,}")
+            told = f"{len(asked.ids):,} tokens and {asked.most:,} for the answer"
+            yield (
+                asked,
+                Failure("refused", f"a prompt of {told} do not fit into {room:,}: {_ADVICE}"),
+            )
         for group, answers in one_thread_each(self._write, _batches(fitting)):
             yield from zip(group, answers, strict=True)
 
@@ -127,28 +141,36 @@ class OfflineLlm:
         strange = sorted(set(request.params) - _TAKEN)
         if strange:
             raise UsageError(f"--llm offline does not take {', '.join(strange)}")
-        tokenizer = self._loaded[0]
+        tokenizer = smollm.loaded()[0]
         messages = [{"role": role, "content": content} for role, content in request.messages]
         prompt = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-        return _Asked(key, request, prompt, len(tokenizer(prompt)["input_ids"]))
+        return _Asked(key, request, tokenizer(prompt)["input_ids"])
 
     def _write(self, group: list[_Asked]) -> tuple[list[_Asked], list[Answer]]:
-        """Answers of a batch, near ties by themselves."""
-        answers, margins = self._generate(group)
-        for row, margin in enumerate(margins):
-            if len(group) > 1 and margin < _TIE:
-                (answers[row],), _ = self._generate([group[row]])
-        return group, answers
+        """Answers of a batch; one with a near tie is written by itself."""
+        found = self._generate(group)
+        for row, written in enumerate(found):
+            if len(group) > 1 and any(chosen.lead < _TIE for chosen in written):
+                (found[row],) = self._generate([group[row]])
+        return group, [self._answer(a, written) for a, written in zip(group, found, strict=True)]
 
-    def _generate(self, group: list[_Asked]) -> tuple[list[Answer], list[float]]:
+    def _generate(self, group: list[_Asked]) -> list[list[Chosen]]:
+        """Tokens of each row up to the one that ends it."""
         import torch
 
-        tokenizer, model = self._loaded
-        encoded = tokenizer([a.prompt for a in group], return_tensors="pt", padding=True)
+        # Padded by hand: a tokeniser that pads may not do so in several threads at once.
+        tokenizer, model = smollm.loaded()
+        width = max(len(a.ids) for a in group)
+        ids = torch.full((len(group), width), tokenizer.pad_token_id)
+        mask = torch.zeros_like(ids)
+        for row, asked in enumerate(group):
+            ids[row, width - len(asked.ids) :] = torch.tensor(asked.ids)
+            mask[row, width - len(asked.ids) :] = 1
         choice = Choice([a.request for a in group], [a.key for a in group], tokenizer.eos_token_id)
         with torch.inference_mode():
             model.generate(
-                **encoded,
+                ids,
+                attention_mask=mask,
                 max_new_tokens=max(a.most for a in group),
                 do_sample=False,
                 logits_processor=[choice],
@@ -156,40 +178,40 @@ class OfflineLlm:
                 tokenizer=tokenizer,
                 pad_token_id=tokenizer.pad_token_id,
             )
-        answers = [self._answer(a, choice, row) for row, a in enumerate(group)]
-        return answers, [choice.margin(row, a.most) for row, a in enumerate(group)]
+        return [self._up_to_end(a, choice.rows[row]) for row, a in enumerate(group)]
 
-    def _answer(self, asked: _Asked, choice: Choice, row: int) -> Answer:
-        tokenizer = self._loaded[0]
-        ids, logs = choice.tokens(row, asked.most)
-        ended = bool(ids) and ids[-1] == tokenizer.eos_token_id
-        kept = ids[:-1] if ended else ids
-        text: str = tokenizer.decode(kept, skip_special_tokens=True)
+    def _up_to_end(self, asked: _Asked, written: list[Chosen]) -> list[Chosen]:
+        """What a row would be if it had been alone: its neighbours go on where it has ended."""
+
+        def stopped(n: int) -> bool:
+            text = self._text(written[:n])
+            return any(stop in text for stop in asked.stop)
+
+        written = written[: asked.most]
+        return written[: bisect_left(range(1, len(written) + 1), True, key=stopped) + 1]
+
+    def _text(self, written: Sequence[Chosen]) -> str:
+        text: str = smollm.loaded()[0].decode([c.token for c in written], skip_special_tokens=True)
+        return text
+
+    def _answer(self, asked: _Asked, written: list[Chosen]) -> Answer:
+        tokenizer = smollm.loaded()[0]
+        ended = bool(written) and written[-1].token == tokenizer.eos_token_id
+        text = self._text(written)
         cuts = [at for at in map(text.find, asked.stop) if at >= 0]
-        stopped = ended or bool(cuts)
+        text = text[: min(cuts, default=None)]
         logprobs = None
-        if asked.request.params.get("logprobs"):
-            words = [tokenizer.decode([i]) for i in kept]
-            logprobs = tuple(map(Token, words, logs))
+        if asked.alone:
+            told = [c for n, c in enumerate(written) if len(self._text(written[:n])) < len(text)]
+            logprobs = tuple(Token(tokenizer.decode([c.token]), c.log) for c in told)
         return Answer(
-            text[: min(cuts)] if cuts else text,
-            asked.n_tokens,
-            len(ids),
+            text,
+            len(asked.ids),
+            len(written),
             smollm.MODEL,
             logprobs,
-            None if stopped else TRUNCATED,
+            None if ended or cuts else TRUNCATED,
         )
-
-    @cached_property
-    def _loaded(self) -> tuple[Any, Any]:
-        from transformers import AutoModelForCausalLM, AutoTokenizer
-        from transformers.utils import logging
-
-        logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-        folder = smollm.model_folder()
-        tokenizer: Any = AutoTokenizer.from_pretrained(folder, padding_side="left")
-        model: Any = AutoModelForCausalLM.from_pretrained(folder)
-        return tokenizer, model.eval()
 
 
 def embedded(settings: LlmSettings) -> Llm:
@@ -199,12 +221,13 @@ def embedded(settings: LlmSettings) -> Llm:
 
 def _batches(asked: list[_Asked]) -> Iterator[list[_Asked]]:
     """Requests that end at the same texts, of like length, as many as memory allows."""
-    ordered = sorted(asked, key=lambda a: (a.stop, -a.n_tokens, a.key))
-    for _, same in groupby(ordered, key=lambda a: a.stop):
+    ordered = sorted(asked, key=lambda a: (a.alone, a.stop, -len(a.ids), a.key))
+    for (alone, _), same in groupby(ordered, key=lambda a: (a.alone, a.stop)):
         batch: list[_Asked] = []
         for one in same:
-            widest = max((a.n_tokens + a.most for a in [*batch, one]), default=0)
-            if len(batch) == ROWS or (widest * (len(batch) + 1) > MOST_TOKENS and batch):
+            widest = max(a.room for a in [*batch, one])
+            full = alone or len(batch) == ROWS or widest * (len(batch) + 1) > MOST_TOKENS
+            if full and batch:
                 yield batch
                 batch = []
             batch.append(one)

