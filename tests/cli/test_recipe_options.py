@@ -16,7 +16,14 @@ from citeforge.cli.build import build
 from citeforge.cli.record_options import options_of, record_from
 from citeforge.engines.recipe_files import read_recipe, recipe_text
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.recipes import RECIPES, AuthorshipRecipe, RageRecipe, Recipe, RunOptions
+from citeforge.schemas.recipes import (
+    RECIPES,
+    AlceRecipe,
+    AuthorshipRecipe,
+    RageRecipe,
+    Recipe,
+    RunOptions,
+)
 from citeforge.schemas.recipes.flags import Flag, flags_of, nested, words_of
 from citeforge.schemas.recipes.mixture import Mixture
 from citeforge.schemas.recipes.run import ALWAYS
@@ -64,6 +71,9 @@ def recipes(draw: st.DrawFn) -> Recipe:
             chosen[flag.place] = draw(values(flag))
     if record is AuthorshipRecipe:
         chosen |= {("twins",): None, ("benchmark",): Path("b")}
+    if record is AlceRecipe:
+        writing = {("writing", "llm"): "openai:m", ("writing", "condense"): ("snippet",)}
+        chosen |= {("corpus",): "beir:c", ("judging", "judge"): "lexical", **writing}
     return record.model_validate(nested(chosen))
 
 
@@ -118,7 +128,10 @@ BEFORE = {
     "n-irrelevant skip-top max-score margin exclude-answers drop-self remine mixture corpus base "
     "allow-no-relevant skip-empty skip-dangling skip-contradictions drop-suspects overwrite resume",
     "hagrid": "source out name licence skip-empty overwrite resume",
-    "alce": "source out name licence skip-empty overwrite resume k",
+    "alce": f"{ENDPOINT_WORDS} source out name licence skip-empty overwrite resume k split corpus "
+    "corpus-split chunk retriever depth embedder embedder-revision passages oracle llm sub-claims "
+    "condense condense-top condense-k judge verdicts revision device batch-size workers threshold "
+    "max-tokens entailment-label skip-dangling embeddings shard-rows",
     "twins": "benchmark llm out name context attempts temperature temperature-step length-ratio "
     "copy-similarity ner judge verdicts keep-failed dry-run overwrite resume revision device "
     "batch-size workers threshold max-tokens entailment-label " + ENDPOINT_WORDS,

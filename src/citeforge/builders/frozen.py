@@ -7,6 +7,7 @@ from typing import TypeVar
 
 import pyarrow as pa
 
+from citeforge.builders.alce.build import build_retrieved
 from citeforge.builders.package import PackageWriter
 from citeforge.builders.skeleton import Build, Stats
 from citeforge.builders.stats import context_stats, corpus_stats, mapping_stats
@@ -35,7 +36,8 @@ def build_hagrid(recipe: HagridRecipe, run: RunOptions) -> Manifest:
 
 
 def build_alce(recipe: AlceRecipe, run: RunOptions) -> Manifest:
-    """Contexts ``topK``: the first K documents of each item in their order.
+    """Contexts ``topK``: the first K documents of each item in their order; with a corpus, an
+    oracle or a writer what :func:`citeforge.builders.alce.build.build_retrieved` gives.
 
     Documents that carry a short answer are labelled relevant; the others, and all of ELI5's,
     ``unjudged``.
@@ -44,7 +46,7 @@ def build_alce(recipe: AlceRecipe, run: RunOptions) -> Manifest:
         InputError: the source or the output folder is at fault.
         UsageError: another kind of source.
     """
-    return _Alce(recipe, run).make()
+    return _Alce(recipe, run).make() if recipe.is_plain else build_retrieved(recipe, run)
 
 
 class _Frozen(Build[R]):

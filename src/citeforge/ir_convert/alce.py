@@ -52,7 +52,7 @@ class Item(msgspec.Struct, gc=False):
     """One question with its documents and whatever gold its data set has."""
 
     question: str
-    docs: list[Document]
+    docs: list[Document] = []
     answer: str | None = None
     output: str | None = None
     qa_pairs: list[QaPair] | None = None

@@ -22,4 +22,5 @@ ALCE = replace(
     about="questions with retrieved documents (ALCE)",
     paper="alce",
     default_measures=("alce",),
+    public=(*RAGE.public, "candidates", "condensed"),
 )

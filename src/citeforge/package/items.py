@@ -89,6 +89,21 @@ class GoldRows(tuple[Gold, ...]):
         return self._by_kind.get("answer", ())
 
     @property
+    def single(self) -> Gold | None:
+        """The one whole answer: the first attributable and informative, else attributable, else
+        informative, else the first."""
+        for wanted in (
+            lambda g: g.attributable == 1 and g.informative == 1,
+            lambda g: g.attributable == 1,
+            lambda g: g.informative == 1,
+            lambda g: True,
+        ):
+            for answer in self.answers:
+                if wanted(answer):
+                    return answer
+        return None
+
+    @property
     def long_answers(self) -> tuple[Gold, ...]:
         """Annotated long answers (ASQA)."""
         return self._by_kind.get("long_answer", ())

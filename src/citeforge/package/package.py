@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from citeforge.engines.retrieval.records import Rankings, Retrieved
 from citeforge.engines.tables import iter_batches, read_table, shard_paths
 from citeforge.kinds.kind import Kind
 from citeforge.kinds.registry import kind_of
@@ -270,6 +271,40 @@ class Package:
         """
         return iter_batches(self.corpus, columns, schema=CORPUS)
 
+    def candidates(self, retriever: str | None = None) -> Rankings:
+        """What was retrieved for each query (schema CANDIDATES); empty lists where nothing was.
+
+        Args:
+            retriever: split of ``candidates``; None for the one that contexts are made of.
+
+        Raises:
+            UnknownValueError: no such split.
+        """
+        known = self.manifest.config.get("candidates") or self.splits.get("candidates", [])
+        if retriever not in (None, *known):
+            raise UnknownValueError("retriever", str(retriever), known)
+        found: Rankings = {query: [] for query in self.query_ids}
+        name = retriever or next(iter(known), None)
+        if name is not None:
+            for query, passage, rank, score in pairs(*self.table("candidates", name).columns):
+                found[query].append(Retrieved(query, passage, rank, score))
+        return found
+
+    def condensed(self, form: str) -> dict[tuple[str, str], str]:
+        """Summaries or snippets by (query, passage); without those that are irrelevant.
+
+        Args:
+            form: split of ``condensed``.
+
+        Raises:
+            UnknownValueError: the package has none of that form.
+        """
+        if form not in self.splits.get("condensed", []):
+            raise UnknownValueError("form", form, self.splits.get("condensed", []))
+        table = self.table("condensed", form)
+        rows = pairs(*table.columns)
+        return {(query, passage): text for query, passage, text, idle in rows if not idle}
+
     def authors(self, context: str) -> pa.Table:
         """What a cell of an authorship benchmark says of its passages (schema AUTHORS)."""
         return self.table("authors", context)
@@ -317,7 +352,9 @@ class Package:
             )
         return texts
 
-    def items(self, context: str | None = None, query_id: str | None = None) -> Iterator[Item]:
+    def items(
+        self, context: str | None = None, query_id: str | None = None, show: str | None = None
+    ) -> Iterator[Item]:
         """Queries with what systems are shown and with their gold, in the order of the benchmark.
 
         Holds the passages that the context set names, not the corpus.
@@ -325,16 +362,21 @@ class Package:
         Args:
             context: context set; None for the only one, or the first.
             query_id: only this query.
+            show: form of ``condensed`` that stands for the text of a passage that has one.
 
         Raises:
-            UnknownValueError: no such context set or query.
+            UnknownValueError: no such context set, query or form.
         """
         name = self.contexts[0] if context is None and self.contexts else context or ""
         if query_id is not None and query_id not in self.row_of:
             raise UnknownValueError("query", query_id, self.query_ids[:20])
-        return self._graph_items(name, query_id) if self.has_graphs else self._items(name, query_id)
+        if self.has_graphs:
+            return self._graph_items(name, query_id)
+        return self._items(name, query_id, {} if show is None else self.condensed(show))
 
-    def _items(self, context: str, query_id: str | None) -> Iterator[Item]:
+    def _items(
+        self, context: str, query_id: str | None, shorter: Mapping[tuple[str, str], str]
+    ) -> Iterator[Item]:
         table, questions = self.context_table(context), self.questions(context)
         gold = by_query(self.gold.to_pylist())
         if query_id is not None:
@@ -345,7 +387,12 @@ class Package:
         for query, docs, question in zip(
             table["query_id"].to_pylist(), table["docs"].to_pylist(), questions, strict=True
         ):
-            passages = (Passage(d["corpus-id"], *texts[d["corpus-id"]], d["label"]) for d in docs)
+            passages = []
+            for doc in docs:
+                name = doc["corpus-id"]
+                title, text = texts[name]
+                shown = shorter.get((query, name), text)
+                passages.append(Passage(name, title, shown, doc["label"]))
             right = GoldRows(map(Gold.of, gold.get(query, [])))
             yield Item(query, question, context, tuple(passages), gold=right)
 

@@ -100,6 +100,27 @@ AUTHORS = pa.schema(
     ]
 )
 
+CANDIDATES = pa.schema(
+    [
+        pa.field("query_id", pa.string(), nullable=False),
+        pa.field("corpus-id", pa.string(), nullable=False),
+        pa.field("rank", pa.int32(), nullable=False),  # from 1
+        pa.field("score", pa.float64(), nullable=False),  # the retriever's own
+    ]
+)
+
+CONDENSED = pa.schema(
+    [
+        pa.field("query_id", pa.string(), nullable=False),
+        pa.field("corpus-id", pa.string(), nullable=False),
+        pa.field("text", pa.string(), nullable=False),  # what the passage says to the query
+        pa.field("irrelevant", pa.bool_(), nullable=False),  # the writer found nothing
+    ]
+)
+
+CONDENSED_FORMS = ("summary", "snippet")
+"""Splits of ``condensed``."""
+
 RELEVANT = "relevant"
 IRRELEVANT = "irrelevant"
 SEEMINGLY_RELEVANT = "seemingly_relevant"
@@ -116,6 +137,8 @@ BY_CONFIG = {
     "gold": GOLD,
     "twins": TWINS,
     "authors": AUTHORS,
+    "candidates": CANDIDATES,
+    "condensed": CONDENSED,
 }
 KG_BY_CONFIG = {
     "queries": QUERIES,

@@ -64,6 +64,11 @@ def contains_answer(normalised_text: str, answers: list[str]) -> bool:
     return False
 
 
+def premise_of(title: str, text: str) -> str:
+    """A passage as a judge reads it: its title, where it has one, on a line before its text."""
+    return f"Title: {title}\n{text}" if title else text
+
+
 def match_form(text: str, *, underscores: bool = False) -> str:
     """Form in which exact match is looked for (METRICS section 7).
 

@@ -20,18 +20,8 @@ def gold_texts(gold: GoldRows, inputs: Inputs) -> list[str]:
 
 
 def single_gold(gold: GoldRows) -> Gold | None:
-    """The one gold answer: the first attributable and informative, else attributable, else
-    informative, else the first."""
-    for wanted in (
-        lambda g: g.attributable == 1 and g.informative == 1,
-        lambda g: g.attributable == 1,
-        lambda g: g.informative == 1,
-        lambda g: True,
-    ):
-        for answer in gold.answers:
-            if wanted(answer):
-                return answer
-    return None
+    """The one gold answer, see :attr:`citeforge.package.items.GoldRows.single`."""
+    return gold.single
 
 
 def gold_answers(inputs: Inputs, single: bool) -> Iterator[tuple[int, Item, list[str]]]:

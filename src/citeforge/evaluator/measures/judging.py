@@ -13,6 +13,7 @@ from citeforge.evaluator.measures.claims import Claim, read_claims
 from citeforge.evaluator.measures.columns import Key, bounded
 from citeforge.evaluator.statistics import Measured, harmonic_sample
 from citeforge.package.items import Passage
+from citeforge.schemas.text import premise_of
 
 
 @dataclass
@@ -36,8 +37,10 @@ class CitationScores:
 
 def render(passage: Passage, strict: bool, with_title: bool = True) -> str:
     """A passage as a premise."""
-    if not with_title or (strict and not passage.title):
+    if not with_title:
         return passage.text
+    if strict:
+        return premise_of(passage.title, passage.text)
     return f"Title: {passage.title}\n{passage.text}"
 
 

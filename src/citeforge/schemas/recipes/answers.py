@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, field_validator, model_validator
 
-from citeforge.schemas.recipes.base import Licensed
-from citeforge.schemas.recipes.option import Option
+from citeforge.schemas.choices import EMBEDDERS, LLMS, RETRIEVERS, listed
+from citeforge.schemas.errors import UnknownValueError
+from citeforge.schemas.recipes.base import Judging, Licensed, Part
+from citeforge.schemas.recipes.option import Option, Words
+from citeforge.schemas.recipes.run import EMBEDDING, ENDPOINT, LOCAL_JUDGE
+from citeforge.schemas.tables import CONDENSED_FORMS
+
+_WRITERS = [choice for choice in LLMS if choice.name != "template"]
+DEPTH = 100
+"""Candidates a question (ALCE, section 4.1)."""
 
 
 class HagridRecipe(Licensed):
@@ -21,14 +29,112 @@ class HagridRecipe(Licensed):
     """Skip, and count, passages without text."""
 
 
+class Retrieving(Part):
+    """Which passages of a corpus are found for a question (ALCE, section 4.1)."""
+
+    retrievers: Annotated[tuple[str, ...], Option("--retriever", metavar="NAME", input=True)] = (
+        Field(
+            ("bm25",),
+            min_length=1,
+            description=f"{listed(RETRIEVERS)}; repeatable, contexts are made of the first one's.",
+        )
+    )
+    """What finds candidates."""
+    depth: int = Field(DEPTH, ge=1)
+    """Candidates a question."""
+    embedder: Annotated[str, Option(input=True)] = Field(
+        "offline", description=f"For --retriever dense: {listed(EMBEDDERS)}."
+    )
+    """What turns texts into vectors."""
+    embedder_revision: str | None = None
+    """Commit, tag or branch of a Hub model."""
+
+
+class Writing(Part):
+    """What a language model adds (ALCE, sections 3.2 and 4.2)."""
+
+    llm: Annotated[str | None, Option(input=True)] = Field(
+        None,
+        description=f"Writes sub-claims, summaries and snippets: {listed(_WRITERS)}.",
+    )
+    """What writes."""
+    sub_claims: int = Field(0, ge=0)
+    """Claims of each long answer (the paper: 3); those that it entails by --judge become gold."""
+    condense: Annotated[Words, Option(metavar="summary,snippet", joined=True)] = ()
+    """Summaries or snippets of candidates for each question; each also a context set."""
+    condense_top: int = Field(20, ge=1)
+    """First candidates of a question that are condensed."""
+    condense_k: int = Field(10, ge=1)
+    """Passages of a context of summaries or snippets."""
+
+    @field_validator("condense")
+    @classmethod
+    def _known(cls, forms: tuple[str, ...]) -> tuple[str, ...]:
+        for form in forms:
+            if form not in CONDENSED_FORMS:
+                raise ValueError(str(UnknownValueError("form", form, CONDENSED_FORMS)))
+        return tuple(dict.fromkeys(forms))
+
+    @model_validator(mode="after")
+    def _writer_and_work(self) -> Self:
+        if (self.llm is None) == bool(self.sub_claims or self.condense):
+            raise ValueError(
+                "--llm goes with --sub-claims or --condense, and each of these with --llm"
+            )
+        return self
+
+
 class AlceRecipe(Licensed):
-    """ALCE's items with their first documents as contexts, and all gold."""
+    """Questions with gold answers and retrieved passages, as ALCE has them.
+
+    Without --corpus the documents that ALCE's items bring are the candidates. With --corpus the
+    passages are retrieved: questions come from any source with gold answers, passages from any
+    other.
+    """
 
     kind: ClassVar[str] = "alce"
+    run_options: ClassVar[tuple[str, ...]] = (*EMBEDDING, *LOCAL_JUDGE, *ENDPOINT)
 
     source: Annotated[str, Option(input=True)]
-    """alce:PATH."""
+    """alce:PATH; with --corpus any source of questions with gold, see `citeforge sources`."""
+    split: str | None = None
+    """Split of the source."""
+    corpus: Annotated[str | None, Option(input=True)] = None
+    """Source of the passages; its questions are not read."""
+    corpus_split: str | None = None
+    """Split by which that source is opened, where it must have one (BEIR: default test)."""
+    chunk: int | None = Field(None, ge=1)
+    """Cut the corpus into passages of this many words (the paper: 100)."""
+    retrieving: Retrieving = Retrieving()
+    """Which passages of a corpus are found for a question."""
+    passages: Literal["retrieved", "all"] = "retrieved"
+    """Keep the passages that were retrieved or judged, or the whole corpus."""
     k: int = Field(5, ge=1)
     """Documents a context."""
+    oracle: bool = False
+    """Also the K documents that cover most of the gold (always with --corpus)."""
+    writing: Writing = Writing()
+    """What a language model adds."""
+    judging: Judging = Judging()
+    """Which judge decides what passages and answers entail."""
     skip_empty: bool = False
     """Skip, and count, passages without text."""
+    skip_dangling: bool = False
+    """Skip, and count, judgements of missing rows."""
+
+    @model_validator(mode="after")
+    def _belong_together(self) -> Self:
+        if self.corpus is None:
+            for name, value in (("--chunk", self.chunk), ("--corpus-split", self.corpus_split)):
+                if value is not None:
+                    raise ValueError(f"{name} is about --corpus, which is not given")
+            if self.retrieving.retrievers != ("bm25",):
+                raise ValueError("--retriever is about --corpus, which is not given")
+        if self.writing.sub_claims and self.judging.judge is None:
+            raise ValueError("--sub-claims needs --judge: a claim must follow from its answer")
+        return self
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it takes ALCE's items as they are, and adds nothing."""
+        return self.corpus is None and not self.oracle and self.writing.llm is None

@@ -1,0 +1,1 @@
+"""Questions with gold and retrieved passages (Gao et al. 2023)."""

@@ -1,0 +1,112 @@
+"""Candidates of each question: retrieved from a corpus, or the documents that items bring."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from citeforge.engines.embed import make_embedder
+from citeforge.engines.retrieval.records import Rankings, Retrieved, ranked
+from citeforge.engines.retrieval.registry import RetrieverSettings, make_retriever
+from citeforge.engines.setup import client_options, replay_store
+from citeforge.engines.tables import table_of
+from citeforge.ir_convert.alce import Item, passage_id
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.recipes import RunOptions
+from citeforge.schemas.recipes.answers import Retrieving
+from citeforge.schemas.tables import CANDIDATES
+
+DOCUMENTS = "documents"
+"""Split of the candidates that ALCE's items bring."""
+
+
+def split_names(specs: Sequence[str]) -> dict[str, str]:
+    """Split of ``candidates`` to the retriever whose it is: ``bm25``, ``dense``, ``run_STEM``."""
+    found: dict[str, str] = {}
+    for spec in dict.fromkeys(specs):
+        name, _, argument = spec.partition(":")
+        if argument:
+            name = f"{name}_{Path(argument).name.split('.')[0]}"
+        name = re.sub(r"\W+", "_", name, flags=re.ASCII)
+        while name in found:
+            name += "_"
+        found[name] = spec
+    return found
+
+
+def retrieve(
+    retrieving: Retrieving,
+    run: RunOptions,
+    questions: Mapping[str, str],
+    corpus: list[Path],
+    folder: Path,
+    counts: Counter[str],
+) -> tuple[dict[str, Rankings], dict[str, dict[str, Any]]]:
+    """Ask every retriever.
+
+    Args:
+        retrieving: which, and how deep.
+        run: where models run.
+        questions: query to its text.
+        corpus: Parquet shards.
+        folder: where vectors are kept.
+        counts: told of questions for which nothing is found.
+
+    Returns:
+        (split to rankings, role to identity of what made them).
+
+    Raises:
+        InputError: a retriever finds nothing for any question, or a run is at fault.
+    """
+    settings = RetrieverSettings(
+        corpus,
+        lambda: make_embedder(
+            retrieving.embedder,
+            revision=retrieving.embedder_revision,
+            device=run.device,
+            options=client_options(run),
+            store=replay_store(run),
+        ),
+        run.embeddings or folder,
+        run.shard_rows,
+    )
+    found, models = {}, {}
+    for name, spec in split_names(retrieving.retrievers).items():
+        retriever = make_retriever(spec, settings)
+        found[name] = retriever.rank(questions, retrieving.depth)
+        empty = sum(not row for row in found[name].values())
+        if empty == len(questions):
+            raise InputError(
+                f"finds nothing for any of {len(questions)} questions",
+                path=spec,
+                allowed="another --retriever, or a --corpus about these questions",
+            )
+        if empty:
+            counts[f"questions for which {name} finds nothing"] = empty
+        models[f"retriever {name}"] = retriever.identity()
+    return found, models
+
+
+def documents(items: Sequence[Item]) -> Rankings:
+    """The documents of ALCE's items in their order; where scores are, 1 / rank stands."""
+    found: Rankings = {}
+    for item in items:
+        ids = dict.fromkeys(passage_id(doc) for doc in item.docs)
+        found[item.query_id] = ranked(
+            item.query_id, ((name, round(1 / rank, 6)) for rank, name in enumerate(ids, 1))
+        )
+    return found
+
+
+def candidate_table(rankings: Rankings) -> pa.Table:
+    """Schema CANDIDATES, queries in order, best first."""
+
+    def row(one: Retrieved) -> tuple[str, str, int, float]:
+        return one.query_id, one.docid, one.rank, one.score
+
+    return table_of([row(one) for found in rankings.values() for one in found], CANDIDATES)

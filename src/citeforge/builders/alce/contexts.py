@@ -1,0 +1,136 @@
+"""Context sets of retrieved passages, and which of these are relevant."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from citeforge.builders.alce.condense import condensed_stats, usable
+from citeforge.builders.alce.coverage import JUDGED, Coverage, Named, Texts
+from citeforge.builders.alce.oracle import oracle
+from citeforge.builders.package import PackageWriter
+from citeforge.builders.skeleton import Stats
+from citeforge.builders.stats import context_stats
+from citeforge.engines.corpus import find_rows
+from citeforge.package.items import GoldRows, pairs
+from citeforge.schemas.manifest import ContextSet
+from citeforge.schemas.tables import CONTEXTS, MAPPING, RELEVANT, UNJUDGED
+from citeforge.schemas.text import contains_answer, normalise_answer
+
+
+def relevant_table(
+    judged: pa.Table,
+    corpus: list[Path],
+    coverages: Sequence[Coverage],
+    gold: Mapping[str, GoldRows],
+    texts: Texts,
+) -> tuple[pa.Table, int]:
+    """Judged passages that are in the corpus, and candidates that hold gold of the first sort.
+
+    Returns:
+        (schema MAPPING, number of judged passages that the corpus lacks).
+    """
+    rows: dict[tuple[str, str], dict[str, Any]] = {}
+    named = pa.array(judged["corpus-id"].unique(), pa.string())
+    there: set[str] = set()
+    if len(named):
+        there = {named[i].as_py() for i in find_rows(corpus, "_id", named)[1].tolist()}
+    for row in judged.to_pylist():
+        if row["corpus-id"] in there:
+            rows[row["query-id"], row["corpus-id"]] = row
+    strangers = judged.num_rows - len(rows)
+    for coverage in coverages[:1]:
+        for query, held in coverage.held.items() if coverage.kind != JUDGED else ():
+            for name in (n for n, units in held.items() if units):
+                answers = _answers_in(texts[name][1], gold[query])
+                row = {"query-id": query, "corpus-id": name, "score": 1.0}
+                if answers:
+                    row["short_answers"] = json.dumps(answers, ensure_ascii=False)
+                rows.setdefault((query, name), row)
+    return pa.Table.from_pylist(list(rows.values()), schema=MAPPING), strangers
+
+
+def _answers_in(text: str, gold: GoldRows) -> list[str]:
+    normalised = normalise_answer(text)
+    forms = (a for g in (*gold.qa_pairs, *gold.answer_lists) for a in g.aliases)
+    return [a for a in dict.fromkeys(forms) if contains_answer(normalised, [a])]
+
+
+class ContextWriter:
+    """Writes context sets.
+
+    Attributes:
+        sets: what the manifest says of them.
+        stats: what the statistics say.
+    """
+
+    def __init__(self, writer: PackageWriter, queries: Sequence[str], relevant: pa.Table) -> None:
+        """Begin.
+
+        Args:
+            writer: of the package.
+            queries: in order.
+            relevant: schema MAPPING; decides labels.
+        """
+        self.sets: dict[str, ContextSet] = {}
+        self.stats: Stats = {}
+        self._writer, self._queries = writer, queries
+        self._relevant = set(pairs(relevant["query-id"], relevant["corpus-id"]))
+
+    def add(self, name: str, shown: Named, description: str) -> None:
+        """A set that shows each query its passages in their order."""
+        rows = [
+            {"query_id": query, "docs": [self._doc(query, i) for i in shown[query]]}
+            for query in self._queries
+        ]
+        table = pa.Table.from_pylist(rows, schema=CONTEXTS)
+        self._writer.add("contexts", name, table)
+        self.sets[name] = ContextSet(description=description)
+        self.stats |= context_stats(name, table)
+
+    def _doc(self, query: str, passage: str) -> dict[str, str]:
+        label = RELEVANT if (query, passage) in self._relevant else UNJUDGED
+        return {"corpus-id": passage, "label": label}
+
+    def add_oracle(self, coverage: Coverage, candidates: Named, k: int) -> None:
+        """The k candidates that hold most gold (ALCE, appendix G.1)."""
+        chosen = {
+            query: [row[i] for i in oracle(coverage.of(query, row), k)]
+            for query, row in candidates.items()
+        }
+        text = f"{k} candidates that hold most of the {coverage.kind}, chosen greedily"
+        self.add("oracle", chosen, text)
+        hits = [
+            (coverage.hits(q, chosen[q]), coverage.hits(q, candidates[q])) for q in coverage.sizes
+        ]
+        recalls = [coverage.recall(q, chosen[q]) for q in coverage.sizes]
+        same = sum(few == all_ for few, all_ in hits)
+        self.stats[f"oracle: recall of {coverage.kind}, mean"] = round(
+            sum(recalls) / len(recalls), 4
+        )
+        self.stats["oracle: share of queries with the recall of all candidates"] = round(
+            same / len(hits), 4
+        )
+
+    def add_condensed(
+        self, form: str, table: pa.Table, asked: Named, texts: Texts, k: int, where: str
+    ) -> None:
+        """A table of summaries or snippets, and the first k passages that have one.
+
+        Args:
+            form: which of them.
+            table: schema CONDENSED.
+            asked: candidates that were condensed.
+            texts: of these.
+            k: passages a context.
+            where: what the candidates are, in words.
+        """
+        self._writer.add("condensed", form, table)
+        self.stats |= condensed_stats(form, table, texts)
+        there = usable(table)
+        shown = {q: [i for i in row if (q, i) in there][:k] for q, row in asked.items()}
+        self.add(form, shown, f"the first {k} with a {form} {where}")

@@ -1,0 +1,155 @@
+"""What retrieved passages hold of a query's gold, and how much that is (ALCE, Tables 12 to 14)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from citeforge.engines.judge.records import JudgeFailure, Pair
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.retrieval.records import Retrieved
+from citeforge.package.items import GoldRows
+from citeforge.schemas.text import contains_answer, normalise_answer, premise_of
+
+SHORT, CLAIMS, JUDGED = "short answers", "claims", "judged passages"
+DEPTHS = (1, 5, 20, 100)
+ENOUGH = 5
+"""Answers of a list with which its recall-5 is full (ALCE, section 3.2)."""
+_BLOCK = 32
+"""Queries whose pairs are held at once."""
+
+Texts = Mapping[str, tuple[str, str]]
+"""Passage to (title, text)."""
+Named = Mapping[str, Sequence[str]]
+"""Query to passages."""
+
+
+@dataclass
+class Coverage:
+    """What each passage holds of the gold of each query.
+
+    Attributes:
+        kind: SHORT, CLAIMS or JUDGED.
+        sizes: query to the number of units of its gold; queries without any are absent.
+        held: query to passage to the units that it holds.
+        failures: decisions that the judge could not make; their claims count as not held.
+    """
+
+    kind: str
+    sizes: dict[str, int] = field(default_factory=dict)
+    held: dict[str, dict[str, frozenset[int]]] = field(default_factory=dict)
+    failures: int = 0
+
+    def of(self, query: str, passages: Iterable[str]) -> list[frozenset[int]]:
+        """Units that each passage holds."""
+        held = self.held.get(query, {})
+        return [held.get(name, frozenset()) for name in passages]
+
+    def hits(self, query: str, passages: Iterable[str]) -> int:
+        """Units that some passage holds."""
+        return len(frozenset().union(*self.of(query, passages)))
+
+    def recall(self, query: str, passages: Iterable[str]) -> float:
+        """Share of the units that some passage holds."""
+        return self.hits(query, passages) / self.sizes[query]
+
+
+def short_answers(gold: Mapping[str, GoldRows], named: Named, texts: Texts) -> Coverage:
+    """Groups of accepted forms of which one stands in the passage's text, both normalised as ALCE
+    does (``qa_pair`` and ``answer_list`` rows)."""
+    found = Coverage(SHORT)
+    forms: dict[str, str] = {}
+    for query, rows in gold.items():
+        units = [list(g.aliases) for g in (*rows.qa_pairs, *rows.answer_lists) if any(g.aliases)]
+        if not units:
+            continue
+        found.sizes[query] = len(units)
+        held = {}
+        for name in named[query]:
+            text = forms.setdefault(name, normalise_answer(texts[name][1]))
+            held[name] = frozenset(i for i, u in enumerate(units) if contains_answer(text, u))
+        found.held[query] = held
+    return found
+
+
+def claims(
+    gold: Mapping[str, GoldRows], named: Named, texts: Texts, judge: JudgeSession
+) -> Coverage:
+    """Claims that the passage entails, by a judge."""
+    found = Coverage(CLAIMS)
+    wanted = {q: [c.text or "" for c in rows.claims] for q, rows in gold.items() if rows.claims}
+    queries = list(wanted)
+    for start in range(0, len(queries), _BLOCK):
+        block = queries[start : start + _BLOCK]
+        pairs = {
+            (query, name, i): Pair(premise_of(*texts[name]), claim)
+            for query in block
+            for name in named[query]
+            for i, claim in enumerate(wanted[query])
+        }
+        decisions = judge.ask(pairs.values())
+        found.failures += sum(isinstance(d, JudgeFailure) for d in decisions.values())
+        for query in block:
+            found.sizes[query] = len(wanted[query])
+            found.held[query] = {name: frozenset() for name in named[query]}
+        for (query, name, i), pair in pairs.items():
+            decision = decisions[pair]
+            if not isinstance(decision, JudgeFailure) and decision.entailed:
+                found.held[query][name] |= {i}
+    return found
+
+
+def judged(relevant: Named, named: Named, whole: Mapping[str, str]) -> Coverage:
+    """Passages that the source judges relevant.
+
+    Args:
+        relevant: query to them.
+        named: query to candidates.
+        whole: candidate to the passage that it was cut from; itself where nothing was cut.
+    """
+    found = Coverage(JUDGED)
+    for query, ids in relevant.items():
+        if not ids:
+            continue
+        at = {name: i for i, name in enumerate(ids)}
+        found.sizes[query] = len(at)
+        found.held[query] = {
+            name: frozenset([at[whole[name]]]) if whole[name] in at else frozenset()
+            for name in named[query]
+        }
+    return found
+
+
+def recalls(
+    name: str, ranking: Mapping[str, Sequence[Retrieved]], found: Coverage, lists: frozenset[str]
+) -> dict[str, object]:
+    """Mean recall at several depths, over the queries that have such gold.
+
+    Args:
+        name: the retriever's.
+        ranking: what it retrieved.
+        found: what that holds.
+        lists: queries whose gold is a list of answers, of which 5 are enough for recall-5.
+
+    Returns:
+        Statistics by name.
+    """
+    deepest = max(map(len, ranking.values()), default=0)
+    depths = [d for d in DEPTHS if d <= deepest] or [deepest]
+    stats: dict[str, object] = {}
+    for depth in depths:
+        first = {q: [r.docid for r in ranking[q][:depth]] for q in found.sizes}
+        values = [found.recall(q, ids) for q, ids in first.items()]
+        stats[f"{name}: recall@{depth} of {found.kind}, mean"] = _mean(values)
+        enough = [
+            min(ENOUGH, found.hits(q, first[q])) / min(ENOUGH, found.sizes[q])
+            for q in found.sizes
+            if q in lists
+        ]
+        if enough and found.kind == SHORT:
+            stats[f"{name}: recall-5@{depth} of {found.kind}, mean"] = _mean(enough)
+    return stats
+
+
+def _mean(values: Sequence[float]) -> float:
+    return round(sum(values) / len(values), 4)

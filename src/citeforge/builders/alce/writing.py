@@ -1,0 +1,55 @@
+"""Asking a language model for sub-claims, summaries and snippets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import StrictUndefined, Template
+from jinja2.sandbox import SandboxedEnvironment
+
+from citeforge.engines.files import digest
+from citeforge.engines.llm.records import Failure, Llm, Request
+from citeforge.engines.progress import progress
+
+_FOLDER = Path(__file__).parent.parent / "templates" / "alce"
+
+
+@cache
+def _source(task: str) -> str:
+    return (_FOLDER / f"{task}.j2").read_text(encoding="utf-8")
+
+
+@cache
+def _template(task: str) -> Template:
+    environment = SandboxedEnvironment(undefined=StrictUndefined)
+    return environment.from_string(_source(task))
+
+
+def prompt_sha256(task: str) -> str:
+    """Digest of the prompt of a task."""
+    return digest(_source(task))
+
+
+def ask(
+    llm: Llm, task: str, rows: Sequence[dict[str, Any]], most_tokens: int
+) -> list[str | Failure]:
+    """What the model writes for each row of values, at temperature 0; a failure says why nothing.
+
+    Args:
+        llm: the writer.
+        task: name of the prompt.
+        rows: what the prompt's expressions stand for.
+        most_tokens: limit of a reply.
+    """
+    params = {"temperature": 0, "max_tokens": most_tokens}
+    requests = [
+        Request((("user", _template(task).render(**row)),), params, task=task, values=row)
+        for row in rows
+    ]
+    with progress(f"writing: {task}", len(requests), "requests") as advance:
+        results = llm.complete(requests)
+        advance(len(requests))
+    return [r if isinstance(r, Failure) else r.text.strip() for r in results]
