@@ -138,16 +138,17 @@ def test_recall_is_of_units_and_five_of_a_list_are_enough() -> None:
     }
     found = short_answers({"x": GoldRows(answers)}, {"x": list(texts)}, texts)
     ranking = {"x": ranked("x", [("a", 3.0), ("c", 2.0), ("b", 1.0)])}
-    # 3 of 8 in the first; 5 of 8 in all three, which is all that recall-5 asks for. With 3
-    # passages the greatest of the usual depths that exists is 1; deeper ones are left out.
-    assert recalls("r", ranking, found, frozenset({"x"})) == {
+    # 3 of 8 in the first; 5 of 8 in all three, which is all that recall-5 asks for.
+    assert recalls("r", ranking, found, frozenset({"x"}), 3) == {
         "r: recall@1 of short answers, mean": round(3 / 8, 4),
         "r: recall-5@1 of short answers, mean": 3 / 5,
+        "r: recall@3 of short answers, mean": round(5 / 8, 4),
+        "r: recall-5@3 of short answers, mean": 5 / 5,
     }
-    assert found.recall("x", list(texts)) == 5 / 8
-    deep = {"x": [*ranking["x"], *ranked("x", [("c", 0.0), ("c", 0.0)])]}
-    stats = recalls("r", deep, found, frozenset({"x"}))
-    assert stats["r: recall-5@5 of short answers, mean"] == 5 / 5
+    depths = [
+        name.split("@")[1].split()[0] for name in recalls("r", ranking, found, frozenset(), 100)
+    ]
+    assert depths == ["1", "5", "20", "100"]
 
 
 def test_pieces_of_a_judged_passage_hold_it() -> None:

@@ -7,14 +7,18 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from citeforge.builders.alce.build import build_retrieved
+from citeforge.builders.alce.verify import wrong_candidates
 from citeforge.builders.frozen import build_alce
 from citeforge.builders.verify import verify
 from citeforge.engines.judge.records import Keep, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Answer, Failure, Request, Result
+from citeforge.package.manifest import load_manifest
 from citeforge.package.package import Package
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.manifest import Manifest
@@ -252,6 +256,23 @@ def test_oracle_of_the_documents_that_items_bring(tmp_path: Path) -> None:
     plain = build_alce(AlceRecipe(source=source, k=1), run_options(tmp_path / "plain"))
     assert set(plain.contexts) == {"top1"}
     assert Package(tmp_path / "plain").candidates() == {"b": []}
+
+
+def test_verify_tells_of_candidates_that_do_not_fit(tmp_path: Path) -> None:
+    build(tmp_path)
+    out = tmp_path / "out"
+    table = Package(out).table("candidates", "bm25")
+    rows = [*table.to_pylist(), {"query_id": "x", "corpus-id": "gone", "rank": 3, "score": 1.0}]
+    rows.append(rows[0])
+    (path,) = (out / "candidates").glob("*.parquet")
+    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), path)
+    found = [text for _, text in wrong_candidates(Package(out, load_manifest(out), whole=False))]
+    assert found[0] == "names the query 'x', which is not in queries"
+    assert found[1] == "names the passage 'gone', which is not in corpus"
+    assert "twice" in found[2]
+    assert found[3] == "query 'x' has rank 3 after 0"
+    assert "has rank 1 after" in found[4]
+    assert len(found) == 5
 
 
 BAD: list[tuple[dict[str, Any], str]] = [

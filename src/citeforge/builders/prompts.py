@@ -116,11 +116,20 @@ def render(template: Template, allowed: str, **values: Any) -> str:
     return text
 
 
-def render_prompts(package: Package, context: str, template: Template) -> Iterator[tuple[str, str]]:
+def render_prompts(
+    package: Package, context: str, template: Template, show: str | None = None
+) -> Iterator[tuple[str, str]]:
     """(query id, prompt) for every query of a context set.
+
+    Args:
+        package: the benchmark.
+        context: its context set.
+        template: makes a prompt.
+        show: form of text that stands for passages, see :meth:`Package.items`.
 
     Raises:
         InputError: the template uses something that is not there.
+        UnknownValueError: the package has no such form.
     """
     if package.has_graphs:
         yield from _render_graphs(package, context, template)

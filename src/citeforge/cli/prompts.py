@@ -18,8 +18,13 @@ from citeforge.cli.terminal import write_data
     "--template",
     help="`rage`, `authorship`, `kalma`, or a Jinja file (default: by kind of benchmark).",
 )
+@click.option(
+    "--show", help="`summary` or `snippet`: what stands for passages that have one (build alce)."
+)
 @click.option("--out", type=click.Path(path_type=Path), help="JSON Lines file (default: stdout).")
-def prompts(folder: Path, context: str | None, template: str | None, out: Path | None) -> None:
+def prompts(
+    folder: Path, context: str | None, template: str | None, show: str | None, out: Path | None
+) -> None:
     """Write one prompt a query.
 
     Each line is {"query_id", "context", "prompt", "benchmark", "benchmark_hash"}; `llm run` hands
@@ -51,7 +56,7 @@ def prompts(folder: Path, context: str | None, template: str | None, out: Path |
         )
         + "\n"
         for name in chosen
-        for query, text in render_prompts(package, name, loaded)
+        for query, text in render_prompts(package, name, loaded, show)
     )
     if out is None:
         for line in lines:

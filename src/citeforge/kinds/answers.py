@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from citeforge.kinds.hook import Hook
 from citeforge.kinds.rage import RAGE
 from citeforge.schemas.recipes import AlceRecipe, HagridRecipe
 
@@ -23,4 +24,5 @@ ALCE = replace(
     paper="alce",
     default_measures=("alce",),
     public=(*RAGE.public, "candidates", "condensed"),
+    problems=(*RAGE.problems, Hook("citeforge.builders.alce.verify:wrong_candidates")),
 )

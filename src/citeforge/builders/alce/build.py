@@ -258,8 +258,10 @@ class _Retrieved(Build[AlceRecipe]):
         }
         lists = frozenset(q for q, found in self.rows.items() if found.answer_lists)
         for name, rankings in self.rankings.items():
+            longest = max(map(len, rankings.values()), default=0)
+            depth = longest if self.recipe.corpus is None else self.recipe.retrieving.depth
             for coverage in self.coverages:
-                stats |= recalls(name, rankings, coverage, lists)
+                stats |= recalls(name, rankings, coverage, lists, depth)
         contexts = ContextWriter(writer, list(self.questions), relevant)
         self._show(contexts)
         self.found = {

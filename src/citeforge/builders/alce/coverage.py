@@ -121,7 +121,11 @@ def judged(relevant: Named, named: Named, whole: Mapping[str, str]) -> Coverage:
 
 
 def recalls(
-    name: str, ranking: Mapping[str, Sequence[Retrieved]], found: Coverage, lists: frozenset[str]
+    name: str,
+    ranking: Mapping[str, Sequence[Retrieved]],
+    found: Coverage,
+    lists: frozenset[str],
+    deepest: int,
 ) -> dict[str, object]:
     """Mean recall at several depths, over the queries that have such gold.
 
@@ -130,14 +134,13 @@ def recalls(
         ranking: what it retrieved.
         found: what that holds.
         lists: queries whose gold is a list of answers, of which 5 are enough for recall-5.
+        deepest: passages that were asked for; the last depth.
 
     Returns:
         Statistics by name.
     """
-    deepest = max(map(len, ranking.values()), default=0)
-    depths = [d for d in DEPTHS if d <= deepest] or [deepest]
     stats: dict[str, object] = {}
-    for depth in depths:
+    for depth in (*(d for d in DEPTHS if d < deepest), deepest):
         first = {q: [r.docid for r in ranking[q][:depth]] for q in found.sizes}
         values = [found.recall(q, ids) for q, ids in first.items()]
         stats[f"{name}: recall@{depth} of {found.kind}, mean"] = _mean(values)
