@@ -107,4 +107,4 @@ def test_every_example_file_is_fuzzed() -> None:
 
     commands = {c.split()[0] for t in TARGETS.values() for c in t.commands}
     # These read no file, or a network's.
-    assert set(COMMANDS) - commands == {"publish", "measures", "doctor", "sources"}
+    assert set(COMMANDS) - commands == {"publish", "measures", "doctor", "sources", "systems"}

@@ -9,10 +9,13 @@ from itertools import islice
 from typing import Any, cast
 
 from citeforge.baselines.dialogue import answer_all
+from citeforge.baselines.editing import best_of, post_cite, require_editing
 from citeforge.baselines.llm import citation_logprobs
-from citeforge.baselines.options import LlmOptions
+from citeforge.baselines.options import EditedOptions, LlmOptions
 from citeforge.baselines.prompts import Prompts, Window
 from citeforge.baselines.system import MakeSteps, Reply, Setting, Task
+from citeforge.engines.embed import make_embedder
+from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import TRUNCATED, Answer, Failure, Llm
 from citeforge.engines.llm.tokens import make_counter
 from citeforge.engines.registry import resolved
@@ -82,6 +85,7 @@ def ask(
     llm: Llm,
     options: Part,
     limit: int | None,
+    judge: JudgeSession | None = None,
 ) -> Asked:
     """Ask an LLM for a system's answers; see :func:`citeforge.baselines.run.run_system`.
 
@@ -92,6 +96,8 @@ def ask(
     """
     if not isinstance(options, LlmOptions):
         raise UsageError(f"{system.name}: its options must be a record of LlmOptions")
+    edited = options if isinstance(options, EditedOptions) else EditedOptions()
+    require_editing(edited, judge)
     if options.template is not None and not system.template:
         raise UsageError(f"--template: {system.name} has no main prompt that could be replaced")
     instead = {} if options.template is None else {system.template: options.template}
@@ -106,10 +112,20 @@ def ask(
         setting = Setting(benchmark, context, options, llm, seed, prompts, window, counts)
         steps = make(setting)
         items = list(islice(benchmark.items(context), limit))
-        jobs += [(Task(item, run, run), steps) for run in range(runs) for item in items]
-    replies = answer_all(jobs, llm)
+        draws = edited.rerank or 1
+        jobs += [
+            (Task(item, run, run * draws + draw), steps)
+            for run in range(runs)
+            for item in items
+            for draw in range(draws)
+        ]
+    tasks, replies = [task for task, _ in jobs], answer_all(jobs, llm)
+    if edited.rerank is not None and judge is not None:
+        tasks, replies = best_of(edited.rerank, tasks, replies, benchmark, judge)
+    if edited.post_cite:
+        replies, n = post_cite(tasks, replies, benchmark, make_embedder(edited.embedder))
+        counts["statements cited afterwards"] += n
     counts.update(_endings(replies))
-    tasks = [task for task, _ in jobs]
     return Asked(tasks, replies, llm.identity(), options, prompts.hashes, counter.name, counts)
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from citeforge.schemas.recipes.base import Part
+from citeforge.schemas.choices import EMBEDDERS, listed
+from citeforge.schemas.recipes.base import Judging, Part
 from citeforge.schemas.recipes.option import Option
 
 
@@ -41,3 +42,71 @@ class LlmOptions(Part):
     here, else a token for every three bytes)."""
     template: Path | None = None
     """Jinja file in place of the system's own main prompt."""
+
+
+class EditedOptions(LlmOptions):
+    """Of systems whose answers can be edited afterwards (ALCE, section 3.2)."""
+
+    rerank: int | None = Field(None, ge=2)
+    """Draw so many answers a query, and keep the one with the best citation recall by --judge."""
+    post_cite: bool = False
+    """Give each statement without a citation the passage that is nearest by --embedder."""
+    embedder: str = Field("offline", description=f"{listed(EMBEDDERS)}.")
+    """What --post-cite compares by."""
+    judging: Judging = Judging()
+    """What --rerank asks."""
+
+
+class ShotOptions(EditedOptions):
+    """Of ALCE's systems; decoding as the paper has it for ChatGPT (appendix C)."""
+
+    temperature: float = Field(0.5, ge=0, allow_inf_nan=False)
+    """0 takes the likeliest token."""
+    max_answer: int = Field(300, ge=1)
+    """Most tokens of a reply."""
+    shots: int = Field(2, ge=0)
+    """Worked examples in front of the question, drawn anew for each run."""
+    demos: Path | None = None
+    """Worked examples of your own (YAML) in place of the four that are built in."""
+
+
+class AlceOptions(ShotOptions):
+    """Of ``vanilla`` and ``oracle``."""
+
+    k: int = Field(5, ge=1)
+    """Show the first so many passages of the context."""
+    instruction: Literal["full", "short"] = "full"
+    """Spell the task out, or say it in one sentence."""
+
+
+class CondensedOptions(ShotOptions):
+    """Of ``summ`` and ``snippet``."""
+
+    k: int = Field(10, ge=1)
+    """Take the first so many passages of the context; those that do not help are left out."""
+    instruction: Literal["full", "short"] = "full"
+    """Spell the task out, or say it in one sentence."""
+
+
+class InteractOptions(ShotOptions):
+    """Of ``interact``."""
+
+    k: int = Field(10, ge=1)
+    """Take the first so many passages of the context; those that do not help are left out."""
+    show: Literal["summary", "snippet"] = "summary"
+    """Which short versions are shown at first."""
+    at_once: int = Field(3, ge=1)
+    """Documents that one check may show."""
+    turns: int = Field(10, ge=1)
+    """Steps after which an answer that is not ended ends."""
+
+
+class SearchOptions(ShotOptions):
+    """Of ``inline-search``."""
+
+    retriever: Literal["bm25", "dense"] = "bm25"
+    """What a search ranks by: words, or --embedder."""
+    depth: int = Field(100, ge=1)
+    """Passages of the query that are searched."""
+    turns: int = Field(10, ge=1)
+    """Steps after which an answer that is not ended ends."""

@@ -54,6 +54,10 @@ class Prompts:
         self.hashes[name] = hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+class WindowError(UsageError):
+    """A model cannot hold the shortest prompt that there could be."""
+
+
 class Window:
     """How many tokens prompt and reply may have together."""
 
@@ -85,7 +89,7 @@ class Window:
             The prompt, and how many it shows.
 
         Raises:
-            UsageError: it holds not even one, or, where nothing is shown, not the prompt.
+            WindowError: it holds not even one, or, where nothing is shown, not the prompt.
         """
         text = render(shown)
         if self.holds(text):
@@ -95,7 +99,7 @@ class Window:
             return render(shown[:kept]), kept
         least = render(shown[:1])
         what = "one passage" if shown else "no passages"
-        raise UsageError(
+        raise WindowError(
             f"--window {self.size}: the prompt of query {query!r} with {what} takes "
             f"{self.counter.count(least):,} tokens ({self.counter.name}) and --max-answer "
             f"{self.reply:,}; a model with a larger window, a smaller --max-answer, fewer "

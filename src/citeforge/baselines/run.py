@@ -13,6 +13,7 @@ import msgspec
 from citeforge.baselines.ask import ask
 from citeforge.baselines.registry import Lines, options_of, refusal, system_of
 from citeforge.engines.files import atomic_file
+from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Failure, Llm
 from citeforge.engines.registry import resolved
 from citeforge.evaluator.benchmark import Benchmark
@@ -48,6 +49,7 @@ def run_system(
     out: Path,
     *,
     llm: Llm | None = None,
+    judge: JudgeSession | None = None,
     options: Part | None = None,
     limit: int | None = None,
     title: str | None = None,
@@ -63,6 +65,7 @@ def run_system(
         seed: seed of all draws.
         out: submission to write.
         llm: what is asked; None for systems that need none.
+        judge: what ``--rerank`` chooses by.
         options: record of the system's options; None for its defaults.
         limit: answer the first so many queries; the others are missing.
         title: name in the header; None for the system's, with the LLM's.
@@ -89,7 +92,7 @@ def run_system(
     if llm is None:
         raise UsageError(f"{name} asks an LLM; give --llm, e.g. openai:MODEL")
     settings = options if options is not None else options_of(system)()
-    asked = ask(system, benchmark, chosen, runs, seed, llm, settings, limit)
+    asked = ask(system, benchmark, chosen, runs, seed, llm, settings, limit, judge)
     known = title or f"{name} ({llm.identity()['name']})"
     header = _header(known, benchmark, chosen, **asked.recipe(runs, seed, limit))
     count = _write(out, header, asked.lines(), benchmark)

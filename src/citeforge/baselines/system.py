@@ -138,18 +138,22 @@ class Setting(Generic[O]):
             render: some of them, from the first, to the prompt.
 
         Raises:
-            UsageError: not even one fits.
+            WindowError: not even one fits.
         """
         text, kept = self.window.fit(task.item.query_id, shown, render)
         self.counts["passages dropped"] += len(shown) - kept
         return text
 
-    def request(self, prompt: str, task: Task, **params: Any) -> Request:
+    def request(
+        self, prompt: str, task: Task, *, sample: int | None = None, **params: Any
+    ) -> Request:
         """One user message with the decoding that the options say.
 
         Args:
             prompt: its text.
             task: what it is about.
+            sample: index of the draw; None for the task's own. What does not differ between runs
+                takes 0, and is asked once.
             params: further fields of the payload, or others in place of the options'.
         """
         o = self.options
@@ -158,4 +162,5 @@ class Setting(Generic[O]):
             known["top_p"] = o.top_p
         if o.logprobs:
             known["logprobs"] = True
-        return Request((("user", prompt),), known | params, sample=task.sample, needs_text=False)
+        draw = task.sample if sample is None else sample
+        return Request((("user", prompt),), known | params, sample=draw, needs_text=False)

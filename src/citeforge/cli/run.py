@@ -121,6 +121,7 @@ def _run(system: System, options: Any, given: dict[str, Any]) -> None:
     if system.llm:
         keep_answers(given, given["llm"], out)
         model = make_llm(given["llm"], store=open_replay(given), options=client_options(given))
+    judge = _judge(options, given)
     name = "all-gold" if getattr(options, "all_gold", False) else system.name
     ran = run_system(
         name,
@@ -130,11 +131,22 @@ def _run(system: System, options: Any, given: dict[str, Any]) -> None:
         given["seed"],
         out,
         llm=model,
+        judge=judge,
         options=options,
         limit=given["limit"],
         title=given["title"],
     )
     told(out, ran)
+
+
+def _judge(options: Any, given: dict[str, Any]) -> Any:
+    """The judge of ``--rerank``; None where nothing is reranked."""
+    if getattr(options, "rerank", None) is None:
+        return None
+    from citeforge.cli.options import run_options
+    from citeforge.engines.setup import judge_session
+
+    return judge_session(options.judging, run_options(given), store=open_replay(given))
 
 
 def told(out: Path, ran: Any) -> None:

@@ -124,19 +124,109 @@ PLAIN = (
 )
 """Systems that need no model; those of kalma benchmarks have names of these."""
 
-ASKING = (
-    System(
-        "rage",
+
+def _asking(
+    name: str, what: str, factory: str, options: str, family: str, section: str, **more: Any
+) -> System:
+    paper = {"RAGE": "rage", "ALCE": "alce", "authorship": "attrieval"}[family]
+    return System(
+        name,
         "",
-        "the passages and the question in one prompt, short cited sentences asked for",
-        f"{_SYSTEMS}.asking:rage",
-        options=f"{_SYSTEMS}.asking:RageOptions",
-        family="RAGE",
-        paper="rage",
-        section="4",
+        what,
+        f"{_SYSTEMS}.{factory}",
+        options=f"{_OPTIONS}:{options}",
+        family=family,
+        paper=paper,
+        section=section,
         llm=True,
         shows="passages",
+        **more,
+    )
+
+
+ASKING = (
+    _asking(
+        "rage",
+        "the passages and the question in one prompt, short cited sentences asked for",
+        "asking:rage",
+        "EditedOptions",
+        "RAGE",
+        "4",
         template="rage",
+    ),
+    _asking(
+        "vanilla",
+        "the first k passages, an instruction and worked examples",
+        "alce:vanilla",
+        "AlceOptions",
+        "ALCE",
+        "3.1",
+        template="alce",
+    ),
+    _asking(
+        "oracle",
+        "the same with the passages that hold the most answers (context set `oracle`)",
+        "alce:vanilla",
+        "AlceOptions",
+        "ALCE",
+        "4.2",
+        template="alce",
+        context="oracle",
+    ),
+    _asking(
+        "summ",
+        "summaries in place of passages, without those that do not help",
+        "alce:summ",
+        "CondensedOptions",
+        "ALCE",
+        "3.1",
+        template="alce",
+    ),
+    _asking(
+        "snippet",
+        "extracts in place of passages, without those that do not help",
+        "alce:snippet",
+        "CondensedOptions",
+        "ALCE",
+        "3.1",
+        template="alce",
+    ),
+    _asking(
+        "interact",
+        "short versions first; the model checks full texts while it writes",
+        "interact:interact",
+        "InteractOptions",
+        "ALCE",
+        "3.1",
+        template="interact",
+    ),
+    _asking(
+        "inline-search",
+        "nothing shown at first; the model searches while it writes",
+        "interact:inline_search",
+        "SearchOptions",
+        "ALCE",
+        "3.1",
+        template="inline_search",
+    ),
+    _asking(
+        "closed-book",
+        "the question alone; `--post-cite` finds citations afterwards",
+        "alce:closed_book",
+        "ShotOptions",
+        "ALCE",
+        "3.1",
+        template="closed_book",
+    ),
+    _asking(
+        "authorship",
+        "every cell of the experiment, with what it says of authors",
+        "asking:authorship",
+        "LlmOptions",
+        "authorship",
+        "3",
+        template="authorship",
+        design=True,
     ),
 )
 """Systems that ask an LLM."""

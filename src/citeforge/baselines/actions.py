@@ -1,0 +1,60 @@
+"""What a model does next, where it answers step by step (ALCE, section 3.1 and appendix C)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+Verb = Literal["check", "search", "output", "end", "other"]
+
+_VERB = re.compile(r"\W{0,3}(check|search|output|end)\b[\s*_]*:?[\s*_]*", re.IGNORECASE)
+_NUMBER = re.compile(r"\[\s*(\d{1,9})")
+_ABSTAINS = re.compile(
+    r"sorry\b.*\brelevant (?:document|information)|none of the documents", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True)
+class Action:
+    """One step.
+
+    Attributes:
+        verb: what is done; ``other`` where the reply is no step.
+        text: the sentence that is put out, or the words that are searched for.
+        line: the step as the next prompt shows it.
+    """
+
+    verb: Verb
+    text: str
+    line: str
+
+    @property
+    def numbers(self) -> list[int]:
+        """Documents that are named in brackets, in order, each once."""
+        return [int(n) for n in dict.fromkeys(_NUMBER.findall(self.text))]
+
+
+def read_action(reply: str, forced: bool = False) -> Action:
+    """The first step of a reply; what follows its line is not looked at.
+
+    Args:
+        reply: what the model said.
+        forced: whether the prompt ended with ``Output:``, so that the sentence comes bare.
+    """
+    line = next((x.strip() for x in reply.splitlines() if x.strip()), "")
+    match = _VERB.match(line)
+    verb = match[1].lower() if match else None
+    rest = line[match.end() :].strip() if match else line
+    if verb == "end" and rest.strip(" .!*_"):
+        verb, rest = None, line  # a sentence that happens to begin so
+    if forced and verb in (None, "output"):
+        if _ABSTAINS.search(line) or not rest:
+            return Action("end" if not rest else "other", "", line)
+        return Action("output", rest, f"Output: {rest}")
+    if verb is None or _ABSTAINS.search(line):
+        return Action("other", "", line)
+    if verb == "end":
+        return Action("end", "", "End")
+    shown = f"{verb.capitalize()}: {rest}"
+    return Action(verb, rest, shown)  # type: ignore[arg-type]
