@@ -104,8 +104,17 @@ class LazyGroup(click.Group):
     metavar="FILE.py",
     help="Take a plugin from a file (repeatable; also CITEFORGE_PLUGINS); see docs/extend.md.",
 )
-def cli(files: tuple[str, ...]) -> None:
+@click.option(
+    "--log-json",
+    is_flag=True,
+    help="Long work writes its lines on standard error as JSON objects, also on a terminal.",
+)
+def cli(files: tuple[str, ...], log_json: bool) -> None:
     """Build, package, publish and score benchmarks for cited generation."""
+    if log_json:
+        from citeforge.engines.progress import is_json
+
+        is_json.set(True)
     if files:
         from citeforge.engines.plugins import add_file
 

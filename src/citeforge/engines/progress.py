@@ -1,11 +1,23 @@
-"""Progress bars on standard error: rate, count and time left."""
+"""How far long work has come: a bar on a terminal, a line a minute anywhere else."""
 
 from __future__ import annotations
 
+import resource
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import timedelta
 from typing import Protocol
+
+import msgspec
+
+INTERVAL = 60.0
+"""Seconds between two lines of the same work."""
+
+is_json: ContextVar[bool] = ContextVar("is_json", default=False)
+"""Whether lines are JSON objects: the fields of :class:`Line`."""
 
 
 class Advance(Protocol):
@@ -14,17 +26,105 @@ class Advance(Protocol):
     def __call__(self, items: int, note: str | None = None, /) -> None: ...
 
 
+class Line(msgspec.Struct, kw_only=True, frozen=True):
+    """How far one piece of work has come.
+
+    Attributes:
+        stage: what is going on.
+        note: what of it, where there is more to say.
+        done: items so far.
+        total: items in all; None when it is not known.
+        unit: plural noun for the items.
+        rate: items a second since the start; None before the first.
+        seconds_left: at that rate; None when it is not known.
+        peak_mb: most memory that the process has held so far, in MB.
+    """
+
+    stage: str
+    note: str | None
+    done: int
+    total: int | None
+    unit: str
+    rate: float | None
+    seconds_left: int | None
+    peak_mb: int
+
+    def __str__(self) -> str:
+        name = self.stage if self.note is None else f"{self.stage} · {self.note}"
+        of = "" if self.total is None else f" of {self.total:,}"
+        parts = [f"{name}: {self.done:,}{of} {self.unit}"]
+        if self.rate is not None:
+            parts.append(f"{self.rate:,.1f} a second")
+        if self.seconds_left is not None:
+            parts.append(f"{timedelta(seconds=self.seconds_left)} left")
+        return ", ".join([*parts, f"peak memory {self.peak_mb:,} MB"])
+
+
+class Lines:
+    """Writes lines to standard error: one an interval, and one at the end of what took longer."""
+
+    def __init__(self, stage: str, total: int | None, unit: str, interval: float) -> None:
+        self.stage, self.total, self.unit, self.interval = stage, total, unit, interval
+        self.done = 0
+        self.note: str | None = None
+        self._start = self._last = time.monotonic()
+        self._as_json = is_json.get()
+
+    def advance(self, items: int, note: str | None = None, /) -> None:
+        """Count, and write a line when it is time."""
+        self.done += items
+        self.note = note
+        if time.monotonic() - self._last >= self.interval:
+            self._write()
+
+    def finish(self) -> None:
+        """The last line, where there was one before."""
+        if self._last > self._start:
+            self._write()
+
+    def _write(self) -> None:
+        self._last = time.monotonic()
+        line = self.line(self._last - self._start)
+        text = msgspec.json.encode(line).decode() if self._as_json else str(line)
+        sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()
+
+    def line(self, seconds: float) -> Line:
+        """What has been done in so many seconds."""
+        rate = self.done / seconds if self.done and seconds > 0 else None
+        left = None
+        if rate is not None and self.total is not None:
+            left = round(max(0, self.total - self.done) / rate)
+        # Linux counts in KiB, macOS in bytes.
+        unit = 1 if sys.platform == "darwin" else 1024
+        return Line(
+            stage=self.stage,
+            note=self.note,
+            done=self.done,
+            total=self.total,
+            unit=self.unit,
+            rate=rate,
+            seconds_left=left,
+            peak_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit // 1_000_000,
+        )
+
+
 @contextmanager
-def progress(label: str, total: int | None, unit: str) -> Iterator[Advance]:
-    """Show a bar while the block runs; silent when standard error is not a terminal.
+def progress(
+    label: str, total: int | None, unit: str, interval: float = INTERVAL
+) -> Iterator[Advance]:
+    """Show how far the block has come: a bar on a terminal, else lines on standard error.
 
     Args:
         label: what is going on.
         total: number of items, or None when it is not known.
         unit: plural noun for the items.
+        interval: seconds between lines.
     """
-    if not sys.stderr.isatty():
-        yield lambda items, note=None: None
+    if is_json.get() or not sys.stderr.isatty():
+        lines = Lines(label, total, unit, interval)
+        yield lines.advance
+        lines.finish()
         return
     from rich.console import Console
     from rich.progress import (
