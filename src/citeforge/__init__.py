@@ -12,11 +12,20 @@ if TYPE_CHECKING:
     from citeforge import errors, rewards
     from citeforge.builders.rebuild import Rebuilt
     from citeforge.evaluator.benchmark import Benchmark
+    from citeforge.library.auditing import Audited, audit
     from citeforge.library.benchmarks import load
     from citeforge.library.building import build, rebuild
     from citeforge.library.reading import parse_citations, split_statements
     from citeforge.library.reward import CitationReward
-    from citeforge.library.scores import Scores, compare, read_scores, report, score
+    from citeforge.library.scores import (
+        ScoredFiles,
+        Scores,
+        compare,
+        read_scores,
+        report,
+        score,
+        score_files,
+    )
     from citeforge.package.items import Gold, Item, Passage
     from citeforge.schemas.recipes import (
         AlceRecipe,
@@ -27,11 +36,14 @@ if TYPE_CHECKING:
         RunOptions,
         TwinsRecipe,
     )
+    from citeforge.schemas.recipes.verbs import AuditOptions, ScoreOptions
 
 __version__ = "0.1.0"
 
 _WHERE = {
     "AlceRecipe": "citeforge.schemas.recipes",
+    "AuditOptions": "citeforge.schemas.recipes.verbs",
+    "Audited": "citeforge.library.auditing",
     "AuthorshipRecipe": "citeforge.schemas.recipes",
     "Benchmark": "citeforge.evaluator.benchmark",
     "CitationReward": "citeforge.library.reward",
@@ -43,8 +55,11 @@ _WHERE = {
     "RageRecipe": "citeforge.schemas.recipes",
     "Rebuilt": "citeforge.builders.rebuild",
     "RunOptions": "citeforge.schemas.recipes",
+    "ScoreOptions": "citeforge.schemas.recipes.verbs",
+    "ScoredFiles": "citeforge.library.scores",
     "Scores": "citeforge.library.scores",
     "TwinsRecipe": "citeforge.schemas.recipes",
+    "audit": "citeforge.library.auditing",
     "build": "citeforge.library.building",
     "compare": "citeforge.library.scores",
     "load": "citeforge.library.benchmarks",
@@ -53,11 +68,14 @@ _WHERE = {
     "rebuild": "citeforge.library.building",
     "report": "citeforge.library.scores",
     "score": "citeforge.library.scores",
+    "score_files": "citeforge.library.scores",
     "split_statements": "citeforge.library.reading",
 }
 
 __all__ = [
     "AlceRecipe",
+    "AuditOptions",
+    "Audited",
     "AuthorshipRecipe",
     "Benchmark",
     "CitationReward",
@@ -69,9 +87,12 @@ __all__ = [
     "RageRecipe",
     "Rebuilt",
     "RunOptions",
+    "ScoreOptions",
+    "ScoredFiles",
     "Scores",
     "TwinsRecipe",
     "__version__",
+    "audit",
     "build",
     "compare",
     "errors",
@@ -82,6 +103,7 @@ __all__ = [
     "report",
     "rewards",
     "score",
+    "score_files",
     "split_statements",
 ]
 

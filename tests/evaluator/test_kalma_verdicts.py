@@ -22,6 +22,7 @@ from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.score import score
 from citeforge.schemas.errors import CiteforgeError, InputError, UsageError
 from citeforge.schemas.recipes import KalmaRecipe, RunOptions
+from citeforge.schemas.recipes.verbs import ScoreOptions
 from conftest import Cli, write_jsonl
 
 PEOPLE = [
@@ -168,7 +169,7 @@ def test_measures_of_passages_are_refused_in_words(
 def test_reference_needs_no_segmenter(package: Path, tmp_path: Path) -> None:
     measures = select(["kalma"])
     session = JudgeSession(LexicalJudge())
-    tools = choose_tools(measures, "reference", session)
+    tools = choose_tools(measures, ScoreOptions(protocol="reference"), session)
     path = write_jsonl(tmp_path / "s.jsonl", lines(package))
     found = score(
         path, Benchmark(package), measures, context="full", protocol="reference", tools=tools
@@ -180,4 +181,4 @@ def test_reference_needs_no_segmenter(package: Path, tmp_path: Path) -> None:
     }  # fmt: skip
     assert not any("judge" in n.reason for n in found.not_computed)
     with pytest.raises(UsageError, match="--segmenter punkt"):
-        choose_tools(measures, "reference", session, "punkt")
+        choose_tools(measures, ScoreOptions(protocol="reference", segmenter="punkt"), session)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from citeforge.baselines.run import run_system
-from citeforge.builders.audit.run import AuditOptions, audit
+from citeforge.builders.audit.run import audit
 from citeforge.builders.prompts import load_template, render_prompts
 from citeforge.builders.verify import verify
 from citeforge.evaluator.annotation.of_benchmark import benchmark_rows
@@ -19,6 +19,7 @@ from citeforge.publish.hidden import join_package, split_package
 from citeforge.publish.leaderboard.queries import query_pages
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.training import TrainingOptions
+from citeforge.schemas.recipes.verbs import AuditOptions
 from conftest import EXAMPLES, Cli
 
 KINDS = ("rage", "twins", "authorship", "kalma")

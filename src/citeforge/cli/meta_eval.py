@@ -7,17 +7,13 @@ from typing import Any
 
 import click
 
-from citeforge.cli.options import (
-    endpoint_options,
-    judge_session,
-    model_options,
-    verdicts_option,
-)
-from citeforge.schemas.choices import JUDGES, listed
+from citeforge.cli.options import endpoint_options, model_options, run_options, verdicts_option
+from citeforge.cli.record_options import add, options_of, record_from
+from citeforge.schemas.recipes.verbs import JudgeOptions
 
 
 @click.command("meta-eval")
-@click.option("--judge", "judge_name", required=True, help=f"{listed(JUDGES)}.")
+@add(options_of(JudgeOptions, ("judge",), required=("judge",)))
 @click.option(
     "--benchmark",
     type=click.Path(path_type=Path),
@@ -35,11 +31,9 @@ from citeforge.schemas.choices import JUDGES, listed
 @model_options
 @endpoint_options
 def meta_eval(
-    judge_name: str,
     benchmark: Path | None,
     labels: Path | None,
     scores: tuple[Path, ...],
-    verdicts: Path | None,
     allow_judge_failures: bool,
     **given: Any,
 ) -> None:
@@ -50,21 +44,13 @@ def meta_eval(
     "not supported".
     """
     from citeforge.cli.fetch import open_benchmark
-    from citeforge.evaluator.meta_eval import annotated_pairs, hagrid_pairs, quality
-    from citeforge.schemas.errors import FailuresError, InputError, UsageError
+    from citeforge.engines.setup import require_judge
+    from citeforge.evaluator.meta_eval import labelled_pairs, quality
+    from citeforge.schemas.errors import FailuresError
 
-    if (benchmark is None) == (labels is None):
-        raise UsageError("give --benchmark, or --labels with --scores")
-    if labels is not None and not scores:
-        raise UsageError("--labels needs the score files that they are about: --scores FILE")
-    rows = list(
-        hagrid_pairs(open_benchmark(benchmark))
-        if benchmark is not None
-        else annotated_pairs(labels or Path(), scores)
-    )
-    if not rows:
-        raise InputError("has no labelled statements", path=benchmark or labels)
-    session = judge_session(given, judge_name, verdicts)
+    opened = None if benchmark is None else open_benchmark(benchmark)
+    rows = labelled_pairs(opened, labels, scores)
+    session = require_judge(record_from(JudgeOptions, given), run_options(given))
     found = quality(rows, session)
     click.echo(f"judge {session.judge.signature} against {found.n:,} human labels")
     click.echo(f"  supported, by people        {found.n_supported:,} of {found.n:,}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,18 +20,18 @@ _RANGES: dict[type, Any] = {int: click.IntRange, float: click.FloatRange}
 def options_of(
     record: type[BaseModel], only: Collection[str] | None = None, required: Collection[str] = ()
 ) -> list[click.Option]:
-    """One option a field, in the order of the record.
+    """One option a field.
 
     Args:
         record: pydantic model.
-        only: first fields of the places wanted; None for all.
+        only: first fields of the places wanted, in this order where they have one; None for all,
+            in the order of the record.
         required: fields that must be given though the record has a default.
     """
-    return [
-        _option(flag, flag.place[0] in required)
-        for flag in flags_of(record)
-        if only is None or flag.place[0] in only
-    ]
+    flags = [f for f in flags_of(record) if only is None or f.place[0] in only]
+    if isinstance(only, Sequence):
+        flags.sort(key=lambda flag: only.index(flag.place[0]))
+    return [_option(flag, flag.place[0] in required) for flag in flags]
 
 
 def _option(flag: Flag, required: bool) -> click.Option:
@@ -42,6 +42,9 @@ def _option(flag: Flag, required: bool) -> click.Option:
     }
     names = [flag.name, _parameter(flag)]
     if flag.type is bool:
+        if flag.field.get_default() is None:
+            names[0] += f"/--no-{flag.name.removeprefix('--')}"
+            return click.Option(names, default=None, **known)
         return click.Option(names, is_flag=True, **known)
     if flag.repeats:
         return click.Option(names, multiple=True, type=_type(flag), **known)

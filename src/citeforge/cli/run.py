@@ -8,13 +8,7 @@ from typing import Any
 
 import click
 
-from citeforge.cli.options import (
-    benchmark_option,
-    client_options,
-    endpoint_options,
-    keep_answers,
-    open_replay,
-)
+from citeforge.cli.options import benchmark_option, endpoint_options, run_options
 from citeforge.cli.record_options import add, options_of, record_from
 from citeforge.schemas.choices import LLMS, listed
 from citeforge.schemas.systems import SYSTEMS, System
@@ -116,12 +110,14 @@ def _run(system: System, options: Any, given: dict[str, Any]) -> None:
     from citeforge.baselines.run import run_system
     from citeforge.cli.fetch import open_benchmark
     from citeforge.engines.llm.writers import make_llm
+    from citeforge.engines.setup import client_options, judge_session, replay_store
 
-    out, model = given["out"], None
+    out, model, judge, how = given["out"], None, None, run_options(given)
+    store = replay_store(how, given["llm"]) if system.llm else None
     if system.llm:
-        keep_answers(given, given["llm"], out)
-        model = make_llm(given["llm"], store=open_replay(given), options=client_options(given))
-    judge = _judge(options, given)
+        model = make_llm(given["llm"], store=store, options=client_options(how))
+    if getattr(options, "rerank", None) is not None:
+        judge = judge_session(options.judging, how, store=store)
     name = "all-gold" if getattr(options, "all_gold", False) else system.name
     ran = run_system(
         name,
@@ -137,16 +133,6 @@ def _run(system: System, options: Any, given: dict[str, Any]) -> None:
         title=given["title"],
     )
     told(out, ran)
-
-
-def _judge(options: Any, given: dict[str, Any]) -> Any:
-    """The judge of ``--rerank``; None where nothing is reranked."""
-    if getattr(options, "rerank", None) is None:
-        return None
-    from citeforge.cli.options import run_options
-    from citeforge.engines.setup import judge_session
-
-    return judge_session(options.judging, run_options(given), store=open_replay(given))
 
 
 def told(out: Path, ran: Any) -> None:

@@ -10,11 +10,8 @@ from citeforge.engines.models import find_model
 from citeforge.engines.parallel import one_thread_each
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.extras import extras_named
+from citeforge.schemas.recipes.verbs import BERTSCORE_LAYER, BERTSCORE_MODEL, MAUVE_MODEL
 
-QA_MODEL = "gaotianyu1350/roberta-large-squad"
-BERTSCORE_MODEL = "roberta-large"
-BERTSCORE_LAYER = 17
-MAUVE_MODEL = "gpt2-large"
 _MAUVE_BATCH = 8  # ALCE's
 _BERTSCORE_BATCH = 64  # bert-score's own
 _INSTEAD = "measures without a model"

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from citeforge.engines.answer_models import QA_MODEL, locate
+from citeforge.engines.answer_models import locate
 from citeforge.engines.parallel import one_thread_each
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.recipes.verbs import QA_MODEL
 
 _LONGEST_INPUT = 384
 _STRIDE = 128

@@ -9,6 +9,8 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import Price
 from citeforge.engines.llm.store import ReplayStore
+from citeforge.schemas.choices import JUDGES, listed
+from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.base import Judging
 from citeforge.schemas.recipes.run import RunOptions
 
@@ -34,10 +36,15 @@ def costs(model: str) -> bool:
 def replay_store(run: RunOptions, *models: str) -> ReplayStore | None:
     """Where answers are kept: ``store``; those of ``models`` that cost money or minutes are kept
     beside ``out`` even when nobody asked for it."""
-    path = run.store
-    if path is None and run.out is not None and any(map(costs, models)):
-        path = beside(run.out, ".replay.db")
+    path = replay_path(run, *models)
     return None if path is None else ReplayStore(path)
+
+
+def replay_path(run: RunOptions, *models: str) -> Path | None:
+    """Where the store of :func:`replay_store` lies."""
+    if run.store is None and run.out is not None and any(map(costs, models)):
+        return beside(run.out, ".replay.db")
+    return run.store
 
 
 def judge_session(
@@ -52,7 +59,7 @@ def judge_session(
         judging: which judge.
         run: where it runs.
         verdicts: store when ``run`` names none.
-        store: answers of a judge that is an LLM.
+        store: answers of a judge that is an LLM; None for what ``run`` names.
     """
     if judging.judge is None:
         return None
@@ -69,6 +76,20 @@ def judge_session(
         entailment_label=judging.entailment_label,
         workers=run.workers,
     )
-    judge = make_judge(judging.judge, hf=hf, client=client_options(run), replay=store)
+    judge = make_judge(
+        judging.judge, hf=hf, client=client_options(run), replay=store or replay_store(run)
+    )
     path = run.verdicts or verdicts
     return JudgeSession(judge, None if path is None else VerdictStore(path))
+
+
+def require_judge(judging: Judging, run: RunOptions) -> JudgeSession:
+    """Likewise, where nothing can be done without a judge.
+
+    Raises:
+        UsageError: none is named.
+    """
+    session = judge_session(judging, run)
+    if session is None:
+        raise UsageError(f"name a judge: {listed(JUDGES)}")
+    return session

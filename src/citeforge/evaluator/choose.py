@@ -6,37 +6,29 @@ from dataclasses import replace
 
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Llm
-from citeforge.evaluator.measures.declared import MOST_CITATIONS, Measure
+from citeforge.engines.llm.writers import make_llm
+from citeforge.engines.setup import client_options, judge_session, replay_store
+from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.tools import AnswerModels, Tools
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.grammar import VERSION
+from citeforge.schemas.recipes.run import RunOptions
+from citeforge.schemas.recipes.verbs import ScoreOptions
 
 
 def choose_tools(
     measures: list[Measure],
-    protocol: str,
-    judge: JudgeSession | None,
-    segmenter: str | None = None,
-    *,
-    models: AnswerModels | None = None,
-    cot: bool = False,
-    at_most_citations: int = MOST_CITATIONS,
+    options: ScoreOptions,
+    judge: JudgeSession | None = None,
     llm: Llm | None = None,
-    rules: int = VERSION,
 ) -> Tools:
     """What the measures need, made only when one of them needs it.
 
     Args:
         measures: declared measures to compute.
-        protocol: ``strict`` or ``reference``.
+        options: how they are computed. Where the protocol's own segmenter is not installed,
+            measures that need sentences are not computed, and say why.
         judge: decides entailment; None without.
-        segmenter: name; None for the protocol's own. Where that one is not installed, measures
-            that need sentences are not computed, and say why.
-        models: models of correctness measures.
-        cot: QAMPARI answers follow the first colon.
-        at_most_citations: ``reference``: citations of a statement that ALCE's measures look at.
         llm: gives marks.
-        rules: version of the strict rules, which names the segmenter.
 
     Raises:
         InputError: the segmenter that was named is not installed.
@@ -45,28 +37,43 @@ def choose_tools(
     """
     tools = Tools(
         judge,
-        models=models or AnswerModels(),
-        cot=cot,
-        at_most_citations=at_most_citations,
+        models=AnswerModels(options.bertscore, options.mauve_model, options.qa_model),
+        cot=options.cot,
+        at_most_citations=options.at_most_citations,
         llm=llm,
     )
+    segmenter = options.segmenter
     needed = any("segmenter" in m.uses for m in measures)
     if measures and all(m.reads == "triples" for m in measures):
-        if protocol == "reference":
+        if options.protocol == "reference":
             return _with_kalmas_sentences(tools, segmenter)
         needed &= judge is not None  # without a judge nothing looks at sentences
     if not needed:
         return tools
     from citeforge.engines.segment import make_segmenter
 
-    strict = "spacy" if rules == 1 else "nupunkt"
-    name = segmenter or (strict if protocol == "strict" else "punkt")
+    strict = "spacy" if options.rules == 1 else "nupunkt"
+    name = segmenter or (strict if options.protocol == "strict" else "punkt")
     try:
         return replace(tools, segmenter=make_segmenter(name))
     except InputError as error:
         if segmenter is not None:
             raise
         return replace(tools, why_no_segmenter=str(error))
+
+
+def make_tools(measures: list[Measure], options: ScoreOptions, run: RunOptions) -> Tools:
+    """Likewise, with the judge and the LLM that the options name.
+
+    Raises:
+        InputError: one of them cannot be had.
+        UsageError: there is none of that name; else as :func:`choose_tools`.
+    """
+    judge = judge_session(options, run)
+    llm = None
+    if options.llm is not None:
+        llm = make_llm(options.llm, store=replay_store(run), options=client_options(run))
+    return choose_tools(measures, options, judge, llm)
 
 
 def _with_kalmas_sentences(tools: Tools, segmenter: str | None) -> Tools:

@@ -17,7 +17,7 @@ from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.compare import load_scores
 from citeforge.evaluator.measures.judging import render
 from citeforge.package.items import Passage
-from citeforge.schemas.errors import InputError
+from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.grammar import without_markers
 
 
@@ -110,6 +110,33 @@ def annotated_pairs(labels: Path, scores: Sequence[Path]) -> Iterator[Labelled]:
         shown = [answer.passages[c] for c in cited]
         premise = "\n".join(render(Passage(p.id, p.title, p.text), strict=True) for p in shown)
         yield Labelled(Pair(premise, statement.text), row.label == "full")
+
+
+def labelled_pairs(
+    benchmark: Benchmark | None = None, labels: Path | None = None, scores: Sequence[Path] = ()
+) -> list[Labelled]:
+    """Pairs with labels of people: HAGRID's, or those of annotators.
+
+    Args:
+        benchmark: with gold sentences that are labelled attributable or not.
+        labels: what ``annotate import`` wrote, instead.
+        scores: score files (``--details``) that ``labels`` are about.
+
+    Raises:
+        InputError: there is none, or a label's statement is not in the score files.
+        UsageError: neither or both are given, or ``labels`` without ``scores``.
+    """
+    if (benchmark is None) == (labels is None):
+        raise UsageError("give --benchmark, or --labels with --scores")
+    if labels is not None and not scores:
+        raise UsageError("--labels needs the score files that they are about: --scores FILE")
+    if benchmark is not None:
+        rows, where = list(hagrid_pairs(benchmark)), benchmark.folder
+    elif labels is not None:
+        rows, where = list(annotated_pairs(labels, scores)), labels
+    if not rows:
+        raise InputError("has no labelled statements", path=where)
+    return rows
 
 
 def quality(labelled: Sequence[Labelled], judge: JudgeSession) -> JudgeQuality:

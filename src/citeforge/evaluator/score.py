@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import Literal, cast
+from typing import cast
 
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.entries import Row, make_entries, recipe
@@ -14,10 +14,9 @@ from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.opened import Submission
 from citeforge.evaluator.reading import Reading
 from citeforge.evaluator.tools import Tools
+from citeforge.schemas.recipes.verbs import Protocol
 from citeforge.schemas.scores import ScoreFile
 from citeforge.schemas.signature import Signature
-
-Protocol = Literal["strict", "reference"]
 
 _READINGS = {
     "cells": "authorship.cells:CellReading",

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from citeforge.engines.answer_models import (
-    BERTSCORE_LAYER,
-    BERTSCORE_MODEL,
-    MAUVE_MODEL,
-    QA_MODEL,
-)
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.segment import Segmenter
-from citeforge.evaluator.measures.declared import MOST_CITATIONS
+from citeforge.schemas.recipes.verbs import (
+    BERTSCORE_LAYER,
+    BERTSCORE_MODEL,
+    MAUVE_MODEL,
+    MOST_CITATIONS,
+    QA_MODEL,
+)
 
 NO_JUDGE = "needs a judge: --judge hf:MODEL, openai:MODEL, table:FILE or lexical"
 

@@ -8,8 +8,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from citeforge.engines.files import atomic_file
+from citeforge.engines.textfiles import text_lines
+from citeforge.kg.domain import Domain
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.kg.terms import WIKIBASE, XSD, iri, literal
+from citeforge.schemas.errors import InputError
 from citeforge.schemas.kg import Graph
 
 _RDFS_LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
@@ -41,6 +44,26 @@ def write_snapshot(kg: KnowledgeGraph, qids: Iterable[str], out: Path) -> tuple[
         else:
             raw.writelines(line.encode() for line in lines)
     return len(graphs), len(lines)
+
+
+def read_entities(path: Path, domain: Domain) -> list[str]:
+    """Ids of a file, one a line; what follows ``#`` is a remark.
+
+    Raises:
+        InputError: a line is no id, or there is none.
+    """
+    ids = []
+    for number, line in text_lines(path):
+        name = line.split("#")[0].strip()
+        try:
+            ids += [name] if name and iri(domain.entity_iri + name) else []
+        except InputError as error:
+            raise InputError(
+                f"{name!r} is no id", path=path, line=number, allowed=error.allowed
+            ) from error
+    if not ids:
+        raise InputError("holds no ids", path=path, allowed="one a line, such as Q42")
+    return ids
 
 
 def _lines(kg: KnowledgeGraph, graphs: Iterable[Graph]) -> Iterator[str]:

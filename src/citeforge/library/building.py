@@ -6,16 +6,14 @@ from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from citeforge.builders.build import build as make
 from citeforge.builders.rebuild import Rebuilt
 from citeforge.builders.rebuild import rebuild as make_again
 from citeforge.engines.recipe_files import read_recipe
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.library.benchmarks import load
-from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes import Recipe, RunOptions
+from citeforge.schemas.recipes.base import checked
 
 
 def build(
@@ -81,7 +79,4 @@ def _run(
 ) -> RunOptions:
     known = dict(run or RunOptions())
     known |= {"out": Path(out), "overwrite": overwrite, "resume": resume}
-    try:
-        return RunOptions.model_validate(known)
-    except ValidationError as error:
-        raise UsageError(error.errors()[0]["msg"].removeprefix("Value error, ")) from error
+    return checked(RunOptions, **known)

@@ -8,9 +8,9 @@ from pathlib import Path
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.measures.rage import reference_scorer, strict_scorer
 from citeforge.evaluator.reward import RewardMeasure, RewardTerms, Shown
-from citeforge.evaluator.score import Protocol
 from citeforge.library.benchmarks import load
 from citeforge.schemas.errors import UnknownValueError, UsageError
+from citeforge.schemas.recipes.verbs import Protocol
 
 
 class CitationReward:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,16 +12,20 @@ from citeforge.engines.files import write_text
 from citeforge.engines.judge.records import Judge
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.benchmark import Benchmark
-from citeforge.evaluator.choose import choose_tools
+from citeforge.evaluator.choose import choose_tools, make_tools
 from citeforge.evaluator.compare import Difference, load_scores
 from citeforge.evaluator.compare import compare as compare_files
+from citeforge.evaluator.max_row import max_row
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.score import Protocol
 from citeforge.evaluator.score import score as score_file
+from citeforge.evaluator.targets import score_targets
 from citeforge.library.benchmarks import load
 from citeforge.library.submissions import Answers, submission_file
 from citeforge.schemas.errors import UnknownValueError, UsageError
 from citeforge.schemas.extras import extras_named
+from citeforge.schemas.recipes.base import checked
+from citeforge.schemas.recipes.run import RunOptions
+from citeforge.schemas.recipes.verbs import Protocol, ScoreOptions
 from citeforge.schemas.scores import Counts, MeasureScore, NotComputed, ScoreFile
 
 if TYPE_CHECKING:
@@ -154,7 +159,8 @@ def score(
     """
     opened = benchmark if isinstance(benchmark, Benchmark) else load(benchmark)
     wanted = select(list(measures) or opened.kind.default_measures)
-    tools = choose_tools(wanted, protocol, _session(judge), segmenter, rules=opened.rules)
+    options = checked(ScoreOptions, protocol=protocol, segmenter=segmenter, rules=opened.rules)
+    tools = choose_tools(wanted, options, _session(judge))
     with submission_file(answers, system) as path:
         return Scores(
             score_file(
@@ -168,6 +174,75 @@ def score(
                 details=details,
             )
         )
+
+
+@dataclass(frozen=True)
+class ScoredFiles:
+    """What :func:`score_files` found.
+
+    Attributes:
+        scores: of every submission, in order; then the best of all, where that was asked for.
+        judge: who was asked, and on how many pairs it failed; None without a judge.
+    """
+
+    scores: list[Scores]
+    judge: JudgeSession | None
+
+
+@extras_named()
+def score_files(
+    submissions: Sequence[str | Path],
+    benchmark: str | Path,
+    options: ScoreOptions | None = None,
+    *,
+    gold: str | Path | None = None,
+    out: str | Path | None = None,
+    run: RunOptions | None = None,
+) -> ScoredFiles:
+    """Score prediction files: all that ``citeforge score`` does, but for printing.
+
+    Args:
+        submissions: files or folders.
+        benchmark: what they answer: a folder, or ``hub:ORG/NAME``.
+        options: measures, protocol, judge and what else scores depend on.
+        gold: the hidden half, as for ``load``.
+        out: score file to write; a folder for several submissions.
+        run: where a judge runs, what it may cost, where its verdicts are kept.
+
+    Raises:
+        InputError: an answer to no query of the benchmark, twice the same, or unreadable; or a
+            file at ``out`` that holds other scores.
+        UsageError: a measure, context, judge or ``out`` that does not exist or fit.
+    """
+    chosen, paths = options or ScoreOptions(), [Path(s) for s in submissions]
+    wanted = select(list(chosen.measures))  # a wrong name is said before anything is opened
+    target = None if out is None else Path(out)
+    if target is not None and len(paths) > 1 and target.suffix == ".json":
+        raise UsageError("--out: with several submissions, name a folder for the score files")
+    opened = load(benchmark, gold)
+    opened.rules = chosen.rules
+    wanted = wanted or select(opened.kind.default_measures)
+    tools = make_tools(wanted, chosen, run or RunOptions())
+    targets = score_targets(target, paths)
+    details = tools.segmenter is not None if chosen.details is None else chosen.details
+    found = []
+    for path in paths:
+        scored = score_file(
+            path,
+            opened,
+            wanted,
+            context=chosen.context,
+            protocol=chosen.protocol,
+            tools=tools,
+            file_format=chosen.file_format,
+            details=details,
+        )
+        found.append(Scores(scored))
+        if path in targets:
+            found[-1].save(targets[path])
+    if chosen.max_row:
+        found.append(Scores(max_row([s.file for s in found])))
+    return ScoredFiles(found, tools.judge)
 
 
 def _session(judge: str | Judge | None) -> JudgeSession | None:

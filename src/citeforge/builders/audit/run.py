@@ -20,37 +20,26 @@ from citeforge.engines.draws import generator, sample_ids
 from citeforge.engines.files import write_text
 from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.setup import judge_session
 from citeforge.package.package import Package, texts_of
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.recipes.run import RunOptions
+from citeforge.schemas.recipes.verbs import AuditOptions
 from citeforge.schemas.tables import RELEVANT
 
 FILE = "audit.json"
 TASK = "audit-negative"
 
 
-@dataclass(frozen=True)
-class AuditOptions:
-    """What is looked at besides the package.
-
-    Attributes:
-        against: other splits, for leaks.
-        judge: decides whether negatives entail gold answers.
-        cross_encoder: model that scores negatives.
-        threshold: its least score of a relevant passage.
-        device: of that model.
-        labels: labels of annotators (``annotate import`` of the task audit-negative).
-    """
-
-    against: tuple[Path, ...] = ()
-    judge: JudgeSession | None = None
-    cross_encoder: str | None = None
-    threshold: float = 0.5
-    device: str = "auto"
-    labels: Path | None = None
-
-
-def audit(package: Package, options: AuditOptions) -> tuple[Audit, Survey]:
+def audit(
+    package: Package, options: AuditOptions, run: RunOptions | None = None
+) -> tuple[Audit, Survey]:
     """Look for flaws.
+
+    Args:
+        package: one that verifies.
+        options: what is looked at besides.
+        run: where models run.
 
     Returns:
         (what is kept, all that the corpus told).
@@ -58,6 +47,8 @@ def audit(package: Package, options: AuditOptions) -> tuple[Audit, Survey]:
     Raises:
         InputError: a file named in the options is at fault.
     """
+    run = run or RunOptions()
+    judge = judge_session(options, run)
     base = Base(package.folder, package.manifest) if package.corpus else None
     pairs = [] if base is None else list(flaws.negatives(base))
     wanted = {p for _, p in pairs}
@@ -67,7 +58,7 @@ def audit(package: Package, options: AuditOptions) -> tuple[Audit, Survey]:
     found = [*seen.flaws, *flaws.odd_queries(package)]
     checks = {"texts": f"empty, over {LONG} words, repeated queries"}
     if base is not None:
-        found += _relevance(base, seen.texts, options, checks)
+        found += _relevance(base, seen.texts, options, judge, run.device, checks)
     by_kind: dict[str, list[Flaw]] = {}
     for flaw in sorted(found):
         by_kind.setdefault(flaw.kind, []).append(flaw)
@@ -84,7 +75,12 @@ def audit(package: Package, options: AuditOptions) -> tuple[Audit, Survey]:
 
 
 def _relevance(
-    base: Base, texts: dict[str, str], options: AuditOptions, checks: dict[str, str]
+    base: Base,
+    texts: dict[str, str],
+    options: AuditOptions,
+    judge: JudgeSession | None,
+    device: str,
+    checks: dict[str, str],
 ) -> list[Flaw]:
     """Negatives that are probably relevant, and leaks; ``checks`` gets what was looked at."""
     found = flaws.near_duplicates(base, texts)
@@ -96,15 +92,15 @@ def _relevance(
     checks["answers in negatives"] = (
         "gold short answers, normalised" if has_answers else "not made: no gold short answers"
     )
-    if options.judge is not None:
-        found += flaws.judged_relevant(base, texts, options.judge)
-        checks["judge"] = options.judge.judge.signature
+    if judge is not None:
+        found += flaws.judged_relevant(base, texts, judge)
+        checks["judge"] = judge.judge.signature
     if options.cross_encoder is not None:
         found += flaws.cross_encoded(
-            base, texts, options.cross_encoder, options.threshold, options.device
+            base, texts, options.cross_encoder, options.least_score, device
         )
         name = Path(options.cross_encoder).name
-        checks["cross-encoder"] = f"{name}, score of {options.threshold} and more"
+        checks["cross-encoder"] = f"{name}, score of {options.least_score} and more"
     for other in options.against:
         found += flaws.leaks(base, texts, Base(other))
     checks["leaks"] = ", ".join(p.name for p in options.against) or "not made: no other split given"

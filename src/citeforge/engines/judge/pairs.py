@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -10,7 +11,12 @@ import msgspec
 from citeforge.engines.files import atomic_file
 from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.judge.records import Decision, Pair, Verdict
+from citeforge.engines.judge.session import JudgePlan, JudgeSession
+from citeforge.engines.llm.records import Price
+from citeforge.engines.setup import require_judge
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.recipes.base import Judging
+from citeforge.schemas.recipes.run import RunOptions
 
 
 class PairRow(msgspec.Struct, forbid_unknown_fields=True):
@@ -30,6 +36,57 @@ def read_pairs(path: Path) -> list[Pair]:
     if not pairs:
         raise InputError("holds no pairs", path=path, allowed="lines of premise and hypothesis")
     return pairs
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What a judge said of a file of pairs.
+
+    Attributes:
+        pairs: pairs of the file, repeats counted.
+        entailed: of these, entailed ones.
+        session: who was asked, and how often.
+    """
+
+    pairs: int
+    entailed: int
+    session: JudgeSession
+
+
+def judge_pairs(path: Path, judging: Judging, run: RunOptions, out: Path) -> Judged:
+    """Judge the pairs of a file, as ``citeforge judge`` does.
+
+    Args:
+        path: JSON Lines of ``premise`` and ``hypothesis``.
+        judging: which judge.
+        run: where it runs, what it may cost, where verdicts are kept.
+        out: verdicts to write, as ``table:FILE`` reads them.
+
+    Raises:
+        InputError: a line is wrong, or the judge cannot be had.
+        UsageError: there is no such judge, or none is named.
+    """
+    asked = read_pairs(path)
+    session = require_judge(judging, run)
+    entailed = write_verdicts(out, asked, session.ask(asked))
+    return Judged(len(asked), entailed, session)
+
+
+def plan_pairs(path: Path, judging: Judging, run: RunOptions) -> JudgePlan:
+    """What :func:`judge_pairs` would ask, and what it would cost; nobody is asked.
+
+    Raises:
+        InputError: a line is wrong, or the judge cannot be had.
+        UsageError: there is no such judge, or none is named.
+    """
+    from citeforge.engines.judge.llm import ANSWER_TOKENS
+
+    asked = read_pairs(path)
+    plan = require_judge(judging, run).plan(asked)
+    if run.price is None or plan.tokens is None:
+        return plan
+    answers = ANSWER_TOKENS * (plan.distinct - plan.stored)
+    return replace(plan, cost=Price(*run.price).cost(plan.tokens, answers))
 
 
 def write_verdicts(path: Path, pairs: Sequence[Pair], found: Mapping[Pair, Decision]) -> int:

@@ -30,6 +30,7 @@ class JudgePlan:
         stored: of these, decided earlier.
         tokens: tokens of the rest; None when the judge counts none.
         seconds: estimate from earlier runs of this judge; None before the first.
+        cost: at most, at the given price; None without one, and when the judge counts no tokens.
     """
 
     pairs: int
@@ -37,6 +38,7 @@ class JudgePlan:
     stored: int
     tokens: int | None
     seconds: float | None
+    cost: float | None = None
 
     def lines(self) -> list[str]:
         """For people."""
@@ -51,6 +53,7 @@ class JudgePlan:
             f"to judge           {self.distinct - self.stored:,}",
             f"tokens             {tokens}",
             f"time               {seconds}",
+            *([] if self.cost is None else [f"cost               at most about {self.cost:,.4f}"]),
         ]
 
 

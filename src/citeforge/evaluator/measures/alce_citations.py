@@ -11,10 +11,11 @@ from citeforge.evaluator.inputs import Inputs
 from citeforge.evaluator.measures.alce import ALCE, reference_claims, strict_claims
 from citeforge.evaluator.measures.bounds import Bounds, extreme_mean
 from citeforge.evaluator.measures.columns import Key
-from citeforge.evaluator.measures.declared import MOST_CITATIONS, Found, Measure, percent
+from citeforge.evaluator.measures.declared import Found, Measure, percent
 from citeforge.evaluator.measures.judging import CitationScores, citation_samples
 from citeforge.evaluator.statistics import Floats, Measured, Sample, ratio
 from citeforge.evaluator.tools import Tools
+from citeforge.schemas.recipes.verbs import MOST_CITATIONS
 
 
 def citations(inputs: Inputs, wanted: Sequence[Measure]) -> Found:

@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     from citeforge.evaluator.numbers import AnswerNumbers
     from citeforge.evaluator.tools import Tools
 
-MOST_CITATIONS = 3
-"""Citations of a statement that ALCE's evaluator looks at unless it is told otherwise."""
-
 Found = Iterator[tuple[str, Measured | str]]
 """Names of measures with their samples; a text instead says why one cannot be computed."""
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from citeforge.schemas.choices import JUDGES, listed
-from citeforge.schemas.errors import InputError
+from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes.option import Option
 
+M = TypeVar("M", bound=BaseModel)
 RECIPE_VERSION = 1
 """Version of ``config`` in manifests; those from before recipes have none."""
 _IN_MANIFEST = ("name", "licence")
@@ -105,6 +106,20 @@ class Judging(Part):
     """Longest input of a local model."""
     entailment_label: str | None = None
     """Entailment label, when a model does not tell."""
+
+
+def checked(record: type[M], **values: Any) -> M:
+    """A record of these values.
+
+    Raises:
+        UsageError: one of them is not possible.
+    """
+    try:
+        return record.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = "".join(f"{name}: " for name in first["loc"])
+        raise UsageError(place + first["msg"].removeprefix("Value error, ")) from error
 
 
 def name_of(models: dict[str, dict[str, Any]], role: str) -> str | None:

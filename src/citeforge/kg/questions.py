@@ -1,0 +1,85 @@
+"""Entities that the questions of a file name, and how many of those expected are among them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from citeforge.engines.files import write_text
+from citeforge.engines.jsonlines import read_rows
+from citeforge.ir_convert.beir import BeirQuery
+from citeforge.ir_convert.kalma import read_items
+from citeforge.kg.link import Link, Linker, LinkQuality, quality
+
+
+@dataclass(frozen=True)
+class Questions:
+    """Questions of a file.
+
+    Attributes:
+        ids: their ids.
+        texts: what they ask.
+        expected: entities that each should lead to; None where the file does not say.
+    """
+
+    ids: list[str]
+    texts: list[str]
+    expected: list[set[str]] | None
+
+
+@dataclass(frozen=True)
+class Linked:
+    """What the names of questions mean.
+
+    Attributes:
+        links: names of each question, with their candidates.
+        quality: against the entities that were expected; None where none were.
+    """
+
+    links: list[list[Link]]
+    quality: LinkQuality | None
+
+    @property
+    def names(self) -> list[Link]:
+        """Names of all questions."""
+        return [link for mine in self.links for link in mine]
+
+
+def read_questions(path: Path) -> Questions:
+    """Questions of BEIR's JSON Lines, or of BioKaLMA's JSON with the sub-graphs it came with.
+
+    Raises:
+        InputError: a line or an item is wrong.
+    """
+    if path.suffix == ".json":
+        items = read_items(path)
+        ids = [str(i) for i in range(1, len(items) + 1)]
+        expected = [{g.qid for g in i.graphs} for i in items]
+        return Questions(ids, [i.question for i in items], expected)
+    rows = [row for _, row in read_rows(path, BeirQuery)]
+    return Questions([r.id for r in rows], [r.text for r in rows], None)
+
+
+def link_questions(questions: Questions, linker: Linker, out: Path | None = None) -> Linked:
+    """Find the entities that questions name (KaLMA, section 3.1), as ``citeforge kg link`` does.
+
+    Args:
+        questions: what :func:`read_questions` read.
+        linker: finds names and looks them up.
+        out: JSON Lines file of links to write.
+
+    Raises:
+        InputError: the graph or the model of names cannot be had.
+    """
+    links, _ = linker.link(questions.texts)
+    if out is not None:
+        write_text(out, "".join(map(_line, questions.ids, links)))
+    expected = questions.expected
+    return Linked(links, None if expected is None else quality(links, expected))
+
+
+def _line(name: str, links: Sequence[Link]) -> str:
+    row = {"_id": name, "links": [asdict(link) for link in links]}
+    return json.dumps(row, ensure_ascii=False) + "\n"

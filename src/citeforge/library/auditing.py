@@ -1,0 +1,66 @@
+"""Auditing benchmarks from Python."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from citeforge.builders.audit.records import Audit, Flaw
+from citeforge.builders.audit.run import audit as look
+from citeforge.builders.audit.run import ratchet, read_known, write_known
+from citeforge.package.package import Package
+from citeforge.publish.card import write_card
+from citeforge.schemas.extras import extras_named
+from citeforge.schemas.recipes.run import RunOptions
+from citeforge.schemas.recipes.verbs import AuditOptions
+
+
+@dataclass(frozen=True)
+class Audited:
+    """What an audit came to.
+
+    Attributes:
+        found: what ``audit.json`` holds.
+        accepted: flaws written to the file of accepted ones; None where nobody asked for it.
+        new: with ``strict``, flaws that are not accepted.
+        stale: with ``strict``, accepted (kind, query, passage) that are gone.
+    """
+
+    found: Audit
+    accepted: int | None
+    new: list[Flaw]
+    stale: list[tuple[str, str, str]]
+
+
+@extras_named()
+def audit(
+    benchmark: str | Path, options: AuditOptions | None = None, *, run: RunOptions | None = None
+) -> Audited:
+    """Look for flaws in a package: what ``citeforge audit`` does.
+
+    Writes ``audit.json`` into the package and renders its card again.
+
+    Args:
+        benchmark: folder of a package that verifies.
+        options: what is looked at besides the package.
+        run: where a judge and a cross-encoder run, what they may cost.
+
+    Raises:
+        InputError: not a package, or a file named in the options is at fault.
+        UsageError: there is no such judge.
+    """
+    options = options or AuditOptions()
+    known = options.known_flaws
+    accepted_before = set()
+    if known is not None and options.strict and not options.accept:
+        accepted_before = read_known(known)
+    package = Package(Path(benchmark))
+    found, seen = look(package, options, run)
+    text = found.model_dump_json(indent=1) + "\n"
+    write_card(package.folder, audit=text, checked=package, lengths=seen.lengths)
+    accepted = None
+    if known is not None and options.accept:
+        accepted = write_known(known, found)
+        accepted_before = read_known(known)
+    new, stale = ratchet(found, accepted_before) if options.strict else ([], [])
+    return Audited(found, accepted, new, stale)

@@ -1,0 +1,154 @@
+"""What commands other than ``build`` are told: one record a command, as recipes are for builds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from citeforge.schemas.choices import FORMATS, JUDGES, LLMS, SEGMENTERS, listed
+from citeforge.schemas.recipes.base import Judging, Part
+from citeforge.schemas.recipes.option import Option, Words
+
+Protocol = Literal["strict", "reference"]
+
+MOST_CITATIONS = 3
+"""Citations of a statement that ALCE's evaluator looks at unless it is told otherwise."""
+QA_MODEL = "gaotianyu1350/roberta-large-squad"
+BERTSCORE_MODEL = "roberta-large"
+BERTSCORE_LAYER = 17
+MAUVE_MODEL = "gpt2-large"
+
+
+class JudgeOptions(Judging):
+    """Which judge decides."""
+
+    judge: Annotated[str | None, Option(input=True)] = Field(None, description=f"{listed(JUDGES)}.")
+    """Name of the judge."""
+
+
+class ScoreOptions(JudgeOptions):
+    """What scores depend on, besides the answers and the benchmark."""
+
+    context: str | None = None
+    """Context set to score; `own` for passages in the lines, `none` for closed-book systems."""
+    protocol: Protocol = "strict"
+    """Our corrected definitions, or what the paper's own code prints."""
+    measures: Annotated[Words, Option(joined=True)] = ()
+    """Measures or families, separated by commas (default: rage, or what fits the benchmark)."""
+    file_format: Annotated[str, Option("--format")] = Field(
+        "auto", description=f"auto, {listed(FORMATS)}."
+    )
+    """Format of the submissions."""
+    llm: str | None = Field(None, description=f"Gives marks (G-Eval): {listed(LLMS[:2])}.")
+    """What gives marks."""
+    segmenter: str | None = Field(
+        None,
+        description=f"Sentence segmenter: {listed(SEGMENTERS)} (default: nupunkt for strict, punkt "
+        "for reference).",
+    )
+    """What splits sentences."""
+    rules: Literal[1, 2] = 2
+    """Version of the strict rules for marks and statements; 1 gives scores of before again."""
+    bertscore_model: str = Field(BERTSCORE_MODEL, description="MODEL[#LAYER].")
+    """Model of BERTScore."""
+    mauve_model: str = Field(MAUVE_MODEL, description="")
+    """Language model whose features MAUVE compares."""
+    qa_model: str = Field(QA_MODEL, description="")
+    """Extractive QA model."""
+    max_row: bool = False
+    """Add the best of several rankings."""
+    cot: bool = False
+    """QAMPARI: answers follow the first colon."""
+    at_most_citations: int = Field(MOST_CITATIONS, ge=1)
+    """reference: citations of a statement that ALCE's measures look at."""
+    details: bool | None = None
+    """Keep answers in the score file, for reports (default: when sentences are split anyway)."""
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if self.protocol == "strict" and self.at_most_citations != MOST_CITATIONS:
+            raise ValueError(
+                "--at-most-citations: strict looks at every citation; give --protocol reference"
+            )
+        _, mark, layer = self.bertscore_model.partition("#")
+        if mark and not layer.isdecimal():
+            raise ValueError(
+                f"--bertscore-model {self.bertscore_model}: the layer after # is a number, as in "
+                "roberta-large#17"
+            )
+        return self
+
+    @property
+    def bertscore(self) -> tuple[str, int]:
+        """Model and layer of BERTScore."""
+        name, _, layer = self.bertscore_model.partition("#")
+        return name, int(layer or BERTSCORE_LAYER)
+
+
+class AuditOptions(Judging):
+    """What an audit looks at, besides the package."""
+
+    judge: Annotated[str | None, Option(input=True)] = Field(
+        None, description=f"Do negatives entail gold answers? {listed(JUDGES)}."
+    )
+    """What decides whether negatives entail gold answers."""
+    against: tuple[Path, ...] = Field((), description="Another split, for leaks; repeatable.")
+    """Other splits, for leaks."""
+    cross_encoder: str | None = None
+    """Model that scores negatives: a folder or a Hub id."""
+    least_score: float = 0.5
+    """Score from which the cross-encoder finds a negative relevant."""
+    labels: Path | None = None
+    """Labels of annotate import."""
+    known_flaws: Path | None = None
+    """Accepted flaws (JSON Lines)."""
+    accept: bool = False
+    """Write all flaws found to --known-flaws."""
+    strict: bool = False
+    """Fail on a flaw that is not accepted, and on a stale entry."""
+
+    @model_validator(mode="after")
+    def _with_a_file(self) -> Self:
+        if (self.strict or self.accept) and self.known_flaws is None:
+            raise ValueError("--strict and --accept need --known-flaws FILE")
+        return self
+
+
+class PromptingOptions(Part):
+    """How an LLM answers prompts."""
+
+    llm: str = Field(description=f"{listed(LLMS[:2])}.")
+    """What answers."""
+    system: str | None = None
+    """Name of the system (default: the model)."""
+    runs: int = Field(1, ge=1, description="")
+    """Samples of every answer."""
+    temperature: float = Field(0.0, ge=0, description="")
+    """Of the samples."""
+    max_answer: int = Field(512, ge=1)
+    """Most tokens of an answer."""
+    logprobs: bool = False
+    """Keep log probabilities of citation tokens."""
+
+
+class AnnotationOptions(Part):
+    """What annotators are sent."""
+
+    task: str = Field(
+        description="utility, statement-support, citation-support, knowledge-support (of score "
+        "files); audit-negative, twin-relevant, twin-nonrelevant, kalma-authenticity, "
+        "kalma-relevance, kalma-naturalness, kalma-significance (of a benchmark)."
+    )
+    """Name of the task."""
+    benchmark: Path | None = None
+    """Benchmark, for tasks that look at it."""
+    out: Path
+    """FILE.csv, or FILE.json for Label Studio."""
+    sample: int | None = Field(
+        None, ge=1, description="Queries to sample (default: all; twin-nonrelevant: a tenth)."
+    )
+    """Queries to sample."""
+    seed: int = Field(0, description="")
+    """Seed of sample and order."""

@@ -1,0 +1,202 @@
+"""What the command line does, Python does by one call: the same files, byte for byte."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+import citeforge as cf
+from citeforge.baselines.answering import answer_prompts, plan_prompts
+from citeforge.baselines.llm import read_prompts, requests_of
+from citeforge.engines.judge.pairs import judge_pairs, plan_pairs
+from citeforge.engines.llm.exchange import export_store, import_store
+from citeforge.engines.llm.records import Answer
+from citeforge.engines.llm.store import ReplayStore
+from citeforge.errors import InputError, UsageError
+from citeforge.evaluator.annotation.sheets import export_sheet, import_sheets
+from citeforge.evaluator.targets import score_targets
+from citeforge.kg.link import Linker
+from citeforge.kg.questions import link_questions, read_questions
+from citeforge.kg.setup import open_graph
+from citeforge.schemas.recipes.base import Judging
+from citeforge.schemas.recipes.verbs import AnnotationOptions, PromptingOptions
+from conftest import ROOT, Cli, write_jsonl
+
+
+@pytest.fixture
+def submission(cli: Cli, package: Path, tmp_path: Path) -> Path:
+    assert not cli("run", "random", "--benchmark", package, "--out", "s.jsonl").returncode
+    return tmp_path / "s.jsonl"
+
+
+def test_score_files(cli: Cli, package: Path, submission: Path, tmp_path: Path) -> None:
+    args = (
+        "--measures",
+        "rage,ALCE.CitRec",
+        "--judge",
+        "lexical",
+        "--rules",
+        1,
+        "--segmenter",
+        "punkt",
+    )
+    made = cli("score", submission, "--benchmark", package, *args, "--out", "c.json")
+    assert not made.returncode, made.stderr
+    options = cf.ScoreOptions(
+        measures=("rage", "ALCE.CitRec"), judge="lexical", rules=1, segmenter="punkt"
+    )
+    done = cf.score_files([submission], package, options, out=tmp_path / "p.json")
+    assert (tmp_path / "p.json").read_bytes() == (tmp_path / "c.json").read_bytes()
+    assert done.judge is not None
+    assert done.judge.n_failed == 0
+    assert [s.system for s in done.scores] == ["random"]
+
+
+def test_several_files_and_the_best_of_them(
+    package: Path, submission: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other.jsonl"
+    shutil.copy(submission, other)
+    options = cf.ScoreOptions(measures=("retrieval",), max_row=True)
+    done = cf.score_files([submission, other], package, options, out=tmp_path / "out")
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == [
+        "other.scores.json", "s.scores.json",
+    ]  # fmt: skip
+    assert [s.system for s in done.scores] == ["random", "random", "MAX of 2"]
+
+
+def test_impossible_options_of_scores(package: Path, submission: Path) -> None:
+    with pytest.raises(ValidationError, match="strict looks at every citation"):
+        cf.ScoreOptions(at_most_citations=2)
+    with pytest.raises(ValidationError, match="roberta-large#17"):
+        cf.ScoreOptions(bertscore_model="x#y")
+    assert cf.ScoreOptions(bertscore_model="x#3").bertscore == ("x", 3)
+    with pytest.raises(UsageError, match="unknown measure"):
+        cf.score_files([submission], "nowhere", cf.ScoreOptions(measures=("nonsense",)))
+    with pytest.raises(UsageError, match="protocol"):
+        cf.score(submission, package, protocol="other")  # type: ignore[arg-type]
+
+
+def test_where_scores_go(tmp_path: Path) -> None:
+    a, b = tmp_path / "a.jsonl", tmp_path / "b.v2.jsonl.gz"
+    out = tmp_path / "out"
+    assert score_targets(None, [a]) == {}
+    assert score_targets(out / "x.json", [a]) == {a: out / "x.json"}
+    assert score_targets(out, [a, b]) == {a: out / "a.scores.json", b: out / "b.v2.scores.json"}
+    with pytest.raises(UsageError, match="written to one file"):
+        score_targets(out, [a, tmp_path / "a.json"])
+    with pytest.raises(UsageError, match="is a submission"):
+        score_targets(a, [a])
+
+
+def test_audit(cli: Cli, package: Path, tmp_path: Path) -> None:
+    for name in ("c", "p"):
+        shutil.copytree(package, tmp_path / name)
+    made = cli("audit", "c", "--judge", "lexical", "--known-flaws", "c.jsonl", "--accept")
+    assert not made.returncode, made.stderr
+    known = tmp_path / "p.jsonl"
+    options = cf.AuditOptions(judge="lexical", known_flaws=known, accept=True)
+    done = cf.audit(tmp_path / "p", options)
+    assert (tmp_path / "p/audit.json").read_bytes() == (tmp_path / "c/audit.json").read_bytes()
+    assert known.read_bytes() == (tmp_path / "c.jsonl").read_bytes()
+    assert done.accepted == sum(map(len, done.found.flaws.values()))
+    gone = json.dumps({"kind": "empty-passage", "passage": "none"}) + "\n"
+    known.write_text(known.read_text() + gone)
+    done = cf.audit(
+        tmp_path / "p", cf.AuditOptions(judge="lexical", known_flaws=known, strict=True)
+    )
+    assert (done.new, done.stale) == ([], [("empty-passage", "", "none")])
+    with pytest.raises(ValidationError, match="need --known-flaws"):
+        cf.AuditOptions(strict=True)
+
+
+def test_judge(cli: Cli, tmp_path: Path) -> None:
+    rows: list[dict[str, object]] = [
+        {"premise": "Io is a moon.", "hypothesis": h} for h in ("Io is a moon.", "Rome is old.")
+    ]
+    pairs = write_jsonl(tmp_path / "pairs.jsonl", [*rows, rows[0]])
+    assert not cli("judge", pairs, "--judge", "lexical", "--out", "c.jsonl").returncode
+    judging = Judging(judge="lexical")
+    done = judge_pairs(pairs, judging, cf.RunOptions(), tmp_path / "p.jsonl")
+    assert (tmp_path / "p.jsonl").read_bytes() == (tmp_path / "c.jsonl").read_bytes()
+    assert (done.pairs, done.entailed, done.session.n_asked) == (3, 2, 2)
+    assert plan_pairs(pairs, judging, cf.RunOptions(price=(1, 2))).cost is None  # counts no tokens
+    with pytest.raises(UsageError, match="name a judge"):
+        judge_pairs(pairs, Judging(), cf.RunOptions(), tmp_path / "x.jsonl")
+
+
+def test_llm(cli: Cli, package: Path, tmp_path: Path) -> None:
+    assert not cli("prompts", package, "--out", "p.jsonl").returncode
+    prompts = tmp_path / "p.jsonl"
+    requests = requests_of(
+        read_prompts(prompts), runs=1, temperature=0.0, max_tokens=512, logprobs=False
+    )
+    with ReplayStore(tmp_path / "a.db") as store:
+        for n, request in enumerate(requests):
+            cut = "length" if n == 0 else None
+            answer = Answer("So [1]." if n else "", finish_reason=cut)
+            store.put(request.key("m"), request.payload("m"), 0, answer)
+    made = cli("llm", "run", "p.jsonl", "--llm", "replay:a.db", "--out", "c.jsonl")
+    assert not made.returncode, made.stderr
+    options = PromptingOptions(llm=f"replay:{tmp_path / 'a.db'}")
+    out = tmp_path / "again.jsonl"
+    done = answer_prompts(prompts, options, cf.RunOptions(out=out))
+    assert out.read_bytes() == (tmp_path / "c.jsonl").read_bytes()
+    assert (done.answers, done.cut, done.empty) == (len(requests), 1, 1)
+    assert f"({done.cut:,} cut at --max-answer 512, 1 empty)" in made.stdout
+    with pytest.raises(UsageError, match="only openai: models are asked"):
+        plan_prompts(prompts, options, cf.RunOptions(out=out))
+    assert export_store(tmp_path / "a.db", tmp_path / "a.jsonl") == len(requests)
+    assert import_store(tmp_path / "b.db", tmp_path / "a.jsonl") == (len(requests), 0)
+    assert import_store(tmp_path / "b.db", tmp_path / "a.jsonl") == (0, len(requests))
+
+
+def test_a_plan_leaves_no_store(
+    cli: Cli, package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    assert not cli("prompts", package, "--out", "p.jsonl").returncode
+    options = PromptingOptions(llm="openai:m", runs=2)
+    plan = plan_prompts(tmp_path / "p.jsonl", options, cf.RunOptions(out=tmp_path / "s.jsonl"))
+    n_prompts = len((tmp_path / "p.jsonl").read_text().splitlines())
+    assert (plan.requests, plan.stored) == (2 * n_prompts, 0)
+    assert [p.name for p in tmp_path.iterdir()] == ["p.jsonl"]
+
+
+def test_annotate(cli: Cli, package: Path, submission: Path, tmp_path: Path) -> None:
+    args = ("--benchmark", package, "--details", "--out", "s.json")
+    assert not cli("score", submission, *args).returncode
+    command = ("annotate", "export", "s.json", "--task", "utility", "--sample", 3, "--seed", 7)
+    assert not cli(*command, "--out", "c.csv").returncode
+    options = AnnotationOptions(task="utility", out=tmp_path / "p.csv", sample=3, seed=7)
+    task, count = export_sheet(options, [tmp_path / "s.json"])
+    assert (task.name, count) == ("utility", 3)
+    for ending in ("csv", "csv.key.json"):
+        assert (tmp_path / f"p.{ending}").read_bytes() == (tmp_path / f"c.{ending}").read_bytes()
+    head, *rows = (tmp_path / "p.csv").read_text().splitlines()
+    (tmp_path / "ann.csv").write_text("\n".join([head, *(f"{row}4" for row in rows)]) + "\n")
+    key = tmp_path / "p.csv.key.json"
+    done = import_sheets([tmp_path / "ann.csv"], key, out=tmp_path / "l.jsonl")
+    assert (done.items, done.agreement.annotators) == (3, 1)
+    assert {json.loads(r)["label"] for r in done.out.read_text().splitlines()} == {"4"}
+    with pytest.raises(UsageError, match="--out FILE, or --benchmark DIR"):
+        import_sheets([tmp_path / "ann.csv"], key)
+
+
+def test_link_questions(cli: Cli, tmp_path: Path) -> None:
+    graph = f"file:{ROOT / 'examples/people/graph.ttl'}"
+    rows: list[dict[str, object]] = [{"_id": "a", "text": "Who was Ada Lovelace?"}]
+    path = write_jsonl(tmp_path / "q.jsonl", rows)
+    made = cli("kg", "link", "--kg", graph, "--questions", path, "--out", "c.jsonl")
+    assert not made.returncode, made.stderr
+    linker = Linker(open_graph(graph, "people", ["en"], cf.RunOptions()))
+    done = link_questions(read_questions(path), linker, tmp_path / "p.jsonl")
+    assert (tmp_path / "p.jsonl").read_bytes() == (tmp_path / "c.jsonl").read_bytes()
+    assert [link.name for link in done.names] == ["Ada Lovelace"]
+    assert done.quality is None
+    with pytest.raises(InputError, match="no-such"):
+        read_questions(tmp_path / "no-such.jsonl")
