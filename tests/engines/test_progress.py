@@ -39,7 +39,7 @@ def test_arithmetic_of_a_line() -> None:
     found = lines.line(60)
     assert found.rate == 20_000  # 1,200,000 / 60
     assert found.seconds_left == 190  # 3,800,000 / 20,000
-    text = "mining: 1,200,000 of 5,000,000 passages, 20,000.0 a second, 0:03:10 left, peak memory"
+    text = "mining: 1,200,000 of 5,000,000 passages, 20,000 a second, 0:03:10 left, peak memory"
     assert str(found).startswith(text)
     assert 10 < found.peak_mb < 1_000_000
 
@@ -49,6 +49,7 @@ def test_without_a_total_or_an_item_there_is_no_time_left() -> None:
     assert str(lines.line(60)).startswith("reading: 0 files, peak memory")
     lines.done = 30
     assert (lines.line(60).rate, lines.line(60).seconds_left) == (0.5, None)
+    assert str(lines.line(60)).startswith("reading: 30 files, 0.50 a second, peak memory")
 
 
 WORK = """

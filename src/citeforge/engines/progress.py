@@ -54,7 +54,8 @@ class Line(msgspec.Struct, kw_only=True, frozen=True):
         of = "" if self.total is None else f" of {self.total:,}"
         parts = [f"{name}: {self.done:,}{of} {self.unit}"]
         if self.rate is not None:
-            parts.append(f"{self.rate:,.1f} a second")
+            digits = 0 if self.rate >= 10 else 2
+            parts.append(f"{self.rate:,.{digits}f} a second")
         if self.seconds_left is not None:
             parts.append(f"{timedelta(seconds=self.seconds_left)} left")
         return ", ".join([*parts, f"peak memory {self.peak_mb:,} MB"])
