@@ -23,7 +23,7 @@ from citeforge.evaluator.benchmark import Benchmark
 from citeforge.package.items import Passage
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.base import Part
-from citeforge.schemas.systems import System
+from citeforge.schemas.system import System
 
 Make = Callable[[Setting[Any]], MakeSteps]
 
@@ -40,6 +40,7 @@ class Asked:
         prompts: hashes of its templates.
         counter: what measured prompts.
         counts: what is told of the run.
+        facts: what else the header says of how the answers were made.
     """
 
     tasks: Sequence[Task]
@@ -49,6 +50,7 @@ class Asked:
     prompts: Mapping[str, str]
     counter: str
     counts: Counter[str] = field(default_factory=Counter)
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def failures(self) -> list[tuple[str, Failure]]:
@@ -66,6 +68,7 @@ class Asked:
             "seed": seed,
             "counts": {name: n for name, n in sorted(self.counts.items()) if n},
             "tokens": self.counter,
+            **self.facts,
         }
         return found if limit is None else {**found, "limit": limit}
 
@@ -106,10 +109,11 @@ def ask(
     size = options.window or getattr(llm, "window", None)
     window = Window(size, options.max_answer, counter)
     counts: Counter[str] = Counter()
+    facts: dict[str, Any] = {}
     jobs: list[tuple[Task, MakeSteps]] = []
     make = cast(Make, resolved(system.factory))
     for context in contexts:
-        setting = Setting(benchmark, context, options, llm, seed, prompts, window, counts)
+        setting = Setting(benchmark, context, options, llm, seed, prompts, window, counts, facts)
         steps = make(setting)
         items = list(islice(benchmark.items(context), limit))
         draws = edited.rerank or 1
@@ -126,7 +130,8 @@ def ask(
         replies, n = post_cite(tasks, replies, benchmark, make_embedder(edited.embedder))
         counts["statements cited afterwards"] += n
     counts.update(_endings(replies))
-    return Asked(tasks, replies, llm.identity(), options, prompts.hashes, counter.name, counts)
+    said = llm.identity()
+    return Asked(tasks, replies, said, options, prompts.hashes, counter.name, counts, facts)
 
 
 def _endings(replies: Sequence[Reply | Failure]) -> dict[str, int]:

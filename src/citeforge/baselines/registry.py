@@ -11,7 +11,7 @@ from citeforge.schemas.choices import Choice
 from citeforge.schemas.errors import UnknownValueError, UsageError
 from citeforge.schemas.recipes.base import Part
 from citeforge.schemas.systems import SYSTEMS as DECLARED
-from citeforge.schemas.systems import System
+from citeforge.schemas.system import System
 
 Lines = Callable[[str, Benchmark, list[str], int, int], Iterator[dict[str, Any]]]
 """(system, benchmark, context sets, runs, seed) to the lines of a submission."""

@@ -20,7 +20,7 @@ from citeforge.evaluator.benchmark import Benchmark
 from citeforge.schemas.errors import UnknownValueError, UsageError
 from citeforge.schemas.recipes.base import Part
 from citeforge.schemas.submission import make_header
-from citeforge.schemas.systems import System
+from citeforge.schemas.system import System
 
 
 @dataclass(frozen=True)
@@ -106,8 +106,12 @@ def _contexts(system: System, benchmark: Benchmark, given: list[str]) -> list[st
     for context in given:
         if context not in known:
             raise UnknownValueError("context", context, known)
+    if system.own and len(given) > 1:
+        raise UsageError(f"{system.name} brings its own passages; name one context set, or none")
     if given or not system.llm:
         return given or known
+    if system.own:
+        return known[:1]
     if system.context:
         if system.context not in known:
             raise UsageError(

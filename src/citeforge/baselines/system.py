@@ -89,6 +89,7 @@ class Setting(Generic[O]):
         prompts: its Jinja files.
         window: how long prompts may be.
         counts: what is told of the run: ``"passages dropped"`` and whatever a system counts.
+        facts: what else the submission's header is to say, such as what was searched with.
     """
 
     benchmark: Benchmark
@@ -99,6 +100,7 @@ class Setting(Generic[O]):
     prompts: Prompts
     window: Window
     counts: Counter[str] = field(default_factory=Counter)
+    facts: dict[str, Any] = field(default_factory=dict)
 
     @property
     def base(self) -> int:

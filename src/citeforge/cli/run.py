@@ -11,7 +11,8 @@ import click
 from citeforge.cli.options import benchmark_option, endpoint_options, run_options
 from citeforge.cli.record_options import add, options_of, record_from
 from citeforge.schemas.choices import LLMS, listed
-from citeforge.schemas.systems import SYSTEMS, System
+from citeforge.schemas.system import System
+from citeforge.schemas.systems import SYSTEMS
 
 _FLAGS = ("--all-gold",)
 """Options of old command lines that may stand before the system and take no value."""
@@ -94,6 +95,8 @@ def _common(system: System) -> Callable[[Any], Any]:
 
 
 def _contexts_help(system: System) -> str:
+    if system.own:
+        return "Context set whose queries are asked (default: the first)."
     if not system.llm or system.design:
         return "Context sets (default: all)."
     return f"Context sets, or `all` (default: {system.context or 'the only one'})."

@@ -6,7 +6,7 @@ from itertools import groupby
 
 import click
 
-from citeforge.schemas.systems import System
+from citeforge.schemas.system import System
 
 PAPERS = {
     "rage": "RAGE",

@@ -42,6 +42,16 @@ class EmbeddingReranker:
         return found
 
 
+def scorer_of(model: Reranker, query: str, texts_of: TextsOf) -> Scorer:
+    """What scores passages by their ids for one query, to 6 decimals."""
+
+    def score(ids: Sequence[str]) -> list[float]:
+        pairs = [(query, text) for text in texts_of(ids)]
+        return [round(s, 6) + 0.0 for s in model.scores(pairs)]
+
+    return score
+
+
 class TwoStage:
     """A retriever whose passages a reranker puts in order."""
 
@@ -76,14 +86,6 @@ class TwoStage:
             for query, text in queries.items()
         }
 
-    def scorer(self, query: str) -> Scorer:
-        """What scores passages by their ids for one query."""
-
-        def score(ids: Sequence[str]) -> list[float]:
-            pairs = [(query, text) for text in self._texts_of(ids)]
-            return [round(s, 6) + 0.0 for s in self.second.scores(pairs)]
-
-        return score
-
     def _scored(self, query: str, ids: Sequence[str]) -> list[tuple[str, float]]:
-        return ordered(dict(zip(ids, self.scorer(query)(ids), strict=True)))
+        scores = scorer_of(self.second, query, self._texts_of)(ids)
+        return ordered(dict(zip(ids, scores, strict=True)))

@@ -1,0 +1,1 @@
+"""Attributed-IR's scenarios: generate, retrieve then generate, generate then retrieve."""

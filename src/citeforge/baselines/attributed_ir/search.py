@@ -1,0 +1,159 @@
+"""Retrieval for systems: two stages over the corpus, or over the passages of a context."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from citeforge.baselines.attributed_ir.options import SearchOptions
+from citeforge.baselines.system import Setting
+from citeforge.engines.embed import make_embedder
+from citeforge.engines.embedder import Embedder
+from citeforge.engines.retrieval.bm25 import Bm25
+from citeforge.engines.retrieval.fusion import Ranking, Scorer
+from citeforge.engines.retrieval.records import Rankings, Retriever
+from citeforge.engines.retrieval.registry import RetrieverSettings, make_retriever
+from citeforge.engines.retrieval.reranker import Reranker, make_reranker
+from citeforge.engines.retrieval.two_stage import EmbeddingReranker, TwoStage, scorer_of
+from citeforge.engines.tables import read_table
+from citeforge.package.items import Item, Passage
+from citeforge.schemas.errors import UsageError
+from citeforge.schemas.tables import CORPUS
+
+
+class Passages:
+    """Passages by id, in memory: the index of the first stage holds their words there, too."""
+
+    def __init__(self, benchmark: Any) -> None:
+        table = read_table(benchmark.corpus, CORPUS)
+        self._titles, self._texts = table["title"], table["text"]
+        self._rows = {name: row for row, name in enumerate(table["_id"].to_pylist())}
+
+    def get(self, name: str) -> Passage:
+        """One passage of the corpus, by its id."""
+        row = self._rows[name]
+        return Passage(name, self._titles[row].as_py(), self._texts[row].as_py())
+
+
+class Search:
+    """What a system searches with; made once a context set.
+
+    The second stage is ``--reranker``; without one it is the embedder after BM25, and nothing
+    after other retrievers. The submission's header and the summary say which.
+    """
+
+    def __init__(self, setting: Setting[Any]) -> None:
+        self._setting = setting
+        self._options: SearchOptions = setting.options
+        if self._options.over == "corpus" and not setting.benchmark.corpus:
+            raise UsageError(
+                f"{setting.benchmark.name} has no corpus to search; give --over context"
+            )
+        if self._options.over == "context" and self._options.retriever != "bm25":
+            raise UsageError(
+                f"--over context --retriever {self._options.retriever}: the few passages of a "
+                "context are searched by bm25"
+            )
+        self._note = self._told()
+        setting.facts["retrieval"] = {"over": self._options.over, **self._identity()}
+
+    def rankings(self, item: Item, queries: Sequence[str], depth: int) -> list[Ranking]:
+        """One ranking a query, best first.
+
+        Args:
+            item: the benchmark's query, whose context may be what is searched.
+            queries: texts; its own, or others.
+            depth: most passages of each.
+        """
+        self._setting.counts[self._note] += len(queries)
+        named = {
+            item.query_id if text == item.query else f"{item.query_id}#{n}": text
+            for n, text in enumerate(queries)
+        }
+        retriever = self._retriever(item)
+        found = retriever.rank(named, depth)
+        return [[(r.docid, r.score) for r in found[name]] for name in named]
+
+    def scorer(self, item: Item) -> Scorer:
+        """Scores of the second stage for the benchmark's own query."""
+        return scorer_of(self._second, item.query, lambda ids: self._read(item, ids))
+
+    def passages(self, item: Item, ids: Sequence[str]) -> tuple[Passage, ...]:
+        """Passages by their ids."""
+        known = {p.id: p for p in item.passages} if self._options.over == "context" else {}
+        return tuple(known.get(i) or self._corpus.get(i) for i in ids)
+
+    def _read(self, item: Item, ids: Sequence[str]) -> list[str]:
+        return [f"{p.title} {p.text}" if p.title else p.text for p in self.passages(item, ids)]
+
+    def _retriever(self, item: Item) -> Retriever:
+        first = self._first
+        if self._options.over == "context":
+            ids = [p.id for p in item.passages]
+            first = Bm25(ids, self._read(item, ids))
+        if not self._has_second:
+            return first
+        return TwoStage(first, self._second, lambda ids: self._read(item, ids), self._options.depth)
+
+    @cached_property
+    def _first(self) -> Retriever:
+        o = self._options
+        if o.over == "context":
+            return Bm25([], [])
+        self._scratch = tempfile.TemporaryDirectory(prefix="citeforge-")
+        settings = RetrieverSettings(
+            self._setting.benchmark.corpus, self._embedder, Path(self._scratch.name)
+        )
+        made = make_retriever(o.retriever, settings)
+        return _Run(made, self._setting) if o.retriever.startswith("run:") else made
+
+    @cached_property
+    def _second(self) -> Reranker:
+        o = self._options
+        if o.reranker is not None:
+            return make_reranker(o.reranker, o.device, "--embedder offline without --reranker")
+        return EmbeddingReranker(self._embedder())
+
+    @property
+    def _has_second(self) -> bool:
+        return self._options.reranker is not None or self._options.retriever == "bm25"
+
+    def _embedder(self) -> Embedder:
+        return make_embedder(self._options.embedder, device=self._options.device)
+
+    @cached_property
+    def _corpus(self) -> Passages:
+        return Passages(self._setting.benchmark)
+
+    def _identity(self) -> dict[str, Any]:
+        second = {"second": self._second.identity()} if self._has_second else {}
+        return {"first": self._first.identity(), **second, "depth": self._options.depth}
+
+    def _told(self) -> str:
+        o = self._options
+        first = o.retriever.split(":")[0]
+        if o.reranker is not None:
+            return f"rankings by {first} + {Path(o.reranker).name}"
+        second = f" + embedder {o.embedder}, no cross-encoder" if self._has_second else ""
+        return f"rankings by {first}{second}"
+
+
+class _Run:
+    """A run file, read once for all queries of the benchmark."""
+
+    def __init__(self, run: Retriever, setting: Setting[Any]) -> None:
+        self._run, self._setting = run, setting
+
+    def identity(self) -> dict[str, Any]:
+        return self._run.identity()
+
+    @cached_property
+    def _found(self) -> Rankings:
+        asked = dict.fromkeys(self._setting.benchmark.query_ids, "")
+        return self._run.rank(asked, 1 << 31)
+
+    def rank(self, queries: Any, depth: int = 0) -> Rankings:
+        return {query: self._found[query][:depth] for query in queries}

@@ -1,0 +1,246 @@
+"""Attributed-IR's systems as a user runs them, against the scripted endpoint."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from citeforge.package.package import Package
+from conftest import Cli
+from servers.running import openai_server
+
+KEY = {"OPENAI_API_KEY": "k"}
+CLOSED = ["from what you know", "It is so. It was [7] built in 1937! Nobody knows why?"]
+CITED = ["what the passages say", "It is so [1]."]
+QUERIES = ["search queries", "1. golden gate bridge opening\n2. Golden Gate Bridge, opening?\n3."]
+
+
+def header(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(path.read_text().splitlines()[0])["submission"]
+    return found
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(x) for x in path.read_text().splitlines()[1:]]
+
+
+class World:
+    """A package, and an endpoint that says the same to every prompt of a sort."""
+
+    def __init__(self, cli: Cli, package: Path, folder: Path, url: str, log: Any) -> None:
+        self.cli, self.folder, self.url, self.log = cli, folder, url, log
+        self.package, self.opened = package, Package(package)
+
+    def run(self, system: str, *words: object, out: str = "s.jsonl", limit: int = 3) -> Any:
+        return self.cli(
+            *("run", system, "--benchmark", self.package, "--llm", "openai:m", "--out", out),
+            *("--base-url", self.url, "--limit", str(limit)),
+            *words,
+            **KEY,
+        )
+
+    def lines(self, system: str, *words: object) -> list[dict[str, Any]]:
+        """Run it."""
+        made = self.run(system, *words)
+        assert made.returncode == 0, made.stderr
+        return lines(self.folder / "s.jsonl")
+
+    def scored_lines(self, system: str, *words: object) -> list[dict[str, Any]]:
+        """Run it, check and score what it writes."""
+        found = self.lines(system, *words)
+        path = self.folder / "s.jsonl"
+        checked = self.cli("check", path, "--benchmark", self.package)
+        assert checked.returncode == 0, checked.stdout + checked.stderr
+        scored = self.cli(
+            *("score", path, "--benchmark", self.package, "--measures", "alce,retrieval"),
+            *("--judge", "lexical"),
+        )
+        assert scored.returncode == 0, scored.stderr
+        assert "own" in scored.stdout
+        return found
+
+    def asked(self) -> list[str]:
+        return [r["text"] for r in self.log()]
+
+
+@pytest.fixture
+def world(cli: Cli, package: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Any:
+    replies = getattr(request, "param", [CLOSED, CITED, QUERIES])
+    with openai_server(tmp_path / "log", replies=replies) as server:
+        yield World(cli, package, tmp_path, server.url, server.requests)
+
+
+def test_g_asks_without_passages_and_cites_nothing(world: World) -> None:
+    rows = world.scored_lines("g")
+    assert [r["passages"] for r in rows] == [[], [], []]
+    assert {r["output"] for r in rows} == {CLOSED[1]}
+    assert all("Passages" not in text for text in world.asked())
+    assert "context" not in rows[0]
+
+
+def test_rtg_gold_shows_the_relevant_passages_in_their_order(world: World) -> None:
+    rows = world.scored_lines("rtg-gold")
+    relevant: dict[str, list[str]] = {}
+    mapping = world.opened.mappings["relevant"]
+    for query, passage in zip(
+        mapping["query-id"].to_pylist(), mapping["corpus-id"].to_pylist(), strict=True
+    ):
+        relevant.setdefault(query, []).append(passage)
+    for row, text in zip(rows, world.asked(), strict=False):
+        assert [p["docid"] for p in row["passages"]] == relevant[row["query_id"]]
+        assert "[1] " in text
+    assert world.lines("rtg-gold", "--k", "1")[0]["passages"] == rows[0]["passages"][:1]
+
+
+def test_rtg_vanilla_says_what_it_searched_with(world: World) -> None:
+    made = world.run("rtg-vanilla")
+    assert made.stdout.endswith(
+        "3 answers of rtg-vanilla (openai:m) (3 rankings by bm25 + embedder offline, no "
+        "cross-encoder)\n"
+    )
+    rows = world.scored_lines("rtg-vanilla")
+    assert [len(r["passages"]) for r in rows] == [2, 2, 2]
+    said = header(world.folder / "s.jsonl")
+    assert said["retrieval"]["over"] == "corpus"
+    assert said["retrieval"]["first"]["name"] == "bm25"
+    assert said["retrieval"]["second"]["kind"] == "embedder, no cross-encoder"
+    assert said["retrieval"]["depth"] == 100
+    assert set(said["prompts"]) == {"air-cited"}
+    found = {r["query_id"]: {p["docid"] for p in r["passages"]} for r in rows}
+    relevant = world.opened.mappings["relevant"]
+    hits = sum(
+        passage in found.get(query, ())
+        for query, passage in zip(
+            relevant["query-id"].to_pylist(), relevant["corpus-id"].to_pylist(), strict=True
+        )
+    )
+    assert hits >= 3
+
+
+def test_a_cross_encoder_is_the_second_stage(world: World, tmp_path: Path) -> None:
+    from servers import tiny_rerankers as tiny
+
+    texts = world.opened.texts(i for b in world.opened.passages() for i in b["_id"].to_pylist())
+    words = sorted({w for _, text in texts.values() for w in text.split()})
+    model = tiny.cross_encoder(tmp_path / "ce", words)
+    rows = world.lines("rtg-vanilla", "--reranker", model, "--k", "3")
+    assert header(tmp_path / "s.jsonl")["retrieval"]["second"]["kind"] == "cross-encoder"
+    from sentence_transformers import CrossEncoder
+
+    asked = dict(zip(world.opened.query_ids, world.opened.questions("mix"), strict=True))
+    encoder = CrossEncoder(str(model), device="cpu")
+    for row in rows:
+        shown = [(p["docid"], f"{p['title']} {p['text']}" if "title" in p else p["text"])
+                 for p in row["passages"]]  # fmt: skip
+        scores = encoder.predict([(asked[row["query_id"]], text) for _, text in shown])
+        assert sorted(scores, reverse=True) == pytest.approx(list(scores))
+
+
+def test_over_the_passages_of_the_context_and_by_a_run(world: World) -> None:
+    items = {item.query_id: item for item in world.opened.items("mix")}
+    for row in world.lines("rtg-vanilla", "--over", "context"):
+        assert {p["docid"] for p in row["passages"]} <= {
+            p.id for p in items[row["query_id"]].passages
+        }
+    first = [(i.query_id, i.passages[-1].id) for i in items.values()]
+    run = world.folder / "r.trec"
+    run.write_text("".join(f"{q} Q0 {p} 1 2.5 x\n" for q, p in first))
+    rows = world.lines("rtg-vanilla", "--retriever", "run:r.trec")
+    assert [(r["query_id"], r["passages"][0]["docid"]) for r in rows] == first[:3]
+    run.write_text(f"{first[0][0]} Q0 nowhere 1 2.5 x\n")
+    made = world.run("rtg-vanilla", "--retriever", "run:r.trec", out="t.jsonl")
+    assert made.returncode == 1
+    assert "r.trec:1" in made.stderr
+    assert "nowhere" in made.stderr
+
+
+@pytest.mark.parametrize("fusion", ["sort", "rerank", "combsum", "combmnz", "pm2", "query:1"])
+def test_rtg_query_gen_fuses(world: World, fusion: str) -> None:
+    run = world.scored_lines if fusion == "rerank" else world.lines
+    rows = run("rtg-query-gen", "--fusion", fusion, "--k", "3")
+    assert {tuple(r["meta"]["queries"]) for r in rows} == {("golden gate bridge opening",)}
+    assert [len(r["passages"]) for r in rows] == [3, 3, 3]
+    said = header(world.folder / "s.jsonl")
+    assert said["counts"]["sub-queries repeated"] == 3
+    assert set(said["prompts"]) == {"air-cited", "air-queries"}
+    shown = {tuple(p["docid"] for p in r["passages"]) for r in rows}
+    assert len(shown) == 1 or fusion != "query:1"  # all have the same sub-query
+    assert len(shown) == 3 or fusion in ("query:1", "pm2")
+
+
+@pytest.mark.parametrize(
+    "world",
+    [[CITED, ["search queries", "What a fine question this is, and " + "how " * 30]]],
+    indirect=True,
+)
+def test_prose_in_place_of_queries_leaves_the_question_alone(world: World) -> None:
+    rows = world.lines("rtg-query-gen", "--fusion", "combsum")
+    assert {tuple(r["meta"]["queries"]) for r in rows} == {()}
+    assert header(world.folder / "s.jsonl")["counts"]["replies without sub-queries"] == 3
+    alone = world.lines("rtg-vanilla")
+    assert [r["passages"] for r in rows] == [r["passages"] for r in alone]
+
+
+def test_the_max_row_is_made_of_each_query_alone(world: World) -> None:
+    """Table 3 of the paper: the best of the queries' own rankings, query by query."""
+    for n in (0, 1):
+        words = ("--fusion", f"query:{n}", "--retrieve-only", "--k", "10", "--system", f"q{n}")
+        made = world.run("rtg-query-gen", *words, out=f"{n}.jsonl", limit=5)
+        assert made.returncode == 0, made.stderr
+        assert {r["output"] for r in lines(world.folder / f"{n}.jsonl")} == {""}
+    assert all("what the passages say" not in text for text in world.asked())
+    scored = world.cli(
+        *("score", "0.jsonl", "1.jsonl", "--benchmark", world.package, "--max-row"),
+        *("--measures", "P@1,R@10"),
+    )
+    assert scored.returncode == 0, scored.stderr
+    assert "MAX of 2" in scored.stdout
+
+
+def test_gtr_cites_one_passage_a_statement(world: World) -> None:
+    rows = world.scored_lines("gtr")
+    for row in rows:
+        assert row["output"].startswith("It is so [1]. It was (7) built in 1937 [")
+        assert row["output"].endswith("! Nobody knows why?")  # stop words alone: nothing is found
+        assert 1 <= len(row["passages"]) <= 3
+    two = world.lines("gtr", "--per-statement", "2")[0]
+    assert "[1][2]" in two["output"]
+    assert header(world.folder / "s.jsonl")["counts"]["statements without passages"] == 3
+    assert [p["docid"] for p in two["passages"]][0] == rows[0]["passages"][0]["docid"]
+
+
+@pytest.mark.parametrize(
+    "world", [[["from what you know", "Zyx qwv. ..."], CITED, QUERIES]], indirect=True
+)
+def test_nothing_found_is_counted_and_answered_without(world: World) -> None:
+    assert {r["output"] for r in world.lines("gtr")} == {"Zyx qwv. ..."}
+    assert header(world.folder / "s.jsonl")["counts"]["statements without passages"] == 3
+    empty = world.folder / "r.trec"
+    empty.write_text(f"{world.opened.query_ids[-1]} Q0 {_any(world)} 1 2.5 x\n")
+    rows = world.lines("rtg-vanilla", "--retriever", "run:r.trec")
+    assert {(r["output"], len(r["passages"])) for r in rows} == {("Zyx qwv. ...", 0)}
+    assert header(world.folder / "s.jsonl")["counts"]["answered without passages"] == 3
+
+
+def _any(world: World) -> str:
+    return str(next(world.opened.passages(["_id"]))["_id"][0].as_py())
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("rtg-query-gen", "--fusion", "combsun"), "expected sort, rerank, combsum"),
+        (("rtg-query-gen", "--retriever", "run:x"), "knows the benchmark's queries alone"),
+        (("gtr", "--retriever", "bm26"), "bm25, dense or run:FILE"),
+        (("gtr", "--over", "context", "--retriever", "dense"), "are searched by bm25"),
+        (("g", "--context", "mix", "--context", "mix"), "brings its own passages"),
+    ],
+)
+def test_wrong_words(world: World, words: tuple[str, ...], said: str) -> None:
+    made = world.run(*words)
+    assert made.returncode == 2
+    assert said in made.stderr
+    assert world.asked() == []
