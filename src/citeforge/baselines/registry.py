@@ -10,8 +10,8 @@ from citeforge.evaluator.benchmark import Benchmark
 from citeforge.schemas.choices import Choice
 from citeforge.schemas.errors import UnknownValueError, UsageError
 from citeforge.schemas.recipes.base import Part
-from citeforge.schemas.systems import SYSTEMS as DECLARED
 from citeforge.schemas.system import System
+from citeforge.schemas.systems import SYSTEMS as DECLARED
 
 Lines = Callable[[str, Benchmark, list[str], int, int], Iterator[dict[str, Any]]]
 """(system, benchmark, context sets, runs, seed) to the lines of a submission."""

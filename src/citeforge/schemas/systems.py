@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from citeforge.schemas.system import System
-from citeforge.schemas.systems_air import ATTRIBUTED_IR
+from citeforge.schemas.systems_air import ATTRIBUTED_IR, KALMA
 
 _SYSTEMS = "citeforge.baselines"
 _DRAWN = f"{_SYSTEMS}.rage:lines"
@@ -198,4 +198,4 @@ ASKING = (
 )
 """Systems that ask an LLM."""
 
-SYSTEMS = (*PLAIN, *ASKING, *ATTRIBUTED_IR)
+SYSTEMS = (*PLAIN, *ASKING, *ATTRIBUTED_IR, *KALMA)

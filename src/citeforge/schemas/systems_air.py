@@ -1,4 +1,4 @@
-"""Attributed-IR's systems, declared."""
+"""Systems of Attributed-IR and KaLMA, declared."""
 
 from __future__ import annotations
 
@@ -57,5 +57,22 @@ ATTRIBUTED_IR = (
         options=f"{_HERE}.options:GtrOptions",
         section="2.3",
         template="air-closed",
+    ),
+)
+
+KALMA = (
+    System(
+        "kalma",
+        "",
+        "sub-graphs and one demonstration with [NA] in one prompt",
+        "citeforge.baselines.asking_kalma:kalma",
+        options="citeforge.baselines.asking_kalma:KalmaOptions",
+        family="KaLMA",
+        paper="kalma",
+        section="3.3",
+        llm=True,
+        shows="triples",
+        context="retrieved",
+        template="kalma",
     ),
 )

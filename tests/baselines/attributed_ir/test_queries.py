@@ -14,7 +14,7 @@ PROSE = "That depends on " + "many things " * 15
     [
         ("1. one query\n2. another one", ["one query", "another one"]),
         ("Here you are:\n\n1) a b\n 2) c d\nI hope this helps!", ["a b", "c d"]),
-        ("- \"Who built it?\"\n* **When?**\n• why", ["Who built it?", "When?", "why"]),
+        ('- "Who built it?"\n* **When?**\n• why', ["Who built it?", "When?", "why"]),
         ("Queries:\nwho built it\nwhen was it built", ["who built it", "when was it built"]),
         ("(1. x y", ["x y"]),
         ("1. \n2. ...\n3. real", ["real"]),

@@ -209,7 +209,7 @@ def test_gtr_cites_one_passage_a_statement(world: World) -> None:
     two = world.lines("gtr", "--per-statement", "2")[0]
     assert "[1][2]" in two["output"]
     assert header(world.folder / "s.jsonl")["counts"]["statements without passages"] == 3
-    assert [p["docid"] for p in two["passages"]][0] == rows[0]["passages"][0]["docid"]
+    assert next(p["docid"] for p in two["passages"]) == rows[0]["passages"][0]["docid"]
 
 
 @pytest.mark.parametrize(

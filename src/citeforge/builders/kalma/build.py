@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from citeforge.builders.kalma.contexts import Entry
 from citeforge.builders.kalma.evolve import Evolution, Evolver
 from citeforge.builders.kalma.package import Question, write_tables
 from citeforge.builders.kalma.published import read_published
+from citeforge.builders.kalma.retrieved import Retrieved, retrieve
 from citeforge.builders.kalma.selection import (
     Selected,
     disambiguate,
@@ -109,11 +110,10 @@ class _Grown(Build[KalmaRecipe]):
     def draft(self) -> Manifest:
         recipe, kg, models = self.recipe, self.kg, self.models
         source = graph_source(kg, recipe.licence)
-        spec = source.spec.removeprefix("kg:")
         judging = recipe.judging.model_copy(update={"judge": name_of(models, "judge of sentences")})
         told = recipe.model_copy(
             update={
-                "kg": f"{'sparql' if spec.startswith('http') else 'file'}:{spec}",
+                "kg": _spec_of(source),
                 "domain": kg.domain.model_dump(mode="json"),
                 "languages": kg.languages,
                 "pairs": recipe.pairs and Path(recipe.pairs.name),
@@ -154,21 +154,20 @@ class _Grown(Build[KalmaRecipe]):
             raise InputError(
                 f"no question is left ({reasons})", path=self.recipe.pairs or self.recipe.kg
             )
+        questions = [_question(e) for e in kept]
+        entries = [
+            Entry(e.pair.id, (e.pair.first, e.pair.second), tuple(t for t, _ in e.gold))
+            for e in kept
+        ]
+        retrieved = _retrieved(self.recipe, self.kg, questions, entries)
+        gold, domain = [e.gold for e in kept], self.kg.domain
         stats, contexts = write_tables(
-            writer,
-            [_question(e) for e in kept],
-            [
-                Entry(e.pair.id, (e.pair.first, e.pair.second), tuple(t for t, _ in e.gold))
-                for e in kept
-            ],
-            [e.gold for e in kept],
-            kept,
-            self.kg.domain,
-            self.recipe.seed,
+            writer, questions, entries, gold, kept, domain, self.recipe.seed, retrieved
         )
         counts = {"pairs selected": len(selected.pairs), **selected.counts, **self.kg.counts}
         counts |= {f"pairs dropped: {what}": n for what, n in dropped.items()}
         counts |= {f"replies refused: {what}": n for what, n in sorted(evolver.refused.items())}
+        counts |= retrieved.counts if retrieved is not None else {}
         self.found = {"contexts": contexts, "counts": counts}
         if evolver.perplexity is not None:
             self.found["models"] = self.models | {"perplexity": evolver.perplexity.identity()}
@@ -187,12 +186,30 @@ def _question(e: Evolution) -> Question:
     )
 
 
+def _retrieved(
+    recipe: KalmaRecipe,
+    kg: KnowledgeGraph,
+    questions: Sequence[Question],
+    entries: Sequence[Entry],
+) -> Retrieved | None:
+    """What the baseline's retrieval finds, where the recipe asks for it."""
+    if not recipe.retrieved:
+        return None
+    return retrieve(kg, [q.specific for q in questions], entries, recipe.ner)
+
+
 def graph_source(kg: KnowledgeGraph, licence: str | None) -> SourceInfo:
     """The graph as a source of the manifest."""
     identity = kg.identity()
     files = {identity["file"]: identity["sha256"]} if "file" in identity else {}
     spec = identity.get("endpoint") or identity.get("file", "graph")
     return SourceInfo(kind="kg", spec=f"kg:{spec}", licence=licence, files=files)
+
+
+def _spec_of(graph: SourceInfo) -> str:
+    """``--kg`` without folders."""
+    spec = graph.spec.removeprefix("kg:")
+    return f"{'sparql' if spec.startswith('http') else 'file'}:{spec}"
 
 
 class _Published(Build[KalmaRecipe]):
@@ -215,14 +232,23 @@ class _Published(Build[KalmaRecipe]):
         if str(recipe.domain).endswith((".yaml", ".yml")):
             told["domain"] = self.domain.model_dump(mode="json")
         source = self.published.source
-        licence = recipe.licence or source.licence
+        sources, licence = [source], recipe.licence or source.licence
+        if recipe.retrieved:
+            self.kg = open_graph(recipe.kg, recipe.domain, recipe.languages, self.run)
+            sources.append(graph_source(self.kg, None))
+            told["kg"] = _spec_of(sources[-1])
         config = recipe.model_copy(update=told).recorded()
-        return self.manifest(config, [source], licence, {}, _GRAMMAR)
+        return self.manifest(config, sources, licence, {}, _GRAMMAR)
 
     def tables(self, writer: PackageWriter) -> Stats:
         found = self.published
+        recipe, retrieved = self.recipe, None
+        if recipe.retrieved:
+            retrieved = _retrieved(recipe, self.kg, found.questions, found.entries)
         stats, contexts = write_tables(
-            writer, found.questions, found.entries, found.gold, [], self.domain, self.recipe.seed
-        )
-        self.found = {"contexts": contexts, "counts": dict(found.source.counts)}
+            writer, found.questions, found.entries, found.gold, [], self.domain, recipe.seed,
+            retrieved,
+        )  # fmt: skip
+        counts = dict(found.source.counts) | (retrieved.counts if retrieved is not None else {})
+        self.found = {"contexts": contexts, "counts": counts}
         return stats

@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from citeforge.builders.kalma.contexts import Contexts, Entry, make_contexts
 from citeforge.builders.kalma.evolve import Evolution
+from citeforge.builders.kalma.retrieved import RETRIEVED, Retrieved
 from citeforge.builders.package import PackageWriter
 from citeforge.builders.skeleton import Stats
 from citeforge.kg.domain import Domain
@@ -57,6 +58,7 @@ def write_tables(
     evolutions: Sequence[Evolution],
     domain: Domain,
     seed: int,
+    retrieved: Retrieved | None = None,
 ) -> tuple[Stats, dict[str, ContextSet]]:
     """Write the tables; gives statistics and what the manifest says of the context sets.
 
@@ -68,6 +70,7 @@ def write_tables(
         evolutions: how questions grew; none where they did not.
         domain: relations and their kinds.
         seed: of what is shown beside and removed.
+        retrieved: what a retrieval found, for a context set of its own.
     """
     ids = [e.query_id for e in entries]
     for form in ("specific", "general"):
@@ -84,7 +87,11 @@ def write_tables(
             GENERAL: contexts.triples["full"],
             **contexts.triples,
         }
-    infos = {n: _write_context(writer, n, contexts, ids) for n in contexts.triples}
+    words = dict(_WORDS)
+    if retrieved is not None:
+        contexts.triples[RETRIEVED] = retrieved.triples
+        words[RETRIEVED] = retrieved.description
+    infos = {n: _write_context(writer, n, contexts, ids, words) for n in contexts.triples}
     for set_name, by_query in contexts.removed.items():
         rows = [
             {"query_id": q, **as_row(t), "why": why} for q in ids for t, why in by_query[q]
@@ -105,14 +112,18 @@ def _json(value: Any) -> str:
 
 
 def _write_context(
-    writer: PackageWriter, name: str, contexts: Contexts, ids: Sequence[str]
+    writer: PackageWriter,
+    name: str,
+    contexts: Contexts,
+    ids: Sequence[str],
+    words: Mapping[str, str],
 ) -> ContextSet:
     rows = [
         {"query_id": i, "triples": [as_row(t) for t in contexts.triples[name][i]]} for i in ids
     ]  # fmt: skip
     writer.add("contexts", name, pa.Table.from_pylist(rows, schema=KG_CONTEXTS))
-    if name in _WORDS:
-        description = _WORDS[name]
+    if name in words:
+        description = words[name]
     elif name in contexts.shares:
         right, total = contexts.shares[name]
         description = f"{right} of {total} sub-graphs are the right ones, the others irrelevant"

@@ -76,6 +76,10 @@ class KalmaRecipe(Licensed):
     """Which judge checks that a sentence says its fact."""
     choices: Choices = Choices()
     """How questions evolve."""
+    retrieved: bool = False
+    """Freeze what the baseline's retrieval finds, too: the context set `retrieved`."""
+    ner: Annotated[str | None, Option(metavar="MODEL", input=True)] = None
+    """Installed spaCy model that finds names for --retrieved (default: the graph's own labels)."""
     limit: int | None = Field(None, ge=1)
     """Pairs at most."""
     seed: int = 0

@@ -1,0 +1,62 @@
+"""What the baseline's own retrieval finds for every question (KaLMA, sections 3.1 and 3.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from citeforge.builders.kalma.contexts import Entry
+from citeforge.kg.graph import KnowledgeGraph
+from citeforge.kg.link import Linker, quality
+from citeforge.schemas.kg import Triple
+
+RETRIEVED = "retrieved"
+"""Name of the context set."""
+
+
+@dataclass(frozen=True)
+class Retrieved:
+    """The sub-graphs that names in the questions led to.
+
+    Attributes:
+        triples: query to what is shown; none where no name led anywhere.
+        description: how many are the right ones, in words.
+        counts: what is told of the retrieval.
+    """
+
+    triples: dict[str, list[Triple]]
+    description: str
+    counts: dict[str, int]
+
+
+def retrieve(
+    kg: KnowledgeGraph, questions: Sequence[str], entries: Sequence[Entry], ner: str | None
+) -> Retrieved:
+    """Names to entities, namesakes ranked by exact matches, the best one's sub-graph.
+
+    Args:
+        kg: where names are looked up.
+        questions: the specific ones, in the order of the entries.
+        entries: queries with their right sub-graphs.
+        ner: installed spaCy model that finds names; None for the graph's own labels.
+
+    Raises:
+        MissingExtraError: spaCy is not installed.
+        InputError: no such model.
+    """
+    links, graphs = Linker(kg, ner).link(questions)
+    found: dict[str, list[Triple]] = {}
+    for entry, mine in zip(entries, links, strict=True):
+        chosen = dict.fromkeys(link.candidates[0].qid for link in mine if link.candidates)
+        found[entry.query_id] = [t for qid in chosen for t in graphs[qid].triples]
+    right = quality(links, [{g.qid for g in e.graphs} for e in entries])
+    by = f"names by {ner}" if ner else "names by the graph's own labels"
+    return Retrieved(
+        found,
+        f"sub-graphs that names in the specific question lead to ({by}): "
+        f"{100 * right.recall:.1f} % of the right ones, {100 * right.precision:.1f} % right",
+        {
+            "retrieved sub-graphs": right.linked,
+            "questions without retrieved sub-graphs": sum(not t for t in found.values()),
+        },
+    )

@@ -1,0 +1,107 @@
+"""`run kalma` over what retrieval found, against the scripted endpoint."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from citeforge.builders.kalma.build import build_kalma
+from citeforge.kg.domain import load_domain
+from citeforge.kg.engines import StoreEngine
+from citeforge.kg.graph import KnowledgeGraph
+from citeforge.kg.link import Linker
+from citeforge.package.package import Package
+from citeforge.schemas.recipes import KalmaRecipe, RunOptions
+from conftest import EXAMPLES, Cli
+from servers.running import openai_server
+
+GRAPH = EXAMPLES / "people" / "graph.ttl"
+KEY = {"OPENAI_API_KEY": "k"}
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("people") / "p"
+    recipe = KalmaRecipe(
+        kg=f"file:{GRAPH}", pairs_from_kg=("father", "spouse"), retrieved=True, licence="cc0-1.0"
+    )
+    build_kalma(recipe, RunOptions(out=out))
+    return out
+
+
+def test_the_retrieved_set_holds_what_the_linker_finds(people: Path) -> None:
+    package = Package(people)
+    assert package.contexts[-1] == "retrieved"
+    kg = KnowledgeGraph(StoreEngine(GRAPH), load_domain("people"))
+    items = list(package.items("retrieved"))
+    links, graphs = Linker(kg).link([item.query for item in items])
+    right = {item.query_id: {g.qid for g in item.graphs} for item in package.items("full")}
+    hits = 0
+    for item, mine in zip(items, links, strict=True):
+        best = list(dict.fromkeys(x.candidates[0].qid for x in mine if x.candidates))
+        assert [g.qid for g in item.graphs] == best
+        assert all(g.triples == graphs[g.qid].triples for g in item.graphs)
+        hits += len(right[item.query_id] & set(best))
+    total = sum(map(len, right.values()))
+    assert 0 < hits <= total
+    description = package.manifest.contexts["retrieved"].description
+    assert f"{100 * hits / total:.1f} % of the right ones" in description
+    assert package.manifest.config["retrieved"] is True
+
+
+def test_kalma_is_checked_and_scored(cli: Cli, people: Path, tmp_path: Path) -> None:
+    package = Package(people)
+    item = next(package.items("retrieved"))
+    fact = item.graphs[0].triples[0]
+    said = f"So it is [{fact.qid}, {fact.relation}: {fact.value}]. More [NA]."
+    words = ("run", "kalma", "--benchmark", str(people), "--llm", "openai:m", "--out", "s.jsonl")
+    with openai_server(tmp_path / "log", replies=[["Now yours", said]]) as server:
+        made = cli(*words, "--base-url", server.url, **KEY)
+        assert made.returncode == 0, made.stderr
+        prompts = [r["text"] for r in server.requests()]
+        whole = next(text for text in prompts if item.query in text)
+        # A token for every three bytes, eight around the message, 32 for the reply.
+        size = -(-len(whole.encode()) // 3) + 8 + 32
+        tight = [*words[:-1], "t.jsonl", "--base-url", server.url, "--limit", "1"]
+        tight += ["--max-answer", "32", "--window"]
+        enough = cli(*tight, str(size), **KEY)
+        small = cli(*tight, str(size - 1), **KEY)
+    assert enough.stdout == "t.jsonl: 1 answers of kalma (openai:m)\n"
+    assert small.stdout == "t.jsonl: 1 answers of kalma (openai:m) (1 facts dropped)\n"
+    header = json.loads((tmp_path / "s.jsonl").read_text().splitlines()[0])["submission"]
+    assert header["contexts"] == ["retrieved"]
+    assert set(header["prompts"]) == {"kalma"}
+    assert len(prompts) == len(package.query_ids)
+    assert any(f"{fact.relation}: {fact.value}" in text for text in prompts)
+    assert all("[NA]" in text for text in prompts)
+    checked = cli("check", "s.jsonl", "--benchmark", people)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    scored = cli("score", "s.jsonl", "--benchmark", people, "--measures", "KaLMA.C")
+    assert scored.returncode == 0, scored.stderr
+    assert cli("verify", people).returncode == 0
+
+
+def test_a_benchmark_without_the_set_is_told_how_to_get_it(
+    cli: Cli, people: Path, package: Path
+) -> None:
+    words = ("--llm", "openai:m", "--out", "s.jsonl")
+    wrong = cli("run", "kalma", "--benchmark", package, *words, **KEY)
+    assert wrong.returncode == 2
+    assert "is to be shown triples" in wrong.stderr
+    other = cli("run", "rtg-vanilla", "--benchmark", people, *words, **KEY)
+    assert other.returncode == 2
+    assert "is to be shown passages" in other.stderr
+
+
+def test_questions_whose_names_lead_nowhere(tmp_path: Path) -> None:
+    """An empty graph is a context like any other, and is counted."""
+    from citeforge.builders.kalma.contexts import Entry
+    from citeforge.builders.kalma.retrieved import retrieve
+
+    kg = KnowledgeGraph(StoreEngine(GRAPH), load_domain("people"))
+    found = retrieve(kg, ["Who was that?"], [Entry("q1", ())], None)
+    assert found.triples == {"q1": []}
+    assert found.counts["questions without retrieved sub-graphs"] == 1
+    assert "0.0 % of the right ones" in found.description
