@@ -78,7 +78,7 @@ def test_kalma_is_checked_and_scored(cli: Cli, people: Path, tmp_path: Path) -> 
     assert all("[NA]" in text for text in prompts)
     checked = cli("check", "s.jsonl", "--benchmark", people)
     assert checked.returncode == 0, checked.stdout + checked.stderr
-    scored = cli("score", "s.jsonl", "--benchmark", people, "--measures", "KaLMA.C")
+    scored = cli("score", "s.jsonl", "--benchmark", people, "--measures", "KaLMA.R@micro")
     assert scored.returncode == 0, scored.stderr
     assert cli("verify", people).returncode == 0
 

@@ -1,4 +1,4 @@
-"""``kalma``: one-shot generation from sub-graphs, with [NA] for what they lack (KaLMA, section 3)."""
+"""``kalma``: one-shot generation from sub-graphs, [NA] for what they lack (KaLMA, section 3)."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def run_system(
 def _contexts(system: System, benchmark: Benchmark, given: list[str]) -> list[str]:
     known = list(benchmark.manifest.contexts)
     if given == ["all"] and "all" not in known:
-        return known
+        given = known
     for context in given:
         if context not in known:
             raise UnknownValueError("context", context, known)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from citeforge.schemas.system import System
 from citeforge.schemas.systems_air import ATTRIBUTED_IR, KALMA
 
