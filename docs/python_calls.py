@@ -8,7 +8,7 @@ from typing import Any
 
 CALLS = {
     "build": "citeforge.build",
-    "recipe": "citeforge.engines.recipe_files.recipe_text",
+    "recipe": "citeforge.builders.recipe_files.recipe_text",
     "rebuild": "citeforge.rebuild",
     "verify": "citeforge.builders.verify.verify",
     "show": "citeforge.load",

@@ -12,8 +12,8 @@ import pytest
 
 import citeforge as cf
 from citeforge.builders.recipe import recipe_of
+from citeforge.builders.recipe_files import read_recipe
 from citeforge.cli.main import main
-from citeforge.engines.recipe_files import read_recipe
 from citeforge.package.manifest import load_intact
 from conftest import EXAMPLES
 

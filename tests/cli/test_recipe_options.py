@@ -12,22 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from citeforge.builders.recipe_files import read_recipe, recipe_text
 from citeforge.cli.build import build
 from citeforge.cli.record_options import options_of, record_from
-from citeforge.engines.recipe_files import read_recipe, recipe_text
+from citeforge.kinds.registry import recipes
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.recipes import (
-    RECIPES,
-    AlceRecipe,
-    AuthorshipRecipe,
-    RageRecipe,
-    Recipe,
-    RunOptions,
-)
+from citeforge.schemas.recipes import AlceRecipe, AuthorshipRecipe, RageRecipe, Recipe, RunOptions
 from citeforge.schemas.recipes.flags import Flag, flags_of, nested, words_of
 from citeforge.schemas.recipes.mixture import Mixture
 from citeforge.schemas.recipes.run import ALWAYS
 
+RECIPES = recipes()
 WORDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
 # Folders and lists in one word: what the shell and the comma leave.
 NAMES = st.text(string.ascii_letters + string.digits + "_", min_size=1, max_size=8)
@@ -63,7 +58,7 @@ def values(flag: Flag) -> st.SearchStrategy[Any]:
 
 
 @st.composite
-def recipes(draw: st.DrawFn) -> Recipe:
+def drawn(draw: st.DrawFn) -> Recipe:
     record = draw(st.sampled_from(list(RECIPES.values())))
     chosen = {}
     for flag in flags_of(record):
@@ -77,14 +72,14 @@ def recipes(draw: st.DrawFn) -> Recipe:
     return record.model_validate(nested(chosen))
 
 
-@given(recipes())
+@given(drawn())
 def test_record_to_command_line_to_record(recipe: Recipe) -> None:
     command = click.Command("build", params=list(options_of(type(recipe))))
     context = command.make_context("build", words_of(recipe))
     assert record_from(type(recipe), context.params) == recipe
 
 
-@given(recipes())
+@given(drawn())
 def test_record_to_file_to_record(tmp_path_factory: pytest.TempPathFactory, recipe: Recipe) -> None:
     path = tmp_path_factory.getbasetemp() / "recipe.yaml"
     path.write_text(recipe_text(recipe), encoding="utf-8")

@@ -14,31 +14,37 @@ from pathlib import Path
 
 import pytest
 
+import citeforge as cf
 import citeforge.kinds.kind as declared
 from citeforge.baselines.registry import SYSTEMS
 from citeforge.builders.package import manifest_digest, render_manifest
 from citeforge.builders.prompts import TEMPLATES, Labelling
+from citeforge.engines.llm.budget import Plan
 from citeforge.evaluator.annotation.tasks import TASKS
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.check_answers import AnswerCheck
 from citeforge.evaluator.measures.registry import measures
+from citeforge.evaluator.reading import Reading
 from citeforge.ir_convert.registry import citation_of
 from citeforge.kinds.hook import Hook
 from citeforge.kinds.kind import Kind
-from citeforge.kinds.registry import kind_of, kinds
+from citeforge.kinds.registry import kind_of, kinds, recipes
+from citeforge.package.items import Item
 from citeforge.package.manifest import MANIFEST, load_manifest
 from citeforge.package.package import Package
 from citeforge.publish.export.registry import FORMATS
 from citeforge.publish.leaderboard.queries import QueryPage
-from citeforge.schemas.errors import InputError
+from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.manifest import Manifest
-from citeforge.schemas.recipes import RECIPES
+from citeforge.schemas.recipes import Recipe
 from citeforge.schemas.submission import SubmissionLine
 from conftest import ROOT, Cli
 
 UPPER = {
-    t.__name__: t for t in (AnswerCheck, Benchmark, Labelling, Package, QueryPage, SubmissionLine)
-}
+    t.__name__: t
+    for t in (AnswerCheck, Benchmark, Item, Labelling, Manifest, Package, Plan, QueryPage, Reading,
+              SubmissionLine)
+}  # fmt: skip
 EVERY = sorted(kinds())
 
 
@@ -67,10 +73,19 @@ def test_every_hook_leads_to_a_function_of_its_declared_signature(name: str) -> 
             takes, gives = hook_types(hints[field.name])
             function = hook.load()
             where = f"{field.name}: {hook.place}"
+            if gives is Reading:
+                assert issubclass(function, Reading), where
+                continue
             own = typing.get_type_hints(
                 function.__init__ if inspect.isclass(function) else function
             )
-            of = [own[p] for p in inspect.signature(function).parameters]
+            needed = [
+                n for n, p in inspect.signature(function).parameters.items() if p.default is p.empty
+            ]
+            of = [own[p] for p in needed]
+            if field.name in ("builder", "planner"):
+                assert of[0] is kinds()[name].recipe, where
+                takes, of = takes[1:], of[1:]
             for given, taken in zip(takes, of, strict=True):
                 assert given == taken or issubclass(given, typing.get_origin(taken) or taken), where
             if inspect.isclass(function):
@@ -82,14 +97,15 @@ def test_every_hook_leads_to_a_function_of_its_declared_signature(name: str) -> 
             else:
                 assert own["return"] == gives, where
             seen += 1
-    assert seen >= 4  # two checks, or one and a trace; pages; checking
+    assert seen >= 6  # builder; items; two checks, or one and a trace; pages; checking
 
 
 @pytest.mark.parametrize("name", EVERY)
 def test_names_in_a_declaration_are_known(name: str) -> None:
     kind = kinds()[name]
     assert kind.name == name
-    assert kind.recipe is RECIPES[name]
+    assert kind.recipe is recipes()[name]
+    assert kind.recipe.kind == name
     assert kind.template in TEMPLATES
     assert citation_of(kind.paper)
     assert set(kind.default_measures) <= {m.family for m in measures().values()}
@@ -153,6 +169,27 @@ def test_a_plugin_brings_a_kind(package: Path, tmp_path: Path, cli: Cli) -> None
     assert "not for notes benchmarks" in refused.stderr
     plugin.write_text(PLUGIN.replace("[NOTES]", "[type('Odd', (), {'name': 'notes'})]"))
     assert "it is of type type, not Kind" in cli("verify", folder, **given).stderr
+
+
+def test_a_kind_and_its_recipe_have_one_name() -> None:
+    with pytest.raises(ValueError, match="the kind 'notes' has a recipe of the kind 'rage'"):
+        dataclasses.replace(kinds()["rage"], name="notes")
+
+
+class NotesRecipe(Recipe):
+    """Notes."""
+
+    kind = "notes"
+
+
+def test_what_nobody_builds_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match="nobody gives the kind 'notes'; known: rage, hagrid"):
+        cf.build(NotesRecipe(), tmp_path / "out")
+    plugin = tmp_path / "notes.py"
+    plugin.write_text(PLUGIN)
+    monkeypatch.setenv("CITEFORGE_PLUGINS", str(plugin))
+    with pytest.raises(UsageError, match="nothing here builds notes benchmarks"):
+        cf.build(NotesRecipe(), tmp_path / "out")
 
 
 def test_kinds_import_none_of_what_their_hooks_name() -> None:

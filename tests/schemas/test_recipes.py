@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ValidationError
 
+from citeforge.kinds.registry import recipes
 from citeforge.schemas.authorship import LabelSet
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.manifest import GrammarInfo, Manifest
 from citeforge.schemas.recipes import (
-    RECIPES,
     AlceRecipe,
     AuthorshipRecipe,
     HagridRecipe,
@@ -145,7 +145,7 @@ OLD: dict[str, tuple[Manifest, Recipe]] = {
 @pytest.mark.parametrize("kind", OLD)
 def test_manifests_from_before_recipes_are_read(kind: str) -> None:
     old, expected = OLD[kind]
-    assert RECIPES[kind].of(old) == expected
+    assert recipes()[kind].of(old) == expected
 
 
 @pytest.mark.parametrize("kind", OLD)
@@ -155,7 +155,7 @@ def test_a_recipe_goes_through_a_manifest(kind: str) -> None:
     assert config["recipe"] == 1
     assert "name" not in config
     licence = getattr(recipe, "licence", None)
-    assert RECIPES[kind].of(manifest(kind, config, licence=licence)) == recipe
+    assert recipes()[kind].of(manifest(kind, config, licence=licence)) == recipe
 
 
 def test_published_questions_from_before_recipes() -> None:
@@ -175,7 +175,7 @@ def parts(record: type[BaseModel]) -> list[type[BaseModel]]:
     return [record, *(p for t in found for p in parts(t))]
 
 
-@pytest.mark.parametrize("record", [*RECIPES.values(), RunOptions])
+@pytest.mark.parametrize("record", [*recipes().values(), RunOptions])
 def test_every_field_says_what_it_is(record: type[BaseModel]) -> None:
     for part in parts(record):
         for name, field in part.model_fields.items():

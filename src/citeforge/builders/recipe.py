@@ -9,9 +9,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from citeforge.kinds.registry import recipe_named
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.manifest import Manifest
-from citeforge.schemas.recipes import RECIPES, Recipe
+from citeforge.schemas.recipes import Recipe
 
 _ABSENT = object()
 _SHOWN = 6
@@ -19,9 +20,9 @@ _SHOWN = 6
 
 def recipe_of(manifest: Manifest) -> Recipe | None:
     """The recipe that a package was made by; None when its manifest does not hold all choices."""
-    kind = RECIPES.get(manifest.kind)
+    record = recipe_named(manifest.kind)
     try:
-        return None if kind is None else kind.of(manifest)
+        return None if record is None else record.of(manifest)
     except (LookupError, ValidationError):
         return None
 

@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from citeforge.cli.record_options import add, options_of, record_from
-from citeforge.schemas.recipes import RECIPES, Recipe, RunOptions
+from citeforge.kinds.registry import of_plugins, ours, recipe_named
+from citeforge.schemas.recipes import Recipe, RunOptions
 from citeforge.schemas.recipes.run import ALWAYS
 
 FILE = "RECIPE.yaml"
@@ -24,6 +25,18 @@ class Builds(click.Group):
         if args[0].endswith((".yaml", ".yml", ".json")):
             return FILE, self.commands[FILE], args
         return super().resolve_command(ctx, args)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in self.commands and (recipe := recipe_named(name)) is not None:
+            return _command(recipe)
+        return super().get_command(ctx, name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_commands(ctx, formatter)
+        theirs = [(name, f"A kind of the plugin {origin}.") for name, origin in of_plugins()]
+        if theirs:
+            with formatter.section("Kinds of plugins"):
+                formatter.write_dl(theirs)
 
 
 @click.group(cls=Builds)
@@ -63,11 +76,11 @@ def _run(recipe: Recipe, run: RunOptions) -> None:
 @add(options_of(RunOptions))
 def from_file(file: Path, **given: Any) -> None:
     """Build by a recipe file (YAML or JSON); `citeforge recipe KIND` writes one to start from."""
-    from citeforge.engines.recipe_files import read_recipe
+    from citeforge.builders.recipe_files import read_recipe
 
     _run(read_recipe(file), record_from(RunOptions, given))
 
 
-for _recipe in RECIPES.values():
+for _recipe in filter(None, (k.recipe for k in ours())):
     build.add_command(_command(_recipe))
 build.add_command(from_file)

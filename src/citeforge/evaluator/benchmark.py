@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from citeforge.package.items import pairs
 from citeforge.package.package import Package
 from citeforge.schemas.errors import UsageError
-from citeforge.schemas.tables import RELEVANT, UNJUDGED
+from citeforge.schemas.tables import CONTEXTS, RELEVANT, UNJUDGED
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,8 @@ class Benchmark(Package):
         """
         if self.has_graphs and name in self.manifest.contexts:
             raise UsageError("the contexts of a kalma benchmark hold triples; use kalma measures")
+        if self.kind.tables["contexts"] != CONTEXTS:
+            return self._context_of_items(name)
         table = self.context_table(name).combine_chunks()
         docs = table["docs"].combine_chunks()
         flat = docs.flatten()
@@ -90,6 +92,18 @@ class Benchmark(Package):
         ]
         is_judged = any(n not in (UNJUDGED, None) for n in known)
         return ContextTable(name, offsets, flat.field("corpus-id"), relevant, is_judged)
+
+    def _context_of_items(self, name: str) -> ContextTable:
+        """A context set of a kind that keeps its contexts its own way."""
+        shown = [item.passages for item in self.items(name)]
+        passages = [p for row in shown for p in row]
+        return ContextTable(
+            name,
+            np.cumsum([0, *map(len, shown)]),
+            pa.array([p.id for p in passages], pa.string()),
+            np.array([p.is_relevant for p in passages], np.bool_),
+            any(p.label not in (None, UNJUDGED) for p in passages),
+        )
 
     @cached_property
     def relevant_ids(self) -> list[list[str]]:

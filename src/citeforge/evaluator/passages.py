@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
-from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.details import describe
 from citeforge.evaluator.inputs import Inputs, ItemReader
 from citeforge.evaluator.measures.declared import Measure
@@ -13,7 +11,6 @@ from citeforge.evaluator.numbers import Kept
 from citeforge.evaluator.origin import Watch
 from citeforge.evaluator.reading import Reading, Results, not_computed
 from citeforge.evaluator.submission import CLOSED_BOOK, OWN
-from citeforge.schemas.errors import UsageError
 from citeforge.schemas.scores import AnswerDetail, Counts
 from citeforge.schemas.submission import SubmissionLine
 
@@ -46,18 +43,6 @@ class PassageReading(Reading):
         self._watch = None
         if self.submission.is_anonymous:
             self._watch = Watch(self.grammar, [] if table is None else table.sizes)
-
-    @staticmethod
-    def require(
-        benchmark: Benchmark, measures: Sequence[Measure], protocol: str, context: str | None
-    ) -> None:
-        """Refuse a benchmark that shows something else."""
-        if benchmark.has_graphs:
-            names = ",".join(m.name for m in measures[:3]) + ",…" * (len(measures) > 3)
-            raise UsageError(
-                f"--measures {names}: these look at passages, and {benchmark.manifest.name} shows "
-                "triples; what fits is --measures kalma, or any of that family: citeforge measures"
-            )
 
     def add(self, line: int, answer: SubmissionLine) -> None:
         """Read one answer."""

@@ -115,15 +115,14 @@ class Reading(ABC):
             UsageError: the context set is not clear, or there is none of that name.
         """
 
-    @staticmethod
-    @abstractmethod
+    @classmethod  # noqa: B027 (most have nothing to refuse)
     def require(
-        benchmark: Benchmark, measures: Sequence[Measure], protocol: str, context: str | None
+        cls, benchmark: Benchmark, measures: Sequence[Measure], protocol: str, context: str | None
     ) -> None:
         """Refuse what cannot be scored, before anything is opened.
 
         Raises:
-            UsageError: the measures do not fit the benchmark, or each other; says what fits.
+            UsageError: the measures do not fit each other; says what fits.
         """
 
     @property

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import cast
 
@@ -14,16 +13,11 @@ from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.opened import Submission
 from citeforge.evaluator.reading import Reading
 from citeforge.evaluator.tools import Tools
+from citeforge.kinds.registry import kinds
+from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.verbs import Protocol
 from citeforge.schemas.scores import ScoreFile
 from citeforge.schemas.signature import Signature
-
-_READINGS = {
-    "cells": "authorship.cells:CellReading",
-    "triples": "kalma.graphs:GraphReading",
-    "passages": "passages:PassageReading",
-}
-"""What measures read to how answers are read; the first one that some measure names."""
 
 
 def score(
@@ -56,10 +50,10 @@ def score(
         InputError: an unreadable line, or an unknown or duplicate key.
         UsageError: the context set is not clear, or the measures do not fit the benchmark.
     """
-    kind = _reading({m.reads for m in measures})
-    kind.require(benchmark, measures, protocol, context)
+    read = _reading(benchmark, measures)
+    read.require(benchmark, measures, protocol, context)
     submission = Submission(path, benchmark, file_format)
-    reading = kind(
+    reading = read(
         submission, benchmark, measures, protocol, tools or Tools(), context, details=details
     )
     judge = reading.tools.judge
@@ -98,8 +92,22 @@ def score(
     )
 
 
-def _reading(reads: set[str]) -> type[Reading]:
-    name = next((n for n in _READINGS if n in reads), "passages")
-    module, _, maker = _READINGS[name].partition(":")
-    found = getattr(import_module(f"citeforge.evaluator.{module}"), maker)
-    return cast("type[Reading]", found)
+def _reading(benchmark: Benchmark, measures: Sequence[Measure]) -> type[Reading]:
+    """How a kind reads answers for these measures: the first of its ways that one of them names.
+
+    Raises:
+        UsageError: its answers cannot be read so.
+    """
+    known = benchmark.kind.readings
+    foreign = [m for m in measures if m.reads not in known]
+    if foreign:
+        reads, default = foreign[0].reads, benchmark.kind.default_measures
+        names = ",".join(m.name for m in foreign[:3]) + ",…" * (len(foreign) > 3)
+        owners = ", ".join(k.name for k in kinds().values() if reads in k.readings)
+        raise UsageError(
+            f"--measures {names}: these look at {reads}, and {benchmark.manifest.name} shows "
+            f"{benchmark.kind.shows}; what fits is --measures {','.join(default)}, or any of that "
+            f"family: citeforge measures ({reads} are shown by the kinds {owners or 'of nobody'})"
+        )
+    name = next((n for n in known if any(m.reads == n for m in measures)), next(iter(known)))
+    return cast("type[Reading]", known[name].load())

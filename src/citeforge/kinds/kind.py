@@ -10,14 +10,18 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 
 from citeforge.kinds.hook import Hook
-from citeforge.schemas.recipes import Recipe
+from citeforge.schemas.recipes import Recipe, RunOptions
 
 if TYPE_CHECKING:
     from citeforge.builders.prompts import Labelling
+    from citeforge.engines.llm.budget import Plan
     from citeforge.evaluator.benchmark import Benchmark
     from citeforge.evaluator.check_answers import AnswerCheck
+    from citeforge.evaluator.reading import Reading
+    from citeforge.package.items import Item
     from citeforge.package.package import Package
     from citeforge.publish.leaderboard.queries import QueryPage
+    from citeforge.schemas.manifest import Manifest
     from citeforge.schemas.submission import SubmissionLine
 
 
@@ -27,7 +31,10 @@ class Kind:
 
     Attributes:
         name: as in ``citeforge build NAME`` and in manifests.
-        recipe: record of a build of it; None where no builder of ours makes it.
+        recipe: record of a build of it, whose ``kind`` is the name; None where its packages come
+            from elsewhere.
+        builder: builds by such a recipe.
+        planner: tells the requests of a build beforehand; None where nothing is asked.
         about: what a benchmark of it consists of, in the words of cards.
         paper: source whose paper describes it; cards cite it.
         task_categories: of the Hub.
@@ -37,7 +44,9 @@ class Kind:
         other_questions: context sets that ask the queries in another form, to its split.
         is_design: whether the context sets are the cells of one experiment, which are answered and
             scored together.
-        template: prompt template that is taken when none is named.
+        items: queries of a context set (of one query) with what systems are shown.
+        readings: what a measure may read of answers (``reads``), to the class that reads them so.
+        template: prompt template that is taken when none is named: one of ours, or a Jinja file.
         default_measures: families of measures that are computed when none are named.
         annotation: annotation tasks that look at a benchmark of it.
         exports: formats that it can be exported to.
@@ -57,6 +66,8 @@ class Kind:
 
     name: str
     recipe: type[Recipe] | None = None
+    builder: Hook[[Any, RunOptions], Manifest] | None = None
+    planner: Hook[[Any, RunOptions], Plan] | None = None
     about: str
     paper: str
     task_categories: tuple[str, ...] = ("question-answering", "text-retrieval")
@@ -65,6 +76,8 @@ class Kind:
     questions: str = "queries"
     other_questions: Mapping[str, str] = field(default_factory=dict)
     is_design: bool = False
+    items: Hook[[Package, str, str | None], Iterator[Item]]
+    readings: Mapping[str, Hook[..., Reading]]
     template: str = "rage"
     default_measures: tuple[str, ...]
     annotation: tuple[str, ...]
@@ -80,6 +93,13 @@ class Kind:
         field(default_factory=dict)
     )
     trace: Hook[[Package, str], str] | None = None
+
+    def __post_init__(self) -> None:
+        if self.recipe is not None and self.name != self.recipe.kind:
+            raise ValueError(
+                f"the kind {self.name!r} has a recipe of the kind {self.recipe.kind!r}; give it "
+                "recipe=… with that name, or None"
+            )
 
     @property
     def shows_triples(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 
@@ -9,6 +10,7 @@ from citeforge.engines import plugins
 from citeforge.kinds.kind import Kind
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.recipes import Recipe
 
 _OURS = {
     "rage": "citeforge.kinds.rage:RAGE",
@@ -29,7 +31,7 @@ def _ours(name: str) -> Kind:
 
 def kinds() -> dict[str, Kind]:
     """Every kind by its name: ours, then plugins'; what clashes is told of and left out."""
-    found = {name: _ours(name) for name in _OURS}
+    found = {k.name: k for k in ours()}
     for value, origin in plugins.found("kinds"):
         kind = _checked(value, origin)
         if kind.name in found:
@@ -50,17 +52,53 @@ def kind_of(manifest: Manifest, path: object = None) -> Kind:
         InputError: this installation does not know it, or a plugin that should give it is broken.
         UsageError: two plugins give it.
     """
-    name = manifest.kind
-    if name in _OURS:
-        return _ours(name)
-    theirs = plugins.find("kinds", manifest.kind)
-    if theirs is None:
+    found = find(manifest.kind)
+    if found is None:
         raise InputError(
             f"is of the unknown kind {manifest.kind!r}",
             path=path,
             allowed=f"known: {', '.join(kinds())}; another may come with a plugin",
         )
-    return _checked(*theirs)
+    return found
+
+
+def find(name: str) -> Kind | None:
+    """The kind of a name; None when nobody gives it.
+
+    Raises:
+        InputError: the plugin that should give it is broken.
+        UsageError: two plugins give it.
+    """
+    if name in _OURS:
+        return _ours(name)
+    theirs = plugins.find("kinds", name)
+    return None if theirs is None else _checked(*theirs)
+
+
+def recipe_named(name: str) -> type[Recipe] | None:
+    """The recipe of a kind; None where nobody gives the kind, or nothing builds it.
+
+    Raises:
+        InputError: the plugin that should give it is broken.
+        UsageError: two plugins give it.
+    """
+    kind = find(name)
+    return None if kind is None or kind.builder is None else kind.recipe
+
+
+def recipes() -> dict[str, type[Recipe]]:
+    """Recipes of all kinds that can be built, in the order of help pages."""
+    return {n: k.recipe for n, k in kinds().items() if k.recipe and k.builder}
+
+
+def ours() -> list[Kind]:
+    """The kinds that no plugin gives."""
+    return [_ours(name) for name in _OURS]
+
+
+def of_plugins() -> Iterator[tuple[str, str]]:
+    """(name, plugin) of the other ones; none is imported."""
+    return plugins.named("kinds")
 
 
 def origin_of(name: str) -> str | None:

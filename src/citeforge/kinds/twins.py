@@ -12,6 +12,8 @@ TWINS = replace(
     RAGE,
     name="twins",
     recipe=TwinsRecipe,
+    builder=Hook("citeforge.builders.twins.build:build_twins"),
+    planner=Hook("citeforge.builders.twins.build:plan_twins"),
     about="passages with twins that a language model wrote",
     paper="attrieval",
     annotation=(*RAGE.annotation, "twin-relevant", "twin-nonrelevant"),

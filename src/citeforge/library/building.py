@@ -9,7 +9,7 @@ from pathlib import Path
 from citeforge.builders.build import build as make
 from citeforge.builders.rebuild import Rebuilt
 from citeforge.builders.rebuild import rebuild as make_again
-from citeforge.engines.recipe_files import read_recipe
+from citeforge.builders.recipe_files import read_recipe
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.library.benchmarks import load
 from citeforge.schemas.recipes import Recipe, RunOptions

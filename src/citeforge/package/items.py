@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -150,6 +150,19 @@ class Item:
     def relevant(self) -> tuple[int, ...]:
         """0-based positions of the relevant passages."""
         return tuple(i for i, p in enumerate(self.passages) if p.is_relevant)
+
+
+def condensed(items: Iterable[Item], shorter: Mapping[tuple[str, str], str]) -> Iterator[Item]:
+    """Items with other texts of their passages.
+
+    Args:
+        items: what is shown in full.
+        shorter: (query id, passage id) to a text; a passage without one keeps its own.
+    """
+    for item in items:
+        texts = (shorter.get((item.query_id, p.id), p.text) for p in item.passages)
+        passages = [replace(p, text=text) for p, text in zip(item.passages, texts, strict=True)]
+        yield replace(item, passages=tuple(passages))
 
 
 def by_query(rows: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:

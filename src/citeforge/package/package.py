@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -14,11 +14,10 @@ from citeforge.engines.retrieval.records import Rankings, Retrieved
 from citeforge.engines.tables import iter_batches, read_table, shard_paths
 from citeforge.kinds.kind import Kind
 from citeforge.kinds.registry import kind_of
-from citeforge.package.items import Gold, GoldRows, Item, Passage, by_query, pairs
+from citeforge.package.items import Gold, GoldRows, Item, by_query, condensed, pairs
 from citeforge.package.manifest import load_intact, splits_of
 from citeforge.schemas.errors import InputError, UnknownValueError
 from citeforge.schemas.grammar import VERSION, Grammar
-from citeforge.schemas.kg import from_row, graphs_of
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.tables import CORPUS, LABELS, TWINS
 
@@ -370,41 +369,8 @@ class Package:
         name = self.contexts[0] if context is None and self.contexts else context or ""
         if query_id is not None and query_id not in self.row_of:
             raise UnknownValueError("query", query_id, self.query_ids[:20])
-        if self.has_graphs:
-            return self._graph_items(name, query_id)
-        return self._items(name, query_id, {} if show is None else self.condensed(show))
-
-    def _items(
-        self, context: str, query_id: str | None, shorter: Mapping[tuple[str, str], str]
-    ) -> Iterator[Item]:
-        table, questions = self.context_table(context), self.questions(context)
-        gold = by_query(self.gold.to_pylist())
-        if query_id is not None:
-            row = self.row_of[query_id]
-            table, questions = table.slice(row, 1), questions[row : row + 1]
-        named = pa.concat_arrays([c.flatten() for c in table["docs"].chunks]).field("corpus-id")
-        texts = self.shown_texts(named.unique().to_pylist(), context)
-        for query, docs, question in zip(
-            table["query_id"].to_pylist(), table["docs"].to_pylist(), questions, strict=True
-        ):
-            passages = []
-            for doc in docs:
-                name = doc["corpus-id"]
-                title, text = texts[name]
-                shown = shorter.get((query, name), text)
-                passages.append(Passage(name, title, shown, doc["label"]))
-            right = GoldRows(map(Gold.of, gold.get(query, [])))
-            yield Item(query, question, context, tuple(passages), gold=right)
-
-    def _graph_items(self, context: str, query_id: str | None) -> Iterator[Item]:
-        table, questions = self.context_table(context), self.questions(context)
-        gold = by_query(self.gold.to_pylist())
-        for row, (query, triples) in enumerate(pairs(table["query_id"], table["triples"])):
-            if query_id in (None, query):
-                graphs = tuple(graphs_of([from_row(t) for t in triples]))
-                # A triple that counts in several rounds is one piece of knowledge.
-                knowledge = tuple(dict.fromkeys(from_row(g) for g in gold.get(query, [])))
-                yield Item(query, questions[row], context, graphs=graphs, knowledge=knowledge)
+        items = self.kind.items(self, name, query_id)
+        return items if show is None else condensed(items, self.condensed(show))
 
 
 def texts_of(corpus: list[Path], wanted: Iterable[str] | pa.Array) -> dict[str, tuple[str, str]]:

@@ -53,17 +53,12 @@ class CellReading(Reading):
         doubtful = self.submission.form == "citeforge" and self.submission.is_anonymous
         self._watch = Watch(self.benchmark.grammar, table.sizes) if doubtful else None
 
-    @staticmethod
+    @classmethod
     def require(
-        benchmark: Benchmark, measures: Sequence[Measure], protocol: str, context: str | None
+        cls, benchmark: Benchmark, measures: Sequence[Measure], protocol: str, context: str | None
     ) -> None:
-        """Refuse another kind of benchmark, other measures beside these, and single cells."""
+        """Refuse other measures beside these, and single cells."""
         name, base = benchmark.manifest.name, benchmark.manifest.grammar.base
-        if not benchmark.kind.is_design:
-            raise UsageError(
-                f"authorship measures need an authorship benchmark; {name} is "
-                f"{benchmark.manifest.kind}"
-            )
         others = [m.name for m in measures if m.reads != "cells"]
         if others or context is not None:
             what = f"--measures {','.join(others)}" if others else f"--context {context}"

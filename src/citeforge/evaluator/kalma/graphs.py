@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 from citeforge.engines.judge.records import Decision, Pair, Verdict
-from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.kalma.geval import Marker
 from citeforge.evaluator.kalma.inputs import (
     OWN_PASSAGES,
@@ -24,7 +23,6 @@ from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.origin import Reach
 from citeforge.evaluator.reading import Reading, Results
 from citeforge.evaluator.submission import FULL, OWN
-from citeforge.schemas.errors import UsageError
 from citeforge.schemas.scores import AnswerDetail, Counts, PassageDetail, StatementDetail
 from citeforge.schemas.submission import SubmissionLine
 
@@ -49,20 +47,6 @@ class GraphReading(Reading):
         self._marker = (
             None if self.tools.llm is None else Marker(self.tools.llm, not self.is_strict)
         )
-
-    @staticmethod
-    def require(
-        benchmark: Benchmark, measures: Sequence[Measure], protocol: str, context: str | None
-    ) -> None:
-        """Refuse another kind of benchmark, and other measures beside these."""
-        manifest = benchmark.manifest
-        if not benchmark.has_graphs:
-            raise UsageError(
-                f"kalma measures need a kalma benchmark; {manifest.name} is {manifest.kind}"
-            )
-        others = [m.name for m in measures if m.reads != "triples"]
-        if others:
-            raise UsageError(f"--measures {','.join(others)}: not of a kalma benchmark")
 
     def add(self, line: int, answer: SubmissionLine) -> None:
         """Read one answer."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from citeforge.evaluator.statistics import Measured, mean_sample
 
@@ -22,8 +22,6 @@ Compute = Callable[[Any, Sequence["Measure"]], Iterator[Any]]
 Of ``cells`` to :class:`~citeforge.evaluator.entries.Row` or ``NotComputed``, one a cell. Raises
 CannotError when none of them can be computed, and says why.
 """
-
-Reads = Literal["passages", "cells", "triples"]
 
 
 @dataclass(frozen=True)
@@ -45,7 +43,7 @@ class Measure:
         compute: gives its samples.
         reads: answers to what: ``passages`` (``compute`` is given
             :class:`~citeforge.evaluator.inputs.Inputs`), all ``cells`` of an authorship benchmark,
-            or ``triples`` of a graph.
+            ``triples`` of a graph, or what else a kind declares among its ``readings``.
         numbers: for a measure that needs a few numbers of one answer at a time: makes these. Then
             nothing else is kept, and ``compute`` is given
             :class:`~citeforge.evaluator.numbers.Kept`.
@@ -65,7 +63,7 @@ class Measure:
     source: str
     uses: tuple[str, ...] = ()
     compute: Compute = field(kw_only=True)
-    reads: Reads = "passages"
+    reads: str = "passages"
     numbers: Callable[..., AnswerNumbers] | None = None
     parameters: Mapping[str, object] = field(default_factory=dict, compare=False)
     options: Callable[[Tools, str], str | None] | None = None

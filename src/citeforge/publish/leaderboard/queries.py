@@ -11,7 +11,7 @@ from citeforge.builders.derive import Base
 from citeforge.package.items import pairs
 from citeforge.package.package import Package
 from citeforge.schemas.kg import Graph, Key
-from citeforge.schemas.tables import LABELS
+from citeforge.schemas.tables import LABELS, UNJUDGED
 
 _SPOKES = 18
 _CONTEXTS = 4
@@ -154,6 +154,26 @@ def passage_pages(package: Package, first: Sequence[str]) -> Iterator[QueryPage]
         yield page
 
 
+def item_pages(package: Package, first: Sequence[str]) -> Iterator[QueryPage]:
+    """Pages of any benchmark that shows passages: what its items say of them.
+
+    Args:
+        package: its contexts may lie in tables of their own sort.
+        first: context sets that are shown before others.
+    """
+    names = list(dict.fromkeys([*first, *package.contexts]))
+    shown, left_out = names[:_CONTEXTS], names[_CONTEXTS:]
+    for items in zip(*map(package.items, shown), strict=True):
+        gold = [row.text for row in items[0].gold if row.text]
+        page = QueryPage(items[0].query_id, items[0].query, gold=gold[:10], left_out=left_out)
+        for item in items:
+            page.contexts[item.context] = [
+                PassageView(number, p.id, p.title, p.text, *_words(p.label or UNJUDGED))
+                for number, p in enumerate(item.passages, package.grammar.base)
+            ]
+        yield page
+
+
 def _mining_notes(base: Base) -> dict[tuple[str, str], str]:
     found = {}
     for label in LABELS[1:]:
@@ -178,11 +198,13 @@ def _shown(
     twin: tuple[Piece, ...] = ()
     if name in of_human and of_human[name] in texts:
         human, twin = differences(text, texts[of_human[name]][1])
-    label = doc["label"]
-    return PassageView(
-        number, name, title, text, label.replace("_", " "), label.replace("_", "-"),
-        notes.get((query, name), ""), human, twin,
-    )  # fmt: skip
+    note = notes.get((query, name), "")
+    return PassageView(number, name, title, text, *_words(doc["label"]), note, human, twin)
+
+
+def _words(label: str) -> tuple[str, str]:
+    """A label in words, and the class of its colour."""
+    return label.replace("_", " "), label.replace("_", "-")
 
 
 def differences(first: str, second: str) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:

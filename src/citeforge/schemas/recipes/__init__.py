@@ -10,21 +10,7 @@ from citeforge.schemas.recipes.rage import RageRecipe
 from citeforge.schemas.recipes.run import RunOptions
 from citeforge.schemas.recipes.twins import TwinsRecipe
 
-RECIPES: dict[str, type[Recipe]] = {
-    recipe.kind: recipe
-    for recipe in (
-        RageRecipe,
-        HagridRecipe,
-        AlceRecipe,
-        TwinsRecipe,
-        AuthorshipRecipe,
-        KalmaRecipe,
-    )
-}
-"""Kind to its recipe, in the order of help pages."""
-
 __all__ = [
-    "RECIPES",
     "AlceRecipe",
     "AuthorshipRecipe",
     "HagridRecipe",

@@ -15,8 +15,9 @@ from pydantic_core import PydanticUndefined
 
 from citeforge.engines.files import read_json
 from citeforge.engines.textfiles import read_yaml
+from citeforge.kinds.registry import recipe_named, recipes
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.recipes import RECIPES, Recipe
+from citeforge.schemas.recipes import Recipe
 from citeforge.schemas.recipes.base import RECIPE_VERSION
 from citeforge.schemas.recipes.flags import Flag, flags_of
 from citeforge.schemas.recipes.mixture import Mixture
@@ -34,12 +35,15 @@ def read_recipe(path: Path) -> Recipe:
     content, root = _parsed(path)
     if not isinstance(content, dict):
         raise InputError("is no recipe", path=path, line=1, allowed="fields with values")
-    known = ", ".join(RECIPES)
     kind = content.pop("kind", None)
-    if not isinstance(kind, str) or kind not in RECIPES:
-        wrong = "is missing" if kind is None else f"is {kind!r}"
+    record = recipe_named(kind) if isinstance(kind, str) else None
+    if record is None:
         raise InputError(
-            wrong, path=path, line=_line(root, ["kind"]), field="kind", allowed=f"one of {known}"
+            "is missing" if kind is None else f"is {kind!r}",
+            path=path,
+            line=_line(root, ["kind"]),
+            field="kind",
+            allowed=f"one of {', '.join(recipes())}",
         )
     version = content.pop("recipe", RECIPE_VERSION)
     if not isinstance(version, int) or not 1 <= version <= RECIPE_VERSION:
@@ -49,7 +53,6 @@ def read_recipe(path: Path) -> Recipe:
             line=_line(root, ["recipe"]),
             field="recipe",
         )
-    record = RECIPES[kind]
     try:
         return record.model_validate(content)
     except ValidationError as error:
