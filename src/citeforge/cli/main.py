@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -149,6 +150,14 @@ def main(args: list[str] | None = None) -> None:
         from citeforge.engines.files import storage_error
 
         click.echo(f"error: {storage_error(error, error.filename)}", err=True)
+        sys.exit(1)
+    except Exception as error:
+        from citeforge.engines.plugins import TRACEBACK, blamed
+
+        theirs = None if os.environ.get(TRACEBACK) else blamed(error)
+        if theirs is None:
+            raise
+        click.echo(f"error: {theirs}", err=True)
         sys.exit(1)
 
 

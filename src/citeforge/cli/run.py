@@ -106,7 +106,7 @@ def _about(system: System) -> str:
     from citeforge.cli.systems import place
 
     source = place(system)
-    return f"{system.what[0].upper()}{system.what[1:]}" + (f" ({source})." if source else ".")
+    return f"{system.what[:1].upper()}{system.what[1:]}" + (f" ({source})." if source else ".")
 
 
 def _run(system: System, options: Any, given: dict[str, Any]) -> None:

@@ -11,10 +11,12 @@ import hashlib
 import importlib.util
 import os
 import sys
+import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from citeforge.schemas.errors import InputError, UsageError
@@ -33,6 +35,7 @@ GROUPS = (
     "kinds",
 )
 VARIABLE = "CITEFORGE_PLUGINS"
+TRACEBACK = "CITEFORGE_TRACEBACK"
 
 
 @dataclass(frozen=True)
@@ -43,12 +46,14 @@ class Entry:
         group: one of GROUPS.
         name: how it is called.
         origin: name and version of the plugin.
+        module: where its code is; empty where that is not known.
         load: imports it.
     """
 
     group: str
     name: str
     origin: str
+    module: str
     load: Callable[[], object]
 
 
@@ -105,6 +110,38 @@ def broken(what: str, origin: str, error: BaseException) -> InputError:
     )
 
 
+def blamed(error: BaseException) -> InputError | None:
+    """What to say of an error that the code of a plugin raised; None where it is none of theirs.
+
+    What a library raises is whose code called it; what our code raises is ours, whoever called it.
+    """
+    origins = {_top(e.module): e for e in _entries()}
+    theirs: list[tuple[FrameType, int]] = []
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        top = _top(frame.f_globals.get("__name__", ""))
+        if top == "citeforge":
+            theirs = []
+        elif top in origins:
+            theirs.append((frame, line))
+    if not theirs:
+        return None
+    (hook, _), (last, line) = theirs[0], theirs[-1]
+    entry = origins[_top(hook.f_globals["__name__"])]
+    given = ", ".join(f"{e.name!r} of {e.group}" for e in _entries() if e.origin == entry.origin)
+    reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+    return InputError(
+        f"the plugin {entry.origin} ({given}) is broken: {hook.f_code.co_qualname} ended in "
+        f"{reason}",
+        path=last.f_code.co_filename,
+        line=line,
+        allowed=f"mend the plugin, or uninstall it; with {TRACEBACK}=1 the traceback is shown",
+    )
+
+
+def _top(module: str) -> str:
+    return module.partition(".")[0]
+
+
 def broken_files() -> list[str]:
     """What is wrong with files that cannot be loaded."""
     return [problem for path in _files() if (problem := _read_file(path)[1])]
@@ -143,7 +180,13 @@ def _installed() -> tuple[Entry, ...]:
 
     everything = entry_points()
     return tuple(
-        Entry(group, p.name, f"{p.dist.name} {p.dist.version}" if p.dist else p.module, p.load)
+        Entry(
+            group,
+            p.name,
+            f"{p.dist.name} {p.dist.version}" if p.dist else p.module,
+            p.module,
+            p.load,
+        )
         for group in GROUPS
         for p in everything.select(group=f"citeforge.{group}")
     )
@@ -162,7 +205,7 @@ def _read_file(path: Path) -> tuple[tuple[Entry, ...], str]:
         sha256 = hashlib.sha256(content).hexdigest()
         module = _imported(path, f"citeforge_plugin_{sha256[:16]}")
         origin = f"{path.name} {getattr(module, '__version__', sha256[:8])}"
-        return tuple(_given(module.PLUGINS, origin)), ""
+        return tuple(_given(module.PLUGINS, origin, module.__name__)), ""
     except (Exception, SystemExit) as error:  # a stranger's code may raise anything
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
         problem = f"the plugin {path} is broken ({reason})"
@@ -185,12 +228,12 @@ def _imported(path: Path, name: str) -> Any:
     return sys.modules[name]
 
 
-def _given(groups: Any, origin: str) -> Iterator[Entry]:
+def _given(groups: Any, origin: str, module: str) -> Iterator[Entry]:
     for group, values in dict(groups).items():
         if group not in GROUPS:
             raise ValueError(f"PLUGINS has the group {group!r}; known: {', '.join(GROUPS)}")
         for value in values:
-            yield Entry(group, value.name, origin, lambda value=value: value)  # type: ignore[misc]
+            yield Entry(group, value.name, origin, module, lambda value=value: value)  # type: ignore[misc]
 
 
 class Stamped:
