@@ -66,6 +66,8 @@ def drawn(draw: st.DrawFn) -> Recipe:
             chosen[flag.place] = draw(values(flag))
     if record is AuthorshipRecipe:
         chosen |= {("twins",): None, ("benchmark",): Path("b")}
+    if record is RageRecipe:
+        chosen[("candidates",)] = None
     if record is AlceRecipe:
         writing = {("writing", "llm"): "openai:m", ("writing", "condense"): ("snippet",)}
         chosen |= {("corpus",): "beir:c", ("judging", "judge"): "lexical", **writing}
@@ -121,7 +123,8 @@ BEFORE = {
     "rage": f"{ENDPOINT_WORDS} source split out name licence extra-corpus limit seed embedder "
     "embedder-revision query-prefix passage-prefix device embeddings shard-rows n-seemingly "
     "n-irrelevant skip-top max-score margin exclude-answers drop-self remine mixture corpus base "
-    "allow-no-relevant skip-empty skip-dangling skip-contradictions drop-suspects overwrite resume",
+    "allow-no-relevant skip-empty skip-dangling skip-contradictions drop-suspects overwrite resume "
+    "candidates judge verdicts revision batch-size workers threshold max-tokens entailment-label",
     "hagrid": "source out name licence skip-empty overwrite resume",
     "alce": f"{ENDPOINT_WORDS} source out name licence skip-empty overwrite resume k split corpus "
     "corpus-split chunk retriever depth embedder embedder-revision passages oracle llm sub-claims "

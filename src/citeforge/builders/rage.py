@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
@@ -19,14 +20,20 @@ from citeforge.builders.mapping import drawn_table, seemingly_table, short_mappi
 from citeforge.builders.mining import Mined, SeeminglyRelevant
 from citeforge.builders.mixture import Pools, freeze
 from citeforge.builders.package import PackageWriter
+from citeforge.builders.ranked import RankedCandidates
 from citeforge.builders.records import only, read_records, require_relevant
 from citeforge.builders.skeleton import Build, Stats
 from citeforge.builders.stats import context_stats, corpus_stats, mapping_stats
 from citeforge.engines.corpus import embedding_texts, find_rows
 from citeforge.engines.embed import make_embedder
 from citeforge.engines.embedder import Embedder, Prefixes
+from citeforge.engines.files import sha256_file
+from citeforge.engines.folders import beside
+from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.progress import progress
-from citeforge.engines.setup import client_options, replay_store
+from citeforge.engines.retrieval.records import Rankings
+from citeforge.engines.retrieval.registry import RetrieverSettings, make_retriever
+from citeforge.engines.setup import client_options, judge_session, replay_store
 from citeforge.engines.tables import (
     TableWriter,
     iter_batches,
@@ -41,6 +48,7 @@ from citeforge.package.manifest import MANIFEST, load_manifest
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.manifest import GrammarInfo, Manifest
 from citeforge.schemas.recipes import RageRecipe, RunOptions
+from citeforge.schemas.recipes.base import name_of
 from citeforge.schemas.sources import SourceInfo
 from citeforge.schemas.tables import (
     CORPUS,
@@ -101,6 +109,7 @@ class _Rage(Build[RageRecipe]):
             recipe.skip_dangling,
             self.workspace.stage("archives"),
             recipe.skip_contradictions,
+            self._judge(),
         )
         self.source = open_source(recipe.source, recipe.split, read)
         self.extra = None
@@ -108,14 +117,45 @@ class _Rage(Build[RageRecipe]):
             self.extra = open_source(recipe.extra_corpus, None, read)
         infos = self._infos()
         draft = self.manifest(
-            recipe.recorded(), infos, recipe.licence or infos[0].licence, {},
-            GrammarInfo(base=recipe.base),
+            self._told(), infos, recipe.licence or infos[0].licence,
+            dict(self.models), GrammarInfo(base=recipe.base),
         )  # fmt: skip
         resumes = self.run.resume and (self.workspace.out / MANIFEST).is_file()
         # The embedder of a build that needed no vectors decided nothing.
         if resumes and "embedder" in load_manifest(self.workspace.out).models:
             draft.models["embedder"] = self.make_embedder().fingerprint()
         return draft
+
+    def _judge(self) -> JudgeSession | None:
+        """What decides relevance in a source of claims.
+
+        Raises:
+            UsageError: the source has judgements.
+        """
+        judging = self.recipe.judging
+        if judging.judge is None:
+            return None
+        if not self.recipe.source.startswith("alce:"):
+            raise UsageError(
+                f"--judge: it decides relevance in ALCE's ELI5 items, and {self.recipe.source} "
+                "brings judgements"
+            )
+        store = replay_store(self.run, judging.judge)
+        verdicts = beside(self.run.folder, ".verdicts.db")
+        judge = judge_session(judging, self.run, verdicts, store)
+        if judge is not None:
+            self.models["relevance judge"] = judge.judge.identity()
+        return judge
+
+    def _told(self) -> dict[str, Any]:
+        """``config`` of the manifest."""
+        judge = name_of(self.models, "relevance judge")
+        judging = self.recipe.judging.model_copy(update={"judge": judge})
+        facts: dict[str, Any] = {}
+        candidates = self.recipe.candidates or ""
+        if candidates.startswith("run:"):
+            facts["candidates_sha256"] = sha256_file(Path(candidates.removeprefix("run:")))
+        return self.recipe.model_copy(update={"judging": judging}).recorded(**facts)
 
     def _infos(self) -> list[SourceInfo]:
         """Provenance of the sources so far."""
@@ -215,7 +255,10 @@ class _Rage(Build[RageRecipe]):
         records, mining = self.records, self.recipe.mining
         shards: list[VectorShard] = []
         vectors = np.empty((records.queries.num_rows, 0), np.float32)
-        if mining.seemingly_relevant:
+        rankings: Rankings | None = None
+        if mining.seemingly_relevant and self.recipe.candidates is not None:
+            rankings = self._candidates(self.recipe.candidates)
+        elif mining.seemingly_relevant:
             shards, vectors = self._embed()
         key = {
             "vectors": [s.key for s in shards],
@@ -227,9 +270,11 @@ class _Rage(Build[RageRecipe]):
             "seed": self.recipe.seed,
             "citeforge": __version__,
         }
+        if rankings is not None:
+            key["candidates"] = self.models["candidates"]
         known = self.workspace.finished("mapping", key)
         if known is None:
-            known = self._mine(key, shards, vectors, positions)
+            known = self._mine(key, shards, vectors, positions, rankings)
         records.counts.update(known["counts"])
         folder = self.workspace.stage("mapping")
         mined = {
@@ -237,6 +282,13 @@ class _Rage(Build[RageRecipe]):
             for label in (IRRELEVANT, SEEMINGLY_RELEVANT)
         }
         return {RELEVANT: records.relevant, **mined}
+
+    def _candidates(self, name: str) -> Rankings:
+        """All that a run, or BM25, has for the queries."""
+        retriever = make_retriever(name, RetrieverSettings(self.corpus))
+        self.models["candidates"] = retriever.identity()
+        texts = self.records.queries["text"].to_pylist()
+        return retriever.rank(dict(zip(self.records.ids, texts, strict=True)), sys.maxsize)
 
     def _embed(self) -> tuple[list[VectorShard], np.ndarray]:
         embedder = self.make_embedder()
@@ -261,12 +313,17 @@ class _Rage(Build[RageRecipe]):
         shards: list[VectorShard],
         vectors: np.ndarray,
         positions: np.ndarray,
+        rankings: Rankings | None,
     ) -> dict[str, Any]:
         mining, ids = self.recipe.mining, self.records.ids
         exclusions = self._exclusions(positions)
         taken: list[list[Mined]] = [[] for _ in ids]
-        if mining.seemingly_relevant:
+        miner: RankedCandidates | SeeminglyRelevant
+        if rankings is not None:
+            miner = RankedCandidates(self.corpus, rankings, exclusions, mining)
+        else:
             miner = SeeminglyRelevant(self.corpus, shards, vectors, exclusions, mining)
+        if mining.seemingly_relevant:
             taken = miner.mine()
             if mining.exclude_answers:
                 exclusions.counts["seemingly relevant candidates dropped: contain an answer"] = (
@@ -329,7 +386,7 @@ class _Rage(Build[RageRecipe]):
             "contexts": contexts,
             "counts": records.counts,
             "short_mappings": short_mappings(pools, recipe.mining),
-            "libraries": _libraries() if self.models else {},
+            "libraries": _libraries() if "embedder" in self.models else {},
         }
         return stats
 

@@ -13,6 +13,8 @@ import pyarrow as pa
 
 from citeforge.engines.files import parse_json, sha256_file
 from citeforge.engines.jsonlines import read_all
+from citeforge.engines.judge.records import JudgeFailure, Pair, Verdict
+from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.tables import table_of
 from citeforge.ir_convert.checks import empty_text
 from citeforge.ir_convert.collect import PassageCollector
@@ -20,7 +22,7 @@ from citeforge.ir_convert.source import ReadOptions
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.sources import SourceInfo
 from citeforge.schemas.tables import GOLD, MAPPING, QUERIES
-from citeforge.schemas.text import contains_answer, normalise_answer
+from citeforge.schemas.text import contains_answer, normalise_answer, premise_of
 
 Task = Literal["asqa", "qampari", "eli5"]
 
@@ -135,26 +137,28 @@ def task_of(items: list[Item], path: Path) -> Task:
             return "qampari"
         if item.claims is not None:
             return "eli5"
+    if any(item.answer is not None for item in items):
+        return "eli5"
     raise InputError(
         "has no gold answers",
         path=path,
-        allowed="items with qa_pairs (ASQA), answers (QAMPARI) or claims (ELI5)",
+        allowed="items with qa_pairs (ASQA), answers (QAMPARI), claims or answer (ELI5)",
     )
 
 
 def open_alce(argument: str, split: str | None, options: ReadOptions) -> AlceSource:
-    """Open ``alce:PATH``, a JSON file of ASQA or QAMPARI items.
+    """Open ``alce:PATH``, a JSON file of ASQA or QAMPARI items; with a judge of ELI5 items, too.
 
     Raises:
-        InputError: not such a file, or ELI5, whose relevance needs a judge.
+        InputError: not such a file, or ELI5 without the judge that its relevance needs.
     """
     source = load_alce(argument, split, options)
-    if source.task == "eli5":
+    if source.task == "eli5" and options.judge is None:
         raise InputError(
             "holds ELI5 items; which passages support their claims needs an entailment judge, "
             "and short answers decide relevance here",
             path=argument,
-            allowed="ASQA or QAMPARI items",
+            allowed="ASQA or QAMPARI items, or --judge",
         )
     return source
 
@@ -175,7 +179,7 @@ class AlceSource:
     """Records of an ALCE file. See :class:`citeforge.ir_convert.source.Source`.
 
     A passage is relevant when its text carries a short answer of the question, both under
-    ALCE's answer normalisation.
+    ALCE's answer normalisation; one of ELI5, when it entails a claim by the judge.
 
     Attributes:
         items: those with a question.
@@ -195,6 +199,8 @@ class AlceSource:
         info.rules["data set"] = task
         info.rules["relevant"] = (
             "the passage text contains a short answer, both normalised as ALCE does"
+            if task != "eli5" or options.judge is None
+            else f"the passage entails a claim by {options.judge.judge.signature}"
         )
 
     def info(self) -> SourceInfo:
@@ -216,6 +222,8 @@ class AlceSource:
         return table_of(rows, QUERIES)
 
     def relevant(self) -> pa.Table:
+        if self.task == "eli5" and self.options.judge is not None:
+            return self._entailing(self.options.judge)
         rows: dict[tuple[str, str], str] = {}
         for item in self.items:
             for doc in item.docs:
@@ -226,6 +234,26 @@ class AlceSource:
                     rows[pair] = json.dumps(found, ensure_ascii=False)
         columns = [(q, p, found, 1.0, None) for (q, p), found in rows.items()]
         return table_of(columns, MAPPING)
+
+    def _entailing(self, judge: JudgeSession) -> pa.Table:
+        """Passages that entail a claim; the score is the number of these claims."""
+        pairs = [
+            (item.query_id, passage_id(doc), Pair(premise_of(doc.title, doc.text), claim))
+            for item in self.items
+            for doc in item.docs
+            for claim in item.claims or []
+        ]
+        decisions = judge.ask(pair for _, _, pair in pairs)
+        failed = sum(isinstance(d, JudgeFailure) for d in decisions.values())
+        if failed:
+            self._info.counts["pairs of passage and claim on which the judge failed"] = failed
+        found: dict[tuple[str, str], set[str]] = {}
+        for query, passage, pair in pairs:
+            decision = decisions[pair]
+            if isinstance(decision, Verdict) and decision.entailed:
+                found.setdefault((query, passage), set()).add(pair.hypothesis)
+        rows = [(q, p, None, float(len(claims)), None) for (q, p), claims in found.items()]
+        return table_of(rows, MAPPING)
 
     def gold(self) -> pa.Table:
         return gold_table(self.items)

@@ -124,13 +124,13 @@ DECLARATIONS = {
         ),
         Declaration(
             name="alce",
-            title="ALCE items (ASQA, QAMPARI)",
+            title="ALCE items (ASQA, QAMPARI, ELI5)",
             factory="citeforge.ir_convert.alce:open_alce",
             argument="a JSON file: a list of items, or an object with `data`",
             splits="one file is one split (eval)",
             becomes=(
                 "docs become corpus; those that carry a short answer `mapping/relevant`; qa_pairs, "
-                "long answers and answer lists `gold`. ELI5 is refused: it needs a judge"
+                "long answers and answer lists `gold`. ELI5 needs `--judge`: docs that entail a claim"
             ),
             licence="MIT (ALCE's files); the questions keep the licence of their data set",
             licence_id="mit",

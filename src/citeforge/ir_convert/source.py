@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
 from citeforge.schemas.sources import SourceInfo
 from citeforge.schemas.tables import GOLD
+
+if TYPE_CHECKING:
+    from citeforge.engines.judge.session import JudgeSession
 
 
 @dataclass(frozen=True)
@@ -22,12 +25,14 @@ class ReadOptions:
         skip_dangling: judgements that name a missing passage or query.
         workdir: folder for unpacked archives; removed by whoever made it.
         skip_contradictions: judgements of a passage that another row judges relevant.
+        judge: decides relevance where a source has claims in place of judgements; None for nobody.
     """
 
     skip_empty: bool = False
     skip_dangling: bool = False
     workdir: Path = field(default_factory=Path)
     skip_contradictions: bool = False
+    judge: JudgeSession | None = None
 
 
 class Source(Protocol):

@@ -137,4 +137,5 @@ class AlceRecipe(Licensed):
     @property
     def is_plain(self) -> bool:
         """Whether it takes ALCE's items as they are, and adds nothing."""
-        return self.corpus is None and not self.oracle and self.writing.llm is None
+        added = (self.corpus, self.judging.judge, self.writing.llm)
+        return not self.oracle and not any(added)

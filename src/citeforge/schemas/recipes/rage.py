@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from citeforge.schemas.choices import EMBEDDERS, listed
-from citeforge.schemas.recipes.base import Licensed, Part
+from citeforge.schemas.recipes.base import Judging, Licensed, Part
 from citeforge.schemas.recipes.mixture import DEFAULT_MIXTURE, Mixture
 from citeforge.schemas.recipes.option import Option
-from citeforge.schemas.recipes.run import EMBEDDING, ENDPOINT
+from citeforge.schemas.recipes.run import EMBEDDING, ENDPOINT, LOCAL_JUDGE
 
 DEFAULT_EMBEDDER = "intfloat/multilingual-e5-small"
 
@@ -38,7 +38,7 @@ class RageRecipe(Licensed):
     """Queries with relevant, irrelevant and seemingly relevant passages (RAGE)."""
 
     kind: ClassVar[str] = "rage"
-    run_options: ClassVar[tuple[str, ...]] = (*EMBEDDING, *ENDPOINT)
+    run_options: ClassVar[tuple[str, ...]] = (*EMBEDDING, *LOCAL_JUDGE, *ENDPOINT)
 
     source: Annotated[str, Option(input=True)]
     """KIND:ARGUMENT; see `citeforge sources`."""
@@ -62,6 +62,10 @@ class RageRecipe(Licensed):
     """Put before passages (default: the model family's)."""
     mining: Mining = Mining()
     """How negatives are found."""
+    candidates: Annotated[str | None, Option(metavar="run:FILE", input=True)] = None
+    """Take seemingly relevant passages from a TREC run, or by bm25, not by embeddings."""
+    judging: Judging = Judging()
+    """Which judge decides relevance where the source has claims instead (ALCE's ELI5)."""
     remine: bool = False
     """Replace the negatives that a rage: source brings."""
     mixtures: Annotated[tuple[Mixture, ...], Option("--mixture", metavar="NAME=REL,IRR,SEEM")] = (
@@ -83,6 +87,15 @@ class RageRecipe(Licensed):
     """Of judgements that contradict each other, keep the highest and count the others."""
     drop_suspects: bool = False
     """Drop negatives that nearly repeat a relevant passage or hold a gold answer."""
+
+    @model_validator(mode="after")
+    def _cosines_or_candidates(self) -> Self:
+        mining = self.mining
+        if self.candidates is not None:
+            for name, value in (("--max-score", mining.max_score), ("--margin", mining.margin)):
+                if value is not None:
+                    raise ValueError(f"{name} is about cosines, and --candidates has none")
+        return self
 
     @field_validator("mixtures")
     @classmethod
