@@ -40,7 +40,7 @@ def everywhere(flag: str) -> list[tuple[str, str]]:
         ("--judge", choices.JUDGES, 6),
         ("--perplexity", choices.PERPLEXITY, 1),
         ("--writer", choices.LLMS, 1),
-        ("--llm", choices.LLMS[:2], 3),
+        ("--llm", choices.ANSWERING, 3),
         ("--segmenter", choices.SEGMENTERS, 1),
         ("--kg", choices.GRAPHS, 3),
     ],

@@ -10,7 +10,7 @@ import click
 
 from citeforge.cli.options import benchmark_option, endpoint_options, run_options
 from citeforge.cli.record_options import add, options_of, record_from
-from citeforge.schemas.choices import LLMS, listed
+from citeforge.schemas.choices import ANSWERING, listed
 from citeforge.schemas.system import System
 from citeforge.schemas.systems import SYSTEMS
 
@@ -84,7 +84,7 @@ def _common(system: System) -> Callable[[Any], Any]:
         click.option("--system", "title", help="Name in the submission's header."),
     ]
     if system.llm:
-        options.insert(1, click.option("--llm", required=True, help=f"{listed(LLMS[:2])}."))
+        options.insert(1, click.option("--llm", required=True, help=f"{listed(ANSWERING)}."))
 
     def decorate(command: Any) -> Any:
         for option in reversed(options):

@@ -95,6 +95,8 @@ LLMS = (
     Choice("replay", "FILE", "a store's", "citeforge.engines.llm.writers:replayed"),
     Choice("template", "", "fills in templates", "citeforge.engines.llm.writers:filled"),
 )
+ANSWERING = tuple(choice for choice in LLMS if choice.name != "template")
+"""LLMs that answer whatever they are asked; templates belong to the command that has them."""
 PERPLEXITY = (
     Choice("ngram", "", "trigrams of the seeds", "citeforge.engines.perplexity.records:trained"),
     Choice(

@@ -6,14 +6,13 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from citeforge.schemas.choices import EMBEDDERS, LLMS, RETRIEVERS, listed
+from citeforge.schemas.choices import ANSWERING, EMBEDDERS, RETRIEVERS, listed
 from citeforge.schemas.errors import UnknownValueError
 from citeforge.schemas.recipes.base import Judging, Licensed, Part
 from citeforge.schemas.recipes.option import Option, Words
 from citeforge.schemas.recipes.run import EMBEDDING, ENDPOINT, LOCAL_JUDGE
 from citeforge.schemas.tables import CONDENSED_FORMS
 
-_WRITERS = [choice for choice in LLMS if choice.name != "template"]
 DEPTH = 100
 """Candidates a question (ALCE, section 4.1)."""
 
@@ -55,7 +54,7 @@ class Writing(Part):
 
     llm: Annotated[str | None, Option(input=True)] = Field(
         None,
-        description=f"Writes sub-claims, summaries and snippets: {listed(_WRITERS)}.",
+        description=f"Writes sub-claims, summaries and snippets: {listed(ANSWERING)}.",
     )
     """What writes."""
     sub_claims: int = Field(0, ge=0)

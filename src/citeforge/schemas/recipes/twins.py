@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, field_validator, model_validator
 
-from citeforge.schemas.choices import LLMS, listed
+from citeforge.schemas.choices import ANSWERING, listed
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes.base import Judging, Part, Recipe, name_of
 from citeforge.schemas.recipes.option import Option, Ratio
@@ -80,7 +80,7 @@ class TwinsRecipe(Recipe):
 
     benchmark: Annotated[Path, Option(input=True)]
     """Package."""
-    llm: Annotated[str, Option(input=True)] = Field(description=f"{listed(LLMS[:2])}.")
+    llm: Annotated[str, Option(input=True)] = Field(description=f"{listed(ANSWERING)}.")
     """What writes the twins."""
     contexts: Annotated[tuple[str, ...], Option("--context")] = ()
     """Context sets (default: all)."""

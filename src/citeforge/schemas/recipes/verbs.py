@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from citeforge.schemas.choices import FORMATS, JUDGES, LLMS, SEGMENTERS, listed
+from citeforge.schemas.choices import ANSWERING, FORMATS, JUDGES, SEGMENTERS, listed
 from citeforge.schemas.recipes.base import Judging, Part
 from citeforge.schemas.recipes.option import Option, Words
 
@@ -41,7 +41,7 @@ class ScoreOptions(JudgeOptions):
         "auto", description=f"auto, {listed(FORMATS)}."
     )
     """Format of the submissions."""
-    llm: str | None = Field(None, description=f"Gives marks (G-Eval): {listed(LLMS[:2])}.")
+    llm: str | None = Field(None, description=f"Gives marks (G-Eval): {listed(ANSWERING)}.")
     """What gives marks."""
     segmenter: str | None = Field(
         None,
@@ -119,7 +119,7 @@ class AuditOptions(Judging):
 class PromptingOptions(Part):
     """How an LLM answers prompts."""
 
-    llm: str = Field(description=f"{listed(LLMS[:2])}.")
+    llm: str = Field(description=f"{listed(ANSWERING)}.")
     """What answers."""
     system: str | None = None
     """Name of the system (default: the model)."""
