@@ -236,6 +236,7 @@ def _any(world: World) -> str:
         (("rtg-query-gen", "--retriever", "run:x"), "knows the benchmark's queries alone"),
         (("gtr", "--retriever", "bm26"), "bm25, dense or run:FILE"),
         (("gtr", "--over", "context", "--retriever", "dense"), "are searched by bm25"),
+        (("gtr", "--over", "candidates"), "has no table of candidates"),
         (("g", "--context", "mix", "--context", "mix"), "brings its own passages"),
     ],
 )
@@ -244,3 +245,22 @@ def test_wrong_words(world: World, words: tuple[str, ...], said: str) -> None:
     assert made.returncode == 2
     assert said in made.stderr
     assert world.asked() == []
+
+
+def test_over_the_candidates_of_an_alce_benchmark(cli: Cli, tmp_path: Path) -> None:
+    from conftest import EXAMPLES
+
+    built = cli(
+        *("build", "alce", "--source", f"beir:{EXAMPLES / 'facts'}", "--corpus"),
+        *(f"beir:{EXAMPLES / 'facts'}", "--k", "3", "--depth", "4", "--out", "a"),
+    )
+    assert built.returncode == 0, built.stderr
+    with openai_server(tmp_path / "log", replies=[CLOSED, CITED, QUERIES]) as server:
+        world = World(cli, tmp_path / "a", tmp_path, server.url, server.requests)
+        rows = world.lines("rtg-vanilla", "--over", "candidates", "--k", "9")
+    candidates = world.opened.candidates()
+    for row in rows:
+        found = {r.docid for r in candidates[row["query_id"]]}
+        assert {p["docid"] for p in row["passages"]} == found
+        assert len(found) == 4
+    assert header(tmp_path / "s.jsonl")["contexts"] == ["top3"]

@@ -26,8 +26,9 @@ class GoldPassagesOptions(LlmOptions):
 class SearchOptions(LlmOptions):
     """Of systems that retrieve."""
 
-    over: Literal["corpus", "context"] = "corpus"
-    """Search the benchmark's corpus, or the passages of the query's context."""
+    over: Literal["corpus", "candidates", "context"] = "corpus"
+    """Search the benchmark's corpus, the passages that were retrieved for the query when it was
+    built, or those of the query's context."""
     retriever: str = Field("bm25", description=f"First stage: {listed(RETRIEVERS)}.")
     """What finds passages."""
     reranker: Annotated[str | None, Option(metavar="MODEL")] = None

@@ -1,4 +1,4 @@
-"""Retrieval for systems: two stages over the corpus, or over the passages of a context."""
+"""Retrieval for systems: two stages over the corpus, or over a query's own few passages."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from citeforge.engines.retrieval.registry import RetrieverSettings, make_retriev
 from citeforge.engines.retrieval.reranker import Reranker, make_reranker
 from citeforge.engines.retrieval.two_stage import EmbeddingReranker, TwoStage, scorer_of
 from citeforge.engines.tables import read_table
+from citeforge.evaluator.benchmark import Benchmark
 from citeforge.package.items import Item, Passage
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.tables import CORPUS
@@ -27,7 +28,7 @@ from citeforge.schemas.tables import CORPUS
 class Passages:
     """Passages by id, in memory: the index of the first stage holds their words there, too."""
 
-    def __init__(self, benchmark: Any) -> None:
+    def __init__(self, benchmark: Benchmark) -> None:
         table = read_table(benchmark.corpus, CORPUS)
         self._titles, self._texts = table["title"], table["text"]
         self._rows = {name: row for row, name in enumerate(table["_id"].to_pylist())}
@@ -48,15 +49,7 @@ class Search:
     def __init__(self, setting: Setting[Any]) -> None:
         self._setting = setting
         self._options: SearchOptions = setting.options
-        if self._options.over == "corpus" and not setting.benchmark.corpus:
-            raise UsageError(
-                f"{setting.benchmark.name} has no corpus to search; give --over context"
-            )
-        if self._options.over == "context" and self._options.retriever != "bm25":
-            raise UsageError(
-                f"--over context --retriever {self._options.retriever}: the few passages of a "
-                "context are searched by bm25"
-            )
+        _require_searchable(setting.benchmark, self._options)
         self._note = self._told()
         setting.facts["retrieval"] = {"over": self._options.over, **self._identity()}
 
@@ -83,16 +76,31 @@ class Search:
 
     def passages(self, item: Item, ids: Sequence[str]) -> tuple[Passage, ...]:
         """Passages by their ids."""
-        known = {p.id: p for p in item.passages} if self._options.over == "context" else {}
+        known = {p.id: p for p in self._pool(item) or ()}
         return tuple(known.get(i) or self._corpus.get(i) for i in ids)
+
+    def _pool(self, item: Item) -> Sequence[Passage] | None:
+        """The few passages that are searched for a query; None for the corpus."""
+        if self._options.over == "context":
+            return item.passages
+        return None if self._candidates is None else self._candidates[item.query_id]
+
+    @cached_property
+    def _candidates(self) -> dict[str, list[Passage]] | None:
+        if self._options.over != "candidates":
+            return None
+        benchmark = self._setting.benchmark
+        found = benchmark.candidates()
+        texts = benchmark.texts({r.docid for rows in found.values() for r in rows})
+        return {q: [Passage(r.docid, *texts[r.docid]) for r in rows] for q, rows in found.items()}
 
     def _read(self, item: Item, ids: Sequence[str]) -> list[str]:
         return [f"{p.title} {p.text}" if p.title else p.text for p in self.passages(item, ids)]
 
     def _retriever(self, item: Item) -> Retriever:
-        first = self._first
-        if self._options.over == "context":
-            ids = [p.id for p in item.passages]
+        first, pool = self._first, self._pool(item)
+        if pool is not None:
+            ids = [p.id for p in pool]
             first = Bm25(ids, self._read(item, ids))
         if not self._has_second:
             return first
@@ -101,8 +109,8 @@ class Search:
     @cached_property
     def _first(self) -> Retriever:
         o = self._options
-        if o.over == "context":
-            return Bm25([], [])
+        if o.over != "corpus":
+            return Bm25([], [])  # for its identity: each query has an index of its own
         self._scratch = tempfile.TemporaryDirectory(prefix="citeforge-")
         settings = RetrieverSettings(
             self._setting.benchmark.corpus, self._embedder, Path(self._scratch.name)
@@ -139,6 +147,26 @@ class Search:
             return f"rankings by {first} + {Path(o.reranker).name}"
         second = f" + embedder {o.embedder}, no cross-encoder" if self._has_second else ""
         return f"rankings by {first}{second}"
+
+
+def _require_searchable(benchmark: Benchmark, options: SearchOptions) -> None:
+    """Refuse what there is not, before anything is asked.
+
+    Raises:
+        UsageError: nothing of that sort to search, or not by that retriever.
+    """
+    over, retriever = options.over, options.retriever
+    if over == "corpus" and not benchmark.corpus:
+        raise UsageError(f"{benchmark.name} has no corpus to search; give --over context")
+    if over == "candidates" and not any(benchmark.candidates().values()):
+        raise UsageError(
+            f"--over candidates: {benchmark.name} has no table of candidates; "
+            "`build alce --corpus` makes one, or give --over corpus"
+        )
+    if over != "corpus" and retriever != "bm25":
+        raise UsageError(
+            f"--over {over} --retriever {retriever}: so few passages are searched by bm25"
+        )
 
 
 class _Run:
