@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         score,
         score_files,
     )
+    from citeforge.library.systems import Bench, bench, run
     from citeforge.package.items import Gold, Item, Passage
     from citeforge.schemas.recipes import (
         AlceRecipe,
@@ -45,6 +46,7 @@ _WHERE = {
     "AuditOptions": "citeforge.schemas.recipes.verbs",
     "Audited": "citeforge.library.auditing",
     "AuthorshipRecipe": "citeforge.schemas.recipes",
+    "Bench": "citeforge.library.systems",
     "Benchmark": "citeforge.evaluator.benchmark",
     "CitationReward": "citeforge.library.reward",
     "Gold": "citeforge.package.items",
@@ -60,6 +62,7 @@ _WHERE = {
     "Scores": "citeforge.library.scores",
     "TwinsRecipe": "citeforge.schemas.recipes",
     "audit": "citeforge.library.auditing",
+    "bench": "citeforge.library.systems",
     "build": "citeforge.library.building",
     "compare": "citeforge.library.scores",
     "load": "citeforge.library.benchmarks",
@@ -67,6 +70,7 @@ _WHERE = {
     "read_scores": "citeforge.library.scores",
     "rebuild": "citeforge.library.building",
     "report": "citeforge.library.scores",
+    "run": "citeforge.library.systems",
     "score": "citeforge.library.scores",
     "score_files": "citeforge.library.scores",
     "split_statements": "citeforge.library.reading",
@@ -77,6 +81,7 @@ __all__ = [
     "AuditOptions",
     "Audited",
     "AuthorshipRecipe",
+    "Bench",
     "Benchmark",
     "CitationReward",
     "Gold",
@@ -93,6 +98,7 @@ __all__ = [
     "TwinsRecipe",
     "__version__",
     "audit",
+    "bench",
     "build",
     "compare",
     "errors",
@@ -102,6 +108,7 @@ __all__ = [
     "rebuild",
     "report",
     "rewards",
+    "run",
     "score",
     "score_files",
     "split_statements",

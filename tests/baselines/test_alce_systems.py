@@ -100,7 +100,7 @@ def test_summaries_leave_out_what_does_not_help_and_keep_numbers(endpoint: Endpo
             "Irrelevant.",
         ],
         ["Summary:$", "What helps."],
-        ["Extract:$", "irrelevant"],
+        ["Stretch of text:$", "irrelevant"],
         [".", "It is so [2]."],
     ]
     ran, _, prompts = endpoint("summ", replies, o.CondensedOptions(shots=0), runs=2)

@@ -182,6 +182,8 @@ def _packages() -> None:
         "- name: source\n  first: [Encyclopaedia, Lexicon]\n  second: [Web page]\n"
         "  phrase: 'from: {label}'\n  note: Where it is from.\n  distinct: false\n"
     )
+    shutil.copy(ROOT / "src/citeforge/baselines/data/demonstrations.yaml", "demos.yaml")
+    Path("bench.yaml").write_text("random: {}\n")
     shutil.copytree("facts", "copy")
     cite("audit", "copy", "--known-flaws", "known-flaws.jsonl", "--accept")
     shutil.rmtree("copy")

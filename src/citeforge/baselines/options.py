@@ -57,6 +57,20 @@ class EditedOptions(LlmOptions):
     """What --rerank asks."""
 
 
+class RageOptions(EditedOptions):
+    """Of ``rage``."""
+
+    prompts: Path | None = None
+    """Take the prompts of a file that `citeforge prompts` wrote for this benchmark."""
+
+
+class CellOptions(LlmOptions):
+    """Of ``authorship``."""
+
+    prompts: Path | None = None
+    """Take the prompts of a file that `citeforge prompts` wrote for this benchmark."""
+
+
 class ShotOptions(EditedOptions):
     """Of ALCE's systems; decoding as the paper has it for ChatGPT (appendix C)."""
 

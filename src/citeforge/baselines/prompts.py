@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from jinja2 import Template
 
-from citeforge.builders.prompts import TEMPLATES, load_template, render
+from citeforge.builders.prompts import FOLDER, load_template, render
 from citeforge.engines.llm.tokens import Counter
 from citeforge.schemas.errors import UsageError
 
@@ -49,7 +49,8 @@ class Prompts:
         return render(self._loaded[name], ", ".join(values), **values)
 
     def _load(self, name: str) -> None:
-        path = self._instead.get(name) or TEMPLATES.get(name, _FOLDER / f"{name}.j2")
+        own = _FOLDER / f"{name}.j2"
+        path = self._instead.get(name) or (own if own.is_file() else FOLDER / f"{name}.j2")
         self._loaded[name] = load_template(str(path))
         self.hashes[name] = hashlib.sha256(path.read_bytes()).hexdigest()
 

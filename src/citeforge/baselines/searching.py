@@ -61,6 +61,10 @@ class Pool:
         self._indexes: dict[str, Retriever] = {}
 
     def _candidates(self, setting: Setting[Any]) -> dict[str, list[str]]:
+        """Ids by query."""
+        if "candidates" in self._benchmark.splits:
+            known = self._benchmark.candidates()
+            return {query: [r.docid for r in rows[: self._depth]] for query, rows in known.items()}
         questions = dict(
             zip(
                 self._benchmark.query_ids,

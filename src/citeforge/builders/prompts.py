@@ -16,8 +16,8 @@ from citeforge.package.package import Package
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.grammar import Grammar
 
-_FOLDER = Path(__file__).parent / "templates"
-TEMPLATES = {name: _FOLDER / f"{name}.j2" for name in ("rage", "authorship", "kalma")}
+FOLDER = Path(__file__).parent / "templates"
+TEMPLATES = {name: FOLDER / f"{name}.j2" for name in ("rage", "authorship", "kalma")}
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,10 @@ COMMANDS = {
     "show": ("citeforge.cli.show:show", "Summarise a package, or show one query in context."),
     "prompts": ("citeforge.cli.prompts:prompts", "Write one prompt a query."),
     "run": ("citeforge.cli.run:run", "Run a system and write its submission."),
+    "bench": (
+        "citeforge.cli.bench:bench",
+        "Run, score and compare several systems, and make a report.",
+    ),
     "systems": ("citeforge.cli.systems:systems", "List the systems that `run` knows."),
     "check": ("citeforge.cli.check:check", "Check a submission; never changes it."),
     "score": ("citeforge.cli.score:score", "Score submissions against a package."),

@@ -146,9 +146,14 @@ def told(out: Path, ran: Any) -> None:
     """
     from citeforge.schemas.errors import FailuresError
 
-    notes = ", ".join(f"{n:,} {what}" for what, n in sorted(ran.counts.items()))
-    click.echo(f"{out}: {ran.answers:,} answers of {ran.system}" + (f" ({notes})" if notes else ""))
+    click.echo(summary(out, ran))
     if ran.failures:
         for query, failure in ran.failures[:5]:
             click.echo(f"{query}: {failure.reason}: {failure.message}", err=True)
         raise FailuresError(f"{len(ran.failures):,} queries have no answer; run again to ask them")
+
+
+def summary(out: Path, ran: Any) -> str:
+    """What a run came to, in one line."""
+    notes = ", ".join(f"{n:,} {what}" for what, n in sorted(ran.counts.items()))
+    return f"{out}: {ran.answers:,} answers of {ran.system}" + (f" ({notes})" if notes else "")

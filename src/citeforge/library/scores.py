@@ -128,7 +128,7 @@ def score(
     *,
     context: str | None = None,
     protocol: Protocol = "strict",
-    judge: str | Judge | None = None,
+    judge: str | Judge | JudgeSession | None = None,
     segmenter: str | None = None,
     file_format: str = "auto",
     system: str | None = None,
@@ -160,7 +160,7 @@ def score(
     opened = benchmark if isinstance(benchmark, Benchmark) else load(benchmark)
     wanted = select(list(measures) or opened.kind.default_measures)
     options = checked(ScoreOptions, protocol=protocol, segmenter=segmenter, rules=opened.rules)
-    tools = choose_tools(wanted, options, _session(judge))
+    tools = choose_tools(wanted, options, judge_session(judge))
     with submission_file(answers, system) as path:
         return Scores(
             score_file(
@@ -245,9 +245,10 @@ def score_files(
     return ScoredFiles(found, tools.judge)
 
 
-def _session(judge: str | Judge | None) -> JudgeSession | None:
-    if judge is None:
-        return None
+def judge_session(judge: str | Judge | JudgeSession | None) -> JudgeSession | None:
+    """A judge by its name or as an object, ready to be asked; None without one."""
+    if judge is None or isinstance(judge, JudgeSession):
+        return judge
     if not isinstance(judge, str):
         return JudgeSession(judge)
     from citeforge.engines.judge.registry import make_judge

@@ -88,6 +88,15 @@ class OfflineLlm:
     def identity(self) -> dict[str, Any]:
         return smollm.identity()
 
+    @property
+    def window(self) -> int:
+        """Tokens that prompt and answer may have together."""
+        return int(smollm.loaded()[1].config.max_position_embeddings)
+
+    def count_tokens(self, text: str) -> int:
+        """Tokens of a prompt that consists of one message, with what the model puts around it."""
+        return len(self._read("", Request((("user", text),))).ids)
+
     def complete(self, requests: Sequence[Request]) -> list[Result]:
         """One result a request, in order; equal requests are answered once.
 

@@ -1,0 +1,100 @@
+"""``citeforge bench``."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from citeforge.cli.options import (
+    benchmark_option,
+    endpoint_options,
+    judge_session,
+    model_options,
+    run_options,
+    verdicts_option,
+)
+from citeforge.schemas.choices import JUDGES, LLMS, listed
+
+
+@click.command()
+@benchmark_option
+@click.option("--systems", required=True, help="Names, separated by commas.")
+@click.option("--llm", help=f"What systems ask: {listed(LLMS[:3])}.")
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder to write.")
+@click.option("--context", help="Context set (default: the only one).")
+@click.option("--runs", type=click.IntRange(1), default=1, show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--measures", help="Measures or families, with commas between.")
+@click.option(
+    "--options",
+    type=click.Path(path_type=Path),
+    help="YAML file: system to its options, such as `vanilla: {k: 3}`.",
+)
+@click.option("--judge", "judge_name", help=f"{listed(JUDGES)}.")
+@verdicts_option
+@model_options
+@endpoint_options
+def bench(**given: Any) -> None:
+    """Run, score and compare several systems, and make a report.
+
+    The folder gets SYSTEM.jsonl and SYSTEM.scores.json of each system, report.html, and the
+    answers of a served model in replay.db (--store), so that nothing is paid for twice.
+    """
+    from citeforge.cli.run import summary
+    from citeforge.evaluator.table import render_differences, render_scores
+    from citeforge.library.systems import bench as make
+    from citeforge.schemas.errors import FailuresError
+
+    names = [n.strip() for n in given["systems"].split(",") if n.strip()]
+    out = given["out"]
+    out.mkdir(parents=True, exist_ok=True)
+    if given["store"] is None:
+        given["store"] = out / "replay.db"
+    made = make(
+        given["benchmark"],
+        names,
+        out,
+        llm=given["llm"],
+        measures=[m.strip() for m in (given["measures"] or "").split(",") if m.strip()],
+        context=given["context"],
+        runs=given["runs"],
+        seed=given["seed"],
+        judge=judge_session(given, given["judge_name"], given["verdicts"]),
+        options=_options(given["options"]),
+        endpoint=run_options(given),
+        tell=lambda name, ran: click.echo(summary(out / f"{name}.jsonl", ran)),
+    )
+    terminal = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    click.echo(render_scores([s.file for s in made.scores], terminal))
+    for differences in made.differences:
+        click.echo(render_differences(differences))
+    click.echo(str(made.report))
+    missing = sum(len(ran.failures) for ran in made.ran)
+    if missing:
+        raise FailuresError(f"{missing:,} answers are missing; run again to ask for them")
+
+
+def _options(path: Path | None) -> dict[str, Any]:
+    """What ``--options`` says.
+
+    Raises:
+        InputError: not YAML, or not systems with their options.
+    """
+    import yaml
+
+    from citeforge.schemas.errors import InputError
+
+    if path is None:
+        return {}
+    allowed = "systems with their options, such as `vanilla: {k: 3}`"
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise InputError("cannot be read as YAML", path=path, allowed=allowed) from error
+    if not isinstance(content, dict) or not all(isinstance(v, dict) for v in content.values()):
+        raise InputError("is no mapping", path=path, allowed=allowed)
+    return content

@@ -1,0 +1,218 @@
+"""Running systems from Python, and several of them with scores, comparison and report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from citeforge.baselines.registry import options_of, refusal, system_of
+from citeforge.baselines.run import Ran, run_system
+from citeforge.engines.folders import beside
+from citeforge.engines.judge.records import Judge
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.llm.records import Llm
+from citeforge.engines.llm.store import ReplayStore
+from citeforge.engines.llm.writers import make_llm
+from citeforge.engines.setup import client_options
+from citeforge.evaluator.benchmark import Benchmark
+from citeforge.evaluator.compare import Difference
+from citeforge.evaluator.compare import compare as compare_files
+from citeforge.library.benchmarks import load
+from citeforge.library.scores import Scores, judge_session, report, score
+from citeforge.schemas.errors import UsageError
+from citeforge.schemas.extras import extras_named
+from citeforge.schemas.recipes import RunOptions
+from citeforge.schemas.recipes.base import Part
+
+Options = Mapping[str, Any] | Part | None
+"""Options of a system: its record, or names of its fields to values."""
+
+
+@extras_named()
+def run(
+    system: str,
+    benchmark: Benchmark | str | Path,
+    out: str | Path,
+    *,
+    llm: str | Llm | None = None,
+    contexts: Sequence[str] = (),
+    runs: int = 1,
+    seed: int = 0,
+    limit: int | None = None,
+    options: Options = None,
+    judge: str | Judge | JudgeSession | None = None,
+    title: str | None = None,
+    endpoint: RunOptions | None = None,
+) -> Ran:
+    """Run a system and write its submission; what ``citeforge run`` does.
+
+    Args:
+        system: its name; ``citeforge systems`` lists them.
+        benchmark: what it answers: opened, a folder, or ``hub:ORG/NAME``.
+        out: submission to write.
+        llm: what is asked, as ``openai:MODEL`` or an object with the protocol ``Llm``; None for
+            systems that need none. Answers of a served model are kept beside ``out``.
+        contexts: context sets; none for the command's default.
+        runs: answers a query.
+        seed: seed of all draws.
+        limit: answer the first so many queries.
+        options: of the system.
+        judge: what ``rerank`` chooses by.
+        title: name in the submission's header.
+        endpoint: base URL, concurrency, prices, store.
+
+    Returns:
+        Name, number of answers, failures, and what is told of the run.
+
+    Raises:
+        UnknownValueError: no such system or context set.
+        UsageError: it does not answer this kind of benchmark, needs an LLM, or has no such option.
+        InputError: the LLM's first calls all fail.
+    """
+    out = Path(out)
+    return run_system(
+        system,
+        benchmark if isinstance(benchmark, Benchmark) else load(benchmark),
+        list(contexts),
+        runs,
+        seed,
+        out,
+        llm=_llm(llm, beside(out, ".replay.db"), endpoint),
+        judge=judge_session(judge),
+        options=_options(system, options),
+        limit=limit,
+        title=title,
+    )
+
+
+@dataclass
+class Bench:
+    """What :func:`bench` made.
+
+    Attributes:
+        ran: one a system, in order.
+        scores: likewise.
+        differences: paired differences of the systems whose scores can be compared, one list a
+            context set.
+        report: the HTML page.
+    """
+
+    ran: list[Ran]
+    scores: list[Scores]
+    differences: list[list[Difference]] = field(default_factory=list)
+    report: Path = Path()
+
+
+@extras_named()
+def bench(
+    benchmark: Benchmark | str | Path,
+    systems: Sequence[str],
+    out: str | Path,
+    *,
+    llm: str | Llm | None = None,
+    measures: Sequence[str] = (),
+    context: str | None = None,
+    runs: int = 1,
+    seed: int = 0,
+    judge: str | Judge | JudgeSession | None = None,
+    options: Mapping[str, Options] | None = None,
+    endpoint: RunOptions | None = None,
+    tell: Callable[[str, Ran], None] = lambda system, ran: None,
+) -> Bench:
+    """Run, score and compare systems, and make a report; what ``citeforge bench`` does.
+
+    A folder gets ``SYSTEM.jsonl`` and ``SYSTEM.scores.json`` of each, ``report.html`` and, for a
+    served model, ``replay.db``. Run again, it asks only what has no answer.
+
+    Args:
+        benchmark: what they answer.
+        systems: their names.
+        out: folder, which is made.
+        llm: as for :func:`run`.
+        measures: measures or families; none for those that fit the benchmark.
+        context: context set; None for the only one, or the cells of an experiment.
+        runs: answers a query.
+        seed: seed of all draws.
+        judge: decides entailment, in scores and for ``rerank``.
+        options: system to its options.
+        endpoint: base URL, concurrency, prices, store.
+        tell: is told (system, what its run came to) as soon as each is written.
+
+    Raises:
+        UsageError: a system does not fit, before any is run; two have one name.
+    """
+    opened = benchmark if isinstance(benchmark, Benchmark) else load(benchmark)
+    given = dict(options or {})
+    records = {name: _options(name, given.pop(name, None)) for name in systems}
+    _require(systems, given, opened, llm is not None)
+    folder = Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    model, session = _llm(llm, folder / "replay.db", endpoint), judge_session(judge)
+    made = Bench([], [])
+    for name in systems:
+        path = folder / f"{name}.jsonl"
+        contexts = [] if context is None else [context]
+        ran = run_system(
+            name, opened, contexts, runs, seed, path, llm=model, judge=session,
+            options=records[name],
+        )  # fmt: skip
+        made.ran.append(ran)
+        tell(name, ran)
+        scored = score(path, opened, measures, judge=session, details=True)
+        scored.save(folder / f"{name}.scores.json")
+        made.scores.append(scored)
+    made.differences = _differences(made.scores)
+    made.report = folder / "report.html"
+    report(made.scores, made.report)
+    return made
+
+
+def _require(
+    systems: Sequence[str], unused: Mapping[str, Any], benchmark: Benchmark, has_llm: bool
+) -> None:
+    if not systems:
+        raise UsageError("--systems: name at least one; `citeforge systems` lists them")
+    if len(set(systems)) < len(systems):
+        raise UsageError(f"--systems: {', '.join(systems)}: one comes twice")
+    if unused:
+        raise UsageError(f"options of {', '.join(unused)}, which are not among --systems")
+    for name in systems:
+        if reason := refusal(system_of(name), benchmark):
+            raise UsageError(f"{name}: {reason}")
+        if system_of(name).llm and not has_llm:
+            raise UsageError(f"{name} asks an LLM; give --llm, e.g. openai:MODEL")
+
+
+def _differences(scores: Sequence[Scores]) -> list[list[Difference]]:
+    """Systems are compared where they were shown the same."""
+    groups: dict[str, list[Scores]] = {}
+    for one in scores:
+        groups.setdefault(one.file.context, []).append(one)
+    several = [g for g in groups.values() if len(g) > 1]
+    return [list(compare_files([s.file for s in group])) for group in several]
+
+
+def _options(system: str, given: Options) -> Part:
+    record = options_of(system_of(system))
+    if isinstance(given, Part):
+        return given
+    try:
+        return record.model_validate(dict(given or {}))
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        known = ", ".join(record.model_fields)
+        raise UsageError(f"{system}: option {place}: {first['msg']}; it has {known}") from error
+
+
+def _llm(llm: str | Llm | None, store: Path, endpoint: RunOptions | None) -> Llm | None:
+    if not isinstance(llm, str):
+        return llm
+    run = endpoint or RunOptions()
+    path = run.store or (store if llm.startswith("openai:") else None)
+    kept = None if path is None else ReplayStore(path)
+    return make_llm(llm, store=kept, options=client_options(run))

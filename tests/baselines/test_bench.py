@@ -1,0 +1,72 @@
+"""`citeforge bench`, and `cf.run` and `cf.bench`, which it calls."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import citeforge as cf
+from citeforge.schemas.errors import UsageError
+from conftest import Cli
+from servers.running import openai_server
+
+RIGHT = [["Question:", "It is so [1]."]]
+
+
+def test_bench_runs_scores_compares_and_reports(cli: Cli, package: Path, tmp_path: Path) -> None:
+    (tmp_path / "o.yaml").write_text("vanilla: {k: 2, shots: 0, temperature: 0}\n")
+    with openai_server(tmp_path / "log", replies=RIGHT) as server:
+        words = (
+            *("bench", "--benchmark", package, "--systems", "rage,vanilla,echo-relevant"),
+            *("--llm", "openai:m", "--base-url", server.url, "--out", "b", "--options", "o.yaml"),
+        )
+        made = cli(*words, OPENAI_API_KEY="k")
+        assert made.returncode == 0, made.stderr
+        asked = len(server.requests())
+        again = cli(*words, OPENAI_API_KEY="k")
+        assert len(server.requests()) == asked == 60
+    assert again.stdout == made.stdout
+    folder = tmp_path / "b"
+    for name in ("rage", "vanilla", "echo-relevant"):
+        assert cli("check", folder / f"{name}.jsonl", "--benchmark", package).returncode == 0
+        scored = json.loads((folder / f"{name}.scores.json").read_text())
+        assert scored["counts"]["n_answered"] == 30
+    header = json.loads((folder / "vanilla.jsonl").read_text().splitlines()[0])["submission"]
+    assert header["options"]["k"] == 2
+    assert "vanilla (openai:m)" in (folder / "report.html").read_text()
+    assert "echo-relevant" in made.stdout
+    assert made.stdout.count("echo-relevant") >= 3  # what was run, its scores, its differences
+    # The same numbers as by single commands.
+    args = ("score", folder / "rage.jsonl", "--benchmark", package, "--out", "one.json")
+    assert cli(*args).returncode == 0
+    one, many = (
+        {m["name"]: (m["value"], m["signature"]) for m in json.loads(p.read_text())["measures"]}
+        for p in (tmp_path / "one.json", folder / "rage.scores.json")
+    )
+    assert one == many
+
+
+def test_wrong_benches_are_refused_before_anything_is_asked(package: Path, tmp_path: Path) -> None:
+    out = tmp_path / "b"
+    for systems, options, said in (
+        (["random", "label-blind"], {}, "label-blind"),
+        (["random", "random"], {}, "one comes twice"),
+        ([], {}, "name at least one"),
+        (["random"], {"rage": {}}, "options of rage"),
+        (["rage"], {"rage": {"k": 3}}, "option k"),
+        (["random", "rage"], {}, "give --llm"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            cf.bench(package, systems, out, options=options)
+    assert not (out / "random.jsonl").exists()
+
+
+def test_from_python(package: Path, tmp_path: Path) -> None:
+    ran = cf.run("echo-relevant", package, tmp_path / "e.jsonl")
+    assert ran.answers == 30
+    made = cf.bench(package, ["random", "echo-relevant"], tmp_path / "b", measures=["CiteF1"])
+    assert [s["CiteF1"].value for s in made.scores][1] == 100
+    ((difference,),) = made.differences
+    assert difference.measure == "CiteF1"
