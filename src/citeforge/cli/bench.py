@@ -12,12 +12,13 @@ import click
 from citeforge.cli.options import (
     benchmark_option,
     endpoint_options,
-    judge_session,
     model_options,
     run_options,
     verdicts_option,
 )
+from citeforge.cli.record_options import record_from
 from citeforge.schemas.choices import JUDGES, LLMS, listed
+from citeforge.schemas.recipes.base import Judging
 
 
 @click.command()
@@ -45,6 +46,7 @@ def bench(**given: Any) -> None:
     answers of a served model in replay.db (--store), so that nothing is paid for twice.
     """
     from citeforge.cli.run import summary
+    from citeforge.engines.setup import judge_session
     from citeforge.evaluator.table import render_differences, render_scores
     from citeforge.library.systems import bench as make
     from citeforge.schemas.errors import FailuresError
@@ -54,6 +56,7 @@ def bench(**given: Any) -> None:
     out.mkdir(parents=True, exist_ok=True)
     if given["store"] is None:
         given["store"] = out / "replay.db"
+    how = run_options(given, out=None)
     made = make(
         given["benchmark"],
         names,
@@ -63,9 +66,9 @@ def bench(**given: Any) -> None:
         context=given["context"],
         runs=given["runs"],
         seed=given["seed"],
-        judge=judge_session(given, given["judge_name"], given["verdicts"]),
+        judge=judge_session(record_from(Judging, given | {"judge": given["judge_name"]}), how),
         options=_options(given["options"]),
-        endpoint=run_options(given),
+        endpoint=how,
         tell=lambda name, ran: click.echo(summary(out / f"{name}.jsonl", ran)),
     )
     terminal = shutil.get_terminal_size().columns if sys.stdout.isatty() else None

@@ -17,7 +17,7 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.llm.store import ReplayStore
 from citeforge.engines.llm.writers import make_llm
-from citeforge.engines.setup import client_options
+from citeforge.engines.setup import client_options, costs
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.compare import Difference
 from citeforge.evaluator.compare import compare as compare_files
@@ -213,6 +213,6 @@ def _llm(llm: str | Llm | None, store: Path, endpoint: RunOptions | None) -> Llm
     if not isinstance(llm, str):
         return llm
     run = endpoint or RunOptions()
-    path = run.store or (store if llm.startswith("openai:") else None)
+    path = run.store or (store if costs(llm) else None)
     kept = None if path is None else ReplayStore(path)
     return make_llm(llm, store=kept, options=client_options(run))
