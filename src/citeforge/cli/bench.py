@@ -17,14 +17,14 @@ from citeforge.cli.options import (
     verdicts_option,
 )
 from citeforge.cli.record_options import record_from
-from citeforge.schemas.choices import JUDGES, LLMS, listed
+from citeforge.schemas.choices import ANSWERING, JUDGES, listed
 from citeforge.schemas.recipes.base import Judging
 
 
 @click.command()
 @benchmark_option
 @click.option("--systems", required=True, help="Names, separated by commas.")
-@click.option("--llm", help=f"What systems ask: {listed(LLMS[:3])}.")
+@click.option("--llm", help=f"What systems ask: {listed(ANSWERING)}.")
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder to write.")
 @click.option("--context", help="Context set (default: the only one).")
 @click.option("--runs", type=click.IntRange(1), default=1, show_default=True)
