@@ -12,7 +12,7 @@ CALLS = {
     "rebuild": "citeforge.rebuild",
     "verify": "citeforge.builders.verify.verify",
     "show": "citeforge.load",
-    "prompts": "citeforge.builders.prompts.render_prompts",
+    "prompts": "citeforge.builders.prompts.prompt_lines",
     "run": "citeforge.run",
     "bench": "citeforge.bench",
     "systems": "citeforge.baselines.registry.systems",

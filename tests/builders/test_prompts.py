@@ -6,9 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from citeforge.builders.prompts import load_template, neutralise, render_prompts
+from citeforge.builders.prompts import (
+    contexts_for,
+    load_template,
+    neutralise,
+    prompt_lines,
+    render_prompts,
+)
 from citeforge.package.package import Package
-from citeforge.schemas.errors import InputError
+from citeforge.schemas.errors import InputError, UnknownValueError
+from conftest import Cli
 
 
 @pytest.mark.parametrize(
@@ -78,3 +85,15 @@ def test_a_template_that_cannot_be_rendered_is_named(
     path.write_text(text)
     with pytest.raises(InputError, match=rf"mine\.j2: cannot be rendered \(.*{message}"):
         list(render_prompts(Package(package), "mix", load_template(str(path))))
+
+
+def test_lines_of_a_file_of_prompts(cli: Cli, package: Path, tmp_path: Path) -> None:
+    opened = Package(package)
+    assert contexts_for(opened, None) == contexts_for(opened, "all") == ["mix"]
+    assert not cli("prompts", package, "--out", "p.jsonl").returncode
+    lines = prompt_lines(opened, ["mix"])
+    assert (tmp_path / "p.jsonl").read_text() == "".join(lines)
+    with pytest.raises(UnknownValueError, match="known: all, mix"):
+        contexts_for(opened, "nope")
+    with pytest.raises(InputError, match="neither a template nor a file"):
+        list(prompt_lines(opened, ["mix"], "nope"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from jinja2.sandbox import SandboxedEnvironment
 
 from citeforge.package.items import Item, Passage
 from citeforge.package.package import Package
-from citeforge.schemas.errors import InputError
+from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.grammar import Grammar
 
 FOLDER = Path(__file__).parent / "templates"
@@ -114,6 +115,51 @@ def render(template: Template, allowed: str, **values: Any) -> str:
             f"cannot be rendered ({error})", path=template.filename, allowed=allowed
         ) from error
     return text
+
+
+def contexts_for(package: Package, asked: str | None) -> list[str]:
+    """Context sets that prompts are made of.
+
+    Args:
+        package: the benchmark.
+        asked: name of one, or ``all``; None for the only one, or the cells of an experiment.
+
+    Raises:
+        UnknownValueError: no such set.
+        UsageError: there are several, and none is named.
+    """
+    names = package.contexts
+    if asked not in (None, "all", *names):
+        raise UnknownValueError("context", str(asked), [*names, "all"])
+    if asked is None and len(names) > 1 and not package.kind.is_design:
+        raise UsageError(
+            f"the benchmark has several context sets; give --context {'|'.join(names)}|all"
+        )
+    return names if asked in (None, "all") else [str(asked)]
+
+
+def prompt_lines(
+    package: Package, contexts: Sequence[str], template: str | None = None, show: str | None = None
+) -> Iterator[str]:
+    """Lines of JSON, one a query, as ``citeforge prompts`` writes them.
+
+    Args:
+        package: the benchmark.
+        contexts: its context sets; see :func:`contexts_for`.
+        template: a built-in one, or a Jinja file; None for the kind's own.
+        show: form of text that stands for passages, see :meth:`Package.items`.
+
+    Raises:
+        InputError: no such template, or it uses something that is not there.
+        UnknownValueError: the package has no such form.
+    """
+    loaded = load_template(template or package.kind.template)
+    manifest = package.manifest
+    origin = {"benchmark": manifest.name, "benchmark_hash": manifest.benchmark_hash}
+    for name in contexts:
+        for query, text in render_prompts(package, name, loaded, show):
+            row = {"query_id": query, "context": name, "prompt": text, **origin}
+            yield json.dumps(row, ensure_ascii=False) + "\n"
 
 
 def render_prompts(

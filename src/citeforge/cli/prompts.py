@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
@@ -32,32 +31,13 @@ def prompts(
     marks inside passages are put into round brackets, so that a passage's own [3] is not mistaken
     for passage 3.
     """
-    from citeforge.builders.prompts import load_template, render_prompts
+    from citeforge.builders.prompts import contexts_for, prompt_lines
     from citeforge.engines.files import atomic_file
     from citeforge.package.package import Package
-    from citeforge.schemas.errors import UnknownValueError, UsageError
 
-    folder = package_folder(folder)
-    package = Package(folder)
-    manifest = package.manifest
-    names = list(manifest.contexts)
-    if context not in (None, "all", *names):
-        raise UnknownValueError("context", str(context), [*names, "all"])
-    if context is None and len(names) > 1 and not package.kind.is_design:
-        raise UsageError(
-            f"the benchmark has several context sets; give --context {'|'.join(names)}|all"
-        )
-    chosen = names if context in (None, "all") else [str(context)]
-    loaded = load_template(template or package.kind.template)
-    origin = {"benchmark": manifest.name, "benchmark_hash": manifest.benchmark_hash}
-    lines = (
-        json.dumps(
-            {"query_id": query, "context": name, "prompt": text, **origin}, ensure_ascii=False
-        )
-        + "\n"
-        for name in chosen
-        for query, text in render_prompts(package, name, loaded, show)
-    )
+    package = Package(package_folder(folder))
+    chosen = contexts_for(package, context)
+    lines = prompt_lines(package, chosen, template, show)
     if out is None:
         for line in lines:
             write_data(line)
