@@ -135,7 +135,8 @@ OLD: dict[str, tuple[Manifest, Recipe]] = {
         ),
         KalmaRecipe(
             name="n", licence="mit", kg="file:graph.ttl", pairs_from_kg=("father",), limit=4,
-            seed=1, choices={"rounds": 2}, domain={"name": "people", "entity_class": "Q5"},
+            seed=1, choices={"rounds": 2, "questions": 1},
+            domain={"name": "people", "entity_class": "Q5"},
             languages=("de", "en"),
         ),
     ),

@@ -11,6 +11,7 @@ from jinja2.sandbox import SandboxedEnvironment
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from citeforge.engines.textfiles import read_yaml, validated
+from citeforge.kg.phrasing import Phrasing
 from citeforge.kg.terms import is_iri
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.kg import relation_key
@@ -34,6 +35,7 @@ class Domain(BaseModel):
         relation_words: words of input files to relation labels.
         forms: relation label to its form, where the rule of :mod:`verbalise` is wrong.
         templates: sentences by task; see :mod:`citeforge.builders.kalma.tasks`.
+        questions: how the template writer asks for its relations; None where nobody has said.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -50,6 +52,7 @@ class Domain(BaseModel):
     relation_words: dict[str, str] = {}
     forms: dict[str, str] = {}
     templates: dict[str, str] = {}
+    questions: Phrasing | None = None
 
     @field_validator("entity_iri", "direct_iri")
     @classmethod

@@ -59,12 +59,8 @@ def annotate(text: str, pool: Sequence[Triple], domain: Domain, link: Triple) ->
     mentions = Names(text, {t.qid: t.name for t in pool})
     places: dict[int, Triple] = {}
     for triple in [link, *sorted(facts, key=lambda t: t.qid != link.qid)]:
-        for start, end in _mentions_of(triple, text, known):
-            is_link = triple.key == link.key
-            if is_link or (
-                mentions.subject(start) == triple.qid
-                and _is_announced(text, start, end, triple.relation, domain)
-            ):
+        for start, end in mentions_of(triple, text, known):
+            if triple.key == link.key or _says(text, start, end, triple, mentions, domain):
                 # One mention rests on one fact: the first entity's comes first.
                 places.setdefault(end, triple)
                 break
@@ -73,11 +69,18 @@ def annotate(text: str, pool: Sequence[Triple], domain: Domain, link: Triple) ->
     return text
 
 
-def _mentions_of(triple: Triple, text: str, known: set[str]) -> Iterator[tuple[int, int]]:
+def mentions_of(triple: Triple, text: str, known: set[str]) -> Iterator[tuple[int, int]]:
     for shape in renderings(triple):
         for found in re.finditer(rf"(?<!\w){re.escape(shape)}(?!\w)", text):
             if stands_alone(text, *found.span(), known):
                 yield found.span()
+
+
+def _says(text: str, start: int, end: int, triple: Triple, mentions: Names, domain: Domain) -> bool:
+    """Whether a mention of a fact's value is in a clause about its entity, and announced where the
+    domain knows the words."""
+    about_it = mentions.subject(start) == triple.qid
+    return about_it and _is_announced(text, start, end, triple.relation, domain)
 
 
 def _is_announced(text: str, start: int, end: int, relation: str, domain: Domain) -> bool:

@@ -28,6 +28,7 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.llm.writers import make_llm
 from citeforge.engines.perplexity.records import Perplexity, make_perplexity, perplexity_name
+from citeforge.engines.plugins import warn
 from citeforge.engines.segment import SpacySegmenter
 from citeforge.engines.setup import client_options, judge_session, replay_store
 from citeforge.kg.domain import load_domain
@@ -74,9 +75,8 @@ def build_kalma(
     if judge is None:
         judge = judge_session(recipe.judging, run, beside(run.folder, ".verdicts.db"), store)
     client = client_options(run)
-    writer = llm or make_llm(
-        recipe.writer, store=store, options=client, templates=template_writer_templates(kg.domain)
-    )
+    templates = template_writer_templates(kg.domain, recipe.choices.questions)
+    writer = llm or make_llm(recipe.writer, store=store, options=client, templates=templates)
 
     def measure(texts: list[str]) -> Perplexity:
         return make_perplexity(
@@ -104,7 +104,9 @@ class _Grown(Build[KalmaRecipe]):
         self.models["perplexity"] = {"name": perplexity_name(recipe.perplexity)}
         if judge is not None:
             self.models["judge of sentences"] = judge.judge.identity()
-        self.check = ExtensionCheck(kg.domain, SpacySegmenter(), judge)
+        self.check = ExtensionCheck(
+            kg.domain, SpacySegmenter(), judge, strictly=recipe.choices.questions > 1
+        )
         self.evolver = Evolver(kg, llm, perplexity, self.check, recipe.choices)
 
     def draft(self) -> Manifest:
@@ -168,10 +170,32 @@ class _Grown(Build[KalmaRecipe]):
         counts |= {f"pairs dropped: {what}": n for what, n in dropped.items()}
         counts |= {f"replies refused: {what}": n for what, n in sorted(evolver.refused.items())}
         counts |= retrieved.counts if retrieved is not None else {}
+        counts |= self._wordless(len(kept))
         self.found = {"contexts": contexts, "counts": counts}
         if evolver.perplexity is not None:
             self.found["models"] = self.models | {"perplexity": evolver.perplexity.identity()}
         return stats
+
+    def _wordless(self, n_kept: int) -> dict[str, int]:
+        """What the template writer had no words for, counted and told."""
+        evolver, name = self.evolver, self.kg.domain.name
+        if not evolver.is_template or self.recipe.choices.questions == 1:
+            return {}
+        if evolver.composer is None:
+            warn(
+                f"the domain {name!r} has no words for questions: all {2 * n_kept:,} read as "
+                "forms; citeforge kg profile helps to write some"
+            )
+            return {"questions without words of the domain": 2 * n_kept}
+        wordless = evolver.composer.wordless
+        if not wordless:
+            return {}
+        listed = ", ".join(relation for relation, _ in wordless.most_common(5))
+        warn(
+            f"the domain {name!r} has no words for {len(wordless)} relations, asked for "
+            f"{wordless.total():,} times ({listed}); citeforge kg profile helps to write some"
+        )
+        return {"facts asked for without words of the domain": wordless.total()}
 
 
 def _question(e: Evolution) -> Question:

@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from citeforge.builders.kalma.annotate import annotate, marker, renderings
+from citeforge.builders.kalma.annotate import annotate, marker, mentions_of, renderings
+from citeforge.builders.kalma.mentions import Names, stands_alone
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.segment import Segmenter
@@ -18,8 +19,8 @@ from citeforge.schemas.text import normalise_em
 from citeforge.schemas.triples import TripleGrammar
 
 __all__ = [
-    "Extension", "ExtensionCheck", "annotate", "cited", "marker", "plain", "renderings",
-    "wrong_annotation", "wrong_question",
+    "Extension", "ExtensionCheck", "annotate", "cited", "marker", "misplaced", "plain",
+    "renderings", "wrong_annotation", "wrong_question",
 ]  # fmt: skip
 
 _YEAR = re.compile(r"(?<!\d)\d{3,4}(?!\d)")
@@ -39,6 +40,30 @@ def cited(paragraph: str, pool: Sequence[Triple]) -> list[Key]:
 
 def _holds_word(text: str, word: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) is not None
+
+
+def misplaced(reply: str, pool: Sequence[Triple], link: Triple) -> str | None:
+    """Why a mark of an annotated seed stands at the wrong place: its value is only found inside
+    another name, or where the sentence speaks of somebody else. Values in other words, and
+    sentences with a pronoun for a subject, are not looked at."""
+    text = plain(reply, pool)
+    known = {*(t.name for t in pool), *(t.value for t in pool)}
+    names = Names(text, {t.qid: t.name for t in pool})
+    by_key = {t.key: t for t in reversed(pool)}
+    for triple in (by_key[k] for k in cited(reply, pool) if k in by_key and k != link.key):
+        if not any(_holds_word(text, shape) for shape in renderings(triple)):
+            continue
+        found = list(mentions_of(triple, text, known))
+        if not found:
+            return f"names {triple.value!r} only inside another name"
+        if all(_is_of_another(names, start, triple) for start, _ in found):
+            return f"says {triple.value!r} of somebody else"
+    return None
+
+
+def _is_of_another(names: Names, at: int, triple: Triple) -> bool:
+    """Whether the sentence of a place has named another entity last; a pronoun may be anybody's."""
+    return names.names_in_sentence(at) and names.subject(at) != triple.qid
 
 
 def wrong_annotation(reply: str, seed: str, pool: Sequence[Triple]) -> str | None:
@@ -81,9 +106,23 @@ class ExtensionCheck:
     """Checks paragraphs that were made one sentence longer."""
 
     def __init__(
-        self, domain: Domain, segmenter: Segmenter, judge: JudgeSession | None = None
+        self,
+        domain: Domain,
+        segmenter: Segmenter,
+        judge: JudgeSession | None = None,
+        strictly: bool = True,
     ) -> None:
+        """Take what sentences are held against.
+
+        Args:
+            domain: cues and forms of relations.
+            segmenter: splits sentences.
+            judge: entailment of the fact; None for rules alone.
+            strictly: the value must stand in the new sentence for itself, no part of another name,
+                where the sentence is about its entity; otherwise somewhere in the text.
+        """
         self.domain, self.segmenter, self.judge = domain, segmenter, judge
+        self.strictly = strictly
 
     @property
     def checked_by(self) -> str:
@@ -133,7 +172,31 @@ class ExtensionCheck:
             return f"does not name {triple.value!r}", ""
         known = {normalise_em(s) for s in before}
         added = " ".join(s for s in after if normalise_em(s) not in known)
-        return self._contradiction(added, pool), added
+        reason = self._elsewhere(text, added, extension) if self.strictly else None
+        return reason or self._contradiction(added, pool), added
+
+    def _elsewhere(self, text: str, added: str, extension: Extension) -> str | None:
+        """Why the value does not stand in the new sentence as a mention of its own."""
+        triple, pool = extension.triple, extension.pool
+        shapes = (*renderings(triple), *extension.aliases)
+        if not any(f" {normalise_em(s)} " in f" {normalise_em(added)} " for s in shapes if s):
+            return f"does not name {triple.value!r} in the new sentence"
+        known = {*(t.name for t in pool), *(t.value for t in pool)}
+        begin = text.find(added)
+        spans = [
+            (begin + m.start(), begin + m.end())
+            for shape in shapes
+            for m in re.finditer(rf"(?<!\w){re.escape(shape)}(?!\w)", added)
+        ]
+        if begin < 0 or not spans:
+            return None  # in another spelling, or in several places
+        alone = [span for span in spans if stands_alone(text, *span, known)]
+        if not alone:
+            return f"names {triple.value!r} only inside another name"
+        names = Names(text, {t.qid: t.name for t in pool})
+        if all(_is_of_another(names, start, triple) for start, _ in alone):
+            return f"says {triple.value!r} of somebody else"
+        return None
 
     def _sentences(self, text: str) -> list[str]:
         return [text[s:e] for s, e in self.segmenter.split(text)]

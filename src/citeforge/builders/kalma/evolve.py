@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from citeforge.builders.kalma import check
+from citeforge.builders.kalma.phrasing import Composer, cannot_be_asked, gives_away
 from citeforge.builders.kalma.score import Scored, Specificity, rank
 from citeforge.builders.kalma.selection import Pair
 from citeforge.builders.kalma.tasks import cleaned, request
@@ -93,8 +94,15 @@ class Evolver:
         self.make_perplexity = make_perplexity
         self.perplexity: Perplexity | None = None
         self.extension = extension
+        phrasing = kg.domain.questions if choices.questions > 1 else None
+        self.composer = None if phrasing is None else Composer(kg.domain, phrasing)
         self.refused = Counter[str]()
         self._aliases: dict[str, list[str]] = {}
+
+    @property
+    def is_template(self) -> bool:
+        """Whether the embedded writer writes, which says the same whenever it is asked."""
+        return self.llm.identity().get("name") == "template"
 
     def evolve(self, pairs: Sequence[Pair]) -> list[Evolution]:
         """All pairs, in order; those given up say why."""
@@ -141,8 +149,8 @@ class Evolver:
                     refused[name].append(f"{reason}: {reply}" if reply else reason)
                     self.refused[f"{task}: {reason.split(':')[0].split(' (')[0][:60]}"] += 1
             waiting = [e for e in waiting if reasons[e.pair.id] is not None]
-            if self.llm.identity().get("name") == "template":
-                break  # it would only say the same again
+            if self.is_template:
+                break
         return refused
 
     def _judged(
@@ -194,6 +202,8 @@ class Evolver:
 
         def accept(e: Evolution, reply: str) -> str | None:
             reason = check.wrong_annotation(reply, seeds[e.pair.id], e.pair.pool)
+            if reason is None and self.choices.questions > 1:
+                reason = check.misplaced(reply, e.pair.pool, e.pair.link)
             if reason is None:
                 taken[e.pair.id] = reply
             return reason
@@ -209,7 +219,7 @@ class Evolver:
             keys = dict.fromkeys(check.cited(taken[e.pair.id], e.pair.pool))
             e.rounds.append(Round(1, taken[e.pair.id], tuple(by_key[k] for k in keys), (), notes))
 
-    def _candidates(self, e: Evolution) -> list[Triple]:
+    def _candidates(self, e: Evolution, left_out: Sequence[str]) -> list[Triple]:
         domain = self.kg.domain
         used = {t.key.compared for t, _ in e.gold}
         # What only says a used fact the other way round adds nothing.
@@ -218,7 +228,7 @@ class Evolver:
         found: dict[Key, Triple] = {}
         for triple in e.pair.pool:
             said = (triple.qid, triple.relation, triple.value_id) in inverted
-            if triple.key.compared in used or triple.relation in domain.uninformative or said:
+            if triple.key.compared in used or triple.relation in left_out or said:
                 continue
             if not triple.has_label:
                 continue  # nobody can be asked for the id of an entity
@@ -227,13 +237,36 @@ class Evolver:
             found.setdefault(triple.key, triple)
         return list(found.values())
 
+    def _askable(self, e: Evolution) -> list[Triple]:
+        """Candidates whose question would not say the answer; those that the writer has words for,
+        where there are any, and uninformative ones only where nothing else is there."""
+        if self.choices.questions == 1:
+            return self._candidates(e, self.kg.domain.uninformative)
+        for left_out in (self.kg.domain.uninformative, ()):
+            found = [
+                t for t in self._candidates(e, left_out)
+                if not cannot_be_asked(t, e.pair, self._clause(t))
+            ]  # fmt: skip
+            worded = [t for t in found if self._has_words(t)]
+            if found:
+                return worded or found
+        return []
+
+    def _clause(self, triple: Triple) -> str:
+        return triple.relation if self.composer is None else self.composer.clause(triple)
+
+    def _has_words(self, triple: Triple) -> bool:
+        if not self.is_template or self.composer is None:
+            return True
+        return self.composer.phrasing.phrase(triple.relation) is not None
+
     def _extend(self, evolutions: list[Evolution], number: int, specificity: Specificity) -> None:
         assert self.perplexity is not None
         ranked: dict[str, list[Scored]] = {}
         active = [e for e in evolutions if not e.dropped]
         with progress(f"scoring, round {number}", len(active), "paragraphs") as advance:
             for e in active:
-                triples = self._candidates(e)
+                triples = self._askable(e)
                 before = check.plain(e.paragraph, e.pair.pool)
                 texts = [f"{before} {verbalise(t, self.kg.domain)}" for t in triples]
                 found = self.perplexity.of(texts)
@@ -305,27 +338,43 @@ class Evolver:
         for task in ("general", "specific"):
             active = [e for e in evolutions if not e.dropped]
 
+            def values(e: Evolution, task: str = task) -> dict[str, Any]:
+                known = _question_values(e)
+                if self.composer is None:
+                    return known
+                compose = self.composer.general if task == "general" else self.composer.specific
+                return {**known, "question": compose(e.pair, _asked(e))}
+
             def accept(e: Evolution, reply: str, task: str = task) -> str | None:
                 names = [e.pair.first.name, e.pair.second.name]
-                reason = check.wrong_question(reply, names)
+                reason = check.wrong_question(reply, names) or self._given_away(e, reply)
                 if reason is None:
                     setattr(e, task, reply)
                 return reason
 
-            self._ask(task, active, _question_values, _each(accept))
+            self._ask(task, active, values, _each(accept))
             for e in active:
                 if not getattr(e, task):
                     e.dropped = f"the writer asked no {task} question"
 
+    def _given_away(self, e: Evolution, question: str) -> str | None:
+        if self.choices.questions == 1:
+            return None
+        given = gives_away(question, _asked(e))
+        return None if given is None else f"gives away {given.relation}: {given.value}"
+
+
+def _asked(e: Evolution) -> list[Triple]:
+    """What the specific question asks for: what the later rounds brought in."""
+    return [triple for triple, number in e.gold if number > 1]
+
 
 def _question_values(e: Evolution) -> dict[str, Any]:
     relations: dict[str, list[str]] = {}
-    for triple, number in e.gold:
-        # The specific question asks for what the later rounds brought in.
-        if number > 1:
-            mine = relations.setdefault(triple.name, [])
-            if triple.relation not in mine:
-                mine.append(triple.relation)
+    for triple in _asked(e):
+        mine = relations.setdefault(triple.name, [])
+        if triple.relation not in mine:
+            mine.append(triple.relation)
     return {
         "plain": check.plain(e.paragraph, e.pair.pool),
         "names": [e.pair.first.name, e.pair.second.name],

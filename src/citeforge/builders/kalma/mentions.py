@@ -100,3 +100,8 @@ class Names:
             begin = max((m.end() for m in _SENTENCE_END.finditer(self._text, 0, at)), default=0)
             last = min(last, bisect_left(self._starts, begin))
         return self._qids[last]
+
+    def names_in_sentence(self, at: int) -> bool:
+        """Whether the sentence of a place has named an entity before it."""
+        begin = max((m.end() for m in _SENTENCE_END.finditer(self._text, 0, at)), default=0)
+        return bisect_left(self._starts, begin) < bisect_left(self._starts, at)

@@ -17,11 +17,19 @@ from citeforge.kg.domain import Domain
 _FOLDER = Path(__file__).parent.parent / "templates" / "kalma"
 TASKS = ("seed", "annotate", "extend", "general", "specific")
 _ANNOTATE, _EXTEND = "{{ annotated }}", "{{ paragraph }} {{ sentence }}"
+_QUESTION = "{{ question }}"
 
 
-def template_writer_templates(domain: Domain) -> dict[str, str]:
-    """Templates of the embedded writer: the domain's sentences, filled in as they are."""
+def template_writer_templates(domain: Domain, version: int = 2) -> dict[str, str]:
+    """Templates of the embedded writer: the domain's sentences, filled in as they are.
+
+    Args:
+        domain: whose sentences.
+        version: 2 takes composed questions where the domain has words for them; 1 never does.
+    """
     given = domain.templates
+    if version > 1 and domain.questions is not None:
+        given = {"general": _QUESTION, "specific": _QUESTION}
     return {
         "seed": "{{ fact }}",
         "annotate": _ANNOTATE,

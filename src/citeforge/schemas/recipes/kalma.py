@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, JsonValue
 
@@ -33,6 +33,9 @@ class Choices(Part):
     """Added for every further attempt."""
     kept_candidates: Annotated[int, Option(hidden=True)] = Field(10, ge=0)
     """Candidates that the package keeps of every round."""
+    questions: Literal[1, 2] = 2
+    """How facts are chosen and asked for: 2 with a clause a relation, nothing given away; 1 as
+    before."""
 
 
 class KalmaRecipe(Licensed):
@@ -90,6 +93,15 @@ class KalmaRecipe(Licensed):
             return self
         name = self.domain["name"]
         return self.model_copy(update={"domain": name if name == "people" else f"{name}.yaml"})
+
+    @classmethod
+    def of(cls, manifest: Manifest) -> Self:
+        config = manifest.config
+        choices = config.get("choices") or {}
+        if config.get("source") is None and "questions" not in choices:
+            asked = {**config, "choices": {**choices, "questions": 1}}
+            manifest = manifest.model_copy(update={"config": asked})
+        return super().of(manifest)
 
     @classmethod
     def upgraded(cls, config: dict[str, Any], manifest: Manifest) -> dict[str, Any]:
