@@ -135,7 +135,8 @@ BEFORE = {
     "batch-size workers threshold max-tokens entailment-label " + ENDPOINT_WORDS,
     "authorship": f"{ENDPOINT_WORDS} benchmark twins out name origins label-set labels "
     "candidates embedder k sample relevant exclude-answers base seed overwrite resume",
-    "kalma": "kg kg-store domain languages kg-batch kg-timeout kg-seconds pairs pairs-from-kg "
+    "kalma": "ner questions retrieved "
+    "kg kg-store domain languages kg-batch kg-timeout kg-seconds pairs pairs-from-kg "
     "source general gold gold-later writer perplexity judge verdicts alpha rounds attempts limit "
     "seed out name licence overwrite resume revision device batch-size workers threshold "
     f"max-tokens entailment-label {ENDPOINT_WORDS}",
