@@ -127,3 +127,20 @@ def test_a_folder_of_the_same_name_and_card_is_read_anew(tmp_path: Path) -> None
         infos.append(source.info())
     assert infos[0].files.keys() == infos[1].files.keys() == {"nq"}
     assert infos[0].files != infos[1].files  # so that --resume notices
+
+
+@pytest.mark.parametrize(
+    ("ids", "said"),
+    [
+        (pa.array(["q1", None]), "empty value in the column 'query-id'"),
+        (pa.StringArray.from_buffers(2, pa.py_buffer(b"\0\0\0\0\2\0\0\0\4\0\0\0"),
+                                     pa.py_buffer(b"q1q\xff")), "UTF8"),
+    ],
+)  # fmt: skip
+def test_damaged_judgements_name_the_data_set(tmp_path: Path, ids: pa.Array, said: str) -> None:
+    repo = write_rage(tmp_path / "rage_nq")
+    path = repo / "mapping" / "relevant.parquet"
+    pq.write_table(pq.read_table(path).set_column(0, "query-id", ids), path)
+    with pytest.raises(InputError, match=said) as raised:
+        open_rage(str(repo), None, ReadOptions())
+    assert str(repo) in str(raised.value)

@@ -38,7 +38,7 @@ def open_beir_hub(argument: str, split: str | None, options: ReadOptions) -> Hub
     if splits is None or split not in splits:
         raise UnknownValueError(f"split of {judged.name}", split, list(splits or []))
     info = _info("beir-hub", argument, split, repo, judged)
-    return HubSource(repo, _judged(splits[split]), {}, info, options)
+    return HubSource(repo, _judged(splits[split], judged), {}, info, options)
 
 
 def open_mteb(argument: str, split: str | None, options: ReadOptions) -> HubSource:
@@ -53,7 +53,7 @@ def open_mteb(argument: str, split: str | None, options: ReadOptions) -> HubSour
         what = f"split of the judgements of {repo.name}"
         raise UnknownValueError(what, split, list(splits or []))
     info = _info("mteb", argument, split, repo)
-    return HubSource(repo, _judged(splits[split]), {}, info, options)
+    return HubSource(repo, _judged(splits[split], repo), {}, info, options)
 
 
 def open_rage(argument: str, split: str | None, options: ReadOptions) -> HubSource:
@@ -70,9 +70,9 @@ def _open_rage(kind: str, argument: str, repo: Repository, options: ReadOptions)
     splits = repo.config("mapping")
     if splits is None or RELEVANT not in splits:
         raise InputError("has no mapping of relevant passages", path=repo.name)
-    mined = {n: _judged(splits[n]) for n in (IRRELEVANT, SEEMINGLY_RELEVANT) if n in splits}
+    mined = {n: _judged(splits[n], repo) for n in (IRRELEVANT, SEEMINGLY_RELEVANT) if n in splits}
     return HubSource(
-        repo, _judged(splits[RELEVANT]), mined, _info(kind, argument, None, repo), options
+        repo, _judged(splits[RELEVANT], repo), mined, _info(kind, argument, None, repo), options
     )
 
 
@@ -181,8 +181,8 @@ class HubSource:
         return self.repo, None
 
 
-def _judged(data: Any) -> pa.Table:
-    return conform(data.with_format("arrow")[:], MAPPING, "mapping")
+def _judged(data: Any, repo: Repository) -> pa.Table:
+    return conform(data.with_format("arrow")[:], MAPPING, repo.name)
 
 
 def conform(table: pa.Table, schema: pa.Schema, where: str) -> pa.Table:
@@ -212,6 +212,10 @@ def conform(table: pa.Table, schema: pa.Schema, where: str) -> pa.Table:
 
 
 def _convert(column: pa.ChunkedArray, field: pa.Field, where: str) -> pa.ChunkedArray:
+    try:
+        column.validate(full=True)  # strings of a file may be anything
+    except pa.ArrowException as error:
+        raise unreachable(where, error) from error
     if pa.types.is_string(field.type) and pa.types.is_nested(column.type):
         texts = [
             None if v is None else json.dumps(v, ensure_ascii=False) for v in column.to_pylist()

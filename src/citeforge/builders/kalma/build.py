@@ -138,7 +138,7 @@ class _Grown(Build[KalmaRecipe]):
     def _select(self) -> Selected:
         recipe, kg = self.recipe, self.kg
         if recipe.pairs is None:
-            return from_graph(kg, recipe.pairs_from_kg, recipe.limit, recipe.seed)
+            return from_graph(kg, recipe.kg, recipe.pairs_from_kg, recipe.limit, recipe.seed)
         selected = disambiguate(kg, read_stated(recipe.pairs))
         if recipe.limit is not None:
             selected.pairs = selected.pairs[: recipe.limit]

@@ -201,9 +201,9 @@ def _without_repeats(selected: Selected) -> list[Pair]:
 
 
 def from_graph(
-    kg: KnowledgeGraph, relations: Sequence[str], limit: int | None, seed: int
+    kg: KnowledgeGraph, where: str, relations: Sequence[str], limit: int | None, seed: int
 ) -> Selected:
-    """Connected pairs of the graph itself.
+    """Connected pairs of the graph itself; ``where`` names it in messages.
 
     Raises:
         InputError: the graph has no such relation, or no pair.
@@ -213,8 +213,8 @@ def from_graph(
     missing = [r for r in relations if not ids[r]]
     if missing:
         raise InputError(
-            f"has no relation called {missing[0]!r}", path="--pairs-from-kg",
-            allowed="labels as the graph has them",
+            f"has no relation called {missing[0]!r}", path=where,
+            allowed="--pairs-from-kg with labels as the graph has them",
         )  # fmt: skip
     rows = kg.pairs([i for r in relations for i in ids[r]])
     unique: dict[frozenset[str], tuple[str, str, str]] = {}
