@@ -101,6 +101,10 @@ def test_models_that_are_none(cross: Path, mono: Path, tmp_path: Path) -> None:
     mute = tiny.mono_t5(tmp_path / "mute", words=KEYS)
     with pytest.raises(InputError, match="has no token '▁false', with which a monoT5 answers"):
         make_reranker(str(mute), "cpu").scores([("red", "w1")])
+    for file in mute.glob("tokenizer*"):
+        file.unlink()
+    with pytest.raises(InputError, match=r"has no token(izer that can be loaded| '▁false')"):
+        make_reranker(str(mute), "cpu").scores([("red", "w1")])
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="holds no model weights"):
         make_reranker(str(tmp_path / "empty"), "cpu")

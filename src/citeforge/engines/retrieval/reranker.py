@@ -162,7 +162,14 @@ class MonoT5(_Local):
     def _tokeniser(self) -> Any:
         from transformers import AutoTokenizer
 
-        return AutoTokenizer.from_pretrained(self.located.folder, local_files_only=True)
+        try:
+            return AutoTokenizer.from_pretrained(self.located.folder, local_files_only=True)
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise InputError(
+                f"has no tokenizer that can be loaded ({str(error)[:120]})",
+                path=self.name,
+                allowed="the files of its tokenizer (T5's) in the same folder",
+            ) from error
 
     @cached_property
     def _model(self) -> Any:
