@@ -201,7 +201,7 @@ def _without_repeats(selected: Selected) -> list[Pair]:
 
 
 def from_graph(
-    kg: KnowledgeGraph, where: str, relations: Sequence[str], limit: int | None, seed: int
+    kg: KnowledgeGraph, where: str | None, relations: Sequence[str], limit: int | None, seed: int
 ) -> Selected:
     """Connected pairs of the graph itself; ``where`` names it in messages.
 
