@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
 import subprocess
 import sys
+import time
+import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,6 +62,32 @@ def started(script: str, *words: str) -> Iterator[int]:
         process.wait()
         if process.stdout:
             process.stdout.close()
+
+
+@contextmanager
+def transformers_server(model: Path, log: Path) -> Iterator[str]:
+    """`transformers serve` of a model folder, on one thread; its base URL."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    words = ["serve", str(model), "--host", "127.0.0.1", "--port", str(port), "--device", "cpu"]
+    start = "from transformers.cli.transformers import main; main()"
+    env = {**os.environ, "OMP_NUM_THREADS": "1"}
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-c", start, *words], stdout=output, stderr=output, env=env
+        )
+    url = f"http://127.0.0.1:{port}"
+    try:
+        while process.poll() is None:
+            with suppress(OSError), urllib.request.urlopen(f"{url}/health"):
+                break
+            time.sleep(0.1)
+        assert process.poll() is None, log.read_text()
+        yield f"{url}/v1"
+    finally:
+        process.kill()
+        process.wait()
 
 
 @contextmanager

@@ -27,6 +27,7 @@ class Answered:
         answers: answers written.
         cut: of these, those that were cut at the limit of tokens.
         empty: of these, those without text.
+        without_logprobs: of these, those without log probabilities that were asked for.
         failures: (query id, failure) of every prompt without an answer.
     """
 
@@ -34,6 +35,7 @@ class Answered:
     answers: int
     cut: int
     empty: int
+    without_logprobs: int
     failures: list[tuple[str, Failure]]
 
 
@@ -59,7 +61,8 @@ def answer_prompts(prompts: Path, options: PromptingOptions, run: RunOptions) ->
     found = [r for r in results if isinstance(r, Answer)]
     cut = sum(r.finish_reason == TRUNCATED for r in found)
     empty = sum(not r.text.strip() for r in found)
-    return Answered(system, len(found), cut, empty, failures)
+    without = sum(options.logprobs and r.logprobs is None for r in found)
+    return Answered(system, len(found), cut, empty, without, failures)
 
 
 def plan_prompts(prompts: Path, options: PromptingOptions, run: RunOptions) -> Plan:

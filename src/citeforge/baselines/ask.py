@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from citeforge.baselines.dialogue import answer_all
 from citeforge.baselines.editing import best_of, post_cite, require_editing
-from citeforge.baselines.llm import citation_logprobs
+from citeforge.baselines.llm import NO_LOGPROBS, citation_logprobs
 from citeforge.baselines.options import EditedOptions, LlmOptions
 from citeforge.baselines.prompts import Prompts, Window
 from citeforge.baselines.system import MakeSteps, Reply, Setting, Task
@@ -129,16 +129,17 @@ def ask(
     if edited.post_cite:
         replies, n = post_cite(tasks, replies, benchmark, make_embedder(edited.embedder))
         counts["statements cited afterwards"] += n
-    counts.update(_endings(replies))
+    counts.update(_endings(replies, options.logprobs))
     said = llm.identity()
     return Asked(tasks, replies, said, options, prompts.hashes, counter.name, counts, facts)
 
 
-def _endings(replies: Sequence[Reply | Failure]) -> dict[str, int]:
+def _endings(replies: Sequence[Reply | Failure], logprobs: bool) -> dict[str, int]:
     said = [r for r in replies if isinstance(r, Reply)]
     return {
         "cut at --max-answer": sum(r.finish_reason == TRUNCATED for r in said),
         "empty": sum(not r.text.strip() for r in said),
+        NO_LOGPROBS: sum(logprobs and r.logprobs is None for r in said),
     }
 
 

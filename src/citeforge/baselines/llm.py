@@ -16,6 +16,10 @@ from citeforge.schemas.marks import citation_marks
 from citeforge.schemas.submission import make_header
 
 
+NO_LOGPROBS = "without the log probabilities that were asked for"
+"""What is told of such answers: some servers take the parameter and give none."""
+
+
 class PromptRow(msgspec.Struct, forbid_unknown_fields=True):
     """A line of `citeforge prompts`.
 

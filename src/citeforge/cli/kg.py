@@ -52,7 +52,11 @@ def snapshot(entities: Path, out: Path, **given: Any) -> None:
     required=True,
     help='JSON Lines with "_id" and "text", or BioKaLMA\'s JSON.',
 )
-@click.option("--ner", help="Installed spaCy model (default: the graph's own labels).")
+@click.option(
+    "--ner",
+    help="Installed spaCy model, or auto: the one of the extra `ner` where it is installed "
+    "(default: the graph's own labels).",
+)
 @click.option("--out", type=click.Path(path_type=Path), help="JSON Lines file of links.")
 def link(questions: Path, ner: str | None, out: Path | None, **given: Any) -> None:
     """Find the entities that questions name (KaLMA's retrieval).

@@ -37,6 +37,7 @@ def run(prompts: Path, out: Path, dry_run: bool, **given: Any) -> None:
     that nothing is paid for twice.
     """
     from citeforge.baselines.answering import answer_prompts, plan_prompts
+    from citeforge.baselines.llm import NO_LOGPROBS
     from citeforge.schemas.errors import FailuresError
 
     options, how = record_from(PromptingOptions, given), run_options(given, out=out)
@@ -44,7 +45,11 @@ def run(prompts: Path, out: Path, dry_run: bool, **given: Any) -> None:
         click.echo("\n".join(plan_prompts(prompts, options, how).lines()))
         return
     done = answer_prompts(prompts, options, how)
-    notes = {f"cut at --max-answer {options.max_answer}": done.cut, "empty": done.empty}
+    notes = {
+        f"cut at --max-answer {options.max_answer}": done.cut,
+        "empty": done.empty,
+        NO_LOGPROBS: done.without_logprobs,
+    }
     told = ", ".join(f"{n:,} {what}" for what, n in notes.items() if n)
     click.echo(f"{out}: {done.answers:,} answers of {done.system}" + (f" ({told})" if told else ""))
     if done.failures:

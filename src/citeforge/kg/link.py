@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from citeforge.engines.spacy_models import installed_pipeline
+from citeforge.engines.spacy_models import installed_pipeline, ner_model
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.schemas.kg import Graph
 from citeforge.schemas.text import normalise_em
@@ -50,7 +50,7 @@ class Linker:
     """
 
     def __init__(self, kg: KnowledgeGraph, model: str | None = None) -> None:
-        self.kg, self.model = kg, model
+        self.kg, self.model = kg, ner_model(model)
 
     @cached_property
     def _pipeline(self) -> Any:

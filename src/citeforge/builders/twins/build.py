@@ -107,6 +107,7 @@ class _Twins(Build[TwinsRecipe]):
         )
         told = self.recipe.model_copy(
             update={
+                "ner": self.entities.model,
                 "benchmark": Path(base.name),
                 "llm": name_of(models, "twin author"),
                 "contexts": tuple(self.contexts),

@@ -6,7 +6,7 @@ import re
 from functools import cache, cached_property
 from typing import Any, NamedTuple
 
-from citeforge.engines.spacy_models import installed_pipeline
+from citeforge.engines.spacy_models import installed_pipeline, ner_model
 from citeforge.schemas.text import MONTHS
 
 _WORD = re.compile(r"\w+(?:['’]\w+)*", re.UNICODE)
@@ -120,7 +120,7 @@ class Entities:
     """
 
     def __init__(self, model: str | None = None) -> None:
-        self.model = model
+        self.model = ner_model(model)
 
     @property
     def name(self) -> str:

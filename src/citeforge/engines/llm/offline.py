@@ -21,6 +21,7 @@ from citeforge.engines.llm.records import (
     Request,
     Result,
     Token,
+    before,
     settle,
 )
 from citeforge.engines.llm.store import ReplayStore
@@ -65,12 +66,6 @@ class _Asked:
     def alone(self) -> bool:
         """Whether its probabilities are told: their last bits depend on the shape of a batch."""
         return bool(self.request.params.get("logprobs"))
-
-    @property
-    def stop(self) -> tuple[str, ...]:
-        """Texts before which the answer ends."""
-        found = self.request.params.get("stop") or ()
-        return (found,) if isinstance(found, str) else tuple(found)
 
 
 class OfflineLlm:
@@ -132,16 +127,15 @@ class OfflineLlm:
         return found
 
     def _answers(self, waiting: dict[str, Request]) -> Iterator[tuple[_Asked, Result]]:
-        room = smollm.loaded()[1].config.max_position_embeddings
         fitting = []
         for asked in map(self._read, waiting, waiting.values()):
-            if asked.room <= room:
+            if asked.room <= self.window:
                 fitting.append(asked)
                 continue
             told = f"{len(asked.ids):,} tokens and {asked.most:,} for the answer"
             yield (
                 asked,
-                Failure("refused", f"a prompt of {told} do not fit into {room:,}: {_ADVICE}"),
+                Failure("refused", f"a prompt of {told} do not fit into {self.window:,}: {_ADVICE}"),
             )
         for group, answers in one_thread_each(self._write, _batches(fitting)):
             yield from zip(group, answers, strict=True)
@@ -183,7 +177,7 @@ class OfflineLlm:
                 max_new_tokens=max(a.most for a in group),
                 do_sample=False,
                 logits_processor=[choice],
-                stop_strings=list(group[0].stop) or None,
+                stop_strings=list(group[0].request.stop) or None,
                 tokenizer=tokenizer,
                 pad_token_id=tokenizer.pad_token_id,
             )
@@ -194,7 +188,7 @@ class OfflineLlm:
 
         def stopped(n: int) -> bool:
             text = self._text(written[:n])
-            return any(stop in text for stop in asked.stop)
+            return any(stop in text for stop in asked.request.stop)
 
         written = written[: asked.most]
         return written[: bisect_left(range(1, len(written) + 1), True, key=stopped) + 1]
@@ -206,9 +200,8 @@ class OfflineLlm:
     def _answer(self, asked: _Asked, written: list[Chosen]) -> Answer:
         tokenizer = smollm.loaded()[0]
         ended = bool(written) and written[-1].token == tokenizer.eos_token_id
-        text = self._text(written)
-        cuts = [at for at in map(text.find, asked.stop) if at >= 0]
-        text = text[: min(cuts, default=None)]
+        whole = self._text(written)
+        text = before(whole, asked.request.stop)
         logprobs = None
         if asked.alone:
             told = [c for n, c in enumerate(written) if len(self._text(written[:n])) < len(text)]
@@ -219,7 +212,7 @@ class OfflineLlm:
             len(written),
             smollm.MODEL,
             logprobs,
-            None if ended or cuts else TRUNCATED,
+            None if ended or text != whole else TRUNCATED,
         )
 
 
@@ -230,8 +223,8 @@ def embedded(settings: LlmSettings) -> Llm:
 
 def _batches(asked: list[_Asked]) -> Iterator[list[_Asked]]:
     """Requests that end at the same texts, of like length, as many as memory allows."""
-    ordered = sorted(asked, key=lambda a: (a.alone, a.stop, -len(a.ids), a.key))
-    for (alone, _), same in groupby(ordered, key=lambda a: (a.alone, a.stop)):
+    ordered = sorted(asked, key=lambda a: (a.alone, a.request.stop, -len(a.ids), a.key))
+    for (alone, _), same in groupby(ordered, key=lambda a: (a.alone, a.request.stop)):
         batch: list[_Asked] = []
         for one in same:
             widest = max(a.room for a in [*batch, one])

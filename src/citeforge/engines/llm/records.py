@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
 from citeforge.engines.files import canonical_json
@@ -93,6 +93,12 @@ class Request:
         return None if limit is None else int(limit)
 
     @property
+    def stop(self) -> tuple[str, ...]:
+        """Texts before which the answer ends."""
+        found = self.params.get("stop") or ()
+        return (found,) if isinstance(found, str) else tuple(found)
+
+    @property
     def reply_bytes(self) -> int:
         """Room for the answer and its log probabilities."""
         tokens = _UNLIMITED_TOKENS if self.most_tokens is None else self.most_tokens
@@ -178,9 +184,15 @@ TRUNCATED, REFUSED = "length", "refusal"
 the endpoint keeps apart from the content."""
 
 
+def before(text: str, stop: Sequence[str]) -> str:
+    """A text up to the first of some others."""
+    return text[: min((at for at in map(text.find, stop) if at >= 0), default=None)]
+
+
 def settle(request: Request, answer: Answer) -> Result:
     """A reply as its request takes it: where a text is needed, one that is cut, empty or a refusal
-    is a failure."""
+    is a failure. Some servers (transformers serve) leave the text that ended a reply in it."""
+    answer = replace(answer, text=before(answer.text, request.stop))
     if not request.needs_text:
         return answer
     paid = (answer.prompt_tokens, answer.completion_tokens)

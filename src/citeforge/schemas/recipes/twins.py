@@ -89,7 +89,8 @@ class TwinsRecipe(Recipe):
     thresholds: Thresholds = Thresholds()
     """What a twin must keep to."""
     ner: str | None = None
-    """Installed spaCy model for named entities (default: rules)."""
+    """Installed spaCy model for named entities, or auto: the one of the extra `ner` where it is
+    installed (default: rules)."""
     judging: Judging = Judging()
     """Which judge checks entailment both ways."""
     keep_failed: bool = False

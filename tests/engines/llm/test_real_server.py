@@ -1,0 +1,117 @@
+"""Our client against a server of the protocol that is not ours: `transformers serve`."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from citeforge.builders.kalma import tasks
+from citeforge.builders.rage import build_rage
+from citeforge.builders.twins.build import build_twins
+from citeforge.engines.embed import make_embedder
+from citeforge.engines.llm import smollm
+from citeforge.engines.llm.client import OpenAiLlm
+from citeforge.engines.llm.options import ClientOptions
+from citeforge.engines.llm.records import Answer, Request
+from citeforge.schemas.recipes import RageRecipe, RunOptions, TwinsRecipe
+from citeforge.schemas.recipes.mixture import Mixture
+from citeforge.schemas.recipes.twins import Attempts
+from conftest import Cli, write_beir
+from servers.running import transformers_server
+
+BRIDGES = {
+    "p1": "The Golden Gate Bridge opened in 1937.",
+    "p2": "The Bay Bridge opened in 1936.",
+    "p3": "Titan is a moon of Saturn.",
+}
+
+
+@dataclass(frozen=True)
+class Served:
+    """A model and where it is served."""
+
+    model: str
+    url: str
+
+    def client(self) -> OpenAiLlm:
+        options = ClientOptions(self.url, concurrency=2, timeout=600)
+        return OpenAiLlm(self.model, None, options)
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    for package in ("fastapi", "uvicorn"):
+        pytest.importorskip(package)
+    folder = smollm.model_folder()
+    with transformers_server(folder, tmp_path_factory.mktemp("server") / "log") as url:
+        yield Served(str(folder), url)
+
+
+@pytest.fixture(scope="module")
+def bridges(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("bridges")
+    queries = {"q1": "When did the Golden Gate Bridge open?"}
+    source = write_beir(folder / "beir", BRIDGES, queries, [("q1", "p1", 1)])
+    mixture = Mixture(name="mix", relevant=1, irrelevant=1, seemingly_relevant=0)
+    recipe = RageRecipe(source=f"beir:{source}", licence="cc0-1.0", embedder="offline", mixtures=(mixture,))
+    build_rage(recipe, RunOptions(out=folder / "out"), lambda: make_embedder("offline", device="cpu"))
+    return folder / "out"
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
+
+
+def test_a_system_s_answers_are_scored(
+    served: Served, bridges: Path, tmp_path: Path, cli: Cli
+) -> None:
+    done = cli(
+        *("run", "rage", "--llm", f"openai:{served.model}", "--base-url", served.url),
+        *("--benchmark", bridges, "--out", tmp_path / "s.jsonl", "--max-answer", 12),
+        *("--timeout", 600, "--logprobs"),
+        OPENAI_API_KEY=os.environ["OPENAI_API_KEY"],
+    )
+    assert done.returncode == 0, done.stderr
+    # This server takes `logprobs` and gives none; whoever asked for them must hear of it.
+    assert "1 without the log probabilities that were asked for" in done.stdout
+    answer = json.loads((tmp_path / "s.jsonl").read_text().splitlines()[1])
+    assert answer["output"].startswith("The Golden Gate Bridge opened")
+    assert answer["finish_reason"] == "length"
+    checked = cli("check", tmp_path / "s.jsonl", "--benchmark", bridges)
+    assert checked.returncode == 0, checked.stderr
+
+
+def test_twins_are_written(served: Served, bridges: Path, tmp_path: Path) -> None:
+    recipe = TwinsRecipe(
+        benchmark=bridges,
+        llm=f"openai:{served.model}",
+        attempts=Attempts(attempts=1),
+        keep_failed=True,
+    )
+    run = RunOptions(out=tmp_path / "twins", base_url=served.url, timeout=600)
+    manifest = build_twins(recipe, run)
+    assert manifest.models["twin author"] == {"name": f"openai:{served.model}"}
+    assert json.loads((tmp_path / "twins" / "stats.json").read_text())
+
+
+def test_kalma_s_writer_is_answered(served: Served) -> None:
+    fact = "Marie Curie, spouse, Pierre Curie"
+    values = {"fact": fact, "first": "Marie Curie", "relation": "spouse", "second": "Pierre Curie"}
+    (answer,) = served.client().complete([tasks.request("seed", values, 0, 0.0, 0.1)])
+    assert isinstance(answer, Answer), answer
+    assert tasks.cleaned(answer.text)
+
+
+def test_the_text_that_ends_an_answer_is_no_part_of_it(served: Served) -> None:
+    prompt = f"{' '.join(BRIDGES.values())} When did the Golden Gate Bridge open?"
+    params = {"temperature": 0.0, "max_tokens": 12, "stop": [" opened"]}
+    request = Request((("user", prompt),), params, needs_text=False)
+    (answer,) = served.client().complete([request])
+    assert isinstance(answer, Answer), answer
+    assert answer.text == "The Golden Gate Bridge"
