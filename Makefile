@@ -26,8 +26,9 @@ quickstart: $(STAMP)  ## build, check and score benchmarks from examples/
 	$(BIN)/citeforge verify $(OUT)
 	$(BIN)/citeforge run random --benchmark $(OUT) --out out/random.jsonl
 	$(BIN)/citeforge run echo-relevant --benchmark $(OUT) --out out/echo-relevant.jsonl
+	$(BIN)/citeforge run rage --llm offline --max-answer 48 --benchmark $(OUT) --out out/smollm.jsonl
 	$(BIN)/citeforge check out/random.jsonl --benchmark $(OUT)
-	$(BIN)/citeforge score out/random.jsonl out/echo-relevant.jsonl --benchmark $(OUT)
+	$(BIN)/citeforge score out/random.jsonl out/smollm.jsonl out/echo-relevant.jsonl --benchmark $(OUT)
 	$(BIN)/citeforge llm import out/twins.replay.db examples/twins/replay.jsonl
 	$(BIN)/citeforge build twins --benchmark $(OUT) --llm replay:out/twins.replay.db --out out/twins --overwrite
 	$(BIN)/citeforge build authorship --twins out/twins --k 5 --out out/authorship --overwrite

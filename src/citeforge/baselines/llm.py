@@ -15,7 +15,6 @@ from citeforge.schemas.errors import InputError
 from citeforge.schemas.marks import citation_marks
 from citeforge.schemas.submission import make_header
 
-
 NO_LOGPROBS = "without the log probabilities that were asked for"
 """What is told of such answers: some servers take the parameter and give none."""
 

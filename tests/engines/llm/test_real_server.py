@@ -58,8 +58,12 @@ def bridges(tmp_path_factory: pytest.TempPathFactory) -> Path:
     queries = {"q1": "When did the Golden Gate Bridge open?"}
     source = write_beir(folder / "beir", BRIDGES, queries, [("q1", "p1", 1)])
     mixture = Mixture(name="mix", relevant=1, irrelevant=1, seemingly_relevant=0)
-    recipe = RageRecipe(source=f"beir:{source}", licence="cc0-1.0", embedder="offline", mixtures=(mixture,))
-    build_rage(recipe, RunOptions(out=folder / "out"), lambda: make_embedder("offline", device="cpu"))
+    recipe = RageRecipe(
+        source=f"beir:{source}", licence="cc0-1.0", embedder="offline", mixtures=(mixture,)
+    )
+    build_rage(
+        recipe, RunOptions(out=folder / "out"), lambda: make_embedder("offline", device="cpu")
+    )
     return folder / "out"
 
 
@@ -91,7 +95,7 @@ def test_twins_are_written(served: Served, bridges: Path, tmp_path: Path) -> Non
     recipe = TwinsRecipe(
         benchmark=bridges,
         llm=f"openai:{served.model}",
-        attempts=Attempts(attempts=1),
+        attempts=Attempts(limit=1),
         keep_failed=True,
     )
     run = RunOptions(out=tmp_path / "twins", base_url=served.url, timeout=600)

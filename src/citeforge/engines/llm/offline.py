@@ -135,7 +135,9 @@ class OfflineLlm:
             told = f"{len(asked.ids):,} tokens and {asked.most:,} for the answer"
             yield (
                 asked,
-                Failure("refused", f"a prompt of {told} do not fit into {self.window:,}: {_ADVICE}"),
+                Failure(
+                    "refused", f"a prompt of {told} do not fit into {self.window:,}: {_ADVICE}"
+                ),
             )
         for group, answers in one_thread_each(self._write, _batches(fitting)):
             yield from zip(group, answers, strict=True)
