@@ -40,6 +40,7 @@ PAGES = {
     "docs/rage.md": 6,
     "docs/recipes.md": 4,
     "docs/scoring.md": 9,
+    "docs/systems.md": 7,
     "docs/training.md": 5,
 }
 """Page to the least number of `citeforge` commands that it shows."""
@@ -47,7 +48,7 @@ PAGES = {
 
 def outside(page: str, folder: Path, servers: ExitStack) -> dict[str, str]:
     """Variables that lead a page's commands to servers on loopback instead of the network."""
-    if page == "docs/models.md":
+    if page in ("docs/models.md", "docs/systems.md"):
         return {"OPENAI_BASE_URL": servers.enter_context(openai_server(folder / "log")).url}
     if page == "docs/kalma.md":
         graph = ROOT / "examples" / "people" / "graph.ttl"

@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from conftest import Cli
+from citeforge.schemas.systems import SYSTEMS
+from conftest import ROOT, Cli
 from servers.running import openai_server
 
 KEY = {"OPENAI_API_KEY": "k"}
@@ -182,3 +183,8 @@ def test_prompts_of_another_benchmark_are_refused_by_their_hash(
             assert refused.returncode == 1
             assert said in refused.stderr
         assert len(server.requests()) == 30
+
+
+def test_every_system_stands_in_the_docs() -> None:
+    page = (ROOT / "docs" / "systems.md").read_text()
+    assert not [s.name for s in SYSTEMS if f"`{s.name}`" not in page]
