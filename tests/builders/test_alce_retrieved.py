@@ -275,6 +275,29 @@ def test_verify_tells_of_candidates_that_do_not_fit(tmp_path: Path) -> None:
     assert len(found) == 5
 
 
+def test_a_judge_labels_the_documents_of_eli5(tmp_path: Path) -> None:
+    docs = [{"id": i, "title": "", "text": t} for i, t in PASSAGES.items()]
+    source = items(tmp_path / "q.json", {**LONG, "docs": docs, "claims": ["A ship sank in 1912."]})
+    recipe = AlceRecipe.model_validate({"source": source, "judging": {"judge": "lexical"}})
+    assert not recipe.is_plain
+    build_retrieved(recipe, run_options(tmp_path / "out"), judge=JudgeSession(Literal()))
+    (item,) = Package(tmp_path / "out").items("top5")
+    assert [p.id for p in item.passages] == list(PASSAGES)
+    assert [p.id for p in item.passages if p.is_relevant] == ["ship"]
+
+
+def test_answers_without_claims_are_enough_for_sub_claims(tmp_path: Path) -> None:
+    docs = [{"id": i, "title": "", "text": t} for i, t in PASSAGES.items()]
+    row = {"question": "When did the new bridge open?", "answer": ANSWER, "docs": docs}
+    recipe = AlceRecipe.model_validate({
+        "source": items(tmp_path / "q.json", row), "oracle": True, "k": 1,
+        "writing": {"llm": "openai:m", "sub_claims": 1}, "judging": {"judge": "lexical"},
+    })  # fmt: skip
+    llm = Scripted(lambda task, values: "The new bridge opened in 1973")
+    build_retrieved(recipe, run_options(tmp_path / "out"), llm, JudgeSession(Literal()))
+    assert [*ids(tmp_path / "out", "oracle").values()] == [["new"]]
+
+
 BAD: list[tuple[dict[str, Any], str]] = [
     ({"source": "beir:c"}, "--corpus"),
     ({"corpus": None, "chunk": 5}, "--chunk is about --corpus"),

@@ -115,6 +115,7 @@ TARGETS: dict[str, Target] = {
         *(
             Target(n, (f"{n}.json",), (
                 f"build alce --source alce:{n}.json --out out",
+                f"build alce --source alce:{n}.json --corpus beir:{{w}}/beir --chunk 9 --out out",
                 f"build rage --source alce:{n}.json {RAGE} --exclude-answers --allow-no-relevant",
             ))
             for n in ("asqa", "qampari")
