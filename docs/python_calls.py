@@ -29,6 +29,7 @@ CALLS = {
     "publish": "citeforge.publish.hub.Publisher",
     "export": "citeforge.publish.export.registry.export",
     "leaderboard build": "citeforge.publish.leaderboard.build.build_site",
+    "kg profile": "citeforge.kg.profile.profile",
     "kg snapshot": "citeforge.kg.snapshot.write_snapshot",
     "kg link": "citeforge.kg.questions.link_questions",
     "kalma trace": "citeforge.package.package.Package",

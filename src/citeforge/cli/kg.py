@@ -12,7 +12,38 @@ from citeforge.cli.kg_options import kg_options, open_kg
 
 @click.group()
 def kg() -> None:
-    """Ask a knowledge graph: snapshot, link."""
+    """Ask a knowledge graph: profile, snapshot, link."""
+
+
+@kg.command("profile")
+@kg_options
+@click.option("--out", type=click.Path(path_type=Path), help="Draft of a domain (FILE.yaml).")
+def profile(out: Path | None, **given: Any) -> None:
+    """Tell what a graph says of the domain's class: relations, counts, values.
+
+    With --out, writes the domain with plain words for every relation that has none, to be made
+    better by hand and given back as --domain.
+    """
+    from citeforge.engines.files import write_text
+    from citeforge.kg.profile import draft
+    from citeforge.kg.profile import profile as look
+    from citeforge.schemas.text import markdown_table
+
+    graph = open_kg(given)
+    found = look(graph)
+    domain = graph.domain
+    listed = ", ".join(f"{name} {label} {n:,}" for name, label, n in found.classes[:8])
+    click.echo(f"{found.entities:,} entities of {domain.entity_class}; classes: {listed or 'none'}")
+    head = ("relation", "id", "entities", "values", "e.g.", "words")
+    rows = [
+        (r.label, r.pid, f"{r.entities:,}", f"{r.values:,}", r.example[:40],
+         "yes" if r.has_words else "no")
+        for r in found.relations
+    ]  # fmt: skip
+    click.echo(markdown_table(head, rows))
+    if out is not None:
+        write_text(out, draft(domain, found))
+        click.echo(f"{out}: a draft of a domain; build kalma --domain {out}")
 
 
 @kg.command("snapshot")

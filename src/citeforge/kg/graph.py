@@ -237,6 +237,21 @@ class KnowledgeGraph:
             found.setdefault(row["label"].value, set()).add(self._id(row["entity"]))
         return {n: sorted(ids, key=_by_number) for n, ids in sorted(found.items())}
 
+    def ask(self, name: str, variables: Sequence[str], **parts: str) -> list[Row]:
+        """Rows of ``queries/NAME.rq``, each with all variables bound; labels in the languages.
+
+        Raises:
+            InputError: an endpoint cannot answer.
+        """
+        text = query(name, languages=self._languages, **parts)
+        # An aggregate of nothing is a row of zeros.
+        rows = [r for r in self._ask_once(text) if variables[0] in r]
+        return _whole(rows, *variables)
+
+    def best_label(self, rows: list[Row], variable: str) -> str | None:
+        """The label that a variable of some rows holds, in the first language that has one."""
+        return self._label(_by_language(rows, variable))
+
     def _ask_once(self, text: str, *variables: str) -> list[Row]:
         try:
             return _whole(self.engine.select(text), *variables)

@@ -1,0 +1,130 @@
+"""What a graph says of a class: the relations that a domain may have words for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from citeforge.kg.domain import Domain
+from citeforge.kg.graph import KnowledgeGraph
+from citeforge.kg.terms import Row
+from citeforge.kg.verbalise import form_of
+from citeforge.schemas.errors import InputError
+
+
+@dataclass(frozen=True)
+class RelationProfile:
+    """One relation of a class.
+
+    Attributes:
+        pid: its id.
+        label: its label; the id where it has none.
+        entities: entities of the class that have it.
+        values: its distinct values.
+        example: the first of them, in alphabetical order.
+        has_words: whether the domain has words for questions about it.
+    """
+
+    pid: str
+    label: str
+    entities: int
+    values: int
+    example: str
+    has_words: bool
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A class of a graph.
+
+    Attributes:
+        entities: entities of the domain's class.
+        classes: (id, label, entities) of every class of the graph, the largest first.
+        relations: relations of the domain's class, the most frequent first.
+    """
+
+    entities: int
+    classes: list[tuple[str, str, int]]
+    relations: list[RelationProfile]
+
+
+def profile(kg: KnowledgeGraph) -> Profile:
+    """Look what a graph says of the domain's class.
+
+    Raises:
+        InputError: an endpoint cannot answer; give a snapshot.
+    """
+    domain = kg.domain
+    link = domain.direct_iri + domain.instance_of
+    rows = kg.ask("classes", ("class", "entities"), instance_of=link)
+    classes = [
+        (name, kg.best_label(same, "label") or name, _number(same[0], "entities"))
+        for name, same in _grouped(kg, rows, "class").items()
+    ]
+    classes.sort(key=lambda c: (-c[2], c[0]))
+    rows = kg.ask(
+        "profile", ("prop", "entities", "values"), instance_of=link,
+        **{"class": domain.entity_iri + domain.entity_class},
+    )  # fmt: skip
+    relations = [_relation(kg, pid, same) for pid, same in _grouped(kg, rows, "prop").items()]
+    relations.sort(key=lambda r: (-r.entities, r.label))
+    own = next((n for name, _, n in classes if name == domain.entity_class), 0)
+    return Profile(own, classes, relations)
+
+
+def _grouped(kg: KnowledgeGraph, rows: list[Row], variable: str) -> dict[str, list[Row]]:
+    """Rows by id; one a label."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row[variable].value.removeprefix(kg.domain.entity_iri), []).append(row)
+    return found
+
+
+def _number(row: Row, variable: str) -> int:
+    value = row[variable].value
+    if not value.isdecimal():
+        raise InputError(
+            f"the reply has {value[:20]!r} for a number", field=variable,
+            allowed="an endpoint of SPARQL 1.1, or a snapshot (--kg file:…)",
+        )  # fmt: skip
+    return int(value)
+
+
+def _relation(kg: KnowledgeGraph, pid: str, rows: list[Row]) -> RelationProfile:
+    label = kg.best_label(rows, "propLabel") or pid
+    words = kg.domain.questions
+    example = rows[0]["example"].value if "example" in rows[0] else ""
+    return RelationProfile(
+        pid, label, _number(rows[0], "entities"), _number(rows[0], "values"), example,
+        words is not None and words.phrase(label) is not None,
+    )  # fmt: skip
+
+
+def draft(domain: Domain, found: Profile) -> str:
+    """The domain as a YAML file, with plain words for every relation that has none: a start.
+
+    Uninformative relations are left out.
+    """
+    told: dict[str, Any] = domain.model_dump(mode="json", exclude_defaults=True)
+    questions = told.setdefault("questions", {})
+    frames = questions.setdefault("frames", {})
+    frames.setdefault("life", {
+        "one": "What is known of {one}, and how {was} {he} connected with {other}?",
+        "both": "What is known of {first} and {second}, and how {were} they connected?",
+    })  # fmt: skip
+    relations = questions.setdefault("relations", {})
+    for relation in found.relations:
+        if not relation.has_words and relation.label not in domain.uninformative:
+            relations[relation.label] = {"about": "life", "ask": _plainly(relation.label, domain)}
+    head = f"# {domain.name}: words marked `about: life` are a draft; see docs/kalma.md.\n"
+    return head + yaml.safe_dump(told, sort_keys=False, allow_unicode=True, width=100)
+
+
+def _plainly(label: str, domain: Domain) -> str:
+    words = label.replace("{", "(").replace("}", ")")
+    form = form_of(label, domain)
+    if form == "participle":
+        return f"what {{past}} {{who}} {words}"
+    return f"what {{was}} {{whose}} {words}" if form == "noun" else f"what {{was}} {{who}} {words}"

@@ -1,0 +1,76 @@
+"""`kg profile`: what a graph says of a class, and the draft of a domain."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from citeforge.kg.domain import load_domain
+from citeforge.kg.profile import draft, profile
+from citeforge.kg.setup import open_graph
+from citeforge.package.package import Package
+from citeforge.schemas.recipes import RunOptions
+from conftest import EXAMPLES, Cli
+
+GRAPH = EXAMPLES / "people" / "graph.ttl"
+BRIDGES = """
+@prefix wd: <http://www.wikidata.org/entity/> .
+@prefix wdt: <http://www.wikidata.org/prop/direct/> .
+@prefix b: <http://wikiba.se/ontology#> .
+@prefix r: <http://www.w3.org/2000/01/rdf-schema#> .
+wd:P31 r:label "instance of"@en ; b:directClaim wdt:P31 .
+wd:P1 r:label "replaces"@en, "ersetzt"@de ; b:directClaim wdt:P1 .
+wd:P2 r:label "made from"@en ; b:directClaim wdt:P2 .
+wd:P3 r:label "span {m}"@en ; b:directClaim wdt:P3 .
+wd:Q1 r:label "Old Bridge"@en ; wdt:P31 wd:Q9 ; wdt:P2 wd:Q7, wd:Q8 ; wdt:P3 "21.5" .
+wd:Q2 r:label "New Bridge"@en ; wdt:P31 wd:Q9 ; wdt:P1 wd:Q1 ; wdt:P2 wd:Q8 .
+wd:Q3 wdt:P31 wd:Q10 ; wdt:P3 "3" .
+wd:Q7 r:label "stone"@en . wd:Q8 r:label "granite"@en . wd:Q9 r:label "bridge"@en .
+"""
+DOMAIN = "name: bridges\nentity_class: Q9\nuninformative: [instance of]\n"
+
+
+def test_what_a_graph_says_of_a_class(tmp_path: Path) -> None:
+    (tmp_path / "g.ttl").write_text(BRIDGES)
+    (tmp_path / "bridges.yaml").write_text(DOMAIN)
+    name, domain = f"file:{tmp_path / 'g.ttl'}", str(tmp_path / "bridges.yaml")
+    found = profile(open_graph(name, domain, ("en",), RunOptions()))
+    assert found.entities == 2
+    assert found.classes == [("Q9", "bridge", 2), ("Q10", "Q10", 1)]
+    assert [(r.label, r.pid, r.entities, r.values, r.example) for r in found.relations] == [
+        ("instance of", "P31", 2, 1, "bridge"),
+        ("made from", "P2", 2, 2, "granite"),
+        ("replaces", "P1", 1, 1, "Old Bridge"),
+        ("span {m}", "P3", 1, 1, "21.5"),
+    ]
+    german = profile(open_graph(name, domain, ("de", "en"), RunOptions()))
+    assert german.relations[2].label == "ersetzt"
+
+
+def test_the_draft_is_a_domain_that_builds(tmp_path: Path, cli: Cli) -> None:
+    (tmp_path / "g.ttl").write_text(BRIDGES)
+    (tmp_path / "bridges.yaml").write_text(DOMAIN)
+    where = ("--kg", "file:g.ttl", "--domain")
+    told = cli("kg", "profile", *where, "bridges.yaml", "--out", "draft.yaml")
+    assert told.returncode == 0, told.stderr
+    assert "2 entities of Q9; classes: Q9 bridge 2, Q10 Q10 1" in told.stdout
+    assert "| made from | P2 | 2 | 2 | granite | no |" in told.stdout
+    words = load_domain(str(tmp_path / "draft.yaml")).questions
+    assert words is not None and set(words.relations) == {"made from", "replaces", "span {m}"}
+    again = cli("kg", "profile", *where, "draft.yaml")
+    assert "| made from | P2 | 2 | 2 | granite | yes |" in again.stdout
+    made = cli("build", "kalma", *where, "draft.yaml", "--pairs-from-kg", "replaces",
+               "--rounds", "3", "--out", "k")  # fmt: skip
+    assert made.returncode == 0, made.stderr
+    assert "warning" not in made.stderr
+    (question,) = Package(tmp_path / "k").forms["specific"]["text"].to_pylist()
+    assert question.endswith("connected?") and "made from" in question
+
+
+def test_people_keep_their_words(tmp_path: Path) -> None:
+    kg = open_graph(f"file:{GRAPH}", "people", ("en",), RunOptions())
+    found = profile(kg)
+    (tmp_path / "d.yaml").write_text(draft(kg.domain, found))
+    again = load_domain(str(tmp_path / "d.yaml"))
+    assert kg.domain.questions is not None and again.questions is not None
+    assert again.questions.relations.items() >= kg.domain.questions.relations.items()
+    assert again.questions.frames == kg.domain.questions.frames
