@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,9 +12,13 @@ from citeforge.baselines.run import run_system
 from citeforge.builders.audit.run import audit
 from citeforge.builders.prompts import load_template, render_prompts
 from citeforge.builders.verify import verify
+from citeforge.engines.llm.records import Answer, Request, Result
 from citeforge.evaluator.annotation.of_benchmark import benchmark_rows
 from citeforge.evaluator.annotation.tasks import TASKS
 from citeforge.evaluator.benchmark import Benchmark
+from citeforge.evaluator.check import check
+from citeforge.evaluator.measures.registry import select
+from citeforge.evaluator.score import score
 from citeforge.package.package import Package
 from citeforge.publish.export.registry import FORMATS, export
 from citeforge.publish.hidden import join_package, split_package
@@ -119,3 +125,38 @@ def _runs(folder: Path, package: Package, tmp_path: Path) -> None:
     assert ran.answers == len(package) * len(package.contexts)
     biased = not package.kind.refusal("run label-follower")
     assert biased == package.kind.is_design
+
+
+def test_authorship_is_asked_in_every_cell_with_its_labels(
+    benchmarks: dict[str, Path], tmp_path: Path
+) -> None:
+    """A model that cites whatever it is shown first answers each query of each cell once."""
+    benchmark, out = Benchmark(benchmarks["authorship"]), tmp_path / "s.jsonl"
+    model = First()
+    ran = run_system("authorship", benchmark, [], 1, 0, out, llm=model)
+    assert ran.answers == len(benchmark) * len(benchmark.contexts)
+    for context in benchmark.contexts:
+        wanted = set(dict(render_prompts(benchmark, context, load_template("authorship"))).values())
+        assert wanted <= set(model.prompts)
+    found = check(out, benchmark)
+    assert (found.errors, found.warnings) == ([], [])
+    scored = score(out, benchmark, select(benchmark.kind.default_measures))
+    assert scored.counts.n_missing == 0
+    # Which passages are relevant it does not look at, and labels neither.
+    assert scored.design is not None
+    with pytest.raises(UsageError, match="cells of an experiment, which rage benchmarks"):
+        run_system("authorship", Benchmark(benchmarks["rage"]), [], 1, 0, out, llm=model)
+
+
+class First:
+    """Cites the first passage."""
+
+    def __init__(self) -> None:
+        self.prompts: list[str] = []
+
+    def identity(self) -> dict[str, Any]:
+        return {"name": "first"}
+
+    def complete(self, requests: Sequence[Request]) -> list[Result]:
+        self.prompts += [r.messages[-1][1] for r in requests]
+        return [Answer("It is so [1].") for _ in requests]
