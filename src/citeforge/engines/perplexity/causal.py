@@ -43,7 +43,9 @@ class CausalModel:
     def _loaded(self) -> tuple[Any, Any, Any]:
         import torch
         from transformers import AutoModelForCausalLM, AutoTokenizer
+        from transformers.utils import logging
 
+        logging.disable_progress_bar()  # type: ignore[no-untyped-call]
         device = self._device
         if device == "auto":
             device = "cuda" if torch.cuda.is_available() else "cpu"
