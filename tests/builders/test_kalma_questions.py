@@ -108,6 +108,13 @@ def test_frames_follow_what_most_facts_are_about() -> None:
     assert asked(little)[1].startswith("In which conflict was George")
 
 
+def test_without_further_facts_what_connects_the_two_is_asked() -> None:
+    assert asked([]) == (
+        "Who were Ada Byron and George Byron, and how were their lives connected?",
+        "How were Ada Byron and George Byron related?",
+    )
+
+
 def test_without_a_known_sex_the_name_is_said_again() -> None:
     composer = Composer(PEOPLE, WORDS)
     graphs = [Graph(q, name, ()) for q, name in NAMES.items()]

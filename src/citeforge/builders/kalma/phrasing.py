@@ -161,7 +161,7 @@ class Composer:
         copula = "are" if present else "were"
         names = [speakers[g.qid].name for g in (pair.first, pair.second)]
         qids = {t.qid for t in facts}
-        if is_first:
+        if is_first or not qids:  # a build of one round asks for nothing else
             return f"how {copula} {' and '.join(names)} {word}"
         if shared or len(qids) == 2:
             return f"how {copula} the two {word}"

@@ -86,8 +86,7 @@ def _questions(path: Path) -> tuple[str, str, Iterable[tuple[str | None, str | N
     """Name, hash, and (id, text) of every question."""
     if (path / MANIFEST).is_file():
         package = Package(path)
-        tables = [package.table("queries", split) for split in package.splits["queries"]]
-        rows = ((r["_id"], r["text"]) for table in tables for r in table.to_pylist())
+        rows = ((r["_id"], r["text"]) for form in package.forms.values() for r in form.to_pylist())
         return package.label, package.hash, rows
     if path.is_dir():
         raise InputError("is no benchmark", path=path, allowed=_ALLOWED)
