@@ -267,7 +267,8 @@ DEMO = """- question: Q?
     [
         (DEMO % 2, "0.answer.1.text: cites passage 2, and the example has 1"),
         (DEMO % 0, "cites passage 0"),
-        ("a: [", "cannot be read as YAML"),
+        ("a: [", "demos.yaml"),
+        ("- question: " + "9" * 5000, "demos.yaml"),
         ("[]", "holds no list"),
         ("- question: Q?\n  passages: []\n  answer: [{text: A.}]\n", "0.passages"),
     ],

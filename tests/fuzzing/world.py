@@ -183,7 +183,7 @@ def _packages() -> None:
         "  phrase: 'from: {label}'\n  note: Where it is from.\n  distinct: false\n"
     )
     shutil.copy(ROOT / "src/citeforge/baselines/data/demonstrations.yaml", "demos.yaml")
-    Path("bench.yaml").write_text("random: {}\n")
+    Path("bench.yaml").write_text("# Of a bench.\nrandom: {}\n\n# No more.\n")
     shutil.copytree("facts", "copy")
     cite("audit", "copy", "--known-flaws", "known-flaws.jsonl", "--accept")
     shutil.rmtree("copy")

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from citeforge.builders.prompts import PromptDoc
 from citeforge.engines.draws import generator
+from citeforge.engines.textfiles import read_yaml
 from citeforge.package.items import Passage
 from citeforge.schemas.errors import InputError, UsageError
 
@@ -89,13 +88,7 @@ def read_demonstrations(path: Path) -> list[Demonstration]:
         InputError: it cannot be read, lacks a field, or an answer cites a passage that its example
             does not have.
     """
-    try:
-        content: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
-        mark = getattr(error, "problem_mark", None)
-        raise InputError(
-            "cannot be read as YAML", path=path, line=None if mark is None else mark.line + 1
-        ) from error
+    content = read_yaml(path)
     allowed = "a list of examples with question, passages (title, text) and answer (text)"
     if not isinstance(content, list) or not content:
         raise InputError("holds no list of worked examples", path=path, allowed=allowed)

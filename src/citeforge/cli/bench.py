@@ -87,17 +87,13 @@ def _options(path: Path | None) -> dict[str, Any]:
     Raises:
         InputError: not YAML, or not systems with their options.
     """
-    import yaml
-
+    from citeforge.engines.textfiles import read_yaml
     from citeforge.schemas.errors import InputError
 
     if path is None:
         return {}
     allowed = "systems with their options, such as `vanilla: {k: 3}`"
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InputError("cannot be read as YAML", path=path, allowed=allowed) from error
+    content = read_yaml(path)
     if not isinstance(content, dict) or not all(isinstance(v, dict) for v in content.values()):
         raise InputError("is no mapping", path=path, allowed=allowed)
     return content
