@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from citeforge.builders.exclusions import Exclusions
 from citeforge.builders.mining import SeeminglyRelevant, draw_irrelevant
+from citeforge.engines.draws import distinct_below, generator
 from citeforge.engines.tables import shard_paths, write_table
 from citeforge.engines.vectors import VectorShard
 from citeforge.schemas.recipes.rage import Mining
@@ -113,6 +114,23 @@ def test_irrelevant_draws_avoid_what_is_taken(tmp_path: Path) -> None:
     assert len(drawn) == len(set(drawn)) == 30
     assert not set(drawn) & barred
     assert dropped == 0
+    assert drawn == distinct_below(40, 30, generator(1, "irrelevant", "q"), barred)
     mining = Mining(seemingly_relevant=5, irrelevant=36)
     (drawn,), _ = draw_irrelevant(corpus, 40, ["q"], exclusions, taken, mining, seed=1)
     assert set(drawn) == set(range(40)) - barred
+
+
+def test_what_holds_an_answer_is_passed_over_and_counted(tmp_path: Path) -> None:
+    angles = np.arange(8) / 10  # the later, the farther from the query, which is passage 0's text
+    vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+    corpus, shards = make_world(tmp_path, vectors, [f"{i}" for i in range(8)])
+    mining = Mining(seemingly_relevant=3, irrelevant=3, exclude_answers=True)
+    exclusions = Exclusions([[0]], [{0}], [["text 2"]])
+    miner = SeeminglyRelevant(corpus, shards, vectors[:1], exclusions, mining)
+    taken = miner.mine()
+    assert [(m.position, m.rank) for m in taken[0]] == [(1, 1), (3, 3), (4, 4)]
+    assert miner.n_answer_carriers == 1
+    # Left are 2, which holds the answer, and 5, 6, 7.
+    (drawn,), dropped = draw_irrelevant(corpus, 8, ["q"], exclusions, taken, mining, seed=1)
+    assert sorted(drawn) == [5, 6, 7]
+    assert dropped == 1

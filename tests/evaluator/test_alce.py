@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from citeforge.evaluator.measures.alce import reference_clean
 from citeforge.evaluator.measures.bounds import extreme_mean
 from conftest_evaluator import Facts, Measure, gold
 
@@ -153,9 +154,16 @@ def test_qampari_statements_are_items_with_the_question(measure: Measure) -> Non
     found = measure([output], NAMES, task="qampari", queries=["Which?"], judge=judge)
     assert {p.hypothesis for p in judge.asked} == {"Which? A", 'Which? "B, or so"'}
     assert found["ALCE.CitRec"] == [2 / 3]
+    judge = Facts()
+    measure(["Says A. [1], C."], NAMES, task="qampari", queries=["Q?"], judge=judge)
+    assert {p.hypothesis for p in judge.asked} == {"Q? Says A"}
     # An empty output is one statement scoring 0 in the reference, and stays.
     empty = measure([""], NAMES, task="qampari", protocol="reference")
     assert (empty["ALCE.CitRec"], empty["ALCE.CitPrec"]) == ([0], [0])
+
+
+def test_what_the_reference_leaves_of_citations() -> None:
+    assert reference_clean("A [1, 2] b [3][4] | c].") == "A, 2 b c."
 
 
 def test_counters_are_shares_over_all_statements(measure: Measure) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from citeforge.engines.punkt import PunktSegmenter
+from citeforge.evaluator.measures.attributed_ir import with_passages
+from citeforge.package.items import Passage
 from conftest_evaluator import Facts, Measure, gold
+from peers.hard_answers import make_inputs
 
 AIS = ["AutoAIS.cit", "AutoAIS.cit@cited", "AutoAIS.psg"]
 
@@ -226,3 +230,10 @@ def test_without_gold_answers(measure: Measure) -> None:
     found = measure(["x"], ["BLEU", "ROUGE-Lsum.F", "Overlap.P"])
     assert found["BLEU"] == found["ROUGE-Lsum.F"] == "needs gold answers"
     assert found["Overlap.P"] == "needs gold answers with citations"
+
+
+def test_queries_without_passages_leave_in_the_reference() -> None:
+    inputs = make_inputs([("q", "x", (Passage("p0", "", "t"),)), ("q", "y", ())])
+    for protocol, kept in (("strict", ["x", "y"]), ("reference", ["x"])):
+        (items,) = with_passages(replace(inputs, protocol=protocol)).runs
+        assert [item.output for item in items] == kept

@@ -112,7 +112,7 @@ def test_missing_answers_and_empty_graphs() -> None:
     reference = dict(citation_samples(inputs(["A [Q1, rA: A]."], "reference", empty)))
     assert set(reference) >= {"KaLMA.Corr@micro"}
     assert values(reference.items())["KaLMA.Corr@micro"] == 0  # the query has left: nothing counts
-    for name in ("KaLMA.Corr@macro", "KaLMA.Citations"):
+    for name in ("KaLMA.Corr@macro", "KaLMA.Citations", "KaLMA.NAs"):
         assert np.isnan(reference[name].per_query).all(), name
     present = values(citation_samples(inputs(["A [Q1, rA: A].", None])))
     assert present["KaLMA.P@macro"] == (1 + 0) / 2

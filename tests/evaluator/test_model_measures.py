@@ -11,8 +11,10 @@ import pytest
 from citeforge.engines.answer_models import BertScore, mauve
 from citeforge.engines.extractive_qa import ExtractiveQa
 from citeforge.evaluator.inputs import Item
+from citeforge.evaluator.measures.compute import compute
 from citeforge.evaluator.measures.mauve import mauve_text
 from citeforge.evaluator.measures.qa import token_f1
+from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.measures.retrieval import distinct_ids
 from citeforge.package.items import Passage
 from citeforge.schemas.errors import InputError
@@ -268,6 +270,19 @@ def test_retrieval_of_nothing() -> None:
     inputs = make_inputs(rows, quotes=[["p0"]] * 3)
     for name in ("P@1", "R@1", "nDCG@1"):
         assert per_query(inputs, [name])[name] == [1, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("shown", "quotes", "reason"),
+    [((Passage("", "", "t"),), [["p0"]], "with ids"), ((Passage("p0", "", "t"),), [[]], "judge")],
+)
+def test_retrieval_that_nobody_can_measure(
+    shown: tuple[Passage, ...], quotes: list[list[str]], reason: str
+) -> None:
+    inputs = make_inputs([("q", "x", shown)], quotes=quotes)
+    found = compute(inputs, select(["P@1"]))["P@1"]
+    assert isinstance(found, str)
+    assert reason in found
 
 
 def test_repeated_passages_are_one() -> None:

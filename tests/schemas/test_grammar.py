@@ -103,6 +103,8 @@ def test_round_brackets_where_the_prompt_asked_for_them() -> None:
     asked = Grammar(form="(n)")
     assert asked.signature == "1,strict2(n)"
     assert asked.cited("A (1). B (2, 3) in (1990).", 5) == ({0, 1, 2}, 0, 0)
+    assert asked.cited("甲（2）。", 5) == ({1}, 0, 0)
+    assert [m.numbers for m in asked.parse("甲（2）。", 5).markers] == [(2,)]
     assert Grammar().signature == "1,strict2"
 
 

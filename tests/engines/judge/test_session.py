@@ -59,6 +59,7 @@ def test_duplicates_are_asked_once_and_empty_premises_never() -> None:
     assert found == {A: Verdict(True, 1.0), B: Verdict(False, 1.0), EMPTY: Verdict(False)}
     session.ask([A, EMPTY])  # a second wave
     assert judge.asked == [A, B]
+    assert (session.n_asked, session.n_stored, session.n_failed) == (2, 0, 0)
 
 
 def test_the_store_answers_other_sessions_of_the_same_judge(tmp_path: Path) -> None:
