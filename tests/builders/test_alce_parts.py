@@ -155,7 +155,7 @@ def test_pieces_of_a_judged_passage_hold_it() -> None:
     named = {"x": ["d#0", "d#1", "e#0"]}
     whole = {name: whole_id(name) for name in named["x"]}
     found = judged({"x": ["d", "f"], "none": []}, named, whole)
-    assert found.kind == JUDGED
+    assert found.unit == JUDGED
     assert found.sizes == {"x": 2}
     assert found.recall("x", ["e#0"]) == 0
     assert found.recall("x", ["d#1", "d#0"]) == 1 / 2

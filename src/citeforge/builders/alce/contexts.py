@@ -44,7 +44,7 @@ def relevant_table(
             rows[row["query-id"], row["corpus-id"]] = row
     strangers = judged.num_rows - len(rows)
     for coverage in coverages[:1]:
-        for query, held in coverage.held.items() if coverage.kind != JUDGED else ():
+        for query, held in coverage.held.items() if coverage.unit != JUDGED else ():
             for name in (n for n, units in held.items() if units):
                 answers = _answers_in(texts[name][1], gold[query])
                 row = {"query-id": query, "corpus-id": name, "score": 1.0}
@@ -102,14 +102,14 @@ class ContextWriter:
             query: [row[i] for i in oracle(coverage.of(query, row), k)]
             for query, row in candidates.items()
         }
-        text = f"{k} candidates that hold most of the {coverage.kind}, chosen greedily"
+        text = f"{k} candidates that hold most of the {coverage.unit}, chosen greedily"
         self.add("oracle", chosen, text)
         hits = [
             (coverage.hits(q, chosen[q]), coverage.hits(q, candidates[q])) for q in coverage.sizes
         ]
         recalls = [coverage.recall(q, chosen[q]) for q in coverage.sizes]
         same = sum(few == all_ for few, all_ in hits)
-        self.stats[f"oracle: recall of {coverage.kind}, mean"] = round(
+        self.stats[f"oracle: recall of {coverage.unit}, mean"] = round(
             sum(recalls) / len(recalls), 4
         )
         self.stats["oracle: share of queries with the recall of all candidates"] = round(

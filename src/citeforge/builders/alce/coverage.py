@@ -29,13 +29,13 @@ class Coverage:
     """What each passage holds of the gold of each query.
 
     Attributes:
-        kind: SHORT, CLAIMS or JUDGED.
+        unit: SHORT, CLAIMS or JUDGED.
         sizes: query to the number of units of its gold; queries without any are absent.
         held: query to passage to the units that it holds.
         failures: decisions that the judge could not make; their claims count as not held.
     """
 
-    kind: str
+    unit: str
     sizes: dict[str, int] = field(default_factory=dict)
     held: dict[str, dict[str, frozenset[int]]] = field(default_factory=dict)
     failures: int = 0
@@ -143,14 +143,14 @@ def recalls(
     for depth in (*(d for d in DEPTHS if d < deepest), deepest):
         first = {q: [r.docid for r in ranking[q][:depth]] for q in found.sizes}
         values = [found.recall(q, ids) for q, ids in first.items()]
-        stats[f"{name}: recall@{depth} of {found.kind}, mean"] = _mean(values)
+        stats[f"{name}: recall@{depth} of {found.unit}, mean"] = _mean(values)
         enough = [
             min(ENOUGH, found.hits(q, first[q])) / min(ENOUGH, found.sizes[q])
             for q in found.sizes
             if q in lists
         ]
-        if enough and found.kind == SHORT:
-            stats[f"{name}: recall-5@{depth} of {found.kind}, mean"] = _mean(enough)
+        if enough and found.unit == SHORT:
+            stats[f"{name}: recall-5@{depth} of {found.unit}, mean"] = _mean(enough)
     return stats
 
 
