@@ -8,6 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from citeforge.baselines.attributed_ir.options import SearchOptions
 from citeforge.baselines.system import Setting
 from citeforge.engines.embed import make_embedder
@@ -18,20 +20,20 @@ from citeforge.engines.retrieval.records import Rankings, Retriever
 from citeforge.engines.retrieval.registry import RetrieverSettings, make_retriever
 from citeforge.engines.retrieval.reranker import Reranker, make_reranker
 from citeforge.engines.retrieval.two_stage import EmbeddingReranker, TwoStage, scorer_of
-from citeforge.engines.tables import read_table
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.package.items import Item, Passage
 from citeforge.schemas.errors import UsageError
-from citeforge.schemas.tables import CORPUS
 
 
 class Passages:
     """Passages by id, in memory: the index of the first stage holds their words there, too."""
 
     def __init__(self, benchmark: Benchmark) -> None:
-        table = read_table(benchmark.corpus, CORPUS)
-        self._titles, self._texts = table["title"], table["text"]
-        self._rows = {name: row for row, name in enumerate(table["_id"].to_pylist())}
+        batches = list(benchmark.passages(["_id", "title", "text"]))
+        self._titles = pa.chunked_array([b["title"] for b in batches], pa.string())
+        self._texts = pa.chunked_array([b["text"] for b in batches], pa.string())
+        ids = (name for b in batches for name in b["_id"].to_pylist())
+        self._rows = {name: row for row, name in enumerate(ids)}
 
     def get(self, name: str) -> Passage:
         """One passage of the corpus, by its id."""
