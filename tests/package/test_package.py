@@ -84,6 +84,7 @@ KNOWS_TABLES = re.compile(r"shard_paths|read_table\(|\.table\(\"")
 WRITERS = (
     "engines/tables.py",
     "package/package.py",
+    "builders/alce/build.py",
     "builders/authorship/build.py",
     "builders/corpus.py",
     "builders/frozen.py",
