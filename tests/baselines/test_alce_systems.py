@@ -13,6 +13,7 @@ import pytest
 from citeforge.baselines import options as o
 from citeforge.baselines.demonstrations import OWN, read_demonstrations
 from citeforge.baselines.run import Ran, run_system
+from citeforge.builders.alce.build import build_retrieved
 from citeforge.engines.judge.registry import make_judge
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.client import OpenAiLlm
@@ -23,6 +24,8 @@ from citeforge.evaluator.check import check
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.score import score
 from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.recipes import AlceRecipe
+from conftest import run_options, write_beir
 from servers.running import Running, openai_server
 
 Said = tuple[Ran, list[dict[str, Any]], list[str]]
@@ -48,10 +51,10 @@ class Endpoint:
 
     def _run(self, system: str, server: Running, options: Any, out: Path, **more: Any) -> Ran:
         llm = OpenAiLlm("m", None, ClientOptions(base_url=server.url))
-        known = {"limit": 3, "runs": 1} | more
-        runs = known.pop("runs")
+        known = {"limit": 3, "runs": 1, "contexts": ["mix"]} | more
+        contexts, runs = known.pop("contexts"), known.pop("runs")
         return run_system(
-            system, self.benchmark, ["mix"], runs, 0, out, llm=llm, options=options, **known
+            system, self.benchmark, contexts, runs, 0, out, llm=llm, options=options, **known
         )
 
     def accepted(self, measures: tuple[str, ...] = ("CiteF1",), context: str = "mix") -> None:
@@ -104,7 +107,7 @@ def test_summaries_leave_out_what_does_not_help_and_keep_numbers(endpoint: Endpo
         [".", "It is so [2]."],
     ]
     ran, _, prompts = endpoint("summ", replies, o.CondensedOptions(shots=0), runs=2)
-    assert ran.counts["passages left out as irrelevant"] == 2  # in both runs
+    assert ran.counts["passages without a short version that helps"] == 2  # in both runs
     n = sum(min(10, len(i.passages)) for i in list(endpoint.benchmark.items("mix"))[:3])
     assert sum(p.endswith("Summary:") for p in prompts) == n  # one for both runs
     mine = next(p for p in prompts if p.endswith("Answer:") and first.query in p)
@@ -294,6 +297,51 @@ def test_demonstrations_show_what_they_cite_and_are_no_questions_of_the_benchmar
     options = o.AlceOptions(shots=1, demos=path)
     with pytest.raises(UsageError, match="0 worked examples that are not questions"):
         endpoint("vanilla", [], options)
+
+
+PASSAGES = {
+    "old": "The old bridge of 1831 was sold.",
+    "new": "The new bridge opened in 1973.",
+    "ship": "A ship sank in 1912.",
+}
+QUESTION = {
+    "sample_id": "b",
+    "question": "When did the old bridge open?",
+    "qa_pairs": [{"question": "when?", "short_answers": ["1831"]}],
+}
+
+
+@pytest.fixture
+def frozen(tmp_path: Path, endpoint: Endpoint) -> Endpoint:
+    """One question over a corpus, with the oracle's passage and short versions."""
+    (tmp_path / "q.json").write_text(json.dumps([QUESTION]))
+    corpus = write_beir(tmp_path / "c", PASSAGES, {"q": "x"}, [("q", "old", 1)])
+    recipe = AlceRecipe.model_validate({
+        "source": f"alce:{tmp_path / 'q.json'}", "corpus": f"beir:{corpus}", "k": 1,
+        "writing": {"llm": "openai:m", "condense": "summary", "condense_k": 2},
+    })  # fmt: skip
+    replies = [["The old bridge", "Sold; of 1831."], [".", "irrelevant"]]
+    with openai_server(tmp_path / "log", replies=replies) as server:
+        llm = OpenAiLlm("m", None, ClientOptions(base_url=server.url))
+        build_retrieved(recipe, run_options(tmp_path / "alce"), llm)
+    endpoint.benchmark = Benchmark(tmp_path / "alce")
+    return endpoint
+
+
+def test_oracle_is_shown_what_holds_the_answer(frozen: Endpoint) -> None:
+    _, [row], [prompt] = frozen("oracle", [[".", "In 1831 [1]."]], None, contexts=[])
+    assert PASSAGES["old"] in prompt
+    assert PASSAGES["new"] not in prompt
+    assert (row["context"], row["output"]) == ("oracle", "In 1831 [1].")
+    frozen.accepted(("ALCE.StrEM",), "oracle")
+
+
+def test_short_versions_of_the_package_are_not_asked_for_again(frozen: Endpoint) -> None:
+    ran, _, [prompt] = frozen("summ", [[".", "In 1831 [1]."]], None, contexts=["summary"])
+    assert "Sold; of 1831." in prompt
+    assert not any(text in prompt for text in PASSAGES.values())
+    assert ran.counts["short versions of the package"] == 1
+    frozen.accepted(("ALCE.StrEM",), "summary")
 
 
 def test_a_benchmark_without_oracle_says_so(endpoint: Endpoint) -> None:

@@ -69,8 +69,8 @@ def test_empty_and_cut_replies_are_answers_and_failures_are_counted(
     with openai_server(tmp_path / "log") as server:
         there = ("--base-url", server.url)
         made = cli("run", "rage", *words, "--out", "s.jsonl", *there, **KEY)
-        (tmp_path / "mine.j2").write_text("{{ query }} {{ '#filter' if docs else '' }}")
-        failed = cli("run", "rage", *words, "--out", "f.jsonl", "--limit", "2", *there, **KEY)
+        (tmp_path / "mine.j2").write_text("{{ query }} {{ '#filter' if 'Which' in query else '' }}")
+        failed = cli("run", "rage", *words, "--out", "f.jsonl", *there, **KEY)
     assert made.returncode == 0, made.stderr
     rows = lines(tmp_path / "s.jsonl")
     empty = sum(not r["output"] for r in rows)
@@ -78,8 +78,10 @@ def test_empty_and_cut_replies_are_answers_and_failures_are_counted(
     assert 0 < empty < 30
     assert cut == 30 - empty
     assert f"({cut} cut at --max-answer, {empty} empty)" in made.stdout
-    assert failed.returncode in (1, 2, 3)
-    assert "content_filter" in failed.stderr or "nothing" in failed.stderr
+    assert failed.returncode == 3, failed.stderr
+    assert len(lines(tmp_path / "f.jsonl")) == 30 - empty
+    assert f"{empty} queries have no answer" in failed.stderr
+    assert "content_filter" in failed.stderr
 
 
 def test_a_killed_run_goes_on_and_ends_the_same(cli: Cli, package: Path, tmp_path: Path) -> None:

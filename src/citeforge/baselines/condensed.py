@@ -48,7 +48,7 @@ class Condenser:
             texts = [self._ready.get((task.item.query_id, p.id), "") for p in shown]
         short = zip(docs, texts, strict=True)
         kept = [replace(doc, text=neutralise(text)) for doc, text in short if text]
-        self._setting.counts["passages left out as irrelevant"] += len(docs) - len(kept)
+        self._setting.counts["passages without a short version that helps"] += len(docs) - len(kept)
         self._setting.counts["queries without a passage"] += not kept
         return kept
 
