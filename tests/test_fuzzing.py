@@ -73,7 +73,7 @@ def test_planted_bugs_are_found(
         monkeypatch.chdir(cwd)
         return fuzzing.worker.call(args)
 
-    assert run(KeyError("planted")).startswith("KeyError in cli/judge.py:judge")
+    assert run(KeyError("planted")).startswith("KeyError in engines/judge/pairs.py:judge_pairs")
     assert run(InputError("is wrong")) == "no file is named: judge pairs.jsonl: error: is wrong"
     assert run(InputError("is wrong", path="pairs.jsonl")) == ""
     assert run(SystemExit(7)) == "exit code 7 of judge pairs.jsonl"

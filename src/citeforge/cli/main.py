@@ -36,7 +36,10 @@ COMMANDS = {
         "citeforge.cli.bench:bench",
         "Run, score and compare several systems, and make a report.",
     ),
-    "systems": ("citeforge.cli.systems:systems", "List the systems that `run` knows."),
+    "systems": (
+        "citeforge.cli.systems:systems",
+        "List the systems: whose they are, what they do, where they are described, what they need.",
+    ),
     "check": ("citeforge.cli.check:check", "Check a submission; never changes it."),
     "score": ("citeforge.cli.score:score", "Score submissions against a package."),
     "compare": ("citeforge.cli.compare:compare", "Compare score files pairwise."),
