@@ -56,7 +56,7 @@ COMMANDS = {
     "audit": ("citeforge.cli.audit:audit", "Look for flaws in a package that verifies."),
     "card": ("citeforge.cli.card:card", "Write README.md and croissant.json of a package."),
     "publish": ("citeforge.cli.publish:publish", "Publish a package to the Hugging Face Hub."),
-    "export": ("citeforge.cli.export:export", "Write a package in the layout of another tool."),
+    "export": ("citeforge.cli.export:export", "Write a package in the layout of another tool, or as training data."),
     "leaderboard": (
         "citeforge.cli.leaderboard:leaderboard",
         "A static ranking and viewer: build.",
