@@ -56,12 +56,15 @@ COMMANDS = {
     "audit": ("citeforge.cli.audit:audit", "Look for flaws in a package that verifies."),
     "card": ("citeforge.cli.card:card", "Write README.md and croissant.json of a package."),
     "publish": ("citeforge.cli.publish:publish", "Publish a package to the Hugging Face Hub."),
-    "export": ("citeforge.cli.export:export", "Write a package in the layout of another tool, or as training data."),
+    "export": (
+        "citeforge.cli.export:export",
+        "Write a package in the layout of another tool, or as training data.",
+    ),
     "leaderboard": (
         "citeforge.cli.leaderboard:leaderboard",
         "A static ranking and viewer: build.",
     ),
-    "kg": ("citeforge.cli.kg:kg", "Ask a knowledge graph: snapshot, link."),
+    "kg": ("citeforge.cli.kg:kg", "Ask a knowledge graph: profile, snapshot, link."),
     "kalma": ("citeforge.cli.kalma:kalma", "Look into KaLMA benchmarks: trace."),
     "judge": ("citeforge.cli.judge:judge", "Judge whether premises entail hypotheses."),
     "llm": (
