@@ -21,6 +21,7 @@ from citeforge.engines.vectors import (
     gather,
     iter_blocks,
 )
+from citeforge.schemas.errors import InputError
 
 
 class CountingEmbedder:
@@ -168,3 +169,12 @@ def test_gather(tmp_path: Path, vectors: np.ndarray) -> None:
     shards = write_shards(tmp_path, vectors, 90)
     positions = np.array([0, 89, 90, 91, 333, 499])
     assert np.array_equal(gather(shards, positions), vectors[positions].astype(np.float16))
+
+
+def test_gather_reads_few_rows_alone(tmp_path: Path, vectors: np.ndarray) -> None:
+    shards = write_shards(tmp_path, vectors, 400)
+    few = np.array([0, 7, 399, 400, 401])  # 3 of 400 rows, then 2 of 100
+    assert np.array_equal(gather(shards, few), vectors[few].astype(np.float16))
+    shards[0].path.write_bytes(shards[0].path.read_bytes()[:-1])
+    with pytest.raises(InputError, match="was cut short"):
+        gather(shards, few)

@@ -1,17 +1,27 @@
 """Exact nearest-neighbour search over vectors on disk.
 
-FAISS nominates, in blocks; its float32 distances change with threads and blocking. Each nominated
-pair is then rescored in float64 in a fixed order and rounded, and only that score decides.
+FAISS or matrix products nominate, in blocks; scores in float32 change with threads and blocking.
+Each nominated pair is then rescored in float64 in a fixed order and rounded, and only that score
+decides.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from citeforge.engines.embed import cpu_has_bfloat16
+from citeforge.engines.gemm import Best, Floats, Gemm, Precision
+from citeforge.engines.parallel import one_ahead
 from citeforge.engines.progress import Advance
 from citeforge.engines.vectors import VectorShard, gather, iter_blocks
 from citeforge.schemas.extras import extras_named
@@ -21,15 +31,21 @@ NOMINATION_ERROR = 1e-5
 """Bound on the difference between a nominating float32 score and its float64 rescore."""
 
 _PAIRS = 1 << 9
+_PROBED = 2e10
+"""Operations (a fifth of a second or so) from which on a probe pays."""
+_IMPORTED = 4e11
+"""Likewise where torch is yet to be imported."""
+_PROBE_QUERIES = 512
+_PROBE_ROWS = 4096
 
 
 def nominate(
-    queries: npt.NDArray[np.float32],
+    queries: Floats,
     shards: Sequence[VectorShard],
     k: int,
     advance: Advance,
     block_rows: int = BLOCK_ROWS,
-) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
+) -> tuple[Floats, npt.NDArray[np.int64]]:
     """The k passages with the highest cosine to each query.
 
     On unit vectors the order by cosine is the order by L2 distance (RAGE, section 3.1).
@@ -43,40 +59,100 @@ def nominate(
     Returns:
         (cosines, positions in the corpus), both of shape (n queries, k), best first.
     """
-    knn = _knn()
-    n = len(queries)
-    best = np.full((n, k), -np.inf, np.float32)
-    where = np.full((n, k), -1, np.int64)
-    for start, block in iter_blocks(shards, block_rows):
-        scores, rows = knn(queries, block, min(k, len(block)))
-        both = np.concatenate([best, scores], axis=1)
-        positions = np.concatenate([where, rows + start], axis=1)
-        order = np.argsort(-both, axis=1, kind="stable")[:, :k]
-        best = np.take_along_axis(both, order, axis=1)
-        where = np.take_along_axis(positions, order, axis=1)
-        advance(len(block))
-    return best, where
+    best = Best(len(queries), k)
+    with closing(one_ahead(iter_blocks(shards, block_rows, 2))) as blocks:
+        for start, block in blocks:
+            if start == 0:
+                work = 2.0 * len(queries) * sum(s.rows for s in shards) * block.shape[1]
+                search = choose(queries, block, k, work)
+            search.search(block, start, best)
+            advance(len(block))
+    return best.scores, best.where
 
 
-def _knn() -> Any:
+class Searcher(Protocol):
+    """Adds the best of a block, which begins at a position of the corpus, to the best so far."""
+
+    def search(self, block: Floats, start: int, best: Best) -> None: ...
+
+
+@dataclass
+class Faiss:
+    """``faiss.knn``, on a GPU where there is one."""
+
+    queries: Floats
+
+    def __post_init__(self) -> None:
+        with extras_named():
+            import faiss
+        self._faiss = faiss
+        self._resources = faiss.StandardGpuResources() if has_gpu() else None
+
+    def search(self, block: Floats, start: int, best: Best) -> None:
+        """See :class:`Searcher`."""
+        k, metric = min(best.k, len(block)), self._faiss.METRIC_INNER_PRODUCT
+        if self._resources is not None:
+            found = self._faiss.knn_gpu(self._resources, self.queries, block, k, metric=metric)
+        else:
+            found = self._faiss.knn(self.queries, block, k, metric=metric)
+        best.add(found[0], found[1] + start)
+
+
+def has_gpu() -> bool:
+    """Whether FAISS computes on a GPU here."""
     with extras_named():
         import faiss
-    if hasattr(faiss, "StandardGpuResources") and faiss.get_num_gpus() > 0:
-        resources = faiss.StandardGpuResources()
+    return hasattr(faiss, "StandardGpuResources") and faiss.get_num_gpus() > 0
 
-        def on_gpu(queries: Any, block: Any, k: int) -> Any:
-            return faiss.knn_gpu(resources, queries, block, k, metric=faiss.METRIC_INNER_PRODUCT)
 
-        return on_gpu
+def choose(queries: Floats, block: Floats, k: int, work: float) -> Searcher:
+    """Whichever way of nominating is fastest here, found by trying each on a small piece.
 
-    def on_cpu(queries: Any, block: Any, k: int) -> Any:
-        return faiss.knn(queries, block, k, metric=faiss.METRIC_INNER_PRODUCT)
+    All nominate the same passages, but for ties and the last digits of float32.
 
-    return on_cpu
+    Args:
+        queries: unit vectors.
+        block: some of the corpus.
+        k: nominations a query.
+        work: floating-point operations of the whole search.
+    """
+    known = Faiss(queries)
+    if work < (_PROBED if "torch" in sys.modules else _IMPORTED) or has_gpu():
+        return known
+    precisions = _precisions()
+    if not precisions:
+        return known
+    few, some = queries[:_PROBE_QUERIES], block[:_PROBE_ROWS]
+    ways: list[Callable[[Floats], Searcher]] = [Faiss]
+    ways += [partial(Gemm, precision=p) for p in precisions]
+    taken = [_seconds(way(few), len(few), some, k) for way in ways]
+    return ways[taken.index(min(taken))](queries)
+
+
+def _precisions() -> list[Precision]:
+    """In which matrix products bring something here; none where torch rounds them, or is not."""
+    if find_spec("torch") is None:
+        return []
+    import torch
+
+    if torch.get_float32_matmul_precision() != "highest":
+        return []
+    return ["float32", "bfloat16"] if cpu_has_bfloat16() else ["float32"]
+
+
+def _seconds(search: Searcher, queries: int, block: Floats, k: int) -> float:
+    """Time of one search, the better of two after one that loads the code."""
+    taken = []
+    for _ in range(3):
+        best = Best(queries, min(k, len(block)))
+        begun = time.perf_counter()
+        search.search(block, 0, best)
+        taken.append(time.perf_counter() - begun)
+    return min(taken[1:])
 
 
 def rescore(
-    queries: npt.NDArray[np.float32],
+    queries: Floats,
     shards: Sequence[VectorShard],
     rows: npt.NDArray[np.int64],
     positions: npt.NDArray[np.int64],

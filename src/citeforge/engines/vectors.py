@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 
 import numpy as np
@@ -54,6 +56,8 @@ class _ShardReader:
         """Vectors of a shard; overwritten by the next call."""
         flat = self._buffer[: shard.rows * shard.dimension]
         with shard.path.open("rb", buffering=0) as file:
+            if hasattr(os, "posix_fadvise"):  # the system reads ahead of us, all of it
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_SEQUENTIAL)
             size = file.readinto(flat.view(np.uint8).data)
         if size != flat.nbytes:
             raise InputError("was cut short while it was read", path=shard.path)
@@ -147,19 +151,27 @@ def _write(
 
 
 def iter_blocks(
-    shards: Sequence[VectorShard], block_rows: int
+    shards: Sequence[VectorShard], block_rows: int, buffers: int = 1
 ) -> Iterator[tuple[int, npt.NDArray[np.float32]]]:
     """Blocks of unit vectors, renormalised after float16 rounding.
 
+    Args:
+        shards: all vectors, in order.
+        block_rows: vectors a block.
+        buffers: arrays that are filled in turn.
+
     Yields:
         (position of the first vector, float32 array of shape (at most block_rows, dimension)).
-        The array is overwritten by the next block.
+        The array is overwritten by the next block but ``buffers - 1``.
     """
     if not shards:
         return
     dimension = shards[0].dimension
     total = sum(s.rows for s in shards)
-    buffer = np.empty((min(block_rows, total), dimension), np.float32)
+    turn = cycle(
+        [np.empty((min(block_rows, total), dimension), np.float32) for _ in range(buffers)]
+    )
+    buffer = next(turn)
     reader = _ShardReader(shards)
     start = filled = 0
     for shard in shards:
@@ -173,6 +185,7 @@ def iter_blocks(
             if filled == len(buffer):
                 yield start, _unit(buffer)
                 start, filled = start + filled, 0
+                buffer = next(turn)
     if filled:
         yield start, _unit(buffer[:filled])
 
@@ -193,8 +206,27 @@ def gather(
     start = at = 0
     for shard in shards:
         end = int(np.searchsorted(positions, start + shard.rows))
-        if end > at:
-            pieces.append(reader.read(shard)[positions[at:end] - start])
+        rows = positions[at:end] - start
+        if len(rows) * _SPARSE > shard.rows:
+            pieces.append(reader.read(shard)[rows])
+        elif end > at:
+            pieces.append(_rows_of(shard, rows))
         start, at = start + shard.rows, end
     dimension = shards[0].dimension if shards else 0
     return np.concatenate(pieces) if pieces else np.empty((0, dimension), np.float16)
+
+
+_SPARSE = 32
+"""Of how many rows one is wanted when reading the others costs more than skipping them."""
+
+
+def _rows_of(shard: VectorShard, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float16]:
+    size = 2 * shard.dimension
+    handle = os.open(shard.path, os.O_RDONLY)
+    try:
+        found = b"".join(os.pread(handle, size, size * row) for row in rows.tolist())
+    finally:
+        os.close(handle)
+    if len(found) != size * len(rows):
+        raise InputError("was cut short while it was read", path=shard.path)
+    return np.frombuffer(found, "<f2").reshape(len(rows), shard.dimension)
