@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, settings
 from citeforge.builders.rage import build_rage
 from citeforge.engines.embed import make_embedder
 from citeforge.schemas.recipes import RageRecipe, RunOptions
+from conftest_pages import browser  # noqa: F401 - a fixture
 from servers import zygote
 
 ROOT = Path(__file__).resolve().parent.parent

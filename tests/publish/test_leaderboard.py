@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,40 +11,19 @@ import numpy as np
 import pytest
 
 from citeforge.evaluator.compare import load_scores
+from citeforge.evaluator.groups import significance_groups
 from citeforge.package.package import Package
 from citeforge.publish.leaderboard.build import build_site
 from citeforge.publish.leaderboard.queries import differences, query_pages
-from citeforge.publish.leaderboard.ranking import significance_groups, slug
+from citeforge.publish.leaderboard.ranking import slug
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.scores import Counts, MeasureScore, ScoreFile
 from conftest import EXAMPLES, ROOT, Cli
+from conftest_pages import opened, serious_faults
 
 EVIL = (
     "<img src=x onerror=\"document.title='owned'\"></script><script>document.title='owned'</script>"
 )
-
-
-def required(what: str) -> None:
-    """Skip without a tool, except where CI insists on it."""
-    if os.environ.get("CITEFORGE_REQUIRE_BROWSER"):
-        pytest.fail(f"CITEFORGE_REQUIRE_BROWSER is set and there is no {what}")
-    pytest.skip(f"no {what} on this machine")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    found = shutil.which("chromium") or shutil.which("chromium-browser")
-    if found is None:
-        required("chromium")
-    flags = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-             "--disable-background-networking", "--disable-component-update",
-             "--disable-sync"]  # fmt: skip
-    with sync_playwright() as driver:
-        chromium = driver.chromium.launch(executable_path=found, args=flags)
-        yield chromium
-        chromium.close()
 
 
 def entry(name: str, values: list[float], signature: str | None = None) -> MeasureScore:
@@ -113,21 +89,6 @@ def other_sites(package: Path, tmp_path_factory: pytest.TempPathFactory) -> dict
     for name in ("twins", "kalma"):
         build_site(root / name, [], root / f"{name}-site")
     return {name: root / f"{name}-site" for name in ("twins", "kalma")}
-
-
-def opened(browser: Any, page: Path, **options: Any) -> Any:
-    """A page with every error and outside request noted."""
-    context = browser.new_context(**options)
-    found = context.new_page()
-    found.problems = []
-    found.on("pageerror", lambda e: found.problems.append(f"error: {e}"))
-    found.on("console", lambda m: m.type == "error" and found.problems.append(m.text))
-    found.on(
-        "request",
-        lambda r: r.url.startswith(("file:", "data:")) or found.problems.append(f"asks {r.url}"),
-    )
-    found.goto(page.as_uri())
-    return found
 
 
 def test_ranking_sorting_and_pages(browser: Any, site: Path) -> None:
@@ -253,25 +214,13 @@ def test_no_serious_accessibility_fault(
     browser: Any, site: Path, other_sites: dict[str, Path], scheme: str
 ) -> None:
     """axe-core on every page type."""
-    folder = os.environ.get("CITEFORGE_AXE", str(ROOT / "build" / "axe"))
-    script = Path(folder) / "node_modules" / "axe-core" / "axe.min.js"
-    if not script.is_file():
-        required("axe-core (npm install --prefix build/axe axe-core)")
     system = next((site / "systems").glob("*.html"))
     pages = [site / "index.html", site / "queries.html", site / "queries" / "q09.html", system]
     pages += [next((s / "queries").glob("*.html")) for s in other_sites.values()]
     for path in pages:
         page = opened(browser, path, color_scheme=scheme)
         page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
-        page.evaluate(script.read_text())
-        found = page.evaluate("axe.run()")
-        assert found["passes"]
-        serious = [
-            (v["id"], v["nodes"][0]["html"][:200])
-            for v in found["violations"]
-            if v["impact"] in ("serious", "critical")
-        ]
-        assert serious == [], path.name
+        assert serious_faults(page) == [], path.name
 
 
 def test_size_of_1000_systems_and_30_measures(package: Path, tmp_path: Path, browser: Any) -> None:

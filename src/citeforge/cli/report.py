@@ -15,24 +15,42 @@ from citeforge.cli.terminal import write_data
 @click.option(
     "--format",
     "kind",
-    type=click.Choice(["html", "md", "json", "csv", "latex"]),
+    type=click.Choice(["html", "md", "json", "csv", "latex", "svg", "png", "pdf"]),
     help="Default: by the ending of --out; md on stdout.",
 )
 @click.option("--title", help="Title of the report.")
-def report(scores: tuple[Path, ...], out: Path | None, kind: str | None, title: str | None) -> None:
-    """Make a report of score files.
+@click.option(
+    "--plot",
+    "plot_name",
+    help="Of a file that is a plot: intervals (default), precision-recall, differences, "
+    "distribution, position, citations, cost or length.",
+)
+@click.option("--measure", help="What a plot shows (default: the main measure of the files).")
+def report(
+    scores: tuple[Path, ...],
+    out: Path | None,
+    kind: str | None,
+    title: str | None,
+    plot_name: str | None,
+    measure: str | None,
+) -> None:
+    """Make a report of score files: a page, a table (md, tex, csv), or a plot (svg, png, pdf).
 
     The HTML report is one file that needs no network. It shows answers when the scores were made
     with --details.
     """
-    from citeforge.engines.files import write_text
+    from citeforge.engines.files import write_bytes
     from citeforge.evaluator.compare import load_scores
-    from citeforge.evaluator.report import RENDERERS, format_of
+    from citeforge.evaluator.report import DRAWN, format_of, rendered
+    from citeforge.schemas.errors import UsageError
 
     chosen = kind or format_of(out)
-    text = RENDERERS[chosen]([load_scores(path) for path in scores], title)
+    if out is None and chosen in DRAWN:
+        raise UsageError(f"--format {chosen}: name a file with --out")
+    files = [load_scores(path) for path in scores]
+    content = rendered(files, chosen, title, plot_name, measure)
     if out is None:
-        write_data(text)
+        write_data(content.decode())
         return
-    write_text(out, text)
-    click.echo(f"{out}: {len(text.encode()) / 1e3:,.0f} kB")
+    write_bytes(out, content)
+    click.echo(f"{out}: {len(content) / 1e3:,.0f} kB")

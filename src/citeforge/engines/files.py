@@ -147,10 +147,15 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file atomically."""
+    with atomic_file(path) as file:
+        file.write(content)
+
+
 def write_text(path: Path, text: str) -> None:
     """Write UTF-8 text atomically."""
-    with atomic_file(path) as file:
-        file.write(text.encode())
+    write_bytes(path, text.encode())
 
 
 def canonical_json(value: Any) -> str:

@@ -16,6 +16,9 @@ from citeforge.engines.textfiles import harmless
 from citeforge.evaluator.authorship.page import render as authorship_page
 from citeforge.evaluator.authorship.tables import recipes, tables
 from citeforge.evaluator.missing import not_computed
+from citeforge.evaluator.plots.choose import main_measure, plot
+from citeforge.evaluator.plots.figure import Figure
+from citeforge.evaluator.plots.page import Part, embed, plots_part
 from citeforge.evaluator.rows import named
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.scores import AnswerDetail, ScoreFile
@@ -24,7 +27,6 @@ from citeforge.schemas.text import markdown_table
 
 _TEMPLATE = Path(__file__).parent / "templates" / "report.html.j2"
 _HARDEST = 20
-_PREFERRED = ("CiteF1@query", "ALCE.CitRec", "NLI.rec", "AutoAIS.cit", "ROUGE-Lsum.F")
 
 
 def render_html(files: Sequence[ScoreFile], title: str | None = None) -> str:
@@ -38,33 +40,24 @@ def render_html(files: Sequence[ScoreFile], title: str | None = None) -> str:
         + ("all cells" if _of_cells(files) else "context ")
         + ("" if _of_cells(files) else ", ".join(sorted({f.context for f in files})))
     )
+    plots = Part("", "", "") if _of_cells(files) else plots_part(files)
     return template.render(
+        figures=plots.html, figures_css=plots.css, figures_js=plots.script,
         title=title or f"Cited generation on {', '.join(names)}",
         subtitle=subtitle,
         data=embed(_data(files)),
         authorship=authorship_page(files) if _of_cells(files) else "",
-    )
-
-
-def embed(value: Any) -> str:
-    """JSON that cannot end the script element it stands in."""
-    text = json.dumps(value, ensure_ascii=False)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    )  # fmt: skip
 
 
 def _data(files: Sequence[ScoreFile]) -> dict[str, Any]:
-    shared = set.intersection(*({m.name for m in f.measures} for f in files))
-    first = files[0].measures[0].name if files[0].measures else ""
-    by = next((n for n in _PREFERRED if n in shared), next(iter(sorted(shared)), first))
-    systems = []
-    for file in files:
-        row = file.model_dump(mode="json", exclude={"answers", "query_ids", "design"})
-        row["lengths"] = [sum(len(s.text.split()) for s in a.statements) for a in file.answers]
-        systems.append(row)
+    by = main_measure(files)
+    left_out: Any = {"answers": True, "query_ids": True, "design": True,
+                "measures": {"__all__": {"per_query"}}}  # fmt: skip
+    systems = [file.model_dump(mode="json", exclude=left_out) for file in files]
     return {
         "systems": systems,
         "design": _of_cells(files),
-        "shown": [by],
         "base": _base(files),
         "warnings": _unlike(files),
         "not_computed": not_computed(files),
@@ -222,8 +215,40 @@ RENDERERS: dict[str, Callable[[Sequence[ScoreFile], str | None], str]] = {
 }
 
 ENDINGS = {".html": "html", ".htm": "html", ".md": "md", ".json": "json", ".csv": "csv",
-           ".tex": "latex"}  # fmt: skip
+           ".tex": "latex", ".svg": "svg", ".png": "png", ".pdf": "pdf"}  # fmt: skip
 """Ending of a file name to the format that it asks for."""
+DRAWN: dict[str, Callable[[Figure], bytes]] = {
+    "svg": lambda f: (f.svg + "\n").encode(),
+    "png": lambda f: f.png(),
+    "pdf": lambda f: f.pdf(),
+}
+"""Formats that are one plot."""
+
+
+def rendered(
+    files: Sequence[ScoreFile], kind: str, title: str | None = None,
+    plot_name: str | None = None, measure: str | None = None,
+) -> bytes:  # fmt: skip
+    """A report in one of the formats.
+
+    Args:
+        files: score files.
+        kind: a key of :data:`RENDERERS` or :data:`DRAWN`.
+        title: of a page; None for what it is about.
+        plot_name: for a plot, which; None for ``intervals``.
+        measure: for a plot, of what; None for the main one.
+
+    Raises:
+        UsageError: a plot's option for what is no plot, or the files do not hold what it shows.
+        MissingExtraError: a plot without the extra ``report``.
+    """
+    if kind in DRAWN:
+        if title is not None:
+            raise UsageError("--title is a page's; a plot's title says what is seen")
+        return DRAWN[kind](plot(named(files), plot_name or "intervals", measure))
+    if plot_name is not None or measure is not None:
+        raise UsageError(f"--plot and --measure need a file that is a plot: {', '.join(DRAWN)}")
+    return RENDERERS[kind](files, title).encode()
 
 
 def format_of(out: str | Path | None) -> str:

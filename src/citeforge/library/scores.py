@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from citeforge.engines.files import write_text
+from citeforge.engines.files import write_bytes, write_text
 from citeforge.engines.judge.records import Judge
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.benchmark import Benchmark
@@ -292,24 +292,26 @@ def report(
     Args:
         scores: of one or several systems.
         out: file to write; None to write none.
-        kind: ``html``, ``md``, ``json``, ``csv`` or ``latex``; None for what the name of ``out``
-            says, else ``md``.
+        kind: ``html``, ``md``, ``json``, ``csv`` or ``latex``, or a plot: ``svg``, ``png`` or
+            ``pdf``; None for what the name of ``out`` says, else ``md``.
         title: title of the report.
 
     Returns:
-        Its text.
+        Its text; an empty string for a picture (``png``, ``pdf``).
 
     Raises:
         UsageError: the ending of ``out`` says no format.
+        MissingExtraError: a plot without the extra ``report``.
     """
-    from citeforge.evaluator.report import RENDERERS, format_of
+    from citeforge.evaluator.report import format_of, rendered
 
     if not scores:
         raise UsageError("report needs the scores of at least one system")
-    text = RENDERERS[kind or format_of(out)]([_file(s) for s in scores], title)
+    chosen = kind or format_of(out)
+    content = rendered([_file(s) for s in scores], chosen, title)
     if out is not None:
-        write_text(Path(out), text)
-    return text
+        write_bytes(Path(out), content)
+    return "" if chosen in ("png", "pdf") else content.decode()
 
 
 def _file(scores: Scores | str | Path) -> ScoreFile:

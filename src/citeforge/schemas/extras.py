@@ -28,6 +28,8 @@ EXTRAS = {
     "bert_score": ("models", "BERTScore"),
     "mauve": ("mauve", "MAUVE"),
     "threadpoolctl": ("mauve", "MAUVE"),
+    "altair": ("report", "plots"),
+    "vl_convert": ("report", "plots"),
     "pandas": ("pandas", "a DataFrame"),
 }
 """Module to (extra, what needs it), for everything outside the base installation."""

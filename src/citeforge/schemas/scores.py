@@ -165,6 +165,28 @@ class AnswerDetail(BaseModel):
     is_missing: bool = False
 
 
+class About(BaseModel):
+    """What the header of a submission says of its system, for those who read a leaderboard.
+
+    Attributes:
+        organisation: who made it.
+        model: the language model.
+        parameters: size of the model, such as ``8B``.
+        url: where it is described.
+        date: when the answers were made, such as ``2026-05-01``.
+        cost: what all answers of the submission cost, in US dollars.
+    """
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    organisation: str | None = None
+    model: str | None = None
+    parameters: str | None = None
+    url: str | None = None
+    date: str | None = None
+    cost: float | None = Field(default=None, ge=0)
+
+
 class ScoreFile(BaseModel):
     """All scores of one submission.
 
@@ -185,6 +207,7 @@ class ScoreFile(BaseModel):
         design: cells of an authorship benchmark; names of its measures end in ``[cell]``.
         answers: answers in statements, for reports; only when ``--details`` was given.
         warnings: what makes it doubtful that the submission answers this benchmark.
+        about: what the submission's header says of the system; None where it says nothing.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -205,6 +228,7 @@ class ScoreFile(BaseModel):
     design: Design | None = None
     answers: list[AnswerDetail] = []
     warnings: list[str] = []
+    about: About | None = None
 
     @model_validator(mode="after")
     def _lists_fit(self) -> ScoreFile:

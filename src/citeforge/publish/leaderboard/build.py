@@ -14,7 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoes
 from citeforge.engines.files import write_text
 from citeforge.engines.folders import files_below, is_temporary, whole_folder
 from citeforge.evaluator.missing import not_computed
-from citeforge.evaluator.report import embed
+from citeforge.evaluator.plots.page import embed
 from citeforge.package.package import Package
 from citeforge.publish.leaderboard.queries import query_pages
 from citeforge.publish.leaderboard.ranking import View, compact, make_views, rest, slug

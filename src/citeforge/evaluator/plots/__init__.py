@@ -1,0 +1,1 @@
+"""Plots of score files, by Vega-Altair: specifications here, drawing by vl-convert."""

@@ -1,0 +1,64 @@
+"""The plots as a part of a page: inlined drawings, buttons to save them, nothing from outside."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined, select_autoescape
+
+from citeforge.evaluator.plots import palette
+from citeforge.evaluator.plots.choose import page_figures
+from citeforge.evaluator.plots.figure import Figure
+from citeforge.schemas.errors import MissingExtraError
+from citeforge.schemas.extras import EXTRAS
+from citeforge.schemas.scores import ScoreFile
+
+TEMPLATES = Path(__file__).parent.parent / "templates"
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a page holds of its plots.
+
+    Attributes:
+        html: the section; empty without plots.
+        css: its rules, with both sets of colours.
+        script: what saves plots.
+    """
+
+    html: str
+    css: str
+    script: str
+
+
+def embed(value: Any) -> str:
+    """JSON that cannot end the script element it stands in."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def plots_part(files: Sequence[ScoreFile]) -> Part:
+    """The plots of score files; without the extra ``report``, what to install."""
+    missing, figures = "", list[Figure]()
+    absent = next((m for m in ("altair", "vl_convert") if find_spec(m) is None), None)
+    if absent:
+        missing = f"There are no plots: {MissingExtraError(absent, *EXTRAS[absent])}"
+    else:
+        figures = list(page_figures(files))
+    if not (missing or figures):
+        return Part("", "", "")
+    environment = Environment(
+        autoescape=select_autoescape(default=True, default_for_string=True),
+        undefined=StrictUndefined, trim_blocks=True,
+    )  # fmt: skip
+    template = environment.from_string((TEMPLATES / "figures.html.j2").read_text("utf-8"))
+    html = template.render(
+        figures=figures, missing=missing, data=embed({f.name: f.csv for f in figures})
+    )
+    css = palette.css() + (TEMPLATES / "figures.css").read_text("utf-8")
+    return Part(html, css, (TEMPLATES / "figures.js").read_text("utf-8"))

@@ -1,0 +1,69 @@
+"""Pages in headless Chromium: what they ask for, what goes wrong in them, axe-core."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def required(what: str) -> None:
+    """Skip without a tool, except where CI insists on it."""
+    if os.environ.get("CITEFORGE_REQUIRE_BROWSER"):
+        pytest.fail(f"CITEFORGE_REQUIRE_BROWSER is set and there is no {what}")
+    pytest.skip(f"no {what} on this machine")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    found = shutil.which("chromium") or shutil.which("chromium-browser")
+    if found is None:
+        required("chromium")
+    flags = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+             "--disable-background-networking", "--disable-component-update",
+             "--disable-sync"]  # fmt: skip
+    with sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=found, args=flags)
+        yield chromium
+        chromium.close()
+
+
+def opened(browser: Any, page: Path, **options: Any) -> Any:
+    """A page with every error and outside request noted."""
+    context = browser.new_context(**options)
+    found = context.new_page()
+    found.problems = []
+    found.on("pageerror", lambda e: found.problems.append(f"error: {e}"))
+    found.on("console", lambda m: m.type == "error" and found.problems.append(m.text))
+    found.on(
+        "request",
+        lambda r: (
+            r.url.startswith(("file:", "data:", "blob:")) or found.problems.append(f"asks {r.url}")
+        ),
+    )
+    found.goto(page.as_uri())
+    return found
+
+
+def serious_faults(page: Any) -> list[tuple[str, str]]:
+    """What axe-core holds for serious or critical, with the place."""
+    folder = os.environ.get("CITEFORGE_AXE", str(ROOT / "build" / "axe"))
+    script = Path(folder) / "node_modules" / "axe-core" / "axe.min.js"
+    if not script.is_file():
+        required("axe-core (npm install --prefix build/axe axe-core)")
+    page.evaluate(script.read_text())
+    found = page.evaluate("axe.run()")
+    assert found["passes"]
+    return [
+        (v["id"], v["nodes"][0]["html"][:200])
+        for v in found["violations"]
+        if v["impact"] in ("serious", "critical")
+    ]

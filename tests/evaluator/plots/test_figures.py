@@ -1,0 +1,165 @@
+"""What plots show, by hand; their bytes; their colours."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from citeforge.evaluator.plots import labels, palette
+from citeforge.evaluator.plots.choose import plot
+from citeforge.schemas.errors import UnknownValueError, UsageError
+from conftest_plots import answer, many, scored
+
+
+def table(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_intervals_are_sorted_and_in_groups() -> None:
+    """B differs from A by noise around 0; C lies below A in every query."""
+    a = [0.9, 0.8, 0.9, 0.8, 0.9, 0.8]
+    b = [0.8, 0.9, 0.8, 0.9, 0.8, 0.89]
+    c = [0.4, 0.3, 0.45, 0.3, 0.4, 0.35]
+    found = plot([scored(n, {"CiteP": v}) for n, v in (("c", c), ("a", a), ("b", b))], "intervals")
+    rows = table(found.csv)
+    assert [(r["system"], r["group"]) for r in rows] == [("a", "1"), ("b", "1"), ("c", "2")]
+    assert float(rows[0]["CiteP (%)"]) == pytest.approx(100 * sum(a) / 6)
+    assert found.title == (
+        "a has the highest CiteP, 85.0; 1 of 2 others do not differ significantly from it"
+    )
+
+
+def test_differences_are_counted() -> None:
+    one = scored("one", {"CiteP": [0.2, 0.4, 0.5, None, 0.1]})
+    two = scored("two", {"CiteP": [0.5, 0.4, 0.4, 1.0, 0.3]})
+    found = plot([one, two], "differences")
+    assert found.title == "CiteP: two is better than one on 2 queries, worse on 1, equal on 1"
+    rows = [(r["query"], float(r["two − one, CiteP (%)"])) for r in table(found.csv)]
+    assert [q for q, _ in rows] == ["q2", "q1", "q4", "q0"]
+    assert [d for _, d in rows] == pytest.approx([-10, 0, 20, 30])
+
+
+def test_means_by_position_and_by_citations() -> None:
+    answers = [
+        answer("q0", [[0], [0]], 0), answer("q1", [[1], [2]], 0), answer("q2", [[3], []], 2),
+        answer("q3", [[]], 2),
+    ]  # fmt: skip
+    file = scored("one", {"CiteP": [1.0, 0.5, 0.2, 0.0]}, answers)
+    position = table(plot([file], "position").csv)
+    at = "position of the first relevant passage"
+    assert [(r[at], float(r["CiteP (%)"]), r["queries"]) for r in position] == [
+        ("1", pytest.approx((100 + 50) / 2), "2"), ("3", pytest.approx((20 + 0) / 2), "2"),
+    ]  # fmt: skip
+    cited = table(plot([file], "citations").csv)
+    at = "distinct passages that an answer cites"
+    assert [(r[at], float(r["CiteP (%)"])) for r in cited] == [
+        ("0", 0.0), ("1", pytest.approx((100 + 20) / 2)), ("2", 50.0),
+    ]  # fmt: skip
+
+
+def test_histogram_shares_add_up() -> None:
+    found = plot([scored("one", {"CiteP": [0.0, 0.5, 0.5, 1.0]})], "distribution")
+    rows = table(found.csv)
+    assert len(rows) == 20
+    assert {r["from"]: r["queries"] for r in rows if r["queries"] != "0"} == {
+        "0.0": "1", "50.0": "2", "95.0": "1",
+    }  # fmt: skip
+
+
+def test_what_cannot_be_drawn_is_said() -> None:
+    one = scored("one", {"CiteP": [0.1, 0.2]})
+    cases = {"position": "--details", "cost": '"cost"', "differences": "two systems",
+             "precision-recall": "CiteP, CiteR"}  # fmt: skip
+    for name, words in cases.items():
+        with pytest.raises(UsageError, match=words):
+            plot([one], name)
+    with pytest.raises(UnknownValueError):
+        plot([one], "pie")
+    with pytest.raises(UnknownValueError):
+        plot([one], "intervals", "CiteZ")
+
+
+def test_equal_inputs_equal_bytes() -> None:
+    first, again = (plot(many(3), "precision-recall") for _ in range(2))
+    assert first.svg == again.svg
+    assert first.png() == again.png()
+    assert len({first.pdf() for _ in range(6)}) == 1
+
+
+def test_more_than_twelve_systems_have_a_legend() -> None:
+    assert "system 11" in plot(many(12, 0.05), "precision-recall").svg
+    figure = plot(many(13), "precision-recall")
+    assert "legend" in figure.note
+    assert figure.svg.count(">system 12<") == 1
+
+
+points = st.lists(
+    st.tuples(st.floats(0, 400), st.floats(0, 300)), min_size=1, max_size=labels.MOST
+)  # fmt: skip
+
+
+@given(points, st.lists(st.text("abc中", min_size=1, max_size=28), min_size=12, max_size=12))
+@example([(10.0, 10.0), (10.0, 10.0)], ["a"] * 12)
+def test_labels_stand_beside_their_own_dot(
+    dots: list[tuple[float, float]], texts: list[str]
+) -> None:
+    boxes = labels.place(dots, texts[: len(dots)], (400, 300))
+    if boxes is None:
+        return
+    for i, box in enumerate(boxes):
+        assert box.x >= 0
+        assert box.x + box.width <= 400
+        for j, dot in enumerate(dots):
+            assert j == i or box.distance(*dot) > box.distance(*dots[i])
+    assert not any(a.overlaps(b) for a, b in itertools.combinations(boxes, 2))
+
+
+def test_labels_find_room_and_say_when_there_is_none() -> None:
+    spread = [(40.0 + 60 * (i % 6), 60.0 + 90 * (i // 6)) for i in range(12)]
+    assert labels.place(spread, ["system"] * 12, (400, 300)) is not None
+    assert labels.place([(100.0, 100.0)] * 2, ["a", "b"], (400, 300)) is None
+
+
+def linear(colour: str) -> np.ndarray:
+    value = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
+    return np.where(value <= 0.04045, value / 12.92, ((value + 0.055) / 1.055) ** 2.4)
+
+
+def contrast(a: str, b: str) -> float:
+    bright = sorted(float(linear(c) @ [0.2126, 0.7152, 0.0722]) for c in (a, b))
+    return (bright[1] + 0.05) / (bright[0] + 0.05)
+
+
+# Machado, Oliveira and Fernandes (2009), table 1, severity 1.
+BLIND = {
+    "protan": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216],
+               [-0.003882, -0.048116, 1.051998]],
+    "deutan": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413],
+               [-0.011820, 0.042940, 0.968881]],
+}  # fmt: skip
+
+
+def lab(rgb: np.ndarray) -> np.ndarray:
+    matrix = [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
+    xyz = np.array(matrix) @ np.clip(rgb, 0, 1) / [0.9505, 1, 1.089]
+    f = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
+    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+
+@pytest.mark.parametrize(("colours", "ground"), [(palette.LIGHT, "#ffffff"),
+                                                 (palette.DARK, "#0d1117")])  # fmt: skip
+def test_colours_can_be_told_apart(colours: tuple[str, ...], ground: str) -> None:
+    assert all(contrast(c, ground) >= 3 for c in colours)
+    for matrix in BLIND.values():
+        seen = [lab(np.array(matrix) @ linear(c)) for c in colours]
+        nearest = min(math.dist(a, b) for a, b in itertools.combinations(seen, 2))
+        assert nearest >= 20, nearest  # a difference of 2.3 can just be seen
+    pairs = {(palette.colour(i), palette.shape(i)) for i in range(48)}
+    assert len(pairs) == 48
