@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from citeforge.builders.authorship.labels import choose
 from citeforge.evaluator.compare import (
     compare,
+    compare_many,
     holm,
     load_scores,
     paired_t,
@@ -22,10 +24,12 @@ from citeforge.evaluator.compare import (
     permutation_tests,
     permutations_of,
 )
+from citeforge.evaluator.comparisons import to_html
 from citeforge.schemas.authorship import Design, make_cells
 from citeforge.schemas.errors import InputError, UnknownValueError
 from citeforge.schemas.scores import Counts, MeasureScore, ScoreFile
 from conftest import Cli
+from conftest_pages import opened, serious_faults
 
 
 def scores(system: str, values: list[float | None], **changes: str) -> ScoreFile:
@@ -270,3 +274,69 @@ def test_score_files_that_do_not_fit_together(cli: Cli, tmp_path: Path) -> None:
         done = cli(*command, "bad.json")
         assert done.returncode == 1
         assert done.stderr.startswith("error: bad.json:1: is not JSON")
+
+
+def other_context(system: str, values: list[float | None]) -> ScoreFile:
+    signature = "CiteP|p:strict|gram:1,strict|ctx:hard|bench:b@1|v:1"
+    return scores(system, values, signature=signature).model_copy(update={"context": "hard"})
+
+
+def test_a_baseline_instead_of_all_pairs() -> None:
+    files = [scores(name, [0.1 * i, 0.5, 0.2]) for i, name in enumerate("abcd")]
+    found = compare_many(files, against="b")
+    assert [(d.first, d.second) for d in found.differences] == [("b", "a"), ("b", "c"), ("b", "d")]
+    assert found.differences[0].difference == pytest.approx(100 * (0.0 - 0.1) / 3)
+    with pytest.raises(UnknownValueError, match="'e'"):
+        compare_many(files, against="e")
+
+
+def test_across_what_is_named_alone() -> None:
+    few, many = scores("g", [0.2, 0.4]), other_context("g", [0.5, 0.5])
+    with pytest.raises(InputError, match=r"ctx: mix / hard.*--across"):
+        compare_many([few, many])
+    (d,) = compare_many([few, many], across=["contexts"]).differences
+    assert (d.first, d.second, d.across) == ("g · mix", "g · hard", ("ctx: mix / hard",))
+    assert d.difference == pytest.approx(100 * (0.3 + 0.1) / 2)
+    with pytest.raises(UnknownValueError, match="contexts"):
+        compare_many([few, many], across=["protocol"])
+    reference = scores("h", [0.1, 0.2], signature="CiteP|p:reference|ctx:hard|bench:b@1|v:1")
+    with pytest.raises(InputError, match="p: strict / reference"):
+        compare_many([few, reference], across=["contexts"])
+
+
+def test_one_odd_file_does_not_block_the_others(cli: Cli, tmp_path: Path) -> None:
+    files = [scores("a", [0.1, 0.2]), scores("b", [0.3, 0.1]), other_context("c", [0.3, 0.3])]
+    found = compare_many(files)
+    assert len(found.differences) == 1
+    assert len(found.left_out) == 2
+    for file in files:
+        (tmp_path / f"{file.system}.json").write_text(file.model_dump_json())
+    three = ("compare", "a.json", "b.json", "c.json")
+    result = cli(*three)
+    assert result.returncode == 3
+    assert result.stdout.startswith("b · mix − a · mix\n")
+    assert "not compared: a · mix and c · hard" in result.stderr
+    for ending, start in (("html", "<!doctype"), ("md", "Second"), ("tex", "% Second"),
+                          ("csv", "measure,first"), ("json", "{")):  # fmt: skip
+        assert cli(*three, "--out", f"out.{ending}").returncode == 3
+        assert (tmp_path / f"out.{ending}").read_text().startswith(start)
+    content = json.loads((tmp_path / "out.json").read_text())
+    assert content["differences"][0]["difference"] == pytest.approx(100 * (0.2 - 0.1) / 2)
+    assert cli(*three, "--out", "c.png").returncode == 2
+    across = cli(*three, "--against", "c", "--across", "contexts")
+    assert across.returncode == 0, across.stderr
+    assert "a · mix − c · hard (across ctx: hard / mix)" in across.stdout
+
+
+def test_the_page_of_a_comparison(browser: Any, tmp_path: Path) -> None:
+    evil = "<img src=x onerror=\"document.title='owned'\">"
+    files = [scores(evil, [0.1 * i for i in range(10)]), scores("b", [1.0] * 10)]
+    page = tmp_path / "c.html"
+    page.write_text(to_html(compare_many([*files, other_context("c", [0.1] * 10)])))
+    for scheme in ("light", "dark"):
+        shown = opened(browser, page, viewport={"width": 390, "height": 844}, color_scheme=scheme)
+        assert shown.evaluate("document.documentElement.scrollWidth") <= 390
+        assert serious_faults(shown) == []
+        assert shown.title() == "Comparison of systems"
+        assert shown.locator("tbody tr").count() == 1
+        assert shown.problems == []

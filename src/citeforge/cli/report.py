@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
+from citeforge.cli.record_options import add, options_of, record_from
 from citeforge.cli.terminal import write_data
+from citeforge.schemas.recipes.verbs import TableOptions
 
 
 @click.command()
@@ -25,6 +28,7 @@ from citeforge.cli.terminal import write_data
     help="Of a file that is a plot: intervals (default), precision-recall, differences, "
     "distribution, position, citations, cost or length.",
 )
+@add(options_of(TableOptions))
 @click.option("--measure", help="What a plot shows (default: the main measure of the files).")
 def report(
     scores: tuple[Path, ...],
@@ -33,6 +37,7 @@ def report(
     title: str | None,
     plot_name: str | None,
     measure: str | None,
+    **given: Any,
 ) -> None:
     """Make a report of score files: a page, a table (md, tex, csv), or a plot (svg, png, pdf).
 
@@ -48,7 +53,7 @@ def report(
     if out is None and chosen in DRAWN:
         raise UsageError(f"--format {chosen}: name a file with --out")
     files = [load_scores(path) for path in scores]
-    content = rendered(files, chosen, title, plot_name, measure)
+    content = rendered(files, chosen, title, plot_name, measure, record_from(TableOptions, given))
     if out is None:
         write_data(content.decode())
         return

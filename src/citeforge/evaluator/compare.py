@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +13,7 @@ import numpy as np
 from citeforge.engines.files import read_json
 from citeforge.engines.textfiles import validated
 from citeforge.evaluator.measures.registry import find
+from citeforge.evaluator.rows import named
 from citeforge.evaluator.statistics import Floats, estimate_all, mean_sample
 from citeforge.schemas.authorship import PLACEBO
 from citeforge.schemas.errors import InputError, UnknownValueError
@@ -24,6 +25,11 @@ MOST_PERMUTATIONS = 200_000
 _LEVEL = 0.01
 _EXACT = 13
 _SEED = 20240914
+ACROSS = {"contexts": "ctx", "benchmarks": "bench", "judges": "judge", "segmenters": "seg",
+          "grammars": "gram", "gold": "gold", "options": "opt", "versions": "v"}  # fmt: skip
+"""What a comparison may reach across when it is named, and the part of signatures that it is; what
+a measure means (protocol, plugin) is not among them."""
+_HINT = "scores whose signatures differ in nothing, or in what --across names"
 _CHUNK = 1 << 22
 # Quantiles of the normal distribution: two-sided 5 %, and 80 % power.
 _ALPHA, _POWER = 1.959963984540054, 0.8416212335729143
@@ -47,6 +53,7 @@ class Difference:
             those of the placebo, which is a control.
         detectable: smallest difference found with 80 % power at p < .05.
         also: measures of the same cell with the same values, for which this row stands too.
+        across: parts of the signature in which the two differ, with both values; allowed by name.
     """
 
     measure: str
@@ -61,6 +68,20 @@ class Difference:
     p_holm: float
     detectable: float
     also: tuple[str, ...] = ()
+    across: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Comparisons of several systems.
+
+    Attributes:
+        differences: in the order of the pairs.
+        left_out: pairs that cannot be compared, each with the reason.
+    """
+
+    differences: list[Difference]
+    left_out: list[str]
 
 
 def load_scores(path: Path) -> ScoreFile:
@@ -89,16 +110,75 @@ def compare(files: Sequence[ScoreFile], measures: Sequence[str] = ()) -> list[Di
         UnknownValueError: the files have no measure of a name.
     """
     found: list[Difference] = []
-    wanted = _wanted(files, measures)
+    wanted = wanted_measures(files, measures)
     for first, second in itertools.combinations(files, 2):
-        pairs = _shared(first, second, wanted)
-        if not pairs:
-            raise InputError(f"{first.system} and {second.system} share no measure")
-        found += _differences(first, second, pairs)
+        found += _differences(first, second, _shared(first, second, wanted, ()))
     return found
 
 
-def _wanted(files: Sequence[ScoreFile], asked: Sequence[str]) -> set[str]:
+def compare_many(
+    files: Sequence[ScoreFile],
+    measures: Sequence[str] = (),
+    against: str | None = None,
+    across: Sequence[str] = (),
+) -> Comparison:
+    """Pairs of systems; a pair that cannot be compared is told and does not stop the others.
+
+    Args:
+        files: score files.
+        measures: names, names without their cell, or families; all when empty.
+        against: system that all others are compared with, each in its own context set where it has
+            scores of several; None for all pairs.
+        across: parts of signatures (keys of :data:`ACROSS`) in which two may differ.
+
+    Raises:
+        UsageError: two of the files cannot be told apart, or ``across`` names no part.
+        UnknownValueError: no such system or measure.
+        InputError: no pair can be compared; with the first reason.
+    """
+    for name in across:
+        if name not in ACROSS:
+            raise UnknownValueError("part of signatures", name, ACROSS)
+    allowed = tuple(ACROSS[name] for name in across)
+    wanted = wanted_measures(files, measures)
+    shown = dict(zip(map(id, files), named(files), strict=True))
+    found, left_out = list[Difference](), list[str]()
+    for first, second in _pairs(files, against):
+        one, two = shown[id(first)], shown[id(second)]
+        try:
+            found += _differences(one, two, _shared(one, two, wanted, allowed))
+        except InputError as error:
+            left_out.append(error.message)
+    if not found:
+        reason = left_out[0] if left_out else "there is no pair"
+        raise InputError(reason, allowed=_HINT if not across else None)
+    return Comparison(found, left_out)
+
+
+def _pairs(
+    files: Sequence[ScoreFile], against: str | None
+) -> Iterator[tuple[ScoreFile, ScoreFile]]:
+    if against is None:
+        yield from itertools.combinations(files, 2)
+        return
+    for file in files:
+        if file.system != against:
+            yield baseline_of(file, files, against), file
+
+
+def baseline_of(file: ScoreFile, files: Sequence[ScoreFile], against: str) -> ScoreFile:
+    """The baseline's scores that a system is compared with: in its context set, else the first.
+
+    Raises:
+        UnknownValueError: no system of that name.
+    """
+    known = [f for f in files if f.system == against]
+    if not known:
+        raise UnknownValueError("system", against, {f.system for f in files})
+    return next((f for f in known if f.context == file.context), known[0])
+
+
+def wanted_measures(files: Sequence[ScoreFile], asked: Sequence[str]) -> set[str]:
     """Names of measures in the files that were asked for."""
     known = list(dict.fromkeys(m.name for f in files for m in f.measures))
     if not asked:
@@ -150,6 +230,7 @@ def _differences(
                 adjusted.get(i, math.nan),
                 (_ALPHA + _POWER) * sd / math.sqrt(n) if n > 1 else math.nan,
                 tuple(a.name for a, _ in groups[i][1:]),
+                tuple(differing_parts(groups[i][0][0].signature, groups[i][0][1].signature)),
             )
         )
     return rows
@@ -164,8 +245,13 @@ def _controls(file: ScoreFile) -> set[str]:
 
 
 def _shared(
-    first: ScoreFile, second: ScoreFile, wanted: set[str]
+    first: ScoreFile, second: ScoreFile, wanted: set[str], across: Sequence[str]
 ) -> list[tuple[MeasureScore, MeasureScore]]:
+    """Measures that both have.
+
+    Raises:
+        InputError: they have none, or cannot be compared; names the differing parts.
+    """
     others = {m.name: m for m in second.measures}
     pairs = []
     for mine in first.measures:
@@ -173,15 +259,17 @@ def _shared(
         if other is None or mine.name not in wanted:
             continue
         parts = differing_parts(mine.signature, other.signature)
-        if parts:
+        if any(part.partition(":")[0] not in across for part in parts):
             raise InputError(
                 f"{first.system} and {second.system} are not comparable on {mine.name}: "
                 + "; ".join(parts),
-                allowed="scores whose signatures differ in nothing",
+                allowed=_HINT,
             )
         if first.query_ids != second.query_ids:
             raise InputError(f"{first.system} and {second.system} list other queries")
         pairs.append((mine, other))
+    if not pairs:
+        raise InputError(f"{first.system} and {second.system} share no measure")
     return pairs
 
 

@@ -15,12 +15,15 @@ from jinja2 import Environment, select_autoescape
 from citeforge.engines.textfiles import harmless
 from citeforge.evaluator.authorship.page import render as authorship_page
 from citeforge.evaluator.authorship.tables import recipes, tables
+from citeforge.evaluator.latex import comment, tabular
 from citeforge.evaluator.missing import not_computed
+from citeforge.evaluator.paper import PAPER, paper_table
 from citeforge.evaluator.plots.choose import main_measure, plot
 from citeforge.evaluator.plots.figure import Figure
 from citeforge.evaluator.plots.page import Part, embed, plots_part
 from citeforge.evaluator.rows import named
 from citeforge.schemas.errors import UsageError
+from citeforge.schemas.recipes.verbs import TableOptions
 from citeforge.schemas.scores import AnswerDetail, ScoreFile
 from citeforge.schemas.signature import differing_parts
 from citeforge.schemas.text import markdown_table
@@ -144,7 +147,8 @@ def _rows(files: Sequence[ScoreFile]) -> tuple[list[str], list[list[str]]]:
     return ["system", *names], rows
 
 
-def _signatures(files: Sequence[ScoreFile]) -> list[str]:
+def signatures(files: Sequence[ScoreFile]) -> list[str]:
+    """Recipes of all scores, each once."""
     return list(dict.fromkeys(m.signature for f in files for m in f.measures))
 
 
@@ -159,32 +163,20 @@ def render_markdown(files: Sequence[ScoreFile], title: str | None = None) -> str
         ]
         return "\n".join([*parts, *(f"- `{s}`" for s in recipes(files)), *missing]) + "\n"
     table = markdown_table(*_rows(files))
-    return "\n".join([table, "", *(f"- `{s}`" for s in _signatures(files)), *missing]) + "\n"
+    return "\n".join([table, "", *(f"- `{s}`" for s in signatures(files)), *missing]) + "\n"
 
 
 def render_latex(files: Sequence[ScoreFile], title: str | None = None) -> str:
     """A tabular for booktabs, signatures as comments."""
     files = named(files)
-    special = {"&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
-               "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-               "\\": r"\textbackslash{}", "–": "--", "†": r"\textdagger{}", "Δ": r"$\Delta$",
-               "−": "$-$"}  # fmt: skip
-
-    def line(cells: Sequence[str]) -> str:
-        return " & ".join("".join(special.get(c, c) for c in cell) for cell in cells) + r" \\"
-
-    def tabular(head: Sequence[str], rows: Sequence[Sequence[str]], columns: str) -> list[str]:
-        body = [r"\toprule", line(head), r"\midrule", *map(line, rows), r"\bottomrule"]
-        return [rf"\begin{{tabular}}{{{columns}}}", *body, r"\end{tabular}"]
-
     if _of_cells(files):
         parts = []
         for found in tables(files):
-            parts += [f"% {found.title}", *tabular(found.head, found.rows, "l" * len(found.head))]
-        return "\n".join([*parts, *(f"% {s}" for s in recipes(files))]) + "\n"
+            parts += [comment(found.title), *tabular(found.head, found.rows, "l" * len(found.head))]
+        return "\n".join([*parts, *map(comment, recipes(files))]) + "\n"
     head, rows = _rows(files)
     table = tabular(head, rows, "l" + "r" * (len(head) - 1))
-    return "\n".join([*table, *(f"% {s}" for s in _signatures(files))]) + "\n"
+    return "\n".join([*table, *map(comment, signatures(files))]) + "\n"
 
 
 def render_csv(files: Sequence[ScoreFile], title: str | None = None) -> str:
@@ -228,6 +220,7 @@ DRAWN: dict[str, Callable[[Figure], bytes]] = {
 def rendered(
     files: Sequence[ScoreFile], kind: str, title: str | None = None,
     plot_name: str | None = None, measure: str | None = None,
+    table: TableOptions | None = None,
 ) -> bytes:  # fmt: skip
     """A report in one of the formats.
 
@@ -237,11 +230,21 @@ def rendered(
         title: of a page; None for what it is about.
         plot_name: for a plot, which; None for ``intervals``.
         measure: for a plot, of what; None for the main one.
+        table: what a table for a paper shows; None for all, with intervals.
 
     Raises:
-        UsageError: a plot's option for what is no plot, or the files do not hold what it shows.
+        UsageError: an option for another kind of file, or the files do not hold what it shows.
         MissingExtraError: a plot without the extra ``report``.
     """
+    if table is not None and not table.is_plain:
+        if kind not in PAPER:
+            raise UsageError(
+                "--columns, --best, --against, --significance and --per-context need a file that "
+                f"is a table: {', '.join(PAPER)}"
+            )
+        if _of_cells(files):
+            raise UsageError("scores of cells have tables of their own; give no --columns etc.")
+        return PAPER[kind](paper_table(files, table)).encode()
     if kind in DRAWN:
         if title is not None:
             raise UsageError("--title is a page's; a plot's title says what is seen")

@@ -64,14 +64,21 @@ def render_differences(found: Iterable[Difference]) -> str:
     """A table a pair of systems: what ``compare`` prints."""
     lines = []
     for (first, second), group in groupby(found, key=lambda d: (d.first, d.second)):
-        lines.append(f"{second} − {first}")
-        lines += [
-            f"  {line}" for line in aligned([_DIFFERENCE, *map(_difference, group)], ruled=False)
-        ]
+        rows = list(group)
+        parts = dict.fromkeys(part for d in rows for part in d.across)
+        lines.append(f"{second} − {first}" + (f" (across {'; '.join(parts)})" if parts else ""))
+        table = aligned([_DIFFERENCE, *map(difference_cells, rows)], ruled=False)
+        lines += [f"  {line}" for line in table]
     return "\n".join(lines)
 
 
-def _difference(d: Difference) -> tuple[str, ...]:
+def difference_head() -> tuple[str, ...]:
+    """Titles of the columns of :func:`difference_cells`."""
+    return _DIFFERENCE
+
+
+def difference_cells(d: Difference) -> tuple[str, ...]:
+    """A comparison as cells."""
     return (
         " = ".join([d.measure, *d.also]),
         f"{d.difference:+.2f}",

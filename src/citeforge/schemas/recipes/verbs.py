@@ -152,3 +152,47 @@ class AnnotationOptions(Part):
     """Queries to sample."""
     seed: int = Field(0, description="")
     """Seed of sample and order."""
+
+
+class TableOptions(Part):
+    """What a table for a paper shows."""
+
+    columns: Annotated[Words, Option(joined=True)] = ()
+    """Measures or families, separated by commas, in this order (default: all)."""
+    best: Literal["none", "bold"] = "none"
+    """Mark the highest value of every measure that is shown from 0 to 100."""
+    against: str | None = None
+    """Baseline: systems that differ from it significantly are marked."""
+    significance: str | None = None
+    """Mark of a significant difference (default with --against: †)."""
+    per_context: bool = False
+    """Context sets stand beside each other, and a system in one row."""
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if self.significance is not None and self.against is None:
+            raise ValueError("--significance: from what? Name a baseline with --against")
+        return self
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing was asked for."""
+        return self == TableOptions()
+
+    @property
+    def mark(self) -> str:
+        """What stands beside a significant difference; empty without a baseline."""
+        return (self.significance or "†") if self.against else ""
+
+
+class CompareOptions(Part):
+    """Which scores are compared."""
+
+    measures: Annotated[Words, Option(joined=True)] = ()
+    """Names, names without their cell (CAB.P), or families, separated by commas (default: all that
+    the files share). Holm's family is what is compared."""
+    against: str | None = None
+    """Baseline that all others are compared with (default: all pairs)."""
+    across: Annotated[Words, Option(joined=True)] = ()
+    """Parts of signatures that may differ, separated by commas: contexts, benchmarks, judges,
+    segmenters, grammars, gold, options, versions."""
