@@ -39,7 +39,7 @@ PAGES = {
     "docs/publish.md": 13,
     "docs/rage.md": 6,
     "docs/recipes.md": 4,
-    "docs/scoring.md": 9,
+    "docs/scoring.md": 10,
     "docs/systems.md": 7,
     "docs/training.md": 5,
 }

@@ -58,6 +58,11 @@ def _submission(name: str, file: str, benchmark: str, scored: str) -> Target:
     )  # fmt: skip
 
 
+_CORRECTED = (
+    "score {w}/random.jsonl --benchmark {w}/facts --measures ALCE.CitRec --judge lexical --labels @"
+)
+
+
 def _package(name: str, *more: str) -> Target:
     return Target(
         f"package-{name}", (name,),
@@ -188,7 +193,9 @@ TARGETS: dict[str, Target] = {
                ("negatives*",)),
         _read("labels", "labels.jsonl",
               "meta-eval --judge lexical --labels @ --scores {w}/scores/random.json "
-              "--scores {w}/scores/top-1.json"),
+              "--scores {w}/scores/top-1.json", _CORRECTED),
+        _read("labels-expertqa", "expertqa.jsonl", _CORRECTED),
+        _read("labels-alce", "alce-human.json", _CORRECTED),
         Target("known-flaws", ("facts", "known-flaws.jsonl", "negatives.jsonl"),
                ("audit facts --known-flaws known-flaws.jsonl --strict",
                 "audit facts --labels negatives.jsonl"),

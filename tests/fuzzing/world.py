@@ -282,6 +282,17 @@ def _scores() -> None:
         for row in sheet
     ]))  # fmt: skip
     cite("annotate", "import", "sheet.csv", "--key", "sheet.csv.key.json", "--out", "labels.jsonl")
+    lines = (EXAMPLES / "facts" / "queries.jsonl").read_text().splitlines()
+    queries = [json.loads(line) for line in lines][:3]
+    claims = [{"claim": "Io is a moon [1].", "support": s} for s in ("Complete", "N/A", None)]
+    Path("expertqa.jsonl").write_text("".join(
+        json.dumps({"question": q["text"], "system": "random", "answer": "", "claims": claims})
+        + "\n" for q in queries
+    ))  # fmt: skip
+    sentence = {"sentence_recall_score": 1, "citations": [{"citation_precision_score": 2}]}
+    Path("alce-human.json").write_text(json.dumps(
+        {"asqa": {"random.json": {q["_id"]: {"sentences": [sentence]} for q in queries}}}, indent=1
+    ))  # fmt: skip
     cite("annotate", "export", "--task", "audit-negative", "--benchmark", "facts", "--sample", 3,
          "--out", "negatives.csv")  # fmt: skip
     with Path("negatives.csv").open(newline="", encoding="utf-8") as file:

@@ -106,6 +106,18 @@ class Benchmark(Package):
         )
 
     @cached_property
+    def clusters(self) -> npt.NDArray[np.int64] | None:
+        """Cluster of each query: rows that ask the same question; None where no question repeats.
+
+        HAGRID, for one, has several rows of some questions; they are no independent draws.
+        """
+        texts = [" ".join(t.split()).casefold() for t in self.queries["text"].to_pylist()]
+        numbers = {text: i for i, text in enumerate(dict.fromkeys(texts))}
+        if len(numbers) == len(texts):
+            return None
+        return np.array([numbers[text] for text in texts])
+
+    @cached_property
     def relevant_ids(self) -> list[list[str]]:
         """Relevant passages of each query, in the order of the source (HAGRID's quotes)."""
         found: list[list[str]] = [[] for _ in self.query_ids]

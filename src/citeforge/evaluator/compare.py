@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from citeforge.engines.files import read_json
 from citeforge.engines.textfiles import validated
+from citeforge.evaluator.human.differences import CorrectedDifference, corrected_difference
 from citeforge.evaluator.measures.registry import find
 from citeforge.evaluator.rows import named
 from citeforge.evaluator.statistics import Floats, estimate_all, mean_sample
@@ -54,6 +56,8 @@ class Difference:
         detectable: smallest difference found with 80 % power at p < .05.
         also: measures of the same cell with the same values, for which this row stands too.
         across: parts of the signature in which the two differ, with both values; allowed by name.
+        corrected: the difference with the judge's errors taken out; None without labels of both.
+        corrected_holm: p of ``corrected``, adjusted by Holm over the corrected rows of the pair.
     """
 
     measure: str
@@ -69,6 +73,8 @@ class Difference:
     detectable: float
     also: tuple[str, ...] = ()
     across: tuple[str, ...] = ()
+    corrected: CorrectedDifference | None = None
+    corrected_holm: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -202,20 +208,28 @@ def _differences(
     alike: dict[tuple[object, ...], list[tuple[MeasureScore, MeasureScore]]] = {}
     for a, b in pairs:
         place = a.name.partition("[")[2]
-        alike.setdefault((place, *a.per_query, None, *b.per_query), []).append((a, b))
+        people = [tuple(m.corrected.human) if m.corrected else () for m in (a, b)]
+        alike.setdefault((place, *a.per_query, None, *b.per_query, *people), []).append((a, b))
     groups = list(alike.values())
     controls = _controls(first)
     names = [group[0][0].name for group in groups]
     family = [i for i, name in enumerate(names) if name.partition("[")[2] not in controls]
     changes = [_change(*group[0]) for group in groups]
-    p_values = permutation_tests(changes, permutations_of(len(family)))
+    clusters = np.array(first.clusters) if first.clusters else None
+    tested = changes if clusters is None else [_together(d, clusters) for d in changes]
+    p_values = permutation_tests(tested, permutations_of(len(family)))
     adjusted = dict(zip(family, holm([p_values[i] for i in family]), strict=True))
     samples = [mean_sample(n, d[None]) for n, d in zip(names, changes, strict=True)]
+    estimates = estimate_all(samples, clusters=clusters)
+    right = [
+        corrected_difference(*group[0], d, clusters)
+        for group, d in zip(groups, changes, strict=True)
+    ]
+    right_holm = holm([math.nan if c is None else c.p for c in right])
     rows = []
-    for i, (estimate, d) in enumerate(zip(estimate_all(samples), changes, strict=True)):
-        known = d[~np.isnan(d)]
-        n = len(known)
-        sd = float(np.std(known, ddof=1)) if n > 1 else math.nan
+    for i, (estimate, d) in enumerate(zip(estimates, changes, strict=True)):
+        n = int((~np.isnan(d)).sum())
+        known = tested[i][~np.isnan(tested[i])]
         rows.append(
             Difference(
                 names[i],
@@ -228,9 +242,11 @@ def _differences(
                 paired_t(known),
                 p_values[i],
                 adjusted.get(i, math.nan),
-                (_ALPHA + _POWER) * sd / math.sqrt(n) if n > 1 else math.nan,
+                (_ALPHA + _POWER) * (_stderr(d) if clusters is None else estimate.stderr),
                 tuple(a.name for a, _ in groups[i][1:]),
                 tuple(differing_parts(groups[i][0][0].signature, groups[i][0][1].signature)),
+                right[i],
+                right_holm[i],
             )
         )
     return rows
@@ -282,6 +298,24 @@ def _change(a: MeasureScore, b: MeasureScore) -> Floats:
         ],
         np.float64,
     )
+
+
+def _together(d: Floats, clusters: npt.NDArray[np.int64]) -> Floats:
+    """Sums over the queries of each cluster: what signs are flipped of; NaN where none is defined.
+
+    Under no difference a cluster's sum has mean 0, too.
+    """
+    known = ~np.isnan(d)
+    n = int(clusters.max()) + 1
+    sums: Floats = np.bincount(clusters[known], d[known], n).astype(np.float64)
+    sums[np.bincount(clusters[known], minlength=n) == 0] = np.nan
+    return sums
+
+
+def _stderr(d: Floats) -> float:
+    """Standard error of a mean difference; NaN below two."""
+    known = d[~np.isnan(d)]
+    return float(np.std(known, ddof=1)) / math.sqrt(len(known)) if len(known) > 1 else math.nan
 
 
 def paired_t(d: Floats) -> float:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from citeforge.evaluator.compare import holm
 from citeforge.evaluator.measures.declared import Measure
@@ -78,14 +79,19 @@ class Row:
     table: str | None = None
 
 
-def make_entries(rows: Sequence[Row], sign: Callable[[Row], Signature]) -> list[MeasureScore]:
+def make_entries(
+    rows: Sequence[Row],
+    sign: Callable[[Row], Signature],
+    clusters: npt.NDArray[np.int64] | None = None,
+) -> list[MeasureScore]:
     """Entries of all measures, with bounds where the judge failed.
 
     Args:
         rows: measures with their values.
         sign: recipe of a row.
+        clusters: cluster of each query, where questions repeat.
     """
-    estimates = estimate_all([r.measured.sample for r in rows])
+    estimates = estimate_all([r.measured.sample for r in rows], clusters=clusters)
     bounds = [r.measured.upper for r in rows if r.measured.upper is not None]
     uppers = iter(estimate_all(bounds, resamples=2))
     entries = []

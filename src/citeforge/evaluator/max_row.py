@@ -57,6 +57,7 @@ def max_row(results: Sequence[ScoreFile]) -> ScoreFile:
                     "sd_runs": None,
                     "n": sum(v == v for v in values),
                     "n_undefined": sum(v != v for v in values),
+                    "corrected": None,
                     "per_query": [None if v != v else v for v in values],
                 }
             )

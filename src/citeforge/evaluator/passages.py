@@ -110,6 +110,11 @@ class PassageReading(Reading):
             n_no_relevant=sum(not found for found in relevant),
         )
 
+    def answers(self) -> Inputs:
+        """All answers, as measures see them."""
+        assert self._inputs is not None
+        return self._inputs
+
     def grammar_of(self, measure: Measure) -> str:
         """How citations are read."""
         return self.grammar.signature if self.is_strict else f"1,{measure.family}"

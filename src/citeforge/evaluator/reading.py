@@ -4,18 +4,29 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
+import numpy as np
+import numpy.typing as npt
+
+from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.entries import Row
 from citeforge.evaluator.measures.compute import compute
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.opened import Submission
+from citeforge.evaluator.statistics import Measured
 from citeforge.evaluator.submission import Places
 from citeforge.evaluator.tools import Tools
 from citeforge.schemas.authorship import Design
-from citeforge.schemas.errors import InputError
+from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.scores import AnswerDetail, Counts, NotComputed
 from citeforge.schemas.submission import SubmissionLine
+
+if TYPE_CHECKING:
+    from citeforge.evaluator.human.people import People
+    from citeforge.evaluator.inputs import Inputs
 
 Results = tuple[list[Row], list[NotComputed]]
 
@@ -157,6 +168,30 @@ class Reading(ABC):
     @abstractmethod
     def grammar_of(self, measure: Measure) -> str:
         """How citations are read, as it stands in the signature of a measure."""
+
+    def answers(self) -> Inputs:
+        """What labels of people are about.
+
+        Raises:
+            UsageError: answers of this kind have no labelled statements.
+        """
+        raise UsageError(
+            f"--labels: people label statements that cite passages; {self.benchmark.manifest.name} "
+            f"shows {self.benchmark.kind.shows}"
+        )
+
+    def by_people(self, people: People, measures: Sequence[Measure]) -> dict[str, Measured | str]:
+        """Judged measures with people in place of the judge; open where they said nothing."""
+        from citeforge.evaluator.human.people import LabelJudge
+
+        inputs = self.answers()
+        session = JudgeSession(LabelJudge(people))
+        tools = replace(inputs.tools, judge=session, levels=people.levels)
+        return compute(replace(inputs, tools=tools), measures)
+
+    def clusters(self) -> npt.NDArray[np.int64] | None:
+        """Cluster of each query, where questions repeat; None where none does."""
+        return self.benchmark.clusters
 
     def details(self) -> list[AnswerDetail]:
         """Answers of the first run in statements, in the order of the benchmark."""

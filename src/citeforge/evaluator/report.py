@@ -22,6 +22,7 @@ from citeforge.evaluator.plots.choose import main_measure, plot
 from citeforge.evaluator.plots.figure import Figure
 from citeforge.evaluator.plots.page import Part, embed, plots_part
 from citeforge.evaluator.rows import named
+from citeforge.evaluator.table import corrected_cell, corrected_columns
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.verbs import TableOptions
 from citeforge.schemas.scores import AnswerDetail, ScoreFile
@@ -131,25 +132,34 @@ def _hardest(files: Sequence[ScoreFile], by: str) -> list[dict[str, Any]]:
 
 def _rows(files: Sequence[ScoreFile]) -> tuple[list[str], list[list[str]]]:
     names = list(dict.fromkeys(m.name for f in files for m in f.measures))
+    columns = corrected_columns(files, names)
     rows = []
     for file in files:
         known = {m.name: m for m in file.measures}
         cells = [file.system]
-        for name in names:
+        for name, head in columns:
             found = known.get(name)
-            if found is None or found.value is None:
+            if head != name:
+                cells.append(corrected_cell(found))
+            elif found is None or found.value is None:
                 cells.append("–")
             elif found.low is None or found.high is None:
                 cells.append(f"{found.value:.2f}")
             else:
                 cells.append(f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]")
         rows.append(cells)
-    return ["system", *names], rows
+    return ["system", *(head for _, head in columns)], rows
 
 
 def signatures(files: Sequence[ScoreFile]) -> list[str]:
-    """Recipes of all scores, each once."""
-    return list(dict.fromkeys(m.signature for f in files for m in f.measures))
+    """Recipes of all scores, each once; corrected ones after the raw."""
+    every = (
+        signature
+        for f in files
+        for m in f.measures
+        for signature in (m.signature, m.corrected.signature if m.corrected else m.signature)
+    )
+    return list(dict.fromkeys(every))
 
 
 def render_markdown(files: Sequence[ScoreFile], title: str | None = None) -> str:
@@ -184,11 +194,16 @@ def render_csv(files: Sequence[ScoreFile], title: str | None = None) -> str:
     files = named(files)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["system", "measure", "value", "low", "high", "n", "signature"])
+    corrected = any(m.corrected for f in files for m in f.measures)
+    extra = ["corrected", "corrected_low", "corrected_high", "n_labels"] if corrected else []
+    writer.writerow(["system", "measure", "value", "low", "high", "n", "signature", *extra])
     for file in files:
         for m in file.measures:
             numbers = (m.value, m.low, m.high, m.n)
-            writer.writerow([harmless(file.system), m.name, *numbers, harmless(m.signature)])
+            c = m.corrected
+            more = [c.value, c.low, c.high, c.n_labels] if c else [None] * len(extra)
+            row = [harmless(file.system), m.name, *numbers, harmless(m.signature)]
+            writer.writerow([*row, *more])
     return text.getvalue()
 
 

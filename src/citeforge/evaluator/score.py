@@ -9,6 +9,7 @@ from typing import cast
 
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.entries import Row, make_entries, recipe
+from citeforge.evaluator.human.correct import Correction, correct
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.opened import Submission
 from citeforge.evaluator.reading import Reading
@@ -30,6 +31,7 @@ def score(
     tools: Tools | None = None,
     file_format: str = "auto",
     details: bool = False,
+    correction: Correction | None = None,
 ) -> ScoreFile:
     """Score a submission.
 
@@ -45,9 +47,12 @@ def score(
         tools: judge and segmenter, for measures that need them.
         file_format: format of the submission; see :mod:`citeforge.evaluator.formats`.
         details: keep the answers of the first run, in statements, for reports.
+        correction: labels of people, or error rates of the judge, that judged measures are
+            corrected with.
 
     Raises:
-        InputError: an unreadable line, or an unknown or duplicate key.
+        InputError: an unreadable line, or an unknown or duplicate key; labels of answers that
+            there are not, or that contradict each other.
         UsageError: the context set is not clear, or the measures do not fit the benchmark.
     """
     read = _reading(benchmark, measures)
@@ -73,6 +78,12 @@ def score(
         place = found.context if row.place is None else row.place
         return replace(found, grammar=reading.grammar_of(row.measure), context=place)
 
+    clusters = reading.clusters()
+    entries = make_entries(rows, sign, clusters)
+    warnings = reading.warnings()
+    if correction is not None:
+        signed = {r.measure.name: sign(r) for r in rows}
+        warnings += correct(reading, rows, entries, signed, correction, submission.system)
     return ScoreFile(
         system=submission.system,
         submission=path.name,
@@ -84,11 +95,12 @@ def score(
         context=reading.context,
         counts=counts,
         query_ids=benchmark.query_ids,
-        measures=make_entries(rows, sign),
+        clusters=[] if clusters is None else clusters.tolist(),
+        measures=entries,
         not_computed=missing,
         design=reading.design,
         answers=answers,
-        warnings=reading.warnings(),
+        warnings=warnings,
     )
 
 

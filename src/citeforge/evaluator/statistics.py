@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -80,6 +80,25 @@ def harmonic_sample(name: str, precision: Floats, recall: Floats) -> Sample:
     return Sample(name, sums, combine, per_query)
 
 
+def clustered(sample: Sample, clusters: npt.NDArray[np.int64]) -> Sample:
+    """The same sample with one row a cluster of queries, which are then drawn together.
+
+    Args:
+        sample: see :class:`Sample`.
+        clusters: cluster of each query, 0-based.
+    """
+    n = int(clusters.max()) + 1
+    runs, _, k = sample.sums.shape
+    sums = np.zeros((runs, n, k))
+    for run in range(runs):
+        np.add.at(sums[run], clusters, sample.sums[run])
+    per_query = np.full((runs, n), np.nan)
+    known = ~np.isnan(sample.per_query)
+    for run in range(runs):
+        per_query[run, clusters[known[run]]] = 0.0  # only whether it is defined is asked for
+    return replace(sample, sums=sums, per_query=per_query)
+
+
 def ratio(above: Floats, below: Floats) -> Floats:
     """Quotient; NaN where the divisor is zero."""
     out = np.full(np.broadcast(above, below).shape, np.nan)
@@ -116,15 +135,22 @@ class Estimate:
     interval: str
 
 
-def estimate_all(samples: Sequence[Sample], resamples: int = RESAMPLES) -> list[Estimate]:
+def estimate_all(
+    samples: Sequence[Sample],
+    resamples: int = RESAMPLES,
+    clusters: npt.NDArray[np.int64] | None = None,
+) -> list[Estimate]:
     """Estimates of several measures over the same queries, with one set of resamples.
 
     Queries are drawn with replacement; every resample keeps all runs of a query together. The
     draws depend on the number of queries alone. Measures that fewer than ``STUDENT_LIMIT`` queries
-    enter have Student's t interval instead.
+    enter have Student's t interval instead. With ``clusters``, queries of one cluster are drawn
+    together, and clusters are counted.
     """
     if not samples:
         return []
+    if clusters is not None:
+        samples = [clustered(s, clusters) for s in samples]
     n = samples[0].sums.shape[1]
     by_runs = [s.combine(_exact_sums(s.sums)) for s in samples]
     if n > BOOTSTRAP_LIMIT:

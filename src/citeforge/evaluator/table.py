@@ -39,10 +39,15 @@ def render_scores(results: list[ScoreFile], width: int | None = None) -> str:
     if all(r.design is not None for r in results):
         return _render_design(results)
     names = list(dict.fromkeys(m.name for r in results for m in r.measures))
-    rows = [["", *names]]
+    columns = corrected_columns(results, names)
+    rows = [["", *(head for _, head in columns)]]
     for r in results:
         scores = {m.name: m for m in r.measures}
-        rows.append([r.system, *(_cell(scores.get(name)) for name in names)])
+        cells = (
+            _cell(scores.get(name)) if head == name else corrected_cell(scores.get(name))
+            for name, head in columns
+        )
+        rows.append([r.system, *cells])
     shown = _COUNTS | ({"reference lists": "n_listed"} if any(r.counts.n_listed for r in results)
                        else {})  # fmt: skip
     counts = [["", *shown]]
@@ -53,7 +58,8 @@ def render_scores(results: list[ScoreFile], width: int | None = None) -> str:
     foreign = [f"{r.system} read as {r.submission_format}" for r in results
                if r.submission_format != "citeforge"]  # fmt: skip
     missing = [f"not computed: {line}" for line in not_computed(results)]
-    return "\n".join([*lines, *foreign, *missing, *_signatures(results)])
+    notes = correction_notes(results)
+    return "\n".join([*lines, *foreign, *missing, *notes, *_signatures(results)])
 
 
 _DIFFERENCE = ("measure", "difference", "95 % interval", "p (t)", "p (perm)", "Holm", "detectable",
@@ -67,9 +73,28 @@ def render_differences(found: Iterable[Difference]) -> str:
         rows = list(group)
         parts = dict.fromkeys(part for d in rows for part in d.across)
         lines.append(f"{second} − {first}" + (f" (across {'; '.join(parts)})" if parts else ""))
-        table = aligned([_DIFFERENCE, *map(difference_cells, rows)], ruled=False)
-        lines += [f"  {line}" for line in table]
+        corrected = any(d.corrected is not None for d in rows)
+        head = _DIFFERENCE + (_CORRECTED if corrected else ())
+        table = [difference_cells(d) + (_right(d) if corrected else ()) for d in rows]
+        lines += [f"  {line}" for line in aligned([head, *table], ruled=False)]
     return "\n".join(lines)
+
+
+_CORRECTED = ("corrected", "95 % interval", "p", "Holm", "labels")
+
+
+def _right(d: Difference) -> tuple[str, ...]:
+    """The corrected difference."""
+    found = d.corrected
+    if found is None:
+        return ("–",) * len(_CORRECTED)
+    return (
+        f"{found.value:+.2f}",
+        f"[{found.low:.2f}, {found.high:.2f}]",
+        f"{found.p:.4f}",
+        f"{d.corrected_holm:.4f}",
+        f"{found.n_labels:,}",
+    )
 
 
 def difference_head() -> tuple[str, ...]:
@@ -111,6 +136,48 @@ def _render_design(results: list[ScoreFile]) -> str:
     return "\n".join([*lines, "all cells, and tables for papers: citeforge report SCORES"])
 
 
+def corrected_columns(results: Iterable[ScoreFile], names: Iterable[str]) -> list[tuple[str, str]]:
+    """(measure, head of its column): one more after a measure that is corrected."""
+    found = {m.name for r in results for m in r.measures if m.corrected is not None}
+    return [
+        column
+        for name in names
+        for column in ((name, name), (name, f"{name} corrected"))[: 1 + (name in found)]
+    ]
+
+
+def corrected_cell(score: MeasureScore | None) -> str:
+    """A corrected value with its interval; a dash where there is none."""
+    found = None if score is None else score.corrected
+    if found is None or found.value is None:
+        return "–"
+    if found.low is None or found.high is None:
+        return f"{found.value:.2f}"
+    return f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
+
+
+def correction_notes(results: Iterable[ScoreFile]) -> list[str]:
+    """How corrected values were made, once a system and method."""
+    lines = []
+    for r in results:
+        known = [m for m in r.measures if m.corrected is not None]
+        for m in known:
+            c = m.corrected
+            assert c is not None
+            if c.method == "ppi++":
+                lines.append(
+                    f"corrected: {r.system}, {m.name}: PPI++ with {c.n_labels:,} labelled answers, "
+                    f"weight of the judge {c.tuning or 0:.2f}; labels alone "
+                    f"{c.labels_value or 0:.2f} [{c.labels_low or 0:.2f}, {c.labels_high or 0:.2f}]"
+                )
+            else:
+                lines.append(
+                    f"corrected: {r.system}, {m.name}: Rogan–Gladen, with error rates of the judge "
+                    "on other answers; it holds where the judge errs here as it did there"
+                )
+    return lines
+
+
 def _cell(score: MeasureScore | None) -> str:
     if score is None or score.value is None:
         return "–"
@@ -130,6 +197,9 @@ def _signatures(results: list[ScoreFile]) -> list[str]:
         for measure in result.measures:
             name, _, rest = measure.signature.partition("|")
             recipes.setdefault(rest, {})[name] = None
+            if measure.corrected is not None:
+                rest = measure.corrected.signature.partition("|")[2]
+                recipes.setdefault(rest, {})[f"{name} corrected"] = None
             intervals.add(measure.interval)
     lines = [f"signature: {','.join(names)}|{rest}" for rest, names in recipes.items()]
     return lines + interval_note(intervals)

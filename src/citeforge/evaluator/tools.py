@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from citeforge.engines.judge.records import Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.segment import Segmenter
@@ -45,6 +47,8 @@ class Tools:
         cot: QAMPARI answers are what follows the first colon of the output.
         at_most_citations: ``reference``: citations of a statement that ALCE's measures look at.
         llm: gives marks (G-Eval), and decides whether a sentence answers at all.
+        levels: where people decide: what they say of single citations (``full``, ``partial``,
+            ``not``), by pair; None where a judge does.
     """
 
     judge: JudgeSession | None = None
@@ -54,3 +58,4 @@ class Tools:
     cot: bool = False
     at_most_citations: int = MOST_CITATIONS
     llm: Llm | None = None
+    levels: Mapping[Pair, str] | None = None

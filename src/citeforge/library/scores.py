@@ -15,8 +15,11 @@ from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.choose import choose_tools, make_tools
 from citeforge.evaluator.compare import Difference, load_scores
 from citeforge.evaluator.compare import compare as compare_files
+from citeforge.evaluator.human.correct import Correction, require_known
+from citeforge.evaluator.human.files import read_labels
 from citeforge.evaluator.max_row import max_row
 from citeforge.evaluator.measures.registry import select
+from citeforge.evaluator.opened import Submission
 from citeforge.evaluator.score import score as score_file
 from citeforge.evaluator.targets import score_targets
 from citeforge.library.benchmarks import load
@@ -133,6 +136,7 @@ def score(
     file_format: str = "auto",
     system: str | None = None,
     details: bool = False,
+    labels: Sequence[str | Path] = (),
 ) -> Scores:
     """Score answers against a benchmark; the same numbers as ``citeforge score``.
 
@@ -149,6 +153,7 @@ def score(
         file_format: format of a submission file.
         system: name of the system, for answers in memory.
         details: keep the answers in statements, for reports.
+        labels: files of labels by people, which judged measures are corrected with.
 
     Returns:
         Values with 95 % intervals, counts, and the signature of every number.
@@ -159,7 +164,16 @@ def score(
     """
     opened = benchmark if isinstance(benchmark, Benchmark) else load(benchmark)
     wanted = select(list(measures) or opened.kind.default_measures)
-    options = checked(ScoreOptions, protocol=protocol, segmenter=segmenter, rules=opened.rules)
+    paths = tuple(Path(p) for p in labels)
+    options = checked(
+        ScoreOptions,
+        protocol=protocol,
+        segmenter=segmenter,
+        rules=opened.rules,
+        labels=paths,
+        **({"judge": "given"} if paths and judge is not None else {}),
+    )
+    found = [label for p in paths for label in read_labels(p)]
     tools = choose_tools(wanted, options, judge_session(judge))
     with submission_file(answers, system) as path:
         return Scores(
@@ -172,6 +186,7 @@ def score(
                 tools=tools,
                 file_format=file_format,
                 details=details,
+                correction=Correction(found) if found else None,
             )
         )
 
@@ -222,7 +237,12 @@ def score_files(
     opened = load(benchmark, gold)
     opened.rules = chosen.rules
     wanted = wanted or select(opened.kind.default_measures)
+    labels = [label for path in chosen.labels for label in read_labels(path)]
     tools = make_tools(wanted, chosen, run or RunOptions())
+    correction = Correction(labels) if labels else None
+    if labels:
+        opened_files = [Submission(path, opened, chosen.file_format) for path in paths]
+        require_known(labels, [(s.system, s.path.name) for s in opened_files])
     targets = score_targets(target, paths)
     details = tools.segmenter is not None if chosen.details is None else chosen.details
     found = []
@@ -236,6 +256,7 @@ def score_files(
             tools=tools,
             file_format=chosen.file_format,
             details=details,
+            correction=correction,
         )
         found.append(Scores(scored))
         if path in targets:

@@ -10,6 +10,51 @@ from citeforge.schemas.signature import parse_signature
 SCORES_VERSION = 1
 
 
+class Corrected(BaseModel):
+    """A judged measure, corrected for the errors of its judge.
+
+    Attributes:
+        value: estimate of what people would have found, as displayed; set to the end of the
+            measure's range where it leaves it.
+        low: lower end of its 95 % interval, as displayed.
+        high: upper end.
+        stderr: standard error, as displayed.
+        method: ``ppi++`` (labels of these very answers) or ``rogan-gladen`` (error rates of the
+            judge, from labels of other answers).
+        n_labels: labelled answers; 0 where the rates come from elsewhere.
+        signature: recipe of ``value``: that of the raw one, and ``corr:``.
+        tuning: ``ppi++``: weight of the judge, from 0 (the labels alone) to 1.
+        labels_value: ``ppi++``: estimate from the labels alone, as displayed.
+        labels_low: lower end of its interval.
+        labels_high: upper end.
+        human: raw values of ``query_ids`` as people decide them, or as nobody needs to; None
+            elsewhere, and where the measure is not defined.
+        labelled: 0-based places in ``query_ids`` of the labelled answers that enter.
+    """
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    value: float | None
+    low: float | None
+    high: float | None
+    stderr: float | None
+    method: str
+    n_labels: int = Field(ge=0)
+    signature: str
+    tuning: float | None = None
+    labels_value: float | None = None
+    labels_low: float | None = None
+    labels_high: float | None = None
+    human: list[float | None] = []
+    labelled: list[int] = []
+
+    @field_validator("signature")
+    @classmethod
+    def _can_be_parsed(cls, signature: str) -> str:
+        parse_signature(signature)
+        return signature
+
+
 class MeasureScore(BaseModel):
     """One measure of one submission.
 
@@ -31,6 +76,7 @@ class MeasureScore(BaseModel):
         p_t: two-sided paired t-test of the difference that the measure is; None for others.
         p_holm: ``p_t`` adjusted by Holm over the cells of its table; None without.
         per_query: raw values in the order of ``query_ids``, averaged over runs; None if undefined.
+        corrected: the value with the judge's errors taken out; None without labels.
     """
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
@@ -51,6 +97,7 @@ class MeasureScore(BaseModel):
     p_t: float | None = None
     p_holm: float | None = None
     per_query: list[float | None]
+    corrected: Corrected | None = None
 
     @field_validator("signature")
     @classmethod
@@ -202,6 +249,7 @@ class ScoreFile(BaseModel):
         context: context set scored.
         counts: what the submission consists of.
         query_ids: queries, in the order of all ``per_query`` lists.
+        clusters: cluster of each query, where questions repeat; empty where none does.
         measures: the scores.
         not_computed: measures asked for and not computed, with reasons.
         design: cells of an authorship benchmark; names of its measures end in ``[cell]``.
@@ -223,12 +271,20 @@ class ScoreFile(BaseModel):
     context: str
     counts: Counts
     query_ids: list[str]
+    clusters: list[int] = []
     measures: list[MeasureScore]
     not_computed: list[NotComputed] = []
     design: Design | None = None
     answers: list[AnswerDetail] = []
     warnings: list[str] = []
     about: About | None = None
+
+    def _corrected_fits(self, measure: MeasureScore) -> None:
+        found, n = measure.corrected, len(self.query_ids)
+        if found is None or not (found.human or found.labelled):
+            return
+        if len(found.human) != n or any(not 0 <= i < n for i in found.labelled):
+            raise ValueError(f"measures: {measure.name}: corrected lists other queries")
 
     @model_validator(mode="after")
     def _lists_fit(self) -> ScoreFile:
@@ -247,6 +303,10 @@ class ScoreFile(BaseModel):
                     f"measures: {measure.name} has {len(measure.per_query)} values per_query, and "
                     f"query_ids has {len(self.query_ids)}"
                 )
+            self._corrected_fits(measure)
+        n = len(self.query_ids)
+        if self.clusters and (len(self.clusters) != n or not 0 <= min(self.clusters) < n):
+            raise ValueError("clusters: there is not one for each query")
         for answer in self.answers:
             shown = range(len(answer.passages))
             if any(c not in shown for s in answer.statements for c in s.cited):

@@ -15,6 +15,7 @@ _PREFIX = {
     "benchmark": "bench",
     "gold": "gold",
     "options": "opt",
+    "correction": "corr",
     "plugin": "plug",
     "version": "v",
 }
@@ -34,6 +35,7 @@ class Signature:
         segmenter: sentence segmenter, when the measure splits sentences.
         gold: gold sets used, where the measure could use several.
         options: further choices that move the number.
+        correction: how it was corrected by labels of people, where the corrected value is shown.
         plugin: plugin that brings the measure, with its version; None for ours.
         version: version of citeforge.
     """
@@ -47,6 +49,7 @@ class Signature:
     segmenter: str | None = None
     gold: str | None = None
     options: str | None = None
+    correction: str | None = None
     plugin: str | None = None
     version: str = __version__
 

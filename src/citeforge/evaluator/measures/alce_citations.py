@@ -76,11 +76,13 @@ _cited = partial(
     compute=citations, options=_options,
 )  # fmt: skip
 MEASURES = (
-    _cited("ALCE.CitRec", definition="statements whose citations together entail them"),
+    _cited(
+        "ALCE.CitRec", definition="statements whose citations together entail them", linear=True
+    ),
     _cited("ALCE.CitPrec", definition="citations that are needed for a supported statement"),
     _cited("ALCE.CitF1", definition="harmonic mean of mean CitRec and mean CitPrec"),
     _cited("ALCE.Multi", definition="share of statements with several citations"),
-    _cited("ALCE.MultiSupported", definition="of these, share that is supported"),
+    _cited("ALCE.MultiSupported", definition="of these, share that is supported", linear=True),
     _cited(
         "ALCE.Overcited",
         definition="of those, share with a citation that is not needed "

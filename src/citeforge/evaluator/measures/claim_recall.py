@@ -45,5 +45,6 @@ MEASURES = (
         source=ALCE,
         uses=("judge",),
         compute=claim_recall,
+        linear=True,
     ),
 )

@@ -51,6 +51,7 @@ class Measure:
         options: (tools, protocol) to choices that move it, as they stand in its signature.
         gold: protocol to the gold sets that it uses, where there are several.
         origin: plugin that brings it, with its version; None for ours.
+        linear: it is a share of verdicts, so that error rates of the judge can correct it.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Measure:
     options: Callable[[Tools, str], str | None] | None = None
     gold: Mapping[str, str] = field(default_factory=dict, compare=False)
     origin: str | None = None
+    linear: bool = False
 
 
 def percent(name: str, family: str, definition: str, **given: Any) -> Measure:

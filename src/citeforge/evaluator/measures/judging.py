@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from citeforge.engines.judge.records import JudgeFailure, Pair
@@ -54,8 +54,15 @@ class CitationJudging:
     each is counted as its own evaluator does.
     """
 
-    def __init__(self, judge: JudgeSession, strict: bool, with_title: bool = True) -> None:
+    def __init__(
+        self,
+        judge: JudgeSession,
+        strict: bool,
+        with_title: bool = True,
+        levels: Mapping[Pair, str] | None = None,
+    ) -> None:
         self.judge = judge
+        self._levels = levels
         self.strict = strict
         self.with_title = with_title
         self._as_alce = not strict and with_title
@@ -146,7 +153,15 @@ class CitationJudging:
         return Value(low, high) if self._as_alce else Value(min(low, 1.0), min(high, 1.0))
 
     def _needed(self, item: Item, claim: Claim) -> Value:
-        """Number of citations of a supported statement that are not irrelevant."""
+        """Number of citations of a supported statement that are not irrelevant.
+
+        People are asked of every citation whether it supports the statement at least in part
+        (ALCE's human evaluation, section 6); a judge is asked whether the others do without it.
+        """
+        if self._levels is not None:
+            found = [self._levels.get(self._pair(item, (c,), claim)) for c in claim.cited]
+            sure = sum(level in ("full", "partial") for level in found)
+            return Value(float(sure), float(sure + found.count(None)))
         total = Value(0.0, 0.0)
         for place, c in enumerate(claim.cited):
             alone = self._known(item, (c,), claim)
@@ -182,8 +197,9 @@ def citation_samples(
         CannotError: there is no judge, or nothing that splits sentences.
     """
     rows = read_claims(inputs, read)
-    assert inputs.tools.judge is not None
-    judging = CitationJudging(inputs.tools.judge, inputs.protocol == "strict", with_title)
+    tools = inputs.tools
+    assert tools.judge is not None
+    judging = CitationJudging(tools.judge, inputs.protocol == "strict", with_title, tools.levels)
     scores = judging.score([(item, claims) for _, item, claims in rows])
     recall: dict[Key, Value] = {}
     precision: dict[Key, Value] = {}

@@ -19,7 +19,7 @@ def nli(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
 
 _nli = partial(judged, compute=nli)
 MEASURES = (
-    _nli("NLI.rec", definition="CitRec with passage texts as premises"),
+    _nli("NLI.rec", definition="CitRec with passage texts as premises", linear=True),
     _nli("NLI.prec", definition="CitPrec with passage texts as premises"),
     _nli("NLI.F1", definition="harmonic mean of mean NLI.rec and mean NLI.prec"),
 )

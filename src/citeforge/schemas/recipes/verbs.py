@@ -63,6 +63,12 @@ class ScoreOptions(JudgeOptions):
     """QAMPARI: answers follow the first colon."""
     at_most_citations: int = Field(MOST_CITATIONS, ge=1)
     """reference: citations of a statement that ALCE's measures look at."""
+    labels: Annotated[tuple[Path, ...], Option(input=True)] = Field(
+        (),
+        description="Labels of people, which correct judged measures: of annotate import, in "
+        "ExpertQA's layout, or ALCE's; repeatable.",
+    )
+    """Labels of people."""
     details: bool | None = None
     """Keep answers in the score file, for reports (default: when sentences are split anyway)."""
 
@@ -72,6 +78,10 @@ class ScoreOptions(JudgeOptions):
             raise ValueError(
                 "--at-most-citations: strict looks at every citation; give --protocol reference"
             )
+        if self.labels and self.judge is None:
+            raise ValueError("--labels correct the scores of a judge; name it with --judge")
+        if self.labels and self.protocol != "strict":
+            raise ValueError("--labels are about statements as strict reads them")
         _, mark, layer = self.bertscore_model.partition("#")
         if mark and not layer.isdecimal():
             raise ValueError(

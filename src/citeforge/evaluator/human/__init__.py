@@ -1,0 +1,1 @@
+"""Labels of people: read, held against answers, and used to correct a judge's scores."""

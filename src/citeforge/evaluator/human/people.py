@@ -1,0 +1,197 @@
+"""Labels of people, held against the answers of one submission."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from citeforge.engines.judge.records import JudgeFailure, Keep, Pair, Verdict
+from citeforge.evaluator.human.files import FULL, Label
+from citeforge.evaluator.inputs import Inputs, Item
+from citeforge.evaluator.measures.alce import strict_claims
+from citeforge.evaluator.measures.claims import Claim
+from citeforge.evaluator.measures.judging import render
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.text import normalise_answer
+
+
+@dataclass
+class People:
+    """What people say of the answers of one system.
+
+    Attributes:
+        verdicts: pairs to whether people call them supported.
+        levels: pairs of a single citation to ``full``, ``partial`` or ``not``.
+        rows: rows of the queries whose answers have a label.
+        by_label: levels of the pairs of ``verdicts``.
+        contested: pairs that stand in several answers and were labelled differently there; they
+            decide nothing.
+        n_unplaced: labels whose text is no statement of the answer.
+        n_undecided: labels on which people did not agree, or had nothing to say.
+    """
+
+    verdicts: dict[Pair, bool] = field(default_factory=dict)
+    levels: dict[Pair, str] = field(default_factory=dict)
+    rows: set[int] = field(default_factory=set)
+    by_label: dict[Pair, str] = field(default_factory=dict)
+    contested: set[Pair] = field(default_factory=set)
+    n_unplaced: int = 0
+    n_undecided: int = 0
+
+
+class LabelJudge:
+    """A judge that knows labelled pairs, and fails on all others."""
+
+    signature = "people"
+    comparable = False
+
+    def __init__(self, people: People) -> None:
+        self._verdicts = people.verdicts
+
+    def identity(self) -> dict[str, Any]:
+        return {"name": "people"}
+
+    def count_tokens(self, pairs: Sequence[Pair]) -> int | None:
+        return None
+
+    def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
+        keep(
+            [
+                (i, Verdict(self._verdicts[p]) if p in self._verdicts else JudgeFailure("no label"))
+                for i, p in enumerate(pairs)
+            ]
+        )
+
+
+def systems_of(labels: Iterable[Label]) -> list[str]:
+    """Systems that are labelled, in order."""
+    return list(dict.fromkeys(label.system for label in labels))
+
+
+def of_system(labels: Sequence[Label], system: str, submission: str) -> list[Label]:
+    """Labels of one system: named as it is, or as its file (ALCE's labels name files)."""
+    stem = submission.removesuffix(".gz").rpartition(".")[0] or submission
+    names = {system, submission, stem}
+    return [x for x in labels if x.system in names or x.system.removesuffix(".json") in names]
+
+
+def find_people(labels: Sequence[Label], inputs: Inputs) -> People:
+    """Labels of a system as verdicts about the pairs that measures ask about.
+
+    Args:
+        labels: of this system.
+        inputs: its answers; labels are about the first run.
+
+    Raises:
+        InputError: a label of a query or statement that there is not, or two labels of one
+            statement or citation that differ.
+    """
+    people = People()
+    items = {item.row: item for item in inputs.runs[0]}
+    rows = {q: row for row, q in enumerate(inputs.benchmark.query_ids)}
+    texts = {item.query: row for row, item in items.items()}
+    claims: dict[int, list[Claim]] = {}
+    seen: dict[tuple[int, int, int | None], Label] = {}
+    for label in labels:
+        row = rows.get(label.query, texts.get(label.query))
+        if row is None or row not in items:
+            raise label.wrong(
+                f"labels an answer to {label.query!r}, which {label.system} does not give",
+                "labels of answers to this benchmark's queries",
+            )
+        people.rows.add(row)
+        if row not in claims:
+            claims[row] = strict_claims(items[row], inputs)
+        place = _statement(label, claims[row])
+        if place is None:
+            people.n_unplaced += 1
+            continue
+        claim = claims[row][place]
+        citation = _citation(label, claim, items[row])
+        if label.level is None:
+            people.n_undecided += 1
+            continue
+        known = seen.setdefault((row, place, citation), label)
+        if known.level != label.level:
+            raise _contradiction(known, label)
+        _learn(people, label, items[row], claim, citation)
+    return people
+
+
+def _contradiction(first: Label, second: Label) -> InputError:
+    where = f"{first.path}" + (f", line {first.line}," if first.line else "")
+    return second.wrong(
+        f"says {second.level!r} of what {where} calls {first.level!r} "
+        f"({second.system}, {second.query!r})",
+        "one label a statement or citation; annotate import takes the majority of several people",
+    )
+
+
+def _statement(label: Label, claims: Sequence[Claim]) -> int | None:
+    """Place of a label's statement; None where its text is none of the answer's."""
+    if label.n_statements is not None and label.n_statements != len(claims):
+        return None
+    if label.text is not None:
+        wanted = _words(label.text)
+        return next((i for i, c in enumerate(claims) if _words(c.text) == wanted), None)
+    place = label.statement
+    if place is None or not 0 <= place < len(claims):
+        raise label.wrong(
+            f"labels statement {place}, and the answer of {label.system} to {label.query!r} has "
+            f"{len(claims)}",
+            "labels of these very answers, segmented as they were for the annotators",
+        )
+    return place
+
+
+def _words(text: str) -> str:
+    """A text without marks, case and punctuation."""
+    return normalise_answer(re.sub(r"\[\d+(?:,\s*\d+)*\]", " ", text))
+
+
+def _citation(label: Label, claim: Claim, item: Item) -> int | None:
+    """Position of the passage that a label is about; None for all together."""
+    if label.nth is not None:
+        if label.nth >= len(claim.cited):
+            raise label.wrong(
+                f"labels citation {label.nth + 1} of a statement that has {len(claim.cited)} "
+                f"({label.system}, {label.query!r})"
+            )
+        return claim.cited[label.nth]
+    if label.citation is not None and label.citation not in claim.cited:
+        raise label.wrong(
+            f"labels a citation of passage {label.citation} (from 0), which statement "
+            f"{label.statement} of {label.system} to {label.query!r} does not cite"
+        )
+    return label.citation
+
+
+def _agree(people: People, pair: Pair, level: str) -> None:
+    """Keep a verdict, unless another answer with the same pair had another one."""
+    if pair in people.contested:
+        return
+    if people.by_label.setdefault(pair, level) == level:
+        people.verdicts[pair] = level == FULL
+    else:
+        people.contested.add(pair)
+        people.n_undecided += 1
+        people.verdicts.pop(pair, None)
+
+
+def _learn(people: People, label: Label, item: Item, claim: Claim, citation: int | None) -> None:
+    """Keep a label under the premises of ALCE and of Attributed-IR."""
+    assert label.level is not None
+    cited = claim.cited if citation is None else (citation,)
+    for with_title in (True, False):
+        shown = [render(item.passages[c], True, with_title) for c in cited]
+        pair = Pair("\n".join(shown), claim.text)
+        if citation is not None:
+            people.levels[pair] = label.level
+            if len(claim.cited) == 1:  # what is said of the statement stands first
+                people.verdicts.setdefault(pair, label.level == FULL)
+                continue
+        _agree(people, pair, label.level)
+        if citation is None and len(cited) == 1:
+            people.levels.setdefault(pair, label.level)

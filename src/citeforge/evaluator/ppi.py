@@ -1,0 +1,317 @@
+"""Prediction-powered inference: a judge's verdicts on all answers, corrected by people's on a few.
+
+PPI++ (Angelopoulos, Duchi & Zrnic 2023, arXiv 2311.01453) of whatever is a function of sums over
+answers: means, harmonic means of means, ratios of sums (delta method over the sums).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from citeforge.evaluator.statistics import Floats
+
+LEAST_LABELS = 10
+"""Labelled answers below which nothing is corrected: no interval of so few can be trusted."""
+
+
+@dataclass(frozen=True)
+class Powered:
+    """A corrected value with its uncertainty, on the raw scale; NaN where there is none.
+
+    Attributes:
+        value: estimate of what people would have found on all answers.
+        low: lower end of the 95 % interval (Student's t with Welch's degrees of freedom).
+        high: upper end.
+        stderr: standard error.
+        tuning: weight of the judge, λ in [0, 1]; 0: the labels alone.
+        n_labels: labelled answers.
+        df: degrees of freedom.
+    """
+
+    value: float
+    low: float
+    high: float
+    stderr: float
+    tuning: float
+    n_labels: int
+    df: float
+
+
+@dataclass(frozen=True)
+class Units:
+    """Sufficient statistics of the answers, one row a query.
+
+    Attributes:
+        judged: by the judge, shape (queries, k).
+        human: by people, shape (queries, k); rows of answers without labels are not looked at.
+        labelled: answers that people judged; a random sample of those that are not settled.
+        settled: answers whose value depends on no verdict (nothing is cited, say).
+        clusters: cluster of each query, 0-based; None where each stands for itself.
+    """
+
+    judged: Floats
+    human: Floats
+    labelled: npt.NDArray[np.bool_]
+    settled: npt.NDArray[np.bool_]
+    clusters: npt.NDArray[np.int64] | None = None
+
+
+def power_tuning(human: Floats, judged: Floats, rest: Floats) -> float:
+    """The weight λ of the judge that makes the estimate's variance least, clipped to [0, 1].
+
+    As ``ppi-python`` has it (PPI++, section 6, example 6.1): covariance over labelled answers,
+    variance over all.
+
+    Args:
+        human: influences of labelled answers by people, shape (n,).
+        judged: of the same answers by the judge.
+        rest: of the answers without labels by the judge, shape (N,).
+    """
+    n, n_rest = len(human), len(rest)
+    if n < 2 or n_rest == 0:
+        return 0.0
+    spread = float(np.var(np.concatenate([judged, rest]), ddof=1))
+    if spread <= 0:
+        return 0.0
+    shared = float(np.mean((human - human.mean()) * (judged - judged.mean())))
+    return min(1.0, max(0.0, shared / ((1 + n / n_rest) * spread)))
+
+
+def powered(
+    units: Units, combine: Callable[[Floats], Floats], tuning: float | None = None
+) -> Powered:
+    """Estimate of ``combine`` of people's sums over all answers.
+
+    Answers that are settled are known; the others are a stratum of their own, in which the judge's
+    mean is corrected by the mean error found on labelled ones.
+
+    Args:
+        units: sums of each answer.
+        combine: sums or means over answers, shape (…, k), to values; a function of their ratios.
+        tuning: the judge's weight; None for the one that makes the variance least.
+    """
+    rest = ~units.labelled & ~units.settled
+    parts = _Parts(units, rest)
+    n = int(units.labelled.sum())
+    if n == 0 and not units.settled.all():
+        return _nothing(n)
+    weight = tuning
+    if weight is None:
+        slope = gradient(combine, parts.mean(0.0))
+        weight = power_tuning(
+            units.human[units.labelled] @ slope,
+            units.judged[units.labelled] @ slope,
+            units.judged[rest] @ slope,
+        )
+    if not rest.any():
+        weight = 0.0
+    mean = parts.mean(weight)
+    value = float(combine(mean))
+    if math.isnan(value):
+        return _nothing(n)
+    stderr, df = parts.spread(gradient(combine, mean), weight)
+    half = _quantile(df) * stderr
+    return Powered(value, value - half, value + half, stderr, weight, n, df)
+
+
+class _Parts:
+    """Labelled, unlabelled and settled answers, each with its share."""
+
+    def __init__(self, units: Units, rest: npt.NDArray[np.bool_]) -> None:
+        self._units, self._rest = units, rest
+        self._total = len(rest)
+        self._open = int((~units.settled).sum()) / self._total if self._total else 0.0
+
+    def mean(self, weight: float) -> Floats:
+        """Mean of the sums over all answers, shape (k,)."""
+        u = self._units
+        found = np.zeros(u.judged.shape[1])
+        if u.settled.any():
+            found += (1 - self._open) * u.judged[u.settled].mean(axis=0)
+        if u.labelled.any():
+            error = (u.human[u.labelled] - weight * u.judged[u.labelled]).mean(axis=0)
+            found += self._open * error
+        if weight and self._rest.any():
+            found += self._open * weight * u.judged[self._rest].mean(axis=0)
+        return found
+
+    def spread(self, slope: Floats, weight: float) -> tuple[float, float]:
+        """Standard error and its degrees of freedom, by the influence of each answer."""
+        u = self._units
+        judged, human = u.judged @ slope, u.human @ slope
+        groups = [
+            (u.labelled, human - weight * judged, self._open),
+            (self._rest, weight * judged, self._open),
+            (u.settled, judged, 1 - self._open),
+        ]
+        influence = np.zeros(self._total)
+        shares: list[tuple[float, int]] = []
+        for mask, values, share in groups:
+            n = int(mask.sum())
+            if n < 2:
+                continue
+            # With the usual divisor n − 1 of a variance, as a factor of what is summed below.
+            step = share * (values[mask] - values[mask].mean()) / n * math.sqrt(n / (n - 1))
+            influence[mask] += step
+            shares.append((float(step @ step), n))
+        if 0 < self._open < 1:
+            influence += self._between(judged, human, weight)
+        n_groups = self._total
+        if u.clusters is not None:
+            n_groups = int(u.clusters.max()) + 1
+            influence = np.bincount(u.clusters, influence, n_groups).astype(np.float64)
+            influence *= math.sqrt(n_groups / max(1, n_groups - 1))
+        variance = float(influence @ influence)
+        within = sum(v for v, _ in shares)
+        below = sum(v**2 / (n - 1) for v, n in shares)
+        below += max(0.0, variance - within) ** 2 / max(1, n_groups - 1)
+        df = variance**2 / below if below > 0 else math.nan
+        return math.sqrt(variance), df
+
+    def _between(self, judged: Floats, human: Floats, weight: float) -> Floats:
+        """How the share of settled answers moves the value."""
+        u = self._units
+        settled = float(judged[u.settled].mean())
+        error = float((human - weight * judged)[u.labelled].mean()) if u.labelled.any() else 0.0
+        rest = float(judged[self._rest].mean()) * weight if self._rest.any() else 0.0
+        gap = error + rest - settled
+        part: Floats = np.where(u.settled, -self._open * gap, (1 - self._open) * gap) / self._total
+        return part
+
+
+def gradient(combine: Callable[[Floats], Floats], at: Floats) -> Floats:
+    """Slope of a smooth function of sums, by central differences; 0 where there is none.
+
+    Args:
+        combine: see :class:`~citeforge.evaluator.statistics.Sample`.
+        at: shape (k,).
+    """
+    step = 1e-6 * np.maximum(1.0, np.abs(at))
+    moves = np.diag(step)
+    slope: Floats = (combine(at + moves) - combine(at - moves)) / (2 * step)
+    return np.nan_to_num(slope)
+
+
+def _quantile(df: float) -> float:
+    from scipy.special import stdtrit
+
+    return float(stdtrit(df, 0.975)) if df >= 1 else math.nan
+
+
+def _nothing(n: int) -> Powered:
+    nan = math.nan
+    return Powered(nan, nan, nan, nan, 0.0, n, nan)
+
+
+def t_test(found: Powered) -> float:
+    """Two-sided p of a corrected difference against 0; NaN without a standard error."""
+    from scipy.special import stdtr
+
+    if not found.df >= 1:
+        return math.nan
+    if found.stderr == 0:
+        return 1.0 if found.value == 0 else 0.0
+    return float(2 * stdtr(found.df, -abs(found.value) / found.stderr))
+
+
+@dataclass(frozen=True)
+class Rates:
+    """How often a judge is right, from labels of other answers.
+
+    Attributes:
+        sensitivity: share of supported statements that it calls supported.
+        specificity: share of others that it calls not supported.
+        sensitivity_stderr: standard error, over answers.
+        specificity_stderr: likewise.
+        covariance: of the two estimates, where answers have statements of both sorts.
+    """
+
+    sensitivity: float
+    specificity: float
+    sensitivity_stderr: float
+    specificity_stderr: float
+    covariance: float = 0.0
+
+
+def rogan_gladen(
+    said: Floats, asked: Floats, combine: Callable[[Floats], Floats], rates: Rates
+) -> Powered:
+    """Share corrected by sensitivity and specificity (Rogan & Gladen 1978), with both
+    uncertainties: of the answers scored, and of the two rates (Lang & Reiczigel 2014, section 2.2,
+    the delta method).
+
+    Args:
+        said: sums of each answer under the judge's verdicts, shape (queries, k).
+        asked: what would be added if the judge said yes to everything, less what there is if it
+            says no to everything; shape (2, queries, k): (all yes, all no).
+        combine: sums to values.
+        rates: the judge's.
+
+    Returns:
+        NaN where the judge is no better than chance (sensitivity + specificity ≤ 1).
+    """
+    youden = rates.sensitivity + rates.specificity - 1
+    n = len(said)
+    if youden <= 0 or n < 2:
+        return _nothing(0)
+    yes, no = asked
+    span = yes - no
+    false_alarm = 1 - rates.specificity
+    sums = no + (said - no - false_alarm * span) / youden
+    mean = sums.mean(axis=0)
+    value = float(combine(mean))
+    if math.isnan(value):
+        return _nothing(0)
+    slope = gradient(combine, mean)
+    over_answers = float(np.var(sums @ slope, ddof=1)) / n
+    # d/dse and d/dsp of the corrected sums.
+    corrected = (sums - no).mean(axis=0)
+    by_sensitivity = float(-corrected @ slope) / youden
+    by_specificity = float((span.mean(axis=0) - corrected) @ slope) / youden
+    of_rates = (
+        (by_sensitivity * rates.sensitivity_stderr) ** 2
+        + (by_specificity * rates.specificity_stderr) ** 2
+        + 2 * by_sensitivity * by_specificity * rates.covariance
+    )
+    stderr = math.sqrt(over_answers + max(0.0, of_rates))
+    half = 1.959963984540054 * stderr
+    return Powered(value, value - half, value + half, stderr, math.nan, 0, math.inf)
+
+
+def rates_of(answers: Sequence[Sequence[tuple[bool, bool]]]) -> Rates:
+    """Sensitivity and specificity, their errors clustered by answer.
+
+    Args:
+        answers: (people say supported, judge says supported) of the statements of each answer.
+    """
+    counts = np.array(
+        [
+            [
+                sum(h and j for h, j in pairs),
+                sum(h for h, _ in pairs),
+                sum(not h and not j for h, j in pairs),
+                sum(not h for h, _ in pairs),
+            ]
+            for pairs in answers
+        ],
+        np.float64,
+    ).reshape(-1, 4)
+    total = counts.sum(axis=0)
+    found = [total[0] / total[1] if total[1] else math.nan,
+             total[2] / total[3] if total[3] else math.nan]  # fmt: skip
+    if len(counts) < 2 or any(map(math.isnan, found)):
+        return Rates(found[0], found[1], math.nan, math.nan)
+    influence = np.stack(
+        [
+            (counts[:, 0] - found[0] * counts[:, 1]) / total[1],
+            (counts[:, 2] - found[1] * counts[:, 3]) / total[3],
+        ]
+    )
+    covariance = influence @ influence.T * len(counts) / (len(counts) - 1)
+    errors = np.sqrt(np.diag(covariance)).tolist()
+    return Rates(found[0], found[1], errors[0], errors[1], float(covariance[0, 1]))
