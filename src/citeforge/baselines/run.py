@@ -87,7 +87,8 @@ def run_system(
         lines = _plain_lines(system, benchmark, chosen, runs, seed)
         wanted = None if limit is None else set(benchmark.query_ids[:limit])
         kept = (x for x in lines if wanted is None or x["query_id"] in wanted)
-        count = _write(out, _header(title or name, benchmark, chosen), kept, benchmark)
+        more = {} if limit is None else {"limit": limit}
+        count = _write(out, _header(title or name, benchmark, chosen, **more), kept, benchmark)
         return Ran(title or name, count)
     if llm is None:
         raise UsageError(f"{name} asks an LLM; give --llm, e.g. openai:MODEL")

@@ -68,6 +68,13 @@ class Benchmark(Package):
 
     also_known: frozenset[str] = frozenset()
 
+    def first(self, n: int) -> Benchmark:
+        """The same benchmark, of which only the first n queries are looked at."""
+        found = Benchmark(self.folder, self.manifest)
+        found.rules, found.also_known = self.rules, self.also_known
+        found.asked = frozenset(self.query_ids[:n])
+        return found
+
     def context(self, name: str) -> ContextTable:
         """Read one context set.
 

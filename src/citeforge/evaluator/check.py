@@ -10,9 +10,15 @@ from citeforge.evaluator.formats import answers_of, detect
 from citeforge.evaluator.origin import (
     anonymous_warnings,
     is_anonymous,
+    partly_asked,
     require_same_benchmark,
 )
-from citeforge.evaluator.submission import MOST_RUNS, TOO_MANY_RUNS, choose_context
+from citeforge.evaluator.submission import (
+    MOST_RUNS,
+    TOO_MANY_RUNS,
+    choose_context,
+    read_header,
+)
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.submission import SubmissionLine
 
@@ -98,6 +104,8 @@ class _Checker:
     def _doubts(self, path: Path, chosen: str) -> None:
         """What makes it doubtful that the file answers this benchmark, and how answers end."""
         found: list[str] = []
+        if chosen == "citeforge":
+            found += partly_asked(read_header(path) or {}, self.benchmark)
         if chosen != "citeforge" or is_anonymous(path):
             found += anonymous_warnings(path, self.benchmark) if chosen == "citeforge" else []
             found += self.answers.reach.warnings(self.benchmark.kind.shows)

@@ -10,7 +10,12 @@ from citeforge.engines.files import digest_folder, sha256_file
 from citeforge.engines.jsonlines import read_start
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.formats import START, Lines, answers_of, detect
-from citeforge.evaluator.origin import anonymous_warnings, require_same_benchmark
+from citeforge.evaluator.origin import (
+    anonymous_warnings,
+    asked_of,
+    partly_asked,
+    require_same_benchmark,
+)
 from citeforge.evaluator.submission import (
     choose_context,
     header_of,
@@ -63,11 +68,19 @@ class Submission:
         """Whether it does not say by a hash which benchmark it answers."""
         return self.form != "citeforge" or self.header.get("benchmark_hash") is None
 
+    @property
+    def asked(self) -> int | None:
+        """How many of the first queries it was asked; None for all."""
+        return asked_of(self.header, self._benchmark)
+
     def warnings(self) -> list[str]:
-        """What to say of a submission of our own format without a hash."""
-        if self.form != "citeforge" or not self.is_anonymous:
+        """What to say of a submission of our own format that lacks a hash or was asked a part."""
+        if self.form != "citeforge":
             return []
-        return anonymous_warnings(self.path, self._benchmark, self.header)
+        found = partly_asked(self.header, self._benchmark)
+        if self.is_anonymous:
+            found += anonymous_warnings(self.path, self._benchmark, self.header)
+        return found
 
     @property
     def system(self) -> str:

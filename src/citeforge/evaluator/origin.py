@@ -64,6 +64,33 @@ def anonymous_warnings(
     ]
 
 
+def asked_of(header: Mapping[str, object], benchmark: Benchmark) -> int | None:
+    """How many of the benchmark's queries, from the first on, a submission was asked.
+
+    Args:
+        header: of a submission; ``citeforge run --limit N`` writes N into it.
+        benchmark: what it answers.
+
+    Returns:
+        None where the header does not say, or says all of them.
+    """
+    limit = header.get("limit")
+    if not isinstance(limit, int) or isinstance(limit, bool):
+        return None
+    return limit if 0 < limit < len(benchmark) else None
+
+
+def partly_asked(header: Mapping[str, object], benchmark: Benchmark) -> list[str]:
+    """What to say of a submission to a part of the queries."""
+    asked = asked_of(header, benchmark)
+    if asked is None:
+        return []
+    return [
+        f"{asked:,} of {len(benchmark):,} queries were asked (--limit), the others count as "
+        "missing; score --only-asked scores these alone"
+    ]
+
+
 @dataclass
 class Reach:
     """How far citations reach, held against what this benchmark shows.

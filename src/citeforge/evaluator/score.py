@@ -32,6 +32,7 @@ def score(
     file_format: str = "auto",
     details: bool = False,
     correction: Correction | None = None,
+    only_asked: bool = False,
 ) -> ScoreFile:
     """Score a submission.
 
@@ -49,6 +50,8 @@ def score(
         details: keep the answers of the first run, in statements, for reports.
         correction: labels of people, or error rates of the judge, that judged measures are
             corrected with.
+        only_asked: look at no other queries than those that the submission's header says were
+            asked (``run --limit``).
 
     Raises:
         InputError: an unreadable line, or an unknown or duplicate key; labels of answers that
@@ -58,6 +61,10 @@ def score(
     read = _reading(benchmark, measures)
     read.require(benchmark, measures, protocol, context)
     submission = Submission(path, benchmark, file_format)
+    asked = submission.asked if only_asked else None
+    if asked is not None:
+        benchmark = benchmark.first(asked)
+        submission = Submission(path, benchmark, file_format)
     reading = read(
         submission, benchmark, measures, protocol, tools or Tools(), context, details=details
     )
@@ -71,7 +78,9 @@ def score(
     rows, missing = reading.results()
     counts = reading.counts()
     counts.n_judge_failed = reading.n_failed()
-    base = Signature("", protocol, "", reading.context, benchmark.label)
+    base = Signature(
+        "", protocol, "", reading.context, benchmark.label, asked=str(asked) if asked else None
+    )
 
     def sign(row: Row) -> Signature:
         found = recipe(row.measure, base, reading.tools, reading.splitter)

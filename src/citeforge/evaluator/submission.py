@@ -94,7 +94,11 @@ class Places:
     def _claim(self, line: int, answer: SubmissionLine, context: str) -> int:
         row = self._benchmark.row_of.get(answer.query_id)
         if row is None:
-            self.refuse(line, f"query_id {answer.query_id!r} is not in the benchmark")
+            only = self._benchmark.asked
+            where = (
+                "in the benchmark" if only is None else f"among the {len(only):,} that were asked"
+            )
+            self.refuse(line, f"query_id {answer.query_id!r} is not {where}")
         if answer.run < 0:
             self.refuse(line, f"run {answer.run} is negative")
         if answer.run not in self._runs:

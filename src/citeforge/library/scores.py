@@ -137,6 +137,7 @@ def score(
     system: str | None = None,
     details: bool = False,
     labels: Sequence[str | Path] = (),
+    only_asked: bool = False,
 ) -> Scores:
     """Score answers against a benchmark; the same numbers as ``citeforge score``.
 
@@ -154,6 +155,7 @@ def score(
         system: name of the system, for answers in memory.
         details: keep the answers in statements, for reports.
         labels: files of labels by people, which judged measures are corrected with.
+        only_asked: score the queries that were asked alone, where a submission's header says so.
 
     Returns:
         Values with 95 % intervals, counts, and the signature of every number.
@@ -187,6 +189,7 @@ def score(
                 file_format=file_format,
                 details=details,
                 correction=Correction(found) if found else None,
+                only_asked=only_asked,
             )
         )
 
@@ -257,6 +260,7 @@ def score_files(
             file_format=chosen.file_format,
             details=details,
             correction=correction,
+            only_asked=chosen.only_asked,
         )
         found.append(Scores(scored))
         if path in targets:

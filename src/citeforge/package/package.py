@@ -29,9 +29,12 @@ class Package:
         folder: where it is.
         manifest: its manifest, checked.
         rules: version of the strict rules that marks are read by.
+        asked: the queries that are looked at; None for all. Rows of others are read as if the
+            package had none.
     """
 
     rules: int = VERSION
+    asked: frozenset[str] | None = None
 
     def __init__(self, folder: Path, manifest: Manifest | None = None, whole: bool = True) -> None:
         """Open a package, and check every file of it against the manifest, once.
@@ -134,7 +137,8 @@ class Package:
         known = self.kind.tables
         if config not in known:
             raise UnknownValueError("config", config, known)
-        return read_table(self.shards(config, split), known[config])
+        found = read_table(self.shards(config, split), known[config])
+        return found if self.asked is None else _about(found, config, self.asked)
 
     @cached_property
     def queries(self) -> pa.Table:
@@ -371,6 +375,15 @@ class Package:
             raise UnknownValueError("query", query_id, self.query_ids[:20])
         items = self.kind.items(self, name, query_id)
         return items if show is None else condensed(items, self.condensed(show))
+
+
+def _about(table: pa.Table, config: str, queries: frozenset[str]) -> pa.Table:
+    """Rows that are about some queries; all of a table that is about none."""
+    column = "_id" if config == "queries" else None
+    column = column or next((c for c in ("query_id", "query-id") if c in table.column_names), None)
+    if column is None:
+        return table
+    return table.filter(pc.is_in(table[column], value_set=pa.array(sorted(queries), pa.string())))
 
 
 def texts_of(corpus: list[Path], wanted: Iterable[str] | pa.Array) -> dict[str, tuple[str, str]]:

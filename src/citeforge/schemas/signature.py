@@ -13,6 +13,7 @@ _PREFIX = {
     "grammar": "gram",
     "context": "ctx",
     "benchmark": "bench",
+    "asked": "asked",
     "gold": "gold",
     "options": "opt",
     "correction": "corr",
@@ -31,6 +32,7 @@ class Signature:
         grammar: index base and grammar, e.g. ``1,strict``.
         context: context set scored, or ``own``.
         benchmark: ``name@`` and the first 8 hex digits of the benchmark hash.
+        asked: how many of the first queries are looked at, where that is not all of them.
         judge: judge and revision, when the measure has one.
         segmenter: sentence segmenter, when the measure splits sentences.
         gold: gold sets used, where the measure could use several.
@@ -45,6 +47,7 @@ class Signature:
     grammar: str
     context: str
     benchmark: str
+    asked: str | None = None
     judge: str | None = None
     segmenter: str | None = None
     gold: str | None = None

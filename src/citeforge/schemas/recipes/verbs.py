@@ -59,6 +59,8 @@ class ScoreOptions(JudgeOptions):
     """Extractive QA model."""
     max_row: bool = False
     """Add the best of several rankings."""
+    only_asked: bool = False
+    """Score only the queries that were asked, where the header says so (run --limit)."""
     cot: bool = False
     """QAMPARI: answers follow the first colon."""
     at_most_citations: int = Field(MOST_CITATIONS, ge=1)

@@ -1,0 +1,73 @@
+"""A submission to the first queries: all of them count, or those alone that were asked."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import citeforge as cf
+from citeforge.errors import InputError
+from conftest import Cli
+
+N = 3
+
+
+@pytest.fixture
+def trial(package: Path, tmp_path: Path) -> Path:
+    """Answers of `random` to the first three queries."""
+    cf.run("random", package, tmp_path / "trial.jsonl", limit=N)
+    return tmp_path / "trial.jsonl"
+
+
+def test_only_what_was_asked_is_scored(package: Path, trial: Path) -> None:
+    everything, part = cf.score(trial, package), cf.score(trial, package, only_asked=True)
+    n = len(cf.load(package))
+    assert (everything.counts.n_queries, everything.counts.n_missing) == (n, n - N)
+    assert (part.counts.n_queries, part.counts.n_missing) == (N, 0)
+    for name in part:
+        first = everything[name].per_query[:N]
+        assert part[name].per_query == first, name
+        known = [v for v in first if v is not None]
+        scale = 100 if part[name].scale == 100 else 1
+        assert part[name].value == pytest.approx(scale * sum(known) / len(known)), name
+    # What was not asked is the worst value of every query that was left out.
+    assert everything["CiteF1"].value == pytest.approx(part["CiteF1"].value * N / n)  # type: ignore[operator]
+
+
+def test_both_say_it(cli: Cli, package: Path, trial: Path) -> None:
+    n = len(cf.load(package))
+    said = f"{N} of {n} queries were asked (--limit), the others count as missing"
+    plain = cli("score", trial, "--benchmark", package)
+    assert said in plain.stderr
+    assert "asked:" not in plain.stdout
+    part = cli("score", trial, "--benchmark", package, "--only-asked")
+    assert said not in part.stderr
+    assert f"|asked:{N}|" in part.stdout
+    checked = cli("check", trial, "--benchmark", package)
+    assert said in checked.stdout + checked.stderr
+
+
+def test_a_whole_submission_stays_as_it_is(package: Path, tmp_path: Path) -> None:
+    cf.run("random", package, tmp_path / "all.jsonl")
+    scores = [cf.score(tmp_path / "all.jsonl", package, only_asked=o) for o in (False, True)]
+    assert scores[0].file == scores[1].file
+
+
+def test_an_answer_beyond_the_limit_is_refused(package: Path, trial: Path) -> None:
+    other = cf.load(package).query_ids[N]
+    with trial.open("a") as file:
+        file.write(json.dumps({"query_id": other, "output": "[1]"}) + "\n")
+    with pytest.raises(InputError, match=f"'{other}' is not among the 3 that were asked"):
+        cf.score(trial, package, only_asked=True)
+
+
+def test_parts_of_different_size_are_not_compared(package: Path, tmp_path: Path) -> None:
+    files = []
+    for limit in (N, N + 1):
+        path = tmp_path / f"{limit}.jsonl"
+        cf.run("random", package, path, limit=limit)
+        files.append(cf.score(path, package, only_asked=True))
+    with pytest.raises(InputError, match=r"asked: 3 / 4"):
+        cf.compare(*files)
