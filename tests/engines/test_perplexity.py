@@ -71,6 +71,34 @@ def test_a_causal_model_gives_the_loss_of_transformers(tmp_path: Path) -> None:
     assert found[0] < found[1]
 
 
+def test_texts_that_begin_alike_have_the_loss_of_transformers() -> None:
+    """In one call: paragraphs with their candidates, some of them equal, empty or alone."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    from citeforge.engines.llm import smollm
+
+    paragraph = "Marie Curie was a physicist who was born in Warsaw and worked in Paris. Her spouse"
+    other = "Hans Albert Einstein was an engineer and the son of Albert Einstein, who taught in"
+    texts = [
+        f"{paragraph} was Pierre Curie.", f"{other} Bern.", f"{paragraph} had an award: the Nobel.",
+        paragraph, f"{other} Zürich, Prague and Berlin before the war.", "Alone.", "",
+        f"{paragraph} was Pierre Curie.",
+    ]  # fmt: skip
+    found = make_perplexity("offline", [], device="cpu").of(texts)
+    tokenizer = AutoTokenizer.from_pretrained(smollm.model_folder())
+    model = AutoModelForCausalLM.from_pretrained(smollm.model_folder()).eval()
+    for text, value in zip(texts, found, strict=True):
+        ids = tokenizer(text, return_tensors="pt")["input_ids"].long()
+        if ids.shape[1] < 2:
+            assert value == math.inf
+            continue
+        with torch.inference_mode():
+            loss = model(input_ids=ids, labels=ids).loss
+        assert value == pytest.approx(math.exp(loss.item()), rel=1e-4), text
+    assert found[0] == found[-1]
+
+
 def test_an_endpoint_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     quick = RetryPolicy(attempts=2, base=0.01, cap=0.02)

@@ -49,7 +49,10 @@ def text_of(result: object) -> str:
 
 
 def test_equal_to_transformers_own_greedy_search(llm: OfflineLlm) -> None:
-    tokenizer, model = smollm.loaded()
+    from transformers import AutoModelForCausalLM
+
+    tokenizer = smollm.loaded()[0]
+    model = AutoModelForCausalLM.from_pretrained(smollm.model_folder()).eval()
     requests = [request(q, logprobs=True) for q in QUESTIONS]
     for one, found in zip(requests, llm.complete(requests), strict=True):
         assert isinstance(found, Answer)
@@ -92,7 +95,7 @@ def test_another_processor_writes_the_same(llm: OfflineLlm) -> None:
         "from engines.llm.test_offline import OfflineLlm, asked_together, text_of\n"
         "print(ascii([text_of(r) for r in OfflineLlm().complete(asked_together())]))"
     )
-    env = {**os.environ, "ATEN_CPU_CAPABILITY": "avx2"}
+    env = {**os.environ, "ATEN_CPU_CAPABILITY": "avx2", "DNNL_MAX_CPU_ISA": "AVX2"}
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=ROOT, env=env, capture_output=True, text=True
     )

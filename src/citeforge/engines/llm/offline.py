@@ -26,13 +26,14 @@ from citeforge.engines.llm.records import (
 )
 from citeforge.engines.llm.store import ReplayStore
 from citeforge.engines.parallel import one_thread_each
+from citeforge.engines.prefill import read_all
 from citeforge.engines.progress import progress
 from citeforge.schemas.errors import UsageError
 
 if TYPE_CHECKING:
     from citeforge.engines.llm.writers import LlmSettings
 
-ROWS = 8
+ROWS = 16
 """Most answers that are written at a time by one thread."""
 MOST_TOKENS = 16_384
 """Most tokens of a batch: they are kept, with 46 kB each."""
@@ -139,7 +140,7 @@ class OfflineLlm:
                     "refused", f"a prompt of {told} do not fit into {self.window:,}: {_ADVICE}"
                 ),
             )
-        for group, answers in one_thread_each(self._write, _batches(fitting)):
+        for group, answers in one_thread_each(self._write, _batches(fitting, _rows(len(fitting)))):
             yield from zip(group, answers, strict=True)
 
     def _read(self, key: str, request: Request) -> _Asked:
@@ -176,24 +177,38 @@ class OfflineLlm:
             model.generate(
                 ids,
                 attention_mask=mask,
+                past_key_values=read_all(model, [a.ids[:-1] for a in group]),
                 max_new_tokens=max(a.most for a in group),
                 do_sample=False,
                 logits_processor=[choice],
-                stop_strings=list(group[0].request.stop) or None,
-                tokenizer=tokenizer,
+                stopping_criteria=[self._ended(group, choice)],
                 pad_token_id=tokenizer.pad_token_id,
             )
         return [self._up_to_end(a, choice.rows[row]) for row, a in enumerate(group)]
 
+    def _ended(self, group: list[_Asked], choice: Choice) -> Any:
+        """Says after each step, as transformers asks, which rows have said all that is wanted."""
+        import torch
+
+        def ended(input_ids: Any, scores: Any, **_: Any) -> Any:
+            pairs = zip(group, choice.rows, strict=True)
+            return torch.tensor([self._is_whole(a, written) for a, written in pairs])
+
+        return ended
+
+    def _is_whole(self, asked: _Asked, written: list[Chosen]) -> bool:
+        if len(written) >= asked.most:
+            return True
+        text = self._text(written) if asked.request.stop else ""
+        return any(stop in text for stop in asked.request.stop)
+
     def _up_to_end(self, asked: _Asked, written: list[Chosen]) -> list[Chosen]:
         """What a row would be if it had been alone: its neighbours go on where it has ended."""
 
-        def stopped(n: int) -> bool:
-            text = self._text(written[:n])
-            return any(stop in text for stop in asked.request.stop)
+        def whole(n: int) -> bool:
+            return self._is_whole(asked, written[:n])
 
-        written = written[: asked.most]
-        return written[: bisect_left(range(1, len(written) + 1), True, key=stopped) + 1]
+        return written[: bisect_left(range(1, len(written) + 1), True, key=whole) + 1]
 
     def _text(self, written: Sequence[Chosen]) -> str:
         text: str = smollm.loaded()[0].decode([c.token for c in written], skip_special_tokens=True)
@@ -223,14 +238,21 @@ def embedded(settings: LlmSettings) -> Llm:
     return OfflineLlm(settings.store)
 
 
-def _batches(asked: list[_Asked]) -> Iterator[list[_Asked]]:
-    """Requests that end at the same texts, of like length, as many as memory allows."""
-    ordered = sorted(asked, key=lambda a: (a.alone, a.request.stop, -len(a.ids), a.key))
-    for (alone, _), same in groupby(ordered, key=lambda a: (a.alone, a.request.stop)):
+def _rows(n: int) -> int:
+    """Rows a batch, so that every thread has one."""
+    import torch
+
+    return max(1, min(ROWS, -(-n // torch.get_num_threads())))
+
+
+def _batches(asked: list[_Asked], rows: int) -> Iterator[list[_Asked]]:
+    """Requests of like length, as many as memory allows."""
+    ordered = sorted(asked, key=lambda a: (a.alone, -len(a.ids), a.key))
+    for alone, same in groupby(ordered, key=lambda a: a.alone):
         batch: list[_Asked] = []
         for one in same:
             widest = max(a.room for a in [*batch, one])
-            full = alone or len(batch) == ROWS or widest * (len(batch) + 1) > MOST_TOKENS
+            full = alone or len(batch) == rows or widest * (len(batch) + 1) > MOST_TOKENS
             if full and batch:
                 yield batch
                 batch = []

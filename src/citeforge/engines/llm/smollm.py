@@ -10,6 +10,7 @@ from typing import Any
 
 from citeforge.engines.files import remove_tree, sha256_file, storage_errors
 from citeforge.engines.models import Located
+from citeforge.engines.packed import pack_linears
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.extras import require
 
@@ -121,6 +122,7 @@ def loaded() -> tuple[Any, Any]:
         raise InputError(
             f"is damaged ({reason})", path=folder, allowed="remove the folder; it is made again"
         ) from error
+    pack_linears(model)
     return tokenizer, model.eval()
 
 
