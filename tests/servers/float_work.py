@@ -66,10 +66,12 @@ def texts(n: int, seed: int = 0, longest: int = 60) -> list[str]:
 
 
 def embedding(folder: Path, dtype: str) -> Iterator[bytes]:
-    from citeforge.engines import embed
+    from citeforge.engines import compute
+    from citeforge.engines.embed import make_embedder
 
-    embed.cpu_has_bfloat16 = lambda: dtype == "bfloat16"
-    embedder = embed.make_embedder("offline", device="cpu")
+    compute.cpu_has_bfloat16 = lambda: True
+    chosen = "bf16" if dtype == "bfloat16" else "fp32"
+    embedder = make_embedder("offline", device="cpu", compute=chosen)
     assert embedder.fingerprint()["dtype"] == dtype
     for n in (1, 3, 75):
         yield embedder.encode(texts(n, longest=30 if n > 1 else 250), "passage").tobytes()
@@ -141,6 +143,7 @@ def mining(folder: Path) -> Iterator[bytes]:
     from citeforge.builders.exclusions import Exclusions
     from citeforge.builders.mining import SeeminglyRelevant
     from citeforge.engines.tables import TableWriter, shard_paths
+    from citeforge.engines.two_stage import ExactSearch
     from citeforge.engines.vectors import VectorShard
     from citeforge.schemas.recipes.rage import Mining
     from citeforge.schemas.tables import CORPUS
@@ -162,7 +165,10 @@ def mining(folder: Path) -> Iterator[bytes]:
     nothing: list[Any] = [[] for _ in queries]
     exclusions = Exclusions(nothing, [set() for _ in queries], nothing, {})
     miner = SeeminglyRelevant(
-        shard_paths(path, "corpus"), [shard], queries, exclusions, Mining(seemingly_relevant=15)
+        shard_paths(path, "corpus"),
+        ExactSearch(queries, [shard]),
+        exclusions,
+        Mining(seemingly_relevant=15),
     )
     yield repr(miner.mine()).encode()
 

@@ -107,7 +107,7 @@ def _offline_llm() -> Finding:
 
 
 def _device() -> Finding:
-    from citeforge.engines.embed import cpu_has_bfloat16
+    from citeforge.engines.compute import cpu_has_bfloat16
 
     try:
         import torch

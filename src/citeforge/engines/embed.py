@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
-import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from citeforge.engines.compute import choose, device_of
 from citeforge.engines.embedder import Embedder, Kind, Prefixes, Vectors, default_prefixes
 from citeforge.engines.files import sha256_file
 from citeforge.engines.llm.options import ClientOptions
@@ -23,17 +22,12 @@ from citeforge.engines.registry import Registry, expected
 from citeforge.schemas.choices import EMBEDDERS as CHOICES
 from citeforge.schemas.choices import Choice
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.recipes.compute import Chosen, Compute
 
 DEFAULT_EMBEDDER = "intfloat/multilingual-e5-small"
 OFFLINE = "offline"
 OFFLINE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 BATCH_SIZE = 32
-
-_DNNL_WITHOUT_BFLOAT16 = frozenset(
-    "SSE41 AVX AVX2 AVX2_VNNI AVX2_VNNI_2 AVX512_CORE AVX512_CORE_VNNI".split()
-)
-"""Values of ``DNNL_MAX_CPU_ISA`` that take oneDNN's bfloat16 kernels away (CPU dispatcher control
-of its manual)."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +39,7 @@ class EmbedderSettings:
     prefixes: Prefixes | None = None
     options: ClientOptions | None = None
     store: ReplayStore | None = None
+    compute: Compute = "auto"
 
     def prefixes_of(self, name: str) -> Prefixes:
         """Those given, or those of the model's family."""
@@ -64,6 +59,7 @@ def make_embedder(
     prefixes: Prefixes | None = None,
     options: ClientOptions | None = None,
     store: ReplayStore | None = None,
+    compute: Compute = "auto",
 ) -> Embedder:
     """The embedder of a name.
 
@@ -74,28 +70,38 @@ def make_embedder(
         prefixes: put before queries and passages; None for those of the model family.
         options: how the endpoint of a served model is reached.
         store: where its answers are kept.
+        compute: numbers that a local model computes in; ``int8`` gives a
+            :class:`~citeforge.engines.fast.embed.FastEmbedder`.
 
     Raises:
         MissingExtraError: an embedder that runs here, without the libraries for it.
         InputError: a broken plugin.
     """
-    return EMBEDDERS.make(name, EmbedderSettings(revision, device, prefixes, options, store))
+    return EMBEDDERS.make(
+        name, EmbedderSettings(revision, device, prefixes, options, store, compute)
+    )
 
 
 def offline(settings: EmbedderSettings) -> Embedder:
     """``offline``."""
-    prefixes = settings.prefixes_of(OFFLINE)
-    return TransformerEmbedder(OFFLINE, _offline_model, settings.device, prefixes)
+    return _local(OFFLINE, _offline_model, settings)
 
 
 def local(name: str, settings: EmbedderSettings) -> Embedder:
     """A Hub id or a folder."""
-    return TransformerEmbedder(
-        name,
-        lambda: find_model(name, settings.revision, f"--embedder {OFFLINE}"),
-        settings.device,
-        settings.prefixes_of(name),
+    return _local(
+        name, lambda: find_model(name, settings.revision, f"--embedder {OFFLINE}"), settings
     )
+
+
+def _local(name: str, locate: Callable[[], Located], settings: EmbedderSettings) -> Embedder:
+    prefixes = settings.prefixes_of(name)
+    if settings.compute == "int8":
+        from citeforge.engines.fast.embed import FastEmbedder
+
+        choose("int8", settings.device)
+        return FastEmbedder(name, locate, prefixes)
+    return TransformerEmbedder(name, locate, settings.device, prefixes, settings.compute)
 
 
 def served(model: str, settings: EmbedderSettings) -> Embedder:
@@ -115,13 +121,21 @@ class TransformerEmbedder:
     (2 to 3 times faster here), float32 elsewhere.
     """
 
+    batch_size = BATCH_SIZE
+
     def __init__(
-        self, name: str, locate: Callable[[], Located], device: str, prefixes: Prefixes
+        self,
+        name: str,
+        locate: Callable[[], Located],
+        device: str,
+        prefixes: Prefixes,
+        compute: Compute = "auto",
     ) -> None:
         self.name = name
         self.prefixes = prefixes
         self._locate = locate
         self._device = device
+        self._compute = compute
 
     @cached_property
     def _located(self) -> Located:
@@ -130,20 +144,19 @@ class TransformerEmbedder:
     @cached_property
     def device(self) -> str:
         """Device that computes."""
-        if self._device != "auto":
-            return self._device
-        import torch
+        return device_of(self._device)
 
-        return "cuda" if torch.cuda.is_available() else "cpu"
+    @cached_property
+    def compute(self) -> Chosen:
+        """``fp32`` or ``bf16``."""
+        if self._compute == "auto":
+            return "bf16" if choose("auto", self.device) == "bf16" else "fp32"
+        return choose(self._compute, self.device)
 
     @cached_property
     def dtype(self) -> str:
         """``bfloat16`` or ``float32``."""
-        if self.device.startswith("cuda"):
-            import torch
-
-            return "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
-        return "bfloat16" if self.device == "cpu" and cpu_has_bfloat16() else "float32"
+        return {"fp32": "float32", "bf16": "bfloat16", "int8": "int8"}[self.compute]
 
     def fingerprint(self) -> dict[str, Any]:
         return {
@@ -151,7 +164,7 @@ class TransformerEmbedder:
             **self._located.identity,
             "dtype": self.dtype,
             "device": self.device.split(":")[0],
-            "batch_size": BATCH_SIZE,
+            "batch_size": self.batch_size,
             "query_prefix": self.prefixes.query,
             "passage_prefix": self.prefixes.passage,
         }
@@ -173,16 +186,15 @@ class TransformerEmbedder:
                 path=self.name,
                 allowed=f"a model folder or Hub id, or --embedder {OFFLINE}",
             ) from error
-        return model.to(getattr(torch, self.dtype)).eval()
+        return model.to(torch.bfloat16 if self.dtype == "bfloat16" else torch.float32).eval()
 
     def encode(self, texts: Sequence[str], kind: Kind) -> Vectors:
         prefix = self.prefixes.of(kind)
-        model = self._model
-        tokenise = getattr(model, "preprocess", None) or model.tokenize
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))
         order = np.argsort(-lengths, kind="stable")
-        batches = [order[start : start + BATCH_SIZE] for start in range(0, len(texts), BATCH_SIZE)]
-        tokens = (tokenise([prefix + texts[i] for i in rows]) for rows in batches)
+        size = self.batch_size
+        batches = [order[start : start + size] for start in range(0, len(texts), size)]
+        tokens = (self._tokenise([prefix + texts[i] for i in rows]) for rows in batches)
         vectors: Vectors | None = None
         found = one_thread_each(self._embed_batch, tokens, self.device)
         for rows, unit in zip(batches, found, strict=True):
@@ -190,6 +202,11 @@ class TransformerEmbedder:
                 vectors = np.empty((len(texts), unit.shape[1]), np.float32)
             vectors[rows] = unit
         return np.empty((0, 0), np.float32) if vectors is None else vectors
+
+    def _tokenise(self, texts: list[str]) -> dict[str, Any]:
+        model = self._model
+        tokens: dict[str, Any] = (getattr(model, "preprocess", None) or model.tokenize)(texts)
+        return tokens
 
     def _embed_batch(self, tokens: dict[str, Any]) -> Vectors:
         """Unit vectors of one tokenised batch."""
@@ -200,23 +217,6 @@ class TransformerEmbedder:
             output = self._model(features)["sentence_embedding"].float()
             unit: Vectors = torch.nn.functional.normalize(output, dim=1).cpu().numpy()
         return unit
-
-
-def cpu_has_bfloat16() -> bool:
-    """Whether matrices are multiplied in bfloat16 by this processor's hardware.
-
-    ``ATEN_CPU_CAPABILITY`` and ``DNNL_MAX_CPU_ISA`` can keep torch from what the processor has;
-    bfloat16 would then be emulated, slower than float32.
-    """
-    info = Path("/proc/cpuinfo")
-    if platform.machine() not in ("x86_64", "AMD64") or not info.is_file():
-        return False
-    flags = info.read_text()
-    if "avx512_bf16" not in flags and "amx_bf16" not in flags:
-        return False
-    aten = os.environ.get("ATEN_CPU_CAPABILITY", "").lower()
-    dnnl = os.environ.get("DNNL_MAX_CPU_ISA", os.environ.get("ONEDNN_MAX_CPU_ISA", "")).upper()
-    return aten not in ("default", "avx2") and dnnl not in _DNNL_WITHOUT_BFLOAT16
 
 
 def _offline_model() -> Located:

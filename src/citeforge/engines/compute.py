@@ -1,0 +1,100 @@
+"""What numbers a local model computes in, by what the processor can do."""
+
+from __future__ import annotations
+
+import os
+import platform
+from importlib.util import find_spec
+from pathlib import Path
+
+from citeforge.schemas.errors import UsageError
+from citeforge.schemas.extras import require
+from citeforge.schemas.recipes.compute import Chosen, Compute
+
+_DNNL_WITHOUT_BFLOAT16 = frozenset(
+    "SSE41 AVX AVX2 AVX2_VNNI AVX2_VNNI_2 AVX512_CORE AVX512_CORE_VNNI".split()
+)
+"""Values of ``DNNL_MAX_CPU_ISA`` that take oneDNN's bfloat16 kernels away (CPU dispatcher control
+of its manual)."""
+_INTEGERS = ("avx512_vnni", "avx_vnni", "amx_int8")
+_FAST = ("openvino", "nncf")
+
+
+def choose(wanted: Compute, device: str) -> Chosen:
+    """What to compute in; the same on processors of one kind, whatever else they are doing.
+
+    Args:
+        wanted: ``auto`` takes bfloat16 where the device multiplies in it, int8 where a CPU
+            multiplies bytes (VNNI) and the extra ``fast`` is there, float32 anywhere else.
+        device: ``auto``, ``cpu``, ``cuda``, …
+
+    Raises:
+        UsageError: the device cannot do what is wanted.
+        MissingExtraError: int8 without the extra ``fast``.
+    """
+    device = device_of(device)
+    on_cpu = device == "cpu"
+    if wanted == "int8":
+        if not on_cpu:
+            raise UsageError(f"--compute int8: runs on a CPU, not on {device}; bf16 or fp32 do")
+        for module in _FAST:
+            require(module)
+        return "int8"
+    if wanted == "fp32":
+        return "fp32"
+    if _has_bfloat16(device):
+        return "bf16"
+    if wanted == "bf16":
+        raise UsageError(
+            f"--compute bf16: the {'processor' if on_cpu else device} here does not multiply in "
+            "bfloat16 (AVX512-BF16 or AMX); --compute fp32 runs anywhere, and a build begun in "
+            "bf16 goes on where it began, or anew with another --out"
+        )
+    fast = on_cpu and cpu_has_vnni() and all(find_spec(m) is not None for m in _FAST)
+    return "int8" if fast else "fp32"
+
+
+def device_of(wanted: str) -> str:
+    """``auto`` resolved: a GPU where there is one."""
+    if wanted != "auto":
+        return wanted
+    if platform.system() == "Linux" and not any(Path("/dev").glob("nvidia[0-9]*")):
+        return "cpu"  # without asking torch, which takes seconds to import
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def _has_bfloat16(device: str) -> bool:
+    if device.startswith("cuda"):
+        import torch
+
+        return bool(torch.cuda.is_bf16_supported())
+    return device == "cpu" and cpu_has_bfloat16()
+
+
+def cpu_has_bfloat16() -> bool:
+    """Whether matrices are multiplied in bfloat16 by this processor's hardware.
+
+    ``ATEN_CPU_CAPABILITY`` and ``DNNL_MAX_CPU_ISA`` can keep torch from what the processor has;
+    bfloat16 would then be emulated, slower than float32.
+    """
+    if not {"avx512_bf16", "amx_bf16"} & abilities():
+        return False
+    aten = os.environ.get("ATEN_CPU_CAPABILITY", "").lower()
+    dnnl = os.environ.get("DNNL_MAX_CPU_ISA", os.environ.get("ONEDNN_MAX_CPU_ISA", "")).upper()
+    return aten not in ("default", "avx2") and dnnl not in _DNNL_WITHOUT_BFLOAT16
+
+
+def cpu_has_vnni() -> bool:
+    """Whether the processor multiplies bytes (VNNI or AMX)."""
+    return bool(abilities() & set(_INTEGERS))
+
+
+def abilities() -> set[str]:
+    """Flags of an x86-64 processor under Linux; empty elsewhere."""
+    info = Path("/proc/cpuinfo")
+    if platform.machine() not in ("x86_64", "AMD64") or not info.is_file():
+        return set()
+    lines = info.read_text().splitlines()
+    return set(next((x for x in lines if x.startswith("flags")), "").partition(":")[2].split())

@@ -1,0 +1,1 @@
+"""Models computed by OpenVINO, in float32 and int8."""
