@@ -41,6 +41,7 @@ def prepare_ours(folder: str, n: int = QUERIES) -> Any:
     from citeforge.builders.exclusions import Exclusions
     from citeforge.builders.mining import SeeminglyRelevant
     from citeforge.engines.tables import shard_paths
+    from citeforge.engines.two_stage import ExactSearch
     from citeforge.engines.vectors import VectorShard
     from citeforge.schemas.recipes.rage import Mining
 
@@ -52,7 +53,7 @@ def prepare_ours(folder: str, n: int = QUERIES) -> Any:
     queries = np.load(base / "q.npy")[:n]
     nothing = Exclusions([[] for _ in queries], [set() for _ in queries], [[] for _ in queries])
     corpus = shard_paths(base, "corpus")
-    return SeeminglyRelevant(corpus, shards, queries, nothing, Mining())
+    return SeeminglyRelevant(corpus, ExactSearch(queries, shards), nothing, Mining())
 
 
 def run_ours(miner: Any) -> list[list[int]]:

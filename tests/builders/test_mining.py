@@ -14,6 +14,7 @@ from citeforge.builders.exclusions import Exclusions
 from citeforge.builders.mining import SeeminglyRelevant, draw_irrelevant
 from citeforge.engines.draws import distinct_below, generator
 from citeforge.engines.tables import shard_paths, write_table
+from citeforge.engines.two_stage import ExactSearch
 from citeforge.engines.vectors import VectorShard
 from citeforge.schemas.recipes.rage import Mining
 from citeforge.schemas.tables import CORPUS
@@ -77,7 +78,7 @@ def test_equals_brute_force_with_many_ties(
     corpus, shards = make_world(tmp_path_factory.mktemp("world"), vectors, ids)
     mining = Mining(seemingly_relevant=wanted, skip_top=skip, max_score=max_score)
     exclusions = Exclusions([[] for _ in range(4)], forbidden, [[] for _ in range(4)])
-    found = SeeminglyRelevant(corpus, shards, queries, exclusions, mining).mine()
+    found = SeeminglyRelevant(corpus, ExactSearch(queries, shards), exclusions, mining).mine()
     for row in range(4):
         expected = brute_force(vectors, queries[row], ids, forbidden[row], mining)
         got = [(m.position, m.score, m.rank) for m in found[row]]
@@ -97,7 +98,7 @@ def test_margin_is_right_for_negative_similarities(tmp_path: Path, margin: float
     corpus, shards = make_world(tmp_path, vectors, [f"{i:03d}" for i in range(40)])
     mining = Mining(seemingly_relevant=40, margin=margin)
     exclusions = Exclusions([[relevant]], [{relevant}], [[]])
-    (found,) = SeeminglyRelevant(corpus, shards, query, exclusions, mining).mine()
+    (found,) = SeeminglyRelevant(corpus, ExactSearch(query, shards), exclusions, mining).mine()
     expected = {i for i in range(40) if i != relevant and np.cos(angles[i]) <= best - margin}
     near = {i for i in range(40) if abs(np.cos(angles[i]) - (best - margin)) < 1e-3}
     assert {m.position for m in found} - near == expected - near
@@ -108,7 +109,7 @@ def test_irrelevant_draws_avoid_what_is_taken(tmp_path: Path) -> None:
     corpus, shards = make_world(tmp_path, vectors, [f"{i:03d}" for i in range(40)])
     mining = Mining(seemingly_relevant=5, irrelevant=30)
     exclusions = Exclusions([[0]], [{0, 8}], [[]])
-    taken = SeeminglyRelevant(corpus, shards, vectors[:1], exclusions, mining).mine()
+    taken = SeeminglyRelevant(corpus, ExactSearch(vectors[:1], shards), exclusions, mining).mine()
     (drawn,), dropped = draw_irrelevant(corpus, 40, ["q"], exclusions, taken, mining, seed=1)
     barred = {0, 8} | {m.position for m in taken[0]}
     assert len(drawn) == len(set(drawn)) == 30
@@ -126,7 +127,7 @@ def test_what_holds_an_answer_is_passed_over_and_counted(tmp_path: Path) -> None
     corpus, shards = make_world(tmp_path, vectors, [f"{i}" for i in range(8)])
     mining = Mining(seemingly_relevant=3, irrelevant=3, exclude_answers=True)
     exclusions = Exclusions([[0]], [{0}], [["text 2"]])
-    miner = SeeminglyRelevant(corpus, shards, vectors[:1], exclusions, mining)
+    miner = SeeminglyRelevant(corpus, ExactSearch(vectors[:1], shards), exclusions, mining)
     taken = miner.mine()
     assert [(m.position, m.rank) for m in taken[0]] == [(1, 1), (3, 3), (4, 4)]
     assert miner.n_answer_carriers == 1

@@ -11,9 +11,7 @@ import numpy.typing as npt
 from citeforge.builders.exclusions import Exclusions, carriers
 from citeforge.engines.corpus import names_at
 from citeforge.engines.draws import distinct_below, generator
-from citeforge.engines.progress import progress
-from citeforge.engines.search import NOMINATION_ERROR, nominate, rescore
-from citeforge.engines.vectors import VectorShard
+from citeforge.engines.two_stage import NOMINATED, ExactSearch, TwoStageSearch
 from citeforge.schemas.recipes.rage import Mining
 
 _RESERVE = 6
@@ -39,28 +37,33 @@ class Mined:
 
 
 class SeeminglyRelevant:
-    """Finds the nearest non-relevant passages of every query, exactly."""
+    """Finds the nearest non-relevant passages of every query.
+
+    Attributes:
+        n_answer_carriers: candidates that were passed over because they hold a gold answer.
+        n_measured: queries whose lists a measured margin settled, where not all was embedded
+            exactly.
+        n_unsettled: queries that nominations of no depth settled.
+    """
 
     def __init__(
         self,
         corpus: list[Path],
-        shards: list[VectorShard],
-        query_vectors: npt.NDArray[np.float32],
+        search: ExactSearch | TwoStageSearch,
         exclusions: Exclusions,
         mining: Mining,
     ) -> None:
         self.corpus = corpus
-        self.shards = shards
-        self.queries = query_vectors
+        self.search = search
         self.exclusions = exclusions
         self.mining = mining
-        self.size = sum(shard.rows for shard in shards)
-        self.n_answer_carriers = 0
+        self.n_queries = len(exclusions.relevant)
+        self.n_answer_carriers = self.n_measured = self.n_unsettled = 0
         self._ceiling = self._ceilings()
 
     def _ceilings(self) -> npt.NDArray[np.float64]:
         """Highest score allowed to a candidate of each query."""
-        n = len(self.queries)
+        n = self.n_queries
         ceiling = np.full(n, np.inf)
         if self.mining.max_score is not None:
             ceiling[:] = self.mining.max_score
@@ -69,7 +72,7 @@ class SeeminglyRelevant:
             rows = np.repeat(np.arange(n), [len(r) for r in relevant])
             positions = np.array([p for r in relevant for p in r], np.int64)
             best = np.full(n, -np.inf)
-            np.maximum.at(best, rows, rescore(self.queries, self.shards, rows, positions))
+            np.maximum.at(best, rows, self.search.rescore(rows, positions))
             known = np.isfinite(best)  # without a relevant passage there is nothing to compare to
             limit = np.round(best[known] - self.mining.margin, 6)
             ceiling[known] = np.minimum(ceiling[known], limit)
@@ -77,12 +80,12 @@ class SeeminglyRelevant:
 
     def mine(self) -> list[list[Mined]]:
         """Up to ``mining.seemingly_relevant`` passages for each query, nearest first."""
-        found: list[list[Mined]] = [[] for _ in self.queries]
-        open_rows = np.arange(len(self.queries))
+        found: list[list[Mined]] = [[] for _ in range(self.n_queries)]
+        open_rows = np.arange(self.n_queries)
         extra = min(max((len(f) for f in self.exclusions.forbidden), default=0), 32)
-        k = self.mining.skip_top + self.mining.seemingly_relevant + extra + _RESERVE
+        k = nominations(self.mining, self.search.rough) + extra
         while len(open_rows) and self.mining.seemingly_relevant:
-            k = min(k, self.size)
+            k = min(k, self.search.size)
             undecided = []
             step = max(1, _MATRIX // k)
             for start in range(0, len(open_rows), step):
@@ -94,8 +97,7 @@ class SeeminglyRelevant:
 
     def _search(self, rows: npt.NDArray[np.int64], k: int, found: list[list[Mined]]) -> list[int]:
         """Settle what k nominations can settle; returns the rows that need more."""
-        with progress("mining", self.size, "passages") as advance:
-            scores, positions = nominate(self.queries[rows], self.shards, k, advance)
+        bounds, positions = self.search.nominate(rows, k)
         pairs = [
             (row, position)
             for row, candidates in zip(rows.tolist(), positions.tolist(), strict=True)
@@ -106,18 +108,21 @@ class SeeminglyRelevant:
             pair_rows, pair_positions = (np.array(c, np.int64) for c in zip(*pairs, strict=True))
         else:
             pair_rows = pair_positions = np.empty(0, np.int64)
-        exact = rescore(self.queries, self.shards, pair_rows, pair_positions)
+        exact = self.search.rescore(pair_rows, pair_positions)
         carried = self._carriers(pair_rows, pair_positions)
         _, places = names_at(self.corpus, pair_positions)
         order = np.lexsort((places, -exact, pair_rows))
-        bounds = np.searchsorted(pair_rows[order], np.append(rows, rows[-1] + 1))
+        ends = np.searchsorted(pair_rows[order], np.append(rows, rows[-1] + 1))
         undecided = []
         for i, row in enumerate(rows.tolist()):
-            mine = order[bounds[i] : bounds[i + 1]]
-            complete = k >= self.size
-            # Beyond the weakest nomination anything may lie; what scores above it is certain.
-            certain = -np.inf if complete else float(scores[i, -1]) + NOMINATION_ERROR
-            chosen = self._choose(row, mine, pair_positions, exact, carried, certain)
+            mine = order[ends[i] : ends[i + 1]]
+            # What scores above all that was not nominated is certain.
+            chosen = self._choose(row, mine, pair_positions, exact, carried, float(bounds[i]))
+            if chosen is not None:
+                self.n_measured += self.search.rough and k < self.search.size
+            elif self.search.is_deepest(k):
+                chosen = self._choose(row, mine, pair_positions, exact, carried, -np.inf)
+                self.n_unsettled += 1
             if chosen is None:
                 undecided.append(row)
             else:
@@ -160,6 +165,12 @@ class SeeminglyRelevant:
         if not self.mining.exclude_answers or not len(rows):
             return np.zeros(len(rows), np.bool_)
         return carriers(self.corpus, rows, positions, self.exclusions.answers)
+
+
+def nominations(mining: Mining, rough: bool) -> int:
+    """Nominations a query in the first pass, passages that may be relevant not counted."""
+    asked = mining.skip_top + mining.seemingly_relevant
+    return (NOMINATED if rough else 1) * asked + _RESERVE
 
 
 def draw_irrelevant(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import pyarrow.compute as pc
 from citeforge import __version__
 from citeforge.builders.audit.run import drop_suspects
 from citeforge.builders.corpus import write_corpus
+from citeforge.builders.embedding import Embedded, Embedding
 from citeforge.builders.exclusions import Exclusions, find_exclusions, short_answers
 from citeforge.builders.mapping import drawn_table, seemingly_table, short_mappings
 from citeforge.builders.mining import Mined, SeeminglyRelevant
@@ -24,8 +26,9 @@ from citeforge.builders.ranked import RankedCandidates
 from citeforge.builders.records import only, read_records, require_relevant
 from citeforge.builders.skeleton import Build, Stats
 from citeforge.builders.stats import context_stats, corpus_stats, mapping_stats
-from citeforge.engines.corpus import embedding_texts, find_rows
-from citeforge.engines.embed import make_embedder
+from citeforge.engines.compute import choose
+from citeforge.engines.corpus import find_rows
+from citeforge.engines.embed import TransformerEmbedder, make_embedder
 from citeforge.engines.embedder import Embedder, Prefixes
 from citeforge.engines.files import sha256_file
 from citeforge.engines.folders import beside
@@ -41,7 +44,7 @@ from citeforge.engines.tables import (
     shard_paths,
     write_table,
 )
-from citeforge.engines.vectors import VectorShard, ensure_shards, iter_blocks
+from citeforge.engines.two_stage import TwoStageSearch
 from citeforge.ir_convert.registry import licence_of, open_source
 from citeforge.ir_convert.source import ReadOptions
 from citeforge.package.manifest import MANIFEST, load_manifest
@@ -77,7 +80,7 @@ def build_rage(
     Raises:
         InputError: the source, a file in it, or the output folder is at fault.
     """
-    return _Rage(recipe, run, embedder or (lambda: _embedder(recipe, run))).make()
+    return _Rage(recipe, run, embedder).make()
 
 
 def _embedder(recipe: RageRecipe, run: RunOptions) -> Embedder:
@@ -91,19 +94,25 @@ def _embedder(recipe: RageRecipe, run: RunOptions) -> Embedder:
         prefixes=prefixes,
         options=client_options(run),
         store=replay_store(run),
+        compute=recipe.compute,
     )
 
 
 class _Rage(Build[RageRecipe]):
     def __init__(
-        self, recipe: RageRecipe, run: RunOptions, embedder: Callable[[], Embedder]
+        self, recipe: RageRecipe, run: RunOptions, embedder: Callable[[], Embedder] | None
     ) -> None:
         super().__init__(recipe, run)
-        self.make_embedder = embedder
+        self._given = embedder
         self.models: dict[str, dict[str, Any]] = {}
 
+    @cached_property
+    def embedder(self) -> Embedder:
+        """What makes vectors, once it is known what to compute in."""
+        return _embedder(self.recipe, self.run) if self._given is None else self._given()
+
     def draft(self) -> Manifest:
-        recipe = self.recipe
+        self.recipe = recipe = self._computing()
         read = ReadOptions(
             recipe.skip_empty,
             recipe.skip_dangling,
@@ -123,8 +132,36 @@ class _Rage(Build[RageRecipe]):
         resumes = self.run.resume and (self.workspace.out / MANIFEST).is_file()
         # The embedder of a build that needed no vectors decided nothing.
         if resumes and "embedder" in load_manifest(self.workspace.out).models:
-            draft.models["embedder"] = self.make_embedder().fingerprint()
+            draft.models["embedder"] = self.embedder.fingerprint()
         return draft
+
+    def _computing(self) -> RageRecipe:
+        """The recipe with what is computed in: as told, as begun, or as the processor can.
+
+        Raises:
+            UsageError: this machine cannot, or the embedder does not compute here.
+        """
+        recipe = self.recipe
+        if recipe.candidates is not None or not recipe.mining.seemingly_relevant:
+            return recipe
+        if recipe.compute == "auto" and self.run.resume:
+            begun = self.workspace.begun()
+            if isinstance(begun, RageRecipe):
+                self.recipe = recipe = recipe.model_copy(update={"compute": begun.compute})
+        if self._given is None and recipe.compute == "auto" and self._chooses_int8():
+            self.recipe = recipe = recipe.model_copy(update={"compute": "int8"})
+            del self.embedder
+        if isinstance(self.embedder, TransformerEmbedder):
+            return recipe.model_copy(update={"compute": self.embedder.compute})
+        if recipe.compute != "auto":
+            raise UsageError(
+                f"--compute {recipe.compute}: {recipe.embedder} does not compute here; leave it out"
+            )
+        return recipe
+
+    def _chooses_int8(self) -> bool:
+        here = isinstance(self.embedder, TransformerEmbedder)
+        return here and choose("auto", self.run.device) == "int8"
 
     def _judge(self) -> JudgeSession | None:
         """What decides relevance in a source of claims.
@@ -253,15 +290,14 @@ class _Rage(Build[RageRecipe]):
 
     def _mined_mappings(self, positions: np.ndarray) -> dict[str, pa.Table]:
         records, mining = self.records, self.recipe.mining
-        shards: list[VectorShard] = []
-        vectors = np.empty((records.queries.num_rows, 0), np.float32)
+        embedded: Embedded | None = None
         rankings: Rankings | None = None
         if mining.seemingly_relevant and self.recipe.candidates is not None:
             rankings = self._candidates(self.recipe.candidates)
         elif mining.seemingly_relevant:
-            shards, vectors = self._embed()
+            embedded = self._embed()
         key = {
-            "vectors": [s.key for s in shards],
+            "vectors": [] if embedded is None else embedded.key,
             "queries": records.ids,
             "relevant": records.relevant.to_pydict(),
             "gold": records.gold["aliases"].to_pylist(),
@@ -274,8 +310,10 @@ class _Rage(Build[RageRecipe]):
             key["candidates"] = self.models["candidates"]
         known = self.workspace.finished("mapping", key)
         if known is None:
-            known = self._mine(key, shards, vectors, positions, rankings)
+            known = self._mine(key, embedded, positions, rankings)
         records.counts.update(known["counts"])
+        if embedded is not None and embedded.nominator:
+            self.models["nominator"] = {**embedded.nominator, **known["measured"]}
         folder = self.workspace.stage("mapping")
         mined = {
             label: read_table(shard_paths(folder, label), MAPPING)
@@ -290,50 +328,47 @@ class _Rage(Build[RageRecipe]):
         texts = self.records.queries["text"].to_pylist()
         return retriever.rank(dict(zip(self.records.ids, texts, strict=True)), sys.maxsize)
 
-    def _embed(self) -> tuple[list[VectorShard], np.ndarray]:
-        embedder = self.make_embedder()
-        self.models["embedder"] = embedder.fingerprint()
+    def _embed(self) -> Embedded:
+        self.models["embedder"] = self.embedder.fingerprint()
         folder = self.run.embeddings or self.workspace.stage("embeddings")
-        total = sum(b.num_rows for b in iter_batches(self.corpus, ["_id"]))
-        rows = self.run.shard_rows
-        with progress("embedding passages", total, "passages") as advance:
-            shards = ensure_shards(
-                folder, "passages", embedding_texts(self.corpus, rows), embedder, "passage", advance
-            )
-        texts = pa.concat_arrays(self.records.queries["text"].chunks)
-        pieces = (texts.slice(i, rows) for i in range(0, len(texts), rows))
-        with progress("embedding queries", len(texts), "queries") as advance:
-            asked = ensure_shards(folder, "queries", pieces, embedder, "query", advance)
-        blocks = [block.copy() for _, block in iter_blocks(asked, len(texts))]
-        return shards, np.concatenate(blocks)
+        work = Embedding(self.embedder, self.corpus, folder, self.run.shard_rows, self.recipe.seed)
+        return work.of(self.records.queries["text"], self.recipe.mining)
 
     def _mine(
         self,
         key: dict[str, Any],
-        shards: list[VectorShard],
-        vectors: np.ndarray,
+        embedded: Embedded | None,
         positions: np.ndarray,
         rankings: Rankings | None,
     ) -> dict[str, Any]:
         mining, ids = self.recipe.mining, self.records.ids
         exclusions = self._exclusions(positions)
         taken: list[list[Mined]] = [[] for _ in ids]
-        miner: RankedCandidates | SeeminglyRelevant
+        measured: dict[str, Any] = {}
+        miner: RankedCandidates | SeeminglyRelevant | None = None
         if rankings is not None:
             miner = RankedCandidates(self.corpus, rankings, exclusions, mining)
-        else:
-            miner = SeeminglyRelevant(self.corpus, shards, vectors, exclusions, mining)
-        if mining.seemingly_relevant:
+        elif embedded is not None:
+            search = embedded.search()
+            miner = SeeminglyRelevant(self.corpus, search, exclusions, mining)
+        if miner is not None:
             taken = miner.mine()
             if mining.exclude_answers:
                 exclusions.counts["seemingly relevant candidates dropped: contain an answer"] = (
                     miner.n_answer_carriers
                 )
+        if isinstance(miner, SeeminglyRelevant) and isinstance(search, TwoStageSearch):
+            exclusions.counts |= {
+                "passages embedded in float32": search.embedded,
+                "queries settled by a measured margin, not by proof": miner.n_measured,
+                "queries not settled by nominations of any depth": miner.n_unsettled,
+            }
+            measured = {"margin": search.margin}
         irrelevant = drawn_table(self.corpus, ids, exclusions, taken, mining, self.recipe.seed)
         folder = self.workspace.start("mapping")
         files = write_table(folder, SEEMINGLY_RELEVANT, seemingly_table(self.corpus, ids, taken))
         files |= write_table(folder, IRRELEVANT, irrelevant)
-        record = {"counts": exclusions.counts}
+        record = {"counts": exclusions.counts, "measured": measured}
         self.workspace.finish("mapping", key, files, record)
         return record
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from citeforge.builders.recipe import require_same, require_same_choices
+from citeforge.builders.recipe import recipe_of, require_same, require_same_choices
 from citeforge.engines.files import (
     canonical_json,
     digest,
@@ -29,9 +29,10 @@ from citeforge.engines.folders import (
     put_in_place,
     refuse_strangers,
 )
-from citeforge.package.manifest import load_intact, strangers
+from citeforge.package.manifest import load_intact, load_manifest, strangers
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.recipes import Recipe
 from citeforge.schemas.recipes.run import IfExists
 
 _RECIPE = "recipe.json"
@@ -126,6 +127,15 @@ class Workspace:
             begun = Manifest.model_validate(read_json(marker))
             require_same_choices(begun, draft, self.root)
         write_text(marker, canonical_json(draft.model_dump(mode="json")) + "\n")
+        return None
+
+    def begun(self) -> Recipe | None:
+        """The recipe of what is here already: a finished package, or a half-done build."""
+        if is_taken(self.out):
+            return recipe_of(load_manifest(self.out))
+        marker = self.root / _RECIPE
+        if self._had_stages and marker.is_file():
+            return recipe_of(Manifest.model_validate(read_json(marker)))
         return None
 
     def stage(self, name: str) -> Path:

@@ -20,8 +20,7 @@ def embedding_texts(corpus: list[Path], shard_rows: int) -> Iterator[pa.Array]:
     pending: list[pa.Array] = []
     count = 0
     for batch in iter_batches(corpus, ["title", "text"], rows=min(shard_rows, ROWS_PER_GROUP)):
-        titled = pc.binary_join_element_wise(batch["title"], batch["text"], " ")
-        texts = pc.if_else(pc.equal(batch["title"], ""), batch["text"], titled)
+        texts = titled(batch)
         while len(texts):
             piece = texts.slice(0, shard_rows - count)
             pending.append(piece)
@@ -32,6 +31,13 @@ def embedding_texts(corpus: list[Path], shard_rows: int) -> Iterator[pa.Array]:
                 pending, count = [], 0
     if pending:
         yield pa.concat_arrays(pending)
+
+
+def titled(rows: pa.RecordBatch | pa.Table) -> pa.Array:
+    """Title and text of each passage, as one string."""
+    joined = pc.binary_join_element_wise(rows["title"], rows["text"], " ")
+    texts = pc.if_else(pc.equal(rows["title"], ""), rows["text"], joined)
+    return pa.concat_arrays(texts.chunks) if isinstance(texts, pa.ChunkedArray) else texts
 
 
 def take_rows(corpus: list[Path], positions: npt.NDArray[np.int64], columns: list[str]) -> pa.Table:

@@ -7,11 +7,14 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from citeforge.schemas.choices import EMBEDDERS, listed
+from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes.base import Judging, Licensed, Part
+from citeforge.schemas.recipes.compute import Compute
 from citeforge.schemas.recipes.mixture import DEFAULT_MIXTURE, Mixture
 from citeforge.schemas.recipes.option import Option
 from citeforge.schemas.recipes.run import EMBEDDING, ENDPOINT, LOCAL_JUDGE
 
+_COMPUTE_OF = {"float32": "fp32", "bfloat16": "bf16"}
 DEFAULT_EMBEDDER = "intfloat/multilingual-e5-small"
 
 
@@ -56,6 +59,9 @@ class RageRecipe(Licensed):
     """What turns texts into vectors."""
     embedder_revision: str | None = None
     """Commit, tag or branch of a Hub model."""
+    compute: Compute = "auto"
+    """Numbers that a local embedder computes in (auto: by the processor); int8 nominates, float32
+    decides."""
     query_prefix: str | None = None
     """Put before queries (default: the model family's)."""
     passage_prefix: str | None = None
@@ -87,6 +93,15 @@ class RageRecipe(Licensed):
     """Of judgements that contradict each other, keep the highest and count the others."""
     drop_suspects: bool = False
     """Drop negatives that nearly repeat a relevant passage or hold a gold answer."""
+
+    @classmethod
+    def of(cls, manifest: Manifest) -> Self:
+        """Likewise; manifests of old say what was computed in beside the embedder only."""
+        recipe = super().of(manifest)
+        dtype = manifest.models.get("embedder", {}).get("dtype")
+        if recipe.compute == "auto" and dtype in _COMPUTE_OF:
+            return recipe.model_copy(update={"compute": _COMPUTE_OF[dtype]})
+        return recipe
 
     @model_validator(mode="after")
     def _cosines_or_candidates(self) -> Self:

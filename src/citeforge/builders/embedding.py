@@ -1,0 +1,105 @@
+"""Vectors of a corpus and its queries, and the search over them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from citeforge.builders.mining import nominations
+from citeforge.engines.corpus import embedding_texts, take_rows, titled
+from citeforge.engines.draws import distinct_below, generator
+from citeforge.engines.embedder import Embedder, Kind
+from citeforge.engines.fast.convert import CALIBRATION
+from citeforge.engines.fast.embed import FastEmbedder
+from citeforge.engines.progress import progress
+from citeforge.engines.tables import iter_batches
+from citeforge.engines.two_stage import ExactSearch, TwoStageSearch
+from citeforge.engines.vectors import VectorShard, ensure_shards, iter_blocks
+from citeforge.schemas.recipes.rage import Mining
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """Vectors, as far as they are made before mining.
+
+    Attributes:
+        key: all that lists made from them depend on.
+        search: makes the search over them.
+        nominator: fingerprint of the model that nominates, when it is not the one that decides.
+    """
+
+    key: Sequence[Any]
+    search: Callable[[], ExactSearch | TwoStageSearch]
+    nominator: dict[str, Any] = field(default_factory=dict)
+
+
+class Embedding:
+    """Embeds a corpus for one build."""
+
+    def __init__(
+        self, embedder: Embedder, corpus: list[Path], folder: Path, shard_rows: int, seed: int
+    ) -> None:
+        """Say what is embedded, and where vectors are kept.
+
+        Args:
+            embedder: makes the vectors that decide.
+            corpus: Parquet files of the passages.
+            folder: where vectors are kept.
+            shard_rows: texts a shard.
+            seed: of the draw of passages that int8 is calibrated and measured on.
+        """
+        self._embedder, self._corpus, self._folder = embedder, corpus, folder
+        self._rows, self._seed = shard_rows, seed
+        self._size = sum(b.num_rows for b in iter_batches(corpus, ["_id"]))
+
+    def of(self, queries: pa.ChunkedArray, mining: Mining) -> Embedded:
+        """Vectors of all queries and passages.
+
+        An embedder that has an int8 model embeds by it, and only what is nominated in float32,
+        unless nominations could name more than half of the corpus: then int8 would save nothing.
+        """
+        texts = pa.concat_arrays(queries.chunks)
+        asked = self._kept("queries", texts, self._embedder, "query")
+        blocks = [block.copy() for _, block in iter_blocks(asked, len(texts))]
+        vectors = np.concatenate(blocks)
+        nominated = len(texts) * nominations(mining, True)
+        if isinstance(self._embedder, FastEmbedder) and 2 * nominated <= self._size:
+            return self._two_stages(self._embedder, vectors)
+        shards = self._passages("passages", self._embedder)
+        return Embedded([s.key for s in shards], lambda: ExactSearch(vectors, shards))
+
+    def _two_stages(self, embedder: FastEmbedder, vectors: np.ndarray) -> Embedded:
+        draw = generator(self._seed, "calibration")
+        sample = np.sort(np.array(distinct_below(self._size, CALIBRATION, draw, ()), np.int64))
+        texts = titled(take_rows(self._corpus, sample, ["title", "text"])).to_pylist()
+        rough = embedder.rough(texts)
+        shards = self._passages("nominating", rough)
+
+        def decided(name: str, texts: pa.Array) -> list[VectorShard]:
+            return self._kept(name, texts, embedder, "passage")
+
+        def search() -> TwoStageSearch:
+            return TwoStageSearch(self._corpus, vectors, shards, decided, sample)
+
+        key = [[s.key for s in shards], embedder.fingerprint()]
+        return Embedded(key, search, rough.fingerprint())
+
+    def _passages(self, name: str, embedder: Embedder) -> list[VectorShard]:
+        dtype = embedder.fingerprint().get("dtype")
+        stage = f"embedding passages in {dtype}" if dtype else "embedding passages"
+        with progress(stage, self._size, "passages") as advance:
+            texts = embedding_texts(self._corpus, self._rows)
+            return ensure_shards(self._folder, name, texts, embedder, "passage", advance)
+
+    def _kept(
+        self, name: str, texts: pa.Array, embedder: Embedder, kind: Kind
+    ) -> list[VectorShard]:
+        pieces = (texts.slice(i, self._rows) for i in range(0, len(texts), self._rows))
+        stage = "embedding queries" if kind == "query" else "embedding what was nominated"
+        with progress(stage, len(texts), "texts") as advance:
+            return ensure_shards(self._folder, name, pieces, embedder, kind, advance)

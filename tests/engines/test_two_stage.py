@@ -1,0 +1,114 @@
+"""Two stages against brute force over the exact vectors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from citeforge.builders.exclusions import Exclusions
+from citeforge.builders.mining import SeeminglyRelevant
+from citeforge.engines import two_stage
+from citeforge.engines.tables import shard_paths, write_table
+from citeforge.engines.two_stage import ExactSearch, TwoStageSearch
+from citeforge.engines.vectors import VectorShard
+from citeforge.schemas.recipes.rage import Mining
+from citeforge.schemas.tables import CORPUS
+
+N, QUERIES, DIMENSION = 600, 20, 16
+
+
+class World:
+    """Passages ``text i`` whose exact vectors are known, and rough ones beside them."""
+
+    def __init__(self, folder: Path, noise: float, seed: int = 0) -> None:
+        rng = np.random.default_rng(seed)
+        self.folder, self.asked = folder, [0]
+        self.exact = self._unit(rng.normal(size=(N, DIMENSION)))
+        rough = self._unit(self.exact + noise * rng.normal(size=(N, DIMENSION)))
+        self.queries = self._unit(rng.normal(size=(QUERIES, DIMENSION))).astype(np.float32)
+        texts = [f"text {i}" for i in range(N)]
+        ids = [f"p{i:03}" for i in range(N)]
+        write_table(folder, "corpus", pa.table([ids, [""] * N, texts, [None] * N], schema=CORPUS))
+        self.corpus = shard_paths(folder, "corpus")
+        self.rough = self.shard("rough", rough)
+        self.all = self.shard("all", self.exact)
+
+    @staticmethod
+    def _unit(rows: np.ndarray) -> np.ndarray:
+        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+    def shard(self, name: str, rows: np.ndarray) -> list[VectorShard]:
+        path = self.folder / f"{name}.f16"
+        rows.astype("<f2").tofile(path)
+        return [VectorShard(path, len(rows), DIMENSION, name)]
+
+    def embed(self, name: str, texts: pa.Array) -> list[VectorShard]:
+        rows = [int(t.split()[1]) for t in texts.to_pylist()]
+        self.asked[0] += len(rows)
+        return self.shard(name, self.exact[rows])
+
+    def search(self, sample: int = 30) -> TwoStageSearch:
+        rows = np.arange(0, N, N // sample)
+        return TwoStageSearch(self.corpus, self.queries, self.rough, self.embed, rows)
+
+    def miner(self, search: ExactSearch | TwoStageSearch, **mining: float) -> SeeminglyRelevant:
+        relevant = [[q] for q in range(QUERIES)]
+        nothing = Exclusions(relevant, [{q} for q in range(QUERIES)], [[] for _ in relevant])
+        return SeeminglyRelevant(self.corpus, search, nothing, Mining.model_validate(mining))
+
+
+@pytest.mark.parametrize("options", [{}, {"margin": 0.1}, {"skip_top": 2, "seemingly_relevant": 3}])
+@pytest.mark.parametrize("noise", [0.001, 0.03, 0.3])
+def test_the_lists_are_those_of_exact_vectors(
+    tmp_path: Path, noise: float, options: dict[str, float]
+) -> None:
+    world = World(tmp_path, noise)
+    expected = world.miner(ExactSearch(world.queries, world.all), **options).mine()
+    search = world.search()
+    miner = world.miner(search, **options)
+    assert miner.mine() == expected
+    assert search.embedded == world.asked[0] <= N  # no passage twice
+    assert miner.n_unsettled == 0
+    assert miner.n_measured <= QUERIES
+
+
+def test_little_noise_embeds_little_and_much_noise_nominates_deeper(tmp_path: Path) -> None:
+    embedded, margins, measured = [], [], []
+    for i, noise in enumerate((0.001, 0.3)):
+        (tmp_path / str(i)).mkdir()
+        world = World(tmp_path / str(i), noise)
+        search = world.search()
+        miner = world.miner(search, seemingly_relevant=2)
+        miner.mine()
+        embedded.append(search.embedded)
+        margins.append(search.margin)
+        measured.append(miner.n_measured)
+    assert embedded[0] < N / 2 < embedded[1]
+    assert margins[0] < 0.01 < margins[1]
+    assert measured[0] == QUERIES > measured[1]  # the others saw every passage: that is proof
+
+
+def test_the_margin_is_the_largest_excess_seen_and_a_quarter(tmp_path: Path) -> None:
+    world = World(tmp_path, 0.03)
+    everything = np.arange(N)
+    search = TwoStageSearch(world.corpus, world.queries, world.rough, world.embed, everything)
+    rough = np.fromfile(world.rough[0].path, "<f2").reshape(N, -1).astype(float)
+    exact = np.fromfile(world.all[0].path, "<f2").reshape(N, -1).astype(float)
+    differences = world.queries @ (World._unit(exact) - World._unit(rough)).T
+    assert search.margin == pytest.approx(1.25 * differences.max(), abs=1.1e-4)
+    assert search.margin >= 1.25 * differences.max()
+
+
+def test_what_no_depth_settles_is_decided_and_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(two_stage, "_DEEPER", 1)
+    world = World(tmp_path, 0.3)
+    miner = world.miner(world.search(), seemingly_relevant=2)
+    found = miner.mine()
+    assert 0 < miner.n_unsettled <= QUERIES
+    assert miner.n_unsettled + miner.n_measured == QUERIES
+    assert all(len(row) == 2 for row in found)
