@@ -5,7 +5,7 @@ STAMP := $(VENV)/.installed
 OUT := out/quickstart
 
 .DEFAULT_GOAL := help
-.PHONY: help install quickstart test fuzz fuzz-files torture mutants nightly lint format typecheck docs docs-check bench wheel clean
+.PHONY: help install quickstart test coverage fuzz fuzz-files torture mutants nightly lint format typecheck docs docs-check bench wheel clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -43,6 +43,10 @@ quickstart: $(STAMP)  ## build, check and score benchmarks from examples/
 
 test: $(STAMP)  ## run all tests
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
+
+SIMULATIONS := 2000
+coverage: $(STAMP)  ## see whether intervals cover and tests keep their level (SIMULATIONS=2000; an hour)
+	$(BIN)/python -m benchmarks.coverage $(SIMULATIONS)
 
 fuzz: $(STAMP)  ## run the property tests on new examples, and many more (minutes)
 	CITEFORGE_HYPOTHESIS=fuzz $(BIN)/python -m pytest -q -n 2 -m hypothesis

@@ -1,13 +1,16 @@
-"""Rankings with intervals and significance groups, in the compact form that the page carries."""
+"""Rankings with intervals and rank intervals, in the compact form that the page carries."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from citeforge.evaluator.groups import significance_groups
+import numpy as np
+
 from citeforge.evaluator.measures.registry import find, place
+from citeforge.evaluator.ranks import RankInterval, rank_intervals
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 _PREFERRED = ("CiteF1", "ALCE.CitF1", "NLI.F1", "KaLMA.F1@micro", "AutoAIS.cit", "BLEU")
@@ -25,7 +28,8 @@ class View:
         slugs: file names of the systems' pages.
         entries: measure to entry of each system; None where there is none, or one that another
             recipe made.
-        groups: measure to significance group of each system, from 1; 0 where there is no value.
+        ranks: measure to the ranks that each system may have, simultaneous 95 % intervals; None
+            where there is no value.
         main: measure that ranks first.
     """
 
@@ -35,7 +39,7 @@ class View:
     files: tuple[ScoreFile, ...]
     slugs: tuple[str, ...]
     entries: dict[str, list[MeasureScore | None]]
-    groups: dict[str, list[int]]
+    ranks: dict[str, list[RankInterval | None]]
     main: str
 
 
@@ -66,16 +70,31 @@ def make_views(files: Sequence[ScoreFile]) -> list[View]:
             for entry in file.measures:
                 signatures.setdefault(entry.name, entry.signature)
         entries = {n: [_comparable(f, n, signatures[n]) for f in mine] for n in names}
-        groups = {n: significance_groups(row) for n, row in entries.items()}
+        ranks = {n: _ranks(mine, row) for n, row in entries.items()}
         main = next((n for n in _PREFERRED if n in names), names[0] if names else "")
         views.append(
             View(
                 f"{context}, {protocol}", tuple(names), signatures, tuple(mine),
-                tuple(slugs[id(f)] for f in mine), entries, groups, main,
+                tuple(slugs[id(f)] for f in mine), entries, ranks, main,
             )
         )  # fmt: skip
     views.sort(key=lambda v: -len(v.files))
     return views
+
+
+def _ranks(
+    files: Sequence[ScoreFile], entries: Sequence[MeasureScore | None]
+) -> list[RankInterval | None]:
+    """Rank intervals of the systems that answered the first one's queries; none for others."""
+    queries = files[0].query_ids
+    columns = [
+        None
+        if e is None or e.value is None or f.query_ids != queries
+        else np.array([math.nan if v is None else v for v in e.per_query])
+        for f, e in zip(files, entries, strict=True)
+    ]
+    clusters = np.array(files[0].clusters) if files[0].clusters else None
+    return rank_intervals(columns, clusters)
 
 
 def _comparable(file: ScoreFile, name: str, signature: str) -> MeasureScore | None:
@@ -93,7 +112,7 @@ def compact(view: View) -> dict[str, object]:
         "s": [f.system for f in view.files],
         "p": list(view.slugs),
         "v": [[_value(e) for e in view.entries[n]] for n in view.measures],
-        "g": view.groups.get(view.main, []),
+        "g": [r or 0 for r in view.ranks.get(view.main, [])],
         "i": [_interval(e) for e in view.entries.get(view.main, [])],
         "n": [f.counts.n_missing for f in view.files],
     }
@@ -102,7 +121,7 @@ def compact(view: View) -> dict[str, object]:
 def rest(view: View) -> dict[str, object]:
     """What is loaded when another measure is picked: all groups and intervals."""
     return {
-        "g": [view.groups[n] for n in view.measures],
+        "g": [[r or 0 for r in view.ranks[n]] for n in view.measures],
         "i": [[_interval(e) for e in view.entries[n]] for n in view.measures],
     }
 

@@ -65,10 +65,10 @@ function order() {
   const sign = state.down ? -1 : 1;
   if (state.sort === null) rows.sort((a, b) => -sign * byName.compare(v.s[a], v.s[b]));
   else {
-    // Equal hundredths: the group tells which value is the higher one.
+    // Equal hundredths: the ranks tell which value is the higher one.
     const column = v.v[state.sort], groups = state.sort === v.main ? v.g : [];
     rows.sort((a, b) => column[a] === null ? 1 : column[b] === null ? -1
-      : sign * (column[a] - column[b]) || -sign * ((groups[a] || 0) - (groups[b] || 0)) || a - b);
+      : sign * (column[a] - column[b]) || -sign * ((groups[a] ? groups[a][0] : 0) - (groups[b] ? groups[b][0] : 0)) || a - b);
   }
   return rows;
 }
@@ -108,7 +108,7 @@ function draw() {
   const span = scale(v.v[state.by]);
   const page = rows.slice(state.start, state.start + PAGE).map(i => {
     const line = make("tr", {}, make("td", {}, place[i] === null ? "–" : String(place[i])),
-      make("td", {}, groups[i] ? String(groups[i]) : "–"),
+      make("td", {}, groups[i] ? [...new Set(groups[i])].join("–") : "–"),
       make("td", { class: "left" }, make("a", { href: `systems/${v.p[i]}.html` }, v.s[i])));
     for (const m of state.columns) {
       const cell = make("td", {}, make("a", { href: `systems/${v.p[i]}.html#m${m}` }, shown(v.v[m][i])));
@@ -119,7 +119,7 @@ function draw() {
     line.append(make("td", { class: "left" }, bar(v.v[state.by][i], interval(v, i), span)));
     return line;
   });
-  const head = make("tr", {}, make("th", { scope: "col" }, "Rank"), make("th", { scope: "col" }, "Group"),
+  const head = make("tr", {}, make("th", { scope: "col" }, "Rank"), make("th", { scope: "col" }, "95 %"),
     header("System", null, true), ...state.columns.map(m => header(v.m[m], m)),
     make("th", { scope: "col", class: "left" }, v.m[state.by] || "Interval"));
   get("table").replaceChildren(make("thead", {}, head), make("tbody", {}, ...page));

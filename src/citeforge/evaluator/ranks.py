@@ -1,0 +1,117 @@
+"""Ranks of systems with simultaneous intervals (Mogstad, Romano, Shaikh & Wilhelm 2024)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from citeforge.evaluator.statistics import Floats
+
+LEVEL = 0.05
+RankInterval = tuple[int, int]
+
+
+def rank_intervals(
+    columns: Sequence[Floats | None], clusters: npt.NDArray[np.int64] | None = None
+) -> list[RankInterval | None]:
+    """For each system the ranks that it may have, from 1; all at once with 95 % confidence.
+
+    All pairs of systems are compared by paired t-tests over the queries that both define, adjusted
+    by Holm over the pairs, so that the intervals hold together however many systems there are. A
+    system's best rank is one more than the number of systems that are better for certain; its worst
+    the number of all less those that are worse.
+
+    Args:
+        columns: values of each system by query, higher is better, NaN where undefined; None for a
+            system without any, which has no rank.
+        clusters: cluster of each query, where questions repeat.
+    """
+    known = [i for i, c in enumerate(columns) if c is not None and not np.isnan(c).all()]
+    found: list[RankInterval | None] = [None] * len(columns)
+    if not known:
+        return found
+    values = np.stack([np.asarray(columns[i], np.float64) for i in known], axis=1)
+    t, df = _paired(values, clusters)
+    better = _holm(t, df)
+    for place, i in enumerate(known):
+        n_better = int(better[:, place].sum())
+        n_worse = int(better[place].sum())
+        found[i] = 1 + n_better, len(known) - n_worse
+    return found
+
+
+def _paired(values: Floats, clusters: npt.NDArray[np.int64] | None) -> tuple[Floats, Floats]:
+    """t of row minus column system, and degrees of freedom, shape (systems, systems)."""
+    here = ~np.isnan(values)
+    middle = np.nanmean(values, axis=0)
+    # Around each system's mean, so that the sums of squares keep their digits.
+    d = np.where(here, values - middle, 0.0)
+    m = here.astype(np.float64)
+    n = np.einsum("qi,qj->ij", m, m)
+    total = np.einsum("qi,qj->ij", d, m)
+    gap = total - total.T + n * (middle[:, None] - middle)
+    if clusters is not None:
+        return _clustered(values, clusters, gap)
+    squares = np.einsum("qi,qj->ij", d * d, m)
+    moved = total - total.T
+    shift = np.divide(moved, n, out=np.zeros_like(n), where=n > 0)
+    spread = squares + squares.T - 2 * np.einsum("qi,qj->ij", d, d) - n * shift**2
+    return _ratio(gap, spread, n)
+
+
+def _clustered(
+    values: Floats, clusters: npt.NDArray[np.int64], gap: Floats
+) -> tuple[Floats, Floats]:
+    """Likewise, over sums of the queries of each cluster."""
+    size = values.shape[1]
+    spread, n = np.zeros((size, size)), np.zeros((size, size))
+    for i in range(size):
+        change = values[:, [i]] - values
+        known = ~np.isnan(change)
+        for j in range(size):
+            labels = clusters[known[:, j]]
+            sums = np.bincount(labels, change[known[:, j], j])[np.unique(labels)]
+            n[i, j] = len(sums)
+            spread[i, j] = float(np.var(sums)) * len(sums) if len(sums) else 0.0
+    return _ratio(gap, spread, n)
+
+
+def _ratio(gap: Floats, spread: Floats, n: Floats) -> tuple[Floats, Floats]:
+    """t of sums with their sums of squared deviations."""
+    variance = np.maximum(spread, 0.0) / np.maximum(n - 1, 1) * n
+    # What cancels is no variance: systems that differ by a constant.
+    variance[variance < 1e-20] = 0.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = np.where(np.abs(gap) < 1e-12 * np.maximum(n, 1), 0.0, gap / np.sqrt(variance))
+    t[n < 2] = 0.0
+    return t, np.maximum(n - 1, 1)
+
+
+def _holm(t: Floats, df: Floats) -> npt.NDArray[np.bool_]:
+    """Whether the row's system is better than the column's, after Holm over all pairs."""
+    from scipy.special import stdtr
+
+    size = len(t)
+    rows, columns = np.triu_indices(size, 1)
+    better = np.zeros((size, size), bool)
+    if not len(rows):
+        return better
+    pairs = t[rows, columns]
+    p = 2 * stdtr(df[rows, columns], -np.abs(pairs))
+    order = np.argsort(p, kind="stable")
+    passed = p[order] * np.arange(len(p), 0, -1) < LEVEL
+    n_passed = int(np.argmin(passed)) if not passed.all() else len(passed)
+    for place in order[:n_passed].tolist():
+        i, j = int(rows[place]), int(columns[place])
+        better[i, j], better[j, i] = pairs[place] > 0, pairs[place] < 0
+    return better
+
+
+def as_text(interval: RankInterval | None) -> str:
+    """``2–4``, ``1``, or a dash."""
+    if interval is None:
+        return "–"
+    low, high = interval
+    return str(low) if low == high else f"{low}–{high}"

@@ -1,0 +1,22 @@
+"""Corrected values on ExpertQA's human labels."""
+
+from __future__ import annotations
+
+from benchmarks.expertqa import draw, read
+
+from citeforge.engines.judge.lexical import LexicalJudge
+from conftest import real_data
+
+
+def test_corrected_intervals_cover_what_people_say() -> None:
+    answers = read(real_data() / "expertqa" / "val.jsonl", LexicalJudge())
+    assert len(answers.systems) == 223
+    # The lexical judge finds a sixth of what people find.
+    assert answers.judged.mean() < answers.human.mean() / 4
+    found = draw(answers, labels=50, draws=1000)
+    assert found.covered >= 0.94
+    assert found.widest <= 1.01
+    ordered = draw(answers, each=15, draws=300)
+    assert ordered.separated > 0
+    # Holm over the pairs of systems: at most 5 % of the draws may have one in the wrong order.
+    assert ordered.wrong <= 15
