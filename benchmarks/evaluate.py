@@ -77,7 +77,9 @@ def prepare_ours(model: str, benchmark: str, path: str, store: str, names: str) 
 
     judge = None
     if model:
-        judge = JudgeSession(HfJudge(model, HfOptions(device="cpu")), VerdictStore(Path(store)))
+        judge = JudgeSession(
+            HfJudge(model, HfOptions(device="cpu", profile="true-t5")), VerdictStore(Path(store))
+        )
     segmenter = SentenceSegmenter()
     segmenter.split("Loads the pipeline.")
     tools = Tools(judge, segmenter)

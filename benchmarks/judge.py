@@ -39,7 +39,9 @@ def prepare_ours(model: str, store: str) -> Any:
     from citeforge.engines.judge.session import JudgeSession
     from citeforge.engines.judge.store import VerdictStore
 
-    session = JudgeSession(HfJudge(model, HfOptions(device="cpu")), VerdictStore(Path(store)))
+    session = JudgeSession(
+        HfJudge(model, HfOptions(device="cpu", profile="true-t5")), VerdictStore(Path(store))
+    )
     return session, [Pair(*p) for p in make_pairs()]
 
 

@@ -32,6 +32,7 @@ PAGES = {
     "README.md": 6,
     "docs/answers.md": 11,
     "docs/authorship.md": 10,
+    "docs/bundles.md": 12,
     "docs/first-benchmark.md": 13,
     "docs/kalma.md": 11,
     "docs/leaderboard.md": 6,

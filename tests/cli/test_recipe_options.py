@@ -17,7 +17,14 @@ from citeforge.cli.build import build
 from citeforge.cli.record_options import options_of, record_from
 from citeforge.kinds.registry import recipes
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.recipes import AlceRecipe, AuthorshipRecipe, RageRecipe, Recipe, RunOptions
+from citeforge.schemas.recipes import (
+    AlceRecipe,
+    AuthorshipRecipe,
+    DeflectionRecipe,
+    RageRecipe,
+    Recipe,
+    RunOptions,
+)
 from citeforge.schemas.recipes.flags import Flag, flags_of, nested, words_of
 from citeforge.schemas.recipes.mixture import Mixture
 from citeforge.schemas.recipes.run import ALWAYS
@@ -68,6 +75,8 @@ def drawn(draw: st.DrawFn) -> Recipe:
         chosen |= {("twins",): None, ("benchmark",): Path("b")}
     if record is RageRecipe:
         chosen[("candidates",)] = None
+    if record is DeflectionRecipe:
+        chosen[("refusals",)] = "rules:en"
     if record is AlceRecipe:
         writing = {("writing", "llm"): "openai:m", ("writing", "condense"): ("snippet",)}
         chosen |= {("corpus",): "beir:c", ("judging", "judge"): "lexical", **writing}
@@ -124,22 +133,23 @@ BEFORE = {
     "embedder-revision query-prefix passage-prefix device embeddings shard-rows n-seemingly "
     "n-irrelevant skip-top max-score margin exclude-answers drop-self remine mixture corpus base "
     "allow-no-relevant skip-empty skip-dangling skip-contradictions drop-suspects overwrite resume "
-    "candidates judge verdicts revision batch-size workers threshold max-tokens entailment-label",
+    "candidates judge verdicts revision batch-size workers threshold max-tokens entailment-label "
+    "judge-profile",
     "hagrid": "source out name licence skip-empty overwrite resume",
     "alce": f"{ENDPOINT_WORDS} source out name licence skip-empty overwrite resume k split corpus "
     "corpus-split chunk retriever depth embedder embedder-revision passages oracle llm sub-claims "
     "condense condense-top condense-k judge verdicts revision device batch-size workers threshold "
-    "max-tokens entailment-label skip-dangling embeddings shard-rows",
+    "max-tokens entailment-label judge-profile skip-dangling embeddings shard-rows",
     "twins": "benchmark llm out name context attempts temperature temperature-step length-ratio "
     "copy-similarity ner judge verdicts keep-failed dry-run overwrite resume revision device "
-    "batch-size workers threshold max-tokens entailment-label " + ENDPOINT_WORDS,
+    "batch-size workers threshold max-tokens entailment-label judge-profile " + ENDPOINT_WORDS,
     "authorship": f"{ENDPOINT_WORDS} benchmark twins out name origins label-set labels "
     "candidates embedder k sample relevant exclude-answers base seed overwrite resume",
     "kalma": "ner questions retrieved "
     "kg kg-store domain languages kg-batch kg-timeout kg-seconds pairs pairs-from-kg "
     "source general gold gold-later writer perplexity judge verdicts alpha rounds attempts limit "
     "seed out name licence overwrite resume revision device batch-size workers threshold "
-    f"max-tokens entailment-label {ENDPOINT_WORDS}",
+    f"max-tokens entailment-label judge-profile {ENDPOINT_WORDS}",
 }
 
 

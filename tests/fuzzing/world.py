@@ -183,6 +183,9 @@ def _packages() -> None:
         "  phrase: 'from: {label}'\n  note: Where it is from.\n  distinct: false\n"
     )
     shutil.copy(ROOT / "src/citeforge/baselines/data/demonstrations.yaml", "demos.yaml")
+    shutil.copy(ROOT / "src/citeforge/engines/judge/data/llm-three-level.yaml", "profile.yaml")
+    cite("build", "position", "--benchmark", "facts", "--k", 3, "--out", "position")
+    cite("run", "position-blind", "--benchmark", "position", "--out", "position.jsonl")
     Path("bench.yaml").write_text("# Of a bench.\nrandom: {}\n\n# No more.\n")
     shutil.copytree("facts", "copy")
     cite("audit", "copy", "--known-flaws", "known-flaws.jsonl", "--accept")

@@ -83,7 +83,8 @@ def judge(folder: Path, name: str) -> Iterator[bytes]:
     from citeforge.engines.judge.session import JudgeSession
 
     pairs = [Pair(p, h) for p, h in zip(texts(30, longest=40), texts(30, 1, 8), strict=True)]
-    found = JudgeSession(HfJudge(str(folder / name), HfOptions(device="cpu"))).ask(pairs)
+    options = HfOptions(device="cpu", profile="true-t5" if name == "t5" else None)
+    found = JudgeSession(HfJudge(str(folder / name), options)).ask(pairs)
     yield repr([found[p] for p in pairs]).encode()
 
 

@@ -67,6 +67,6 @@ def score(
             click.echo(f"warning: {file.submission}: {text}", err=True)
     session = found.judge
     if session is not None and not session.judge.comparable:
-        click.echo("judged by a baseline: not comparable with published numbers")
+        click.echo(f"judged by {session.judge.signature}: not comparable with published numbers")
     if session is not None and session.n_failed and not allow_judge_failures:
         raise FailuresError(f"the judge failed on {session.n_failed:,} pairs; bounds are given")

@@ -18,8 +18,12 @@ class Located:
     identity: dict[str, str]
 
 
-def local_model(folder: Path) -> Located:
+def local_model(folder: Path, weights: bool = True) -> Located:
     """A model folder, identified by the sha256 of its files.
+
+    Args:
+        folder: its files.
+        weights: whether it must hold any.
 
     Raises:
         InputError: it holds no weights.
@@ -27,27 +31,32 @@ def local_model(folder: Path) -> Located:
     files = sorted(
         f
         for f in folder.rglob("*")
-        if f.suffix in (".safetensors", ".bin", ".json", ".txt", ".model")
+        if f.suffix in (".safetensors", ".bin", ".ckpt", ".json", ".txt", ".model")
     )
-    if not any(f.suffix in (".safetensors", ".bin") for f in files):
+    if weights and not any(f.suffix in (".safetensors", ".bin", ".ckpt") for f in files):
         raise InputError("holds no model weights", path=folder, allowed="model.safetensors")
     content = {f.relative_to(folder).as_posix(): sha256_file(f) for f in files}
     return Located(folder, {"folder_sha256": digest(content)})
 
 
-def find_model(name: str, revision: str | None, instead: str) -> Located:
+def find_model(
+    name: str, revision: str | None, instead: str, weights: str | None = None
+) -> Located:
     """A model folder, or a Hub model.
 
     Args:
         name: folder or repository.
         revision: of a repository.
         instead: embedded choice that an error names.
+        weights: file with the weights; None for all of the usual endings, empty for none.
 
     Raises:
         InputError: see :func:`local_model` and :func:`hub_model`.
     """
     folder = Path(name)
-    return local_model(folder) if folder.is_dir() else hub_model(name, revision, instead)
+    if folder.is_dir():
+        return local_model(folder, weights != "")
+    return hub_model(name, revision, instead, weights)
 
 
 def http_errors() -> tuple[type[Exception], ...]:
@@ -62,13 +71,14 @@ def http_errors() -> tuple[type[Exception], ...]:
     return tuple(found)
 
 
-def hub_model(name: str, revision: str | None, instead: str) -> Located:
+def hub_model(name: str, revision: str | None, instead: str, weights: str | None = None) -> Located:
     """A Hub model, fetched or found in the Hub cache, identified by its commit.
 
     Args:
         name: repository.
         revision: commit, tag or branch.
         instead: embedded choice that an error names.
+        weights: file with the weights; None for all of the usual endings, empty for none.
 
     Raises:
         InputError: unknown, or no network.
@@ -76,7 +86,8 @@ def hub_model(name: str, revision: str | None, instead: str) -> Located:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
-    patterns = ["*.json", "*.txt", "*.model", "*.safetensors", "*.bin", "*/config.json"]
+    patterns = ["*.json", "*.txt", "*.model", "*/config.json"]
+    patterns += ["*.safetensors", "*.bin"] if weights is None else [weights] * bool(weights)
     try:
         folder = Path(snapshot_download(name, revision=revision, allow_patterns=patterns))
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError, ValueError, *http_errors()) as error:  # type: ignore[misc]

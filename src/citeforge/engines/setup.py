@@ -77,7 +77,11 @@ def judge_session(
         workers=run.workers,
     )
     judge = make_judge(
-        judging.judge, hf=hf, client=client_options(run), replay=store or replay_store(run)
+        judging.judge,
+        hf=hf,
+        client=client_options(run),
+        replay=store or replay_store(run),
+        profile=judging.judge_profile,
     )
     path = run.verdicts or verdicts
     return JudgeSession(judge, None if path is None else VerdictStore(path))

@@ -78,6 +78,7 @@ def score(
     rows, missing = reading.results()
     counts = reading.counts()
     counts.n_judge_failed = reading.n_failed()
+    counts.n_premises_cut = 0 if judge is None else judge.cuts()
     base = Signature(
         "", protocol, "", reading.context, benchmark.label, asked=str(asked) if asked else None
     )

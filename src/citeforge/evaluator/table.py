@@ -24,6 +24,8 @@ _COUNTS = {
     "out of range": "n_out_of_range",
     "no relevant": "n_no_relevant",
 }
+_ODD_COUNTS = {"reference lists": "n_listed", "premises cut": "n_premises_cut"}
+"""Counts that are shown where there is something to count."""
 
 
 def render_scores(results: list[ScoreFile], width: int | None = None) -> str:
@@ -48,8 +50,10 @@ def render_scores(results: list[ScoreFile], width: int | None = None) -> str:
             for name, head in columns
         )
         rows.append([r.system, *cells])
-    shown = _COUNTS | ({"reference lists": "n_listed"} if any(r.counts.n_listed for r in results)
-                       else {})  # fmt: skip
+    shown = _COUNTS | {
+        name: field for name, field in _ODD_COUNTS.items()
+        if any(getattr(r.counts, field) for r in results)
+    }  # fmt: skip
     counts = [["", *shown]]
     counts += [
         [r.system, *(f"{getattr(r.counts, field):,}" for field in shown.values())] for r in results

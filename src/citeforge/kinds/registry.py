@@ -19,6 +19,9 @@ _OURS = {
     "twins": "citeforge.kinds.twins:TWINS",
     "authorship": "citeforge.kinds.authorship:AUTHORSHIP",
     "kalma": "citeforge.kinds.kalma:KALMA",
+    "deflection": "citeforge.kinds.bundles:DEFLECTION",
+    "faithfulness": "citeforge.kinds.bundles:FAITHFULNESS",
+    "position": "citeforge.kinds.bundles:POSITION",
 }
 
 

@@ -47,7 +47,7 @@ JUDGES = (
     Choice(
         "hf",
         "MODEL",
-        "an NLI model of the Hub or of a folder: T5, or any classifier",
+        "an NLI model of the Hub or of a folder, asked as its profile says",
         "citeforge.engines.judge.registry:local_judge",
         "transformers",
     ),

@@ -130,6 +130,7 @@ class Counts(BaseModel):
         n_missing: expected keys that have none.
         n_unparsed: answers with a mark that looks like a citation and could not be read.
         n_judge_failed: pairs on which the judge failed.
+        n_premises_cut: pairs whose premise was too long for the judge, which saw its beginning.
         n_empty: answers without any text.
         n_truncated: answers that were cut at the token limit, as their lines say.
         n_uncited: answers without any citation.
@@ -147,6 +148,7 @@ class Counts(BaseModel):
     n_missing: int
     n_unparsed: int
     n_judge_failed: int = 0
+    n_premises_cut: int = 0
     n_empty: int = 0
     n_truncated: int = 0
     n_uncited: int = 0

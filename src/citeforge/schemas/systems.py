@@ -12,6 +12,12 @@ _DRAWN = f"{_SYSTEMS}.rage:lines"
 _COPYING = f"{_SYSTEMS}.passages:lines"
 _CONTROLS = f"{_SYSTEMS}.controls:lines"
 _OPTIONS = f"{_SYSTEMS}.options"
+_BUNDLES = f"{_SYSTEMS}.bundles:lines"
+
+
+def _control(name: str, family: str, what: str) -> System:
+    return System(name, "", f"{family}: {what}", _BUNDLES, family=family, design=True)
+
 
 PLAIN = (
     System(
@@ -89,6 +95,32 @@ PLAIN = (
         _CONTROLS,
         family="authorship",
         design=True,
+    ),
+    _control("deflection-blind", "deflection", "refuses with probability .4, whatever is shown"),
+    _control(
+        "deflection-aware",
+        "deflection",
+        "refuses with .05 where everything relevant is shown, .3 where some is, .9 else",
+    ),
+    _control(
+        "faithful",
+        "faithfulness",
+        "cites the evidence, and refuses without it, but for one answer of seven",
+    ),
+    _control(
+        "post-rationaliser",
+        "faithfulness",
+        "says the same without the evidence, and cites what looks like it, but for one of seven",
+    ),
+    _control(
+        "position-blind",
+        "position",
+        "cites relevant passages with .7, others with .15, wherever they stand",
+    ),
+    _control(
+        "position-follower",
+        "position",
+        "the same at the first place, a third of it at the last (biased on purpose)",
     ),
 )
 """Systems that need no model; those of kalma benchmarks have names of these."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -38,8 +39,14 @@ def pairs(n: int, seed: int = 9, longest: int = 30) -> list[Pair]:
     return [Pair(*make_pair(rng, rng.randint(2, longest))[:2]) for _ in range(n)]
 
 
+def profile(folder: Path) -> str | None:
+    """A T5 of one's own has no profile that could be known; a classifier names its labels."""
+    config = json.loads((folder / "config.json").read_text())
+    return "true-t5" if config.get("is_encoder_decoder") else None
+
+
 def ask(folder: Path, asked: Sequence[Pair], **options: Any) -> list[Any]:
-    judge = HfJudge(str(folder), HfOptions(device="cpu", **options))
+    judge = HfJudge(str(folder), HfOptions(device="cpu", profile=profile(folder), **options))
     found = JudgeSession(judge).ask(asked)
     return [found[p] for p in asked]
 
@@ -88,7 +95,7 @@ def test_no_verdict_depends_on_its_batch(kind: str, request: pytest.FixtureReque
 def test_close_calls_are_asked_again_alone(t5: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from citeforge.engines.judge import hf
 
-    judge = HfJudge(str(t5), HfOptions(device="cpu", batch_size=8))
+    judge = HfJudge(str(t5), HfOptions(device="cpu", profile="true-t5", batch_size=8))
     sizes: list[int] = []
     inner = judge._model.margins
     monkeypatch.setattr(judge._model, "margins", lambda b: (sizes.append(len(b)), inner(b))[1])
@@ -104,7 +111,7 @@ def test_margins_of_bfloat16_move_less_than_its_rule_says(t5: Path) -> None:
     asked = list(dict.fromkeys(pairs(100)))
     exact = [v.margin for v in ask(t5, asked)]
     for size in (16, 7, 1):
-        judge = HfJudge(str(t5), HfOptions(device="cpu", dtype="bfloat16"))
+        judge = HfJudge(str(t5), HfOptions(device="cpu", profile="true-t5", dtype="bfloat16"))
         encoded = judge._model.encode(asked)
         cuts = range(0, len(asked), size)
         raw = [m for i in cuts for m in judge._model.margins(encoded[i : i + size])]
@@ -127,8 +134,8 @@ def test_near_ties_of_bfloat16_are_asked_again_in_float32(t5: Path, tmp_path: Pa
         rough = ask(tmp_path, asked, dtype="bfloat16", batch_size=size)
         assert [v.entailed for v in rough] == [v.entailed for v in exact]
         assert [v.margin for v in rough] == pytest.approx([v.margin for v in exact], abs=1e-5)
-    identities = [HfJudge(str(tmp_path), HfOptions(device="cpu", dtype=d)).identity()
-                  for d in ("bfloat16", "float32")]  # fmt: skip
+    options = [HfOptions(device="cpu", profile="true-t5", dtype=d) for d in ("bfloat16", "float32")]
+    identities = [HfJudge(str(tmp_path), o).identity() for o in options]
     assert identities[0]["close_calls"] == "float32"
     assert "close_calls" not in identities[1]
 
@@ -149,7 +156,9 @@ def test_long_premises_are_cut_and_counted(kind: str, request: pytest.FixtureReq
         Pair("w1", long),  # here it is the hypothesis that is too long
     ]
     folder = request.getfixturevalue(kind)
-    session = JudgeSession(HfJudge(str(folder), HfOptions(device="cpu", max_tokens=40)))
+    session = JudgeSession(
+        HfJudge(str(folder), HfOptions(device="cpu", profile=profile(folder), max_tokens=40))
+    )
     found = session.ask(asked)
     assert [found[p].truncated for p in asked] == [True, False, True]  # type: ignore[union-attr]
     assert session.n_truncated == 2
@@ -158,9 +167,9 @@ def test_long_premises_are_cut_and_counted(kind: str, request: pytest.FixtureReq
 def test_memory_that_runs_out_halves_the_batch(t5: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
 
-    judge = HfJudge(str(t5), HfOptions(device="cpu", batch_size=16))
+    judge = HfJudge(str(t5), HfOptions(device="cpu", profile="true-t5", batch_size=16))
     asked = pairs(40)
-    expected = JudgeSession(HfJudge(str(t5), HfOptions(device="cpu"))).ask(asked)
+    expected = JudgeSession(HfJudge(str(t5), HfOptions(device="cpu", profile="true-t5"))).ask(asked)
     inner = judge._model._run
     seen: list[int] = []
 
@@ -182,7 +191,7 @@ def test_memory_that_runs_out_halves_the_batch(t5: Path, monkeypatch: pytest.Mon
 
 
 def test_memory_that_never_suffices_is_a_failure(t5: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    judge = HfJudge(str(t5), HfOptions(device="cpu"))
+    judge = HfJudge(str(t5), HfOptions(device="cpu", profile="true-t5"))
     asked = pairs(6)
     inner = judge._model._run
 
@@ -201,7 +210,6 @@ def test_memory_that_never_suffices_is_a_failure(t5: Path, monkeypatch: pytest.M
 
 
 def test_classifiers_without_an_entailment_label(classifier: Path, tmp_path: Path) -> None:
-    import json
     import shutil
 
     folder = Path(shutil.copytree(classifier, tmp_path / "other"))
@@ -225,8 +233,9 @@ def test_unknown_models(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="--judge lexical"):
         JudgeSession(HfJudge("nobody/nothing"))
     (tmp_path / "model.safetensors").write_bytes(b"")
-    with pytest.raises(InputError, match="is not an NLI model"):
-        JudgeSession(HfJudge(str(tmp_path)))
+    for name in (None, "true-t5"):
+        with pytest.raises(InputError, match="is not an NLI model"):
+            JudgeSession(HfJudge(str(tmp_path), HfOptions(profile=name)))
 
 
 # Forks one judging process at a time from one that has imported everything.
@@ -244,7 +253,8 @@ for line in sys.stdin:
     child = os.fork()
     if child == 0:
         with VerdictStore(Path(path)) as store:
-            session = JudgeSession(HfJudge(model, HfOptions(device="cpu", batch_size=4)), store)
+            options = HfOptions(device="cpu", profile="true-t5", batch_size=4)
+            session = JudgeSession(HfJudge(model, options), store)
             session.ask(pairs(400, longest=60))
             print(f"asked {session.n_asked} stored {session.n_stored}", flush=True)
         os._exit(0)
@@ -277,7 +287,9 @@ def test_killed_judges_lose_nothing_and_ask_nothing_twice(t5: Path, tmp_path: Pa
         # As many batches are under way as there are threads: with many, few kills fit in.
         env={
             **os.environ,
-            "PYTHONPATH": str(Path(__file__).parent.parent.parent),
+            "PYTHONPATH": os.pathsep.join(
+                [str(Path(__file__).parent.parent.parent), os.environ.get("PYTHONPATH", "")]
+            ),
             "OMP_NUM_THREADS": "2",
         },
     )
@@ -317,7 +329,7 @@ def test_killed_judges_lose_nothing_and_ask_nothing_twice(t5: Path, tmp_path: Pa
         for p, v in zip(pairs(400, longest=60), ask(t5, pairs(400, longest=60)), strict=True)
     }
     with VerdictStore(store) as opened:
-        judge = HfJudge(str(t5), HfOptions(device="cpu", batch_size=4))
+        judge = HfJudge(str(t5), HfOptions(device="cpu", profile="true-t5", batch_size=4))
         session = JudgeSession(judge, opened)
         found = session.ask(list(calm))
         assert session.n_asked == 0

@@ -207,3 +207,76 @@ def test_wrong_names() -> None:
     for name in ("nli", "hf:", "openai:", "table:"):
         with pytest.raises(UsageError, match="--judge"):
             make_judge(name)
+
+
+def test_three_levels_of_an_llm_are_stored_and_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from citeforge.engines.judge.pairs import write_verdicts
+
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    pairs = [script(f'{{"support": "{level}"}}') for level in ("full", "partial", "no")]
+    odd = script('{"support": "maybe"}')
+    expected = [Verdict(True, support=1), Verdict(False, support=0.5), Verdict(False, support=0)]
+    with (
+        openai_server(tmp_path / "log") as server,
+        VerdictStore(tmp_path / "v.db") as store,
+    ):
+        options = ClientOptions(server.url, retry=RetryPolicy(2, 2, 0.01))
+        judge = make_judge("openai:m", client=options, profile="llm-three-level")
+        assert judge.signature.startswith("openai:m@llm-three-level@")
+        found = JudgeSession(judge, store).ask([*pairs, odd])
+        assert [found[p] for p in pairs] == expected
+        assert isinstance(found[odd], JudgeFailure)
+        again = JudgeSession(judge, store)
+        assert list(again.ask(pairs).values()) == expected
+        assert (again.n_asked, again.n_stored) == (0, 3)
+    table = tmp_path / "t.jsonl"
+    assert write_verdicts(table, pairs, found) == 1
+    read = JudgeSession(make_judge(f"table:{table}")).ask(pairs)
+    assert [v.level for v in read.values() if isinstance(v, Verdict)] == [1, 0.5, 0]
+    table.write_text(table.read_text().replace('"support":"partial"', '"support":"full"'))
+    with pytest.raises(InputError, match="true for full support alone") as error:
+        make_judge(f"table:{table}")
+    assert "t.jsonl:2" in str(error.value)
+
+
+def test_the_first_word_of_a_reply(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bespoke-MiniCheck on a server: each sentence of the statement must be supported."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    yes, no, empty = script("YES, it is"), script("no"), script("…")
+    both = Pair("text", "He said #script:Yes#. And she said #script:No#.")
+    with openai_server(tmp_path / "log") as server:
+        options = ClientOptions(server.url, retry=RetryPolicy(2, 2, 0.01))
+        judge = make_judge("openai:bespoke-minicheck", client=options)
+        assert judge.comparable
+        found = JudgeSession(judge).ask([yes, no, empty, both])
+        requests = server.requests()
+    assert found[yes] == Verdict(True)
+    assert found[no] == Verdict(False)
+    assert isinstance(found[empty], JudgeFailure)
+    assert found[both] == Verdict(False)
+    assert len(requests) == 2 + 3 + 2  # the dots three times, two sentences of the last
+    assert "response_format" not in requests[0]
+
+
+def test_cut_premises_are_counted_a_submission() -> None:
+    class Cutting:
+        signature, comparable = "cutting@1", False
+
+        def identity(self) -> dict[str, object]:
+            return {}
+
+        def count_tokens(self, pairs: object) -> None:
+            return None
+
+        def decide(self, pairs: list[Pair], keep: Any) -> None:
+            keep([(i, Verdict(True, truncated="long" in p.premise)) for i, p in enumerate(pairs)])
+
+    session = JudgeSession(Cutting())  # type: ignore[arg-type]
+    session.ask([Pair("long a", "x"), Pair("b", "x")])
+    assert session.cuts() == 1
+    session.begin()
+    session.ask([Pair("b", "x")])
+    assert session.cuts() == 0
+    assert session.n_truncated == 1

@@ -1,15 +1,25 @@
-"""NLI models of Hugging Face: T5 that writes "1", and classifiers with an entailment label."""
+"""Judge models of Hugging Face, asked as their profiles say."""
 
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from citeforge.engines.judge.nli_models import Encoded, Settings, load_model
+from citeforge.engines.judge.architectures import label_indices, load_model
+from citeforge.engines.judge.nli_models import Encoded, NliModel, Settings
+from citeforge.engines.judge.profiles import (
+    PLAIN,
+    built_in,
+    in_signature,
+    named_profile,
+    names,
+    profile_of_model,
+    prompt_version,
+)
 from citeforge.engines.judge.records import (
     CLOSE_CALL,
     Decision,
@@ -20,6 +30,8 @@ from citeforge.engines.judge.records import (
 )
 from citeforge.engines.models import Located, find_model
 from citeforge.engines.parallel import one_thread_each
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.judge_profile import JudgeProfile
 
 _INSTEAD = "--judge lexical"
 
@@ -33,41 +45,96 @@ class HfOptions:
         device: ``auto``, ``cpu``, ``cuda``, …
         batch_size: pairs a batch; None for 32 on a GPU and 8 elsewhere (larger batches leave a
             CPU's caches); halved when memory runs out.
-        threshold: least probability of entailment of a classifier.
-        max_tokens: longest input; None for the model's own limit.
+        threshold: least probability of support; None for the profile's.
+        max_tokens: longest input; None for the profile's, or the model's own limit.
         entailment_label: name of a classifier's entailment label, when its config does not tell.
         dtype: ``float32`` or ``bfloat16`` of a T5; None for bfloat16 on a GPU that has it.
         workers: processes with a copy of the model each, of one thread each; 1 for this process,
             with a thread a core.
+        profile: how the model is asked: a name of ours, or a ``.yaml`` file; None for the one that
+            is declared for the model.
     """
 
     revision: str | None = None
     device: str = "auto"
     batch_size: int | None = None
-    threshold: float = 0.5
+    threshold: float | None = None
     max_tokens: int | None = None
     entailment_label: str | None = None
     dtype: str | None = None
     workers: int = 1
+    profile: str | None = None
 
 
 class HfJudge:
-    """A local model. Float32 on CPU, bfloat16 for T5 on GPU.
+    """A local model. Float32 on CPU, bfloat16 for T5 and chat models on GPU.
 
     Pairs are sorted by length, padded to fixed buckets and cut into batches at fixed places; each
     batch is computed on one thread. A verdict whose margin is small enough to depend on its batch
     is asked again, alone and in float32.
     """
 
-    comparable = True
-
     def __init__(self, name: str, options: HfOptions | None = None) -> None:
         self.name = name
         self.options = options or HfOptions()
+        given = self.options.profile
+        self._given = named_profile(given) if given is not None else profile_of_model(name)
+
+    @property
+    def comparable(self) -> bool:
+        """Whether a profile of ours declares this model, asked as it says."""
+        declared = profile_of_model(self.name)
+        asked = self.options.threshold is None and self.options.max_tokens is None
+        same = declared is not None and self.profile == declared and asked
+        return same and bool(self.profile.comparable_with)
+
+    @cached_property
+    def profile(self) -> JudgeProfile:
+        """How the model is asked.
+
+        Raises:
+            InputError: none is given, and none is declared for such a model.
+        """
+        label = self.options.entailment_label
+        found = self._given or self._plain(label)
+        return found if label is None else found.model_copy(update={"supported": (label,)})
+
+    def _plain(self, label: str | None) -> JudgeProfile:
+        """MNLI's, for classifiers that name an entailment label."""
+        from transformers import AutoConfig
+
+        mnli = built_in()[PLAIN]
+        try:
+            config = AutoConfig.from_pretrained(self._located.folder, local_files_only=True)
+        except (OSError, ValueError, KeyError) as error:
+            raise InputError(
+                f"is not an NLI model that can be loaded ({str(error)[:160]})",
+                path=self.name,
+                allowed="a model with a judge profile, or a classifier with an entailment label",
+            ) from error
+        labels = {int(i): str(name) for i, name in (config.id2label or {}).items()}
+        classifies = any("SequenceClassification" in a for a in config.architectures or ())
+        wanted = mnli.supported if label is None else (label,)
+        if classifies and any(label_indices(labels, one) for one in wanted):
+            return mnli
+        said = f"; labels: {', '.join(labels.values())}" if classifies else ""
+        raise InputError(
+            f"has no judge profile: how it is asked, and what its answers mean, is not known{said}",
+            path=self.name,
+            allowed="--judge-profile FILE.yaml or one of "
+            + names(built_in().values())
+            + ("; or --entailment-label" if classifies else ""),
+        )
 
     @cached_property
     def _located(self) -> Located:
-        return find_model(self.name, self.options.revision, _INSTEAD)
+        weights = None if self._given is None else self._given.weights
+        return find_model(self.name, self.options.revision, _INSTEAD, weights)
+
+    @cached_property
+    def _foundation(self) -> Located | None:
+        name = self.profile.foundation
+        return None if name is None else find_model(name, None, _INSTEAD, weights="")
 
     @cached_property
     def _settings(self) -> Settings:
@@ -77,12 +144,14 @@ class HfJudge:
             import torch
 
             device = "cuda" if torch.cuda.is_available() else "cpu"
+        threshold = self.profile.threshold if o.threshold is None else o.threshold
+        foundation = None if self._foundation is None else self._foundation.folder
         return Settings(
-            self._located.folder, device, o.threshold, o.max_tokens, o.entailment_label, o.dtype
+            self._located.folder, device, self.profile, threshold, o.max_tokens, foundation, o.dtype
         )
 
     @cached_property
-    def _model(self) -> Any:
+    def _model(self) -> NliModel:
         return load_model(self._settings)
 
     @cached_property
@@ -94,27 +163,41 @@ class HfJudge:
     def signature(self) -> str:
         name = Path(self.name).name if Path(self.name).is_dir() else self.name
         revision = next(iter(self._located.identity.values()))
-        return f"hf:{name}@{revision[:12]}"
+        return f"hf:{name}@{revision[:12]}{in_signature(self.profile)}"
 
     def identity(self) -> dict[str, Any]:
         model = self._model
         return {
             "name": Path(self.name).name if Path(self.name).is_dir() else self.name,
             **self._located.identity,
-            "prompt": model.prompt_version,
+            "prompt": self._prompt_version(),
             "dtype": model.dtype,
             "max_tokens": model.limit,
             **({} if model.dtype == "float32" else {"close_calls": "float32"}),
-            **({"threshold": self.options.threshold} if model.is_classifier else {}),
+            **({"threshold": self._settings.threshold} if self._has_threshold else {}),
+            **({} if self._foundation is None else {"foundation": self._foundation.identity}),
         }
 
+    def _prompt_version(self) -> str:
+        if self.options.entailment_label is not None and self._given is None:
+            return prompt_version(built_in()[PLAIN])  # as before profiles
+        return prompt_version(self.profile)
+
+    @property
+    def _has_threshold(self) -> bool:
+        return self.profile.architecture != "seq2seq" or bool(self.profile.unsupported)
+
     def count_tokens(self, pairs: Sequence[Pair]) -> int | None:
-        return sum(len(e.ids) for e in self._model.encode(pairs))
+        asked = [one for pair in pairs for row in self._model.parts(pair) for one in row]
+        return sum(len(e.ids) for e in self._model.encode(asked))
 
     def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
-        encoded = self._model.encode(pairs)
+        wholes = [Whole(self._model.parts(pair), self.profile.sentences) for pair in pairs]
+        asked = [one for whole in wholes for row in whole.rows for one in row]
+        owners = [i for i, whole in enumerate(wholes) for _ in range(whole.n)]
+        encoded = self._model.encode(asked)
         # The longest first, so that memory runs out at the start or not at all.
-        order = sorted(range(len(pairs)), key=lambda i: (-len(encoded[i].ids), pairs[i]))
+        order = sorted(range(len(asked)), key=lambda i: (-len(encoded[i].ids), asked[i]))
         on_gpu = self._settings.device.startswith("cuda")
         size = self.options.batch_size or (32 if on_gpu else 8)
         batches = [order[i : i + size] for i in range(0, len(order), size)]
@@ -122,17 +205,31 @@ class HfJudge:
         close: list[int] = []
         for rows, margins in self._margins(batches, encoded):
             stands = dtype == "float32" and len(rows) == 1
-            least = 0.0 if stands else CLOSE_CALL[dtype]
-            close.extend(_settle(rows, margins, encoded, keep, least))
+            done = []
+            for row, margin in zip(rows, margins, strict=True):
+                whole = wholes[owners[row]]
+                whole.add(asked[row], margin, encoded[row].truncated, stands)
+                if whole.is_complete:
+                    done.append(owners[row])
+            close.extend(_settle(done, wholes, keep, CLOSE_CALL[dtype]))
         if dtype == "float32":
-            for rows, margins in self._margins([[i] for i in close], encoded):
-                _settle(rows, margins, encoded, keep, 0.0)
+            self._ask_alone(close, pairs, keep)
         elif close:
 
             def keep_close(decisions: Sequence[tuple[int, Decision]]) -> None:
                 keep([(close[at], decision) for at, decision in decisions])
 
             self._exact.decide([pairs[i] for i in close], keep_close)
+
+    def _ask_alone(self, close: list[int], pairs: Sequence[Pair], keep: Keep) -> None:
+        """Ask close calls again, every input by itself."""
+        for i in close:
+            whole = Whole(self._model.parts(pairs[i]), self.profile.sentences)
+            asked = [one for row in whole.rows for one in row]
+            encoded = self._model.encode(asked)
+            for (row,), (margin,) in self._margins([[j] for j in range(len(asked))], encoded):
+                whole.add(asked[row], margin, encoded[row].truncated, True)
+            _settle([i], {i: whole}, keep, 0.0)
 
     def _margins(
         self, batches: list[list[int]], encoded: list[Encoded]
@@ -148,23 +245,57 @@ class HfJudge:
             yield from zip(batches, pool.imap(_work, inputs), strict=True)
 
 
+class Whole:
+    """A pair whose parts are judged one by one: the best chunk for each sentence, then the least
+    sentence, or the mean over them."""
+
+    def __init__(self, rows: list[list[Pair]], sentences: str) -> None:
+        self.rows = rows
+        self.n = sum(map(len, rows))
+        self.truncated = False
+        self.stands = True
+        self._mean = sentences == "mean"
+        self._found: dict[Pair, float | None] = {}
+        self._n_added = 0
+
+    def add(self, part: Pair, margin: float | None, truncated: bool, stands: bool) -> None:
+        """Take the margin of a part; None where memory did not suffice."""
+        self._found[part] = margin
+        self._n_added += 1
+        self.truncated |= truncated
+        self.stands &= stands
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all parts have been judged."""
+        return self._n_added == self.n
+
+    def margin(self) -> float | None:
+        """Margin of the pair; None where one of its parts has none."""
+        best = []
+        for row in self.rows:
+            margins = [m for part in row if (m := self._found[part]) is not None]
+            if len(margins) < len(row):
+                return None
+            best.append(max(margins))
+        return sum(best) / len(best) if self._mean else min(best)
+
+
 def _settle(
-    rows: list[int],
-    margins: list[float | None],
-    encoded: list[Encoded],
-    keep: Keep,
-    least: float,
+    rows: Sequence[int], wholes: Mapping[int, Whole] | Sequence[Whole], keep: Keep, least: float
 ) -> list[int]:
     """Keep verdicts of at least this margin; returns the pairs to ask again."""
     decided: list[tuple[int, Decision]] = []
     close: list[int] = []
-    for row, margin in zip(rows, margins, strict=True):
+    for row in rows:
+        whole = wholes[row]
+        margin = whole.margin()
         if margin is None:
             decided.append((row, JudgeFailure("out of memory on this pair alone")))
-        elif abs(margin) < least:
+        elif not whole.stands and abs(margin) < least:
             close.append(row)
         else:
-            decided.append((row, Verdict(margin > 0, margin, encoded[row].truncated)))
+            decided.append((row, Verdict(margin > 0, margin, whole.truncated)))
     if decided:
         keep(decided)
     return close

@@ -1,103 +1,198 @@
-"""An LLM as judge: structured output through the client that never pays twice."""
+"""An LLM as judge: asked as its profile says, through the client that never pays twice."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from citeforge.engines.files import digest
+from citeforge.engines.judge.chunks import parts
+from citeforge.engines.judge.profiles import (
+    built_in,
+    filled,
+    is_ours,
+    profile_digest,
+    profile_of_model,
+)
 from citeforge.engines.judge.records import Decision, JudgeFailure, Keep, Pair, Verdict
 from citeforge.engines.llm.budget import estimate_prompt_tokens
 from citeforge.engines.llm.client import OpenAiLlm
 from citeforge.engines.llm.records import Answer, Request, Result
+from citeforge.schemas.errors import UsageError
+from citeforge.schemas.judge_profile import LEVELS, JudgeProfile
 
 PROMPT_VERSION = 1
+"""Of ``llm-binary``, as signatures call it."""
 TRIES = 3
 ANSWER_TOKENS = 30
 """Most tokens of a verdict."""
-_INSTRUCTION = (
-    "You decide whether a claim follows from a text. Use nothing but the text. The claim follows "
-    "only if everything it states is stated in the text or is a direct consequence of it; a claim "
-    "that is merely plausible, or true for other reasons, does not follow. "
-    'Reply with JSON: {"entailed": true} or {"entailed": false}.'
-)
-_FORMAT = {
-    "type": "json_schema",
-    "json_schema": {
-        "name": "verdict",
-        "strict": True,
-        "schema": {
-            "type": "object",
-            "properties": {"entailed": {"type": "boolean"}},
-            "required": ["entailed"],
-            "additionalProperties": False,
-        },
-    },
-}
+BINARY = "llm-binary"
+_WORD = re.compile(r"\w+")
 
 
 class LlmJudge:
     """Asks a chat model for a verdict at temperature 0; an unparsable reply is asked for again."""
 
-    comparable = True
+    def __init__(self, llm: OpenAiLlm, profile: JudgeProfile | None = None) -> None:
+        """Prepare.
 
-    def __init__(self, llm: OpenAiLlm) -> None:
+        Args:
+            llm: who is asked.
+            profile: how; None for the model's own, else ``llm-binary``.
+
+        Raises:
+            UsageError: the profile is none of a chat model, or needs a chat template of its own.
+        """
         self.llm = llm
+        self.profile = profile or profile_of_model(llm.model) or built_in()[BINARY]
+        if not self.profile.messages or self.profile.template:
+            raise UsageError(
+                f"--judge-profile {self.profile.name}: is asked with hf:MODEL; of an endpoint take "
+                "llm-binary, llm-three-level or a profile with messages alone"
+            )
+        self._binary = self.profile == built_in()[BINARY]
+        self._format = _reply_format(self.profile)
+
+    @property
+    def comparable(self) -> bool:
+        """Whether a profile of ours declares this model."""
+        declared = self.profile == profile_of_model(self.llm.model)
+        return declared and is_ours(self.profile) and bool(self.profile.comparable_with)
 
     @property
     def signature(self) -> str:
-        return f"openai:{self.llm.model}@prompt-{PROMPT_VERSION}"
+        if self._binary:
+            return f"openai:{self.llm.model}@prompt-{PROMPT_VERSION}"
+        return f"openai:{self.llm.model}@{self.profile.name}@{profile_digest(self.profile)}"
 
     def identity(self) -> dict[str, Any]:
-        prompt = digest([_INSTRUCTION, _FORMAT])
-        return {"name": f"openai:{self.llm.model}", "version": PROMPT_VERSION, "prompt": prompt}
+        name = f"openai:{self.llm.model}"
+        if not self._binary:
+            return {"name": name, "profile": profile_digest(self.profile)}
+        prompt = digest([self.profile.messages[0].text, self._format])
+        return {"name": name, "version": PROMPT_VERSION, "prompt": prompt}
 
     def count_tokens(self, pairs: Sequence[Pair]) -> int | None:
-        return sum(estimate_prompt_tokens(_request(p, 0)) for p in pairs)
+        return sum(
+            estimate_prompt_tokens(self._request(one, 0))
+            for pair in pairs
+            for row in self._parts(pair)
+            for one in row
+        )
 
     def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
-        open_pairs = list(range(len(pairs)))
+        wholes = [self._parts(pair) for pair in pairs]
+        owners: dict[Pair, list[int]] = {}
+        for i, whole in enumerate(wholes):
+            for one in dict.fromkeys(p for row in whole for p in row):
+                owners.setdefault(one, []).append(i)
+        left = [len({p for row in whole for p in row}) for whole in wholes]
+        found: dict[Pair, Decision] = {}
+
+        def learn(part: Pair, decision: Decision) -> None:
+            found[part] = decision
+            for i in owners[part]:
+                left[i] -= 1
+                if left[i] == 0:
+                    keep([(i, combined(wholes[i], found))])
+
+        open_parts = list(owners)
         for attempt in range(TRIES):
-            again: list[int] = []
-            asked = open_pairs
-            last = attempt == TRIES - 1
-
-            def settle(
-                position: int,
-                result: Result,
-                asked: list[int] = asked,
-                again: list[int] = again,
-                last: bool = last,
-            ) -> None:
-                decision = read_decision(result)
-                if decision is None and not last:
-                    again.append(asked[position])
-                else:
-                    failed = JudgeFailure(f"no verdict in {TRIES} replies")
-                    keep([(asked[position], decision or failed)])
-
-            self.llm.complete([_request(pairs[i], attempt) for i in asked], on_result=settle)
-            open_pairs = sorted(again)
-            if not open_pairs:
+            open_parts = self._round(open_parts, attempt, learn)
+            if not open_parts:
                 return
 
+    def _round(self, asked: list[Pair], attempt: int, learn: Any) -> list[Pair]:
+        """Ask once; returns what has to be asked again, in order."""
+        again: list[int] = []
 
-def _request(pair: Pair, sample: int) -> Request:
-    question = f"Text:\n{pair.premise}\n\nClaim:\n{pair.hypothesis}"
-    params = {"temperature": 0.0, "max_tokens": ANSWER_TOKENS, "response_format": _FORMAT}
-    return Request((("system", _INSTRUCTION), ("user", question)), params, sample)
+        def settle(position: int, result: Result) -> None:
+            decision = read_decision(result, self.profile)
+            if decision is None and attempt < TRIES - 1:
+                again.append(position)
+            else:
+                failed = JudgeFailure(f"no verdict in {TRIES} replies")
+                learn(asked[position], decision or failed)
+
+        self.llm.complete([self._request(one, attempt) for one in asked], on_result=settle)
+        return [asked[position] for position in sorted(again)]
+
+    def _parts(self, pair: Pair) -> list[list[Pair]]:
+        """An endpoint cuts nothing: it has its own limit, and only it counts tokens."""
+        return parts(self.profile.model_copy(update={"chunks": None}), pair, len)
+
+    def _request(self, pair: Pair, sample: int) -> Request:
+        turns = tuple((m.role, filled(m.text, *pair)) for m in self.profile.messages)
+        params: dict[str, Any] = {"temperature": 0.0, "max_tokens": ANSWER_TOKENS}
+        if self._format is not None:
+            params["response_format"] = self._format
+        return Request(turns, params, sample)
 
 
-def read_decision(result: Result) -> Decision | None:
+def _reply_format(profile: JudgeProfile) -> dict[str, Any] | None:
+    """Structured output that a JSON profile asks for; None for a word."""
+    if not profile.field:
+        return None
+    values = [*profile.supported, *profile.partial, *profile.unsupported]
+    is_flag = all(isinstance(v, bool) for v in values)
+    member = {"type": "boolean"} if is_flag else {"type": "string", "enum": values}
+    return {
+        "type": "json_schema",
+        "json_schema": {
+            "name": "verdict",
+            "strict": True,
+            "schema": {
+                "type": "object",
+                "properties": {profile.field: member},
+                "required": [profile.field],
+                "additionalProperties": False,
+            },
+        },
+    }
+
+
+def read_decision(result: Result, profile: JudgeProfile) -> Decision | None:
     """A verdict, a failure, or None when the reply cannot be read and may be asked for again."""
     if not isinstance(result, Answer):
         unreadable = result.reason in ("truncated", "empty")
         return None if unreadable else JudgeFailure(result.message)
+    return _read_json(result.text, profile) if profile.field else _read_word(result.text, profile)
+
+
+def _read_json(text: str, profile: JudgeProfile) -> Verdict | None:
     try:
-        found = json.loads(result.text)
+        reply = json.loads(text)
     except (json.JSONDecodeError, RecursionError):
         return None
-    if isinstance(found, dict) and isinstance(found.get("entailed"), bool):
-        return Verdict(found["entailed"])
+    said = reply.get(profile.field) if isinstance(reply, dict) else None
+    levels = {"full": profile.supported, "partial": profile.partial, "no": profile.unsupported}
+    for level, values in levels.items():
+        # A flag is no number: True == 1.
+        if any(type(said) is type(v) and said == v for v in values):
+            support = LEVELS[level] if profile.has_levels else None
+            return Verdict(level == "full", support=support)
     return None
+
+
+def _read_word(text: str, profile: JudgeProfile) -> Verdict | None:
+    """The verdict is the first word, whatever its case."""
+    word = _WORD.search(text)
+    said = word[0].lower() if word else ""
+    if any(said == str(v).lower() for v in profile.supported):
+        return Verdict(True)
+    known = not profile.unsupported or any(said == str(v).lower() for v in profile.unsupported)
+    return Verdict(False) if said and known else None
+
+
+def combined(rows: Sequence[Sequence[Pair]], found: dict[Pair, Decision]) -> Decision:
+    """The best chunk for each sentence, then the least sentence; a failed part fails the pair."""
+    best = []
+    for row in rows:
+        decisions = [found[part] for part in row]
+        failed = next((d for d in decisions if isinstance(d, JudgeFailure)), None)
+        if failed is not None:
+            return failed
+        best.append(max((d for d in decisions if isinstance(d, Verdict)), key=lambda v: v.level))
+    return min(best, key=lambda v: v.level)

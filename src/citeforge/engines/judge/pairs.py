@@ -15,6 +15,7 @@ from citeforge.engines.judge.session import JudgePlan, JudgeSession
 from citeforge.engines.llm.records import Price
 from citeforge.engines.setup import require_judge
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.judge_profile import level_name
 from citeforge.schemas.recipes.base import Judging
 from citeforge.schemas.recipes.run import RunOptions
 
@@ -99,11 +100,13 @@ def write_verdicts(path: Path, pairs: Sequence[Pair], found: Mapping[Pair, Decis
         for pair in dict.fromkeys(pairs):
             verdict = found[pair]
             if isinstance(verdict, Verdict):
-                row = {
+                row: dict[str, object] = {
                     "premise": pair.premise,
                     "hypothesis": pair.hypothesis,
                     "verdict": verdict.entailed,
                     "margin": verdict.margin,
                 }
+                if verdict.support is not None:
+                    row["support"] = level_name(verdict.support)
                 file.write(msgspec.json.encode(row) + b"\n")
     return sum(isinstance(v := found[p], Verdict) and v.entailed for p in pairs)

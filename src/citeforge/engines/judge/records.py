@@ -31,11 +31,19 @@ class Verdict:
         entailed: the decision.
         margin: distance from the other decision, in the judge's own unit; positive when entailed.
         truncated: whether the premise was too long for the model and was cut.
+        support: of judges with three levels: 1 for full support, 0.5 for partial, 0 for none; only
+            full support is ``entailed``.
     """
 
     entailed: bool
     margin: float | None = None
     truncated: bool = False
+    support: float | None = None
+
+    @property
+    def level(self) -> float:
+        """Support from 0 to 1; of judges with two levels 0 or 1."""
+        return float(self.entailed) if self.support is None else self.support
 
 
 @dataclass(frozen=True, slots=True)

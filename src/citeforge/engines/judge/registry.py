@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from citeforge.engines.judge.hf import HfJudge, HfOptions
 from citeforge.engines.judge.lexical import LexicalJudge
+from citeforge.engines.judge.profiles import named_profile
 from citeforge.engines.judge.records import Judge
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.store import ReplayStore
 from citeforge.engines.registry import Registry, expected
 from citeforge.schemas.choices import JUDGES as CHOICES
 from citeforge.schemas.choices import Choice
+from citeforge.schemas.errors import UsageError
 
 
 @dataclass(frozen=True)
@@ -23,11 +25,13 @@ class JudgeSettings:
         hf: how a local model is run.
         client: how an endpoint is reached.
         replay: store of an LLM's replies.
+        profile: how a model is asked: a name or a ``.yaml`` file; None for its own.
     """
 
     hf: HfOptions | None = None
     client: ClientOptions | None = None
     replay: ReplayStore | None = None
+    profile: str | None = None
 
 
 JUDGES: Registry[Choice, Judge] = Registry(
@@ -45,6 +49,7 @@ def make_judge(
     hf: HfOptions | None = None,
     client: ClientOptions | None = None,
     replay: ReplayStore | None = None,
+    profile: str | None = None,
 ) -> Judge:
     """The judge of a name.
 
@@ -53,17 +58,23 @@ def make_judge(
         hf: how a local model is run.
         client: how an endpoint is reached.
         replay: store of an LLM's replies.
+        profile: how a model is asked: a name or a ``.yaml`` file; None for its own.
 
     Raises:
-        UsageError: another name.
-        InputError: a table that cannot be read, or a broken plugin.
+        UsageError: another name, or a profile for what is no model.
+        InputError: a table or profile that cannot be read, or a broken plugin.
     """
-    return JUDGES.make(name, JudgeSettings(hf, client, replay))
+    if profile is not None and name.partition(":")[0] in ("lexical", "table"):
+        raise UsageError(f"--judge-profile says how a model is asked; {name} is none")
+    return JUDGES.make(name, JudgeSettings(hf, client, replay, profile))
 
 
 def local_judge(model: str, settings: JudgeSettings) -> Judge:
     """``hf:MODEL``."""
-    return HfJudge(model, settings.hf)
+    options = settings.hf or HfOptions()
+    if settings.profile is not None:
+        options = replace(options, profile=settings.profile)
+    return HfJudge(model, options)
 
 
 def llm_judge(model: str, settings: JudgeSettings) -> Judge:
@@ -71,7 +82,8 @@ def llm_judge(model: str, settings: JudgeSettings) -> Judge:
     from citeforge.engines.judge.llm import LlmJudge
     from citeforge.engines.llm.client import OpenAiLlm
 
-    return LlmJudge(OpenAiLlm(model, settings.replay, settings.client))
+    profile = None if settings.profile is None else named_profile(settings.profile)
+    return LlmJudge(OpenAiLlm(model, settings.replay, settings.client), profile)
 
 
 def table_judge(file: str, settings: JudgeSettings) -> Judge:

@@ -77,12 +77,17 @@ class JudgeSession:
         self._touched: set[Pair] = set()
 
     def begin(self) -> None:
-        """Start counting anew for :meth:`failures`, e.g. for the next submission."""
+        """Start counting anew for :meth:`failures` and :meth:`cuts`, e.g. for a new submission."""
         self._touched = set()
 
     def failures(self) -> int:
         """Distinct pairs asked about since :meth:`begin` on which the judge failed."""
         return sum(isinstance(self._known[p], JudgeFailure) for p in self._touched)
+
+    def cuts(self) -> int:
+        """Distinct pairs asked about since :meth:`begin` whose premise was cut."""
+        decisions = (self._known[p] for p in self._touched)
+        return sum(isinstance(d, Verdict) and d.truncated for d in decisions)
 
     def ask(self, pairs: Iterable[Pair]) -> dict[Pair, Decision]:
         """Decisions of all pairs. An empty premise entails nothing, and nobody is asked."""

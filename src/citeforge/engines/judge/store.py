@@ -20,6 +20,7 @@ CREATE TABLE IF NOT EXISTS verdicts (
     key TEXT PRIMARY KEY, entailed INTEGER NOT NULL, margin REAL, truncated INTEGER NOT NULL,
     created REAL NOT NULL
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS levels (key TEXT PRIMARY KEY, support REAL NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS judges (
     identity TEXT PRIMARY KEY, pairs INTEGER NOT NULL, seconds REAL NOT NULL
 ) WITHOUT ROWID
@@ -56,21 +57,25 @@ class VerdictStore:
                 part = keys[start : start + _MANY]
                 marks = ",".join("?" * len(part))
                 rows = self._db.execute(
-                    f"SELECT key, entailed, margin, truncated FROM verdicts WHERE key IN ({marks})",
+                    "SELECT key, entailed, margin, truncated, support FROM verdicts "
+                    f"LEFT JOIN levels USING (key) WHERE key IN ({marks})",
                     part,
                 )
-                for key, entailed, margin, truncated in rows:
-                    found[key] = Verdict(bool(entailed), margin, bool(truncated))
+                for key, entailed, margin, truncated, support in rows:
+                    found[key] = Verdict(bool(entailed), margin, bool(truncated), support)
         return found
 
     def put(self, verdicts: Iterable[tuple[str, Verdict]]) -> None:
         """Store verdicts in one transaction; those that are there stand."""
         now = time.time()
+        verdicts = list(verdicts)
         rows = [(k, int(v.entailed), v.margin, int(v.truncated), now) for k, v in verdicts]
+        levels = [(k, v.support) for k, v in verdicts if v.support is not None]
         with store_errors(self.path):
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 self._db.executemany("INSERT OR IGNORE INTO verdicts VALUES (?, ?, ?, ?, ?)", rows)
+                self._db.executemany("INSERT OR IGNORE INTO levels VALUES (?, ?)", levels)
             except BaseException:
                 self._db.execute("ROLLBACK")
                 raise

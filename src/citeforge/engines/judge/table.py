@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -13,6 +13,7 @@ from citeforge.engines.files import sha256_file
 from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.judge.records import JudgeFailure, Keep, Pair, Verdict
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.judge_profile import LEVELS
 
 
 class TableRow(msgspec.Struct, forbid_unknown_fields=True):
@@ -24,6 +25,7 @@ class TableRow(msgspec.Struct, forbid_unknown_fields=True):
     premise_sha256: str | None = None
     hypothesis_sha256: str | None = None
     margin: float | None = None
+    support: Literal["full", "partial", "no"] | None = None
 
 
 def text_hash(text: str) -> str:
@@ -47,8 +49,17 @@ class TableJudge:
         self._verdicts: dict[tuple[str, str], Verdict] = {}
         for line, row in read_rows(path, TableRow):
             key = self._key(row, line)
-            verdict = Verdict(row.verdict, row.margin)
-            if self._verdicts.setdefault(key, verdict).entailed != row.verdict:
+            if row.support is not None and (row.support == "full") != row.verdict:
+                raise InputError(
+                    f"has verdict {str(row.verdict).lower()} and support {row.support!r}",
+                    path=path,
+                    line=line,
+                    allowed="true for full support alone",
+                )
+            support = None if row.support is None else LEVELS[row.support]
+            verdict = Verdict(row.verdict, row.margin, support=support)
+            before = self._verdicts.setdefault(key, verdict)
+            if (before.entailed, before.support) != (verdict.entailed, verdict.support):
                 raise InputError("gives a pair another verdict than before", path=path, line=line)
 
     def _key(self, row: TableRow, line: int) -> tuple[str, str]:

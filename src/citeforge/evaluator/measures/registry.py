@@ -34,6 +34,7 @@ _MODULES = (
     "kalma.citations",
     "kalma.judged",
     "kalma.geval",
+    "bundles.measures",
 )
 """Files with ``MEASURES``, in the order of the list of measures."""
 

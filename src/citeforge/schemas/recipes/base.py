@@ -100,8 +100,10 @@ class Judging(Part):
     """What decides whether one text entails another."""
     revision: str | None = None
     """Commit, tag or branch of a Hub model."""
-    threshold: float = Field(0.5, ge=0, le=1)
-    """Least probability of entailment of a classifier."""
+    judge_profile: Annotated[str | None, Option(input=True)] = None
+    """How a model is asked: FILE.yaml, or the name of one of ours (docs/models.md)."""
+    threshold: float | None = Field(None, ge=0, le=1)
+    """Least probability of support (default: the profile's)."""
     max_tokens: int | None = Field(None, ge=8)
     """Longest input of a local model."""
     entailment_label: str | None = None

@@ -12,6 +12,9 @@ from citeforge.schemas.tables import IRRELEVANT, RELEVANT, SEEMINGLY_RELEVANT
 
 _TEXT = re.compile(r"(?P<name>\w+)=(?P<rel>\d+),(?P<irr>\d+),(?P<seem>\d+)")
 
+RESERVED = {"own": "with passages of their own", "none": "without any passages"}
+"""Names of context sets that mean something else in submissions."""
+
 
 class Mixture(Part):
     """How many passages of each label a context holds (RAGE, section 3.2).
@@ -46,6 +49,11 @@ class Mixture(Part):
 
     @model_validator(mode="after")
     def _holds_some(self) -> Mixture:
+        if self.name in RESERVED:
+            raise ValueError(
+                f"{self.name!r} cannot be scored: submissions call by that name answers "
+                f"{RESERVED[self.name]}; give the mixture another one"
+            )
         if self.total == 0:
             raise ValueError("holds no passages")
         return self

@@ -1,0 +1,1 @@
+"""Bundles: experiments frozen in a package."""

@@ -1,0 +1,309 @@
+"""One class an architecture of judge models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from citeforge.engines.judge.nli_models import Encoded, NliModel, Settings, verdict_indices
+from citeforge.engines.judge.profiles import filled
+from citeforge.engines.judge.records import Pair
+from citeforge.schemas.errors import InputError
+
+
+def load_model(settings: Settings) -> NliModel:
+    """Load a model as its profile says.
+
+    Raises:
+        InputError: the folder does not hold such a model.
+    """
+    from transformers import AutoConfig
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        config = AutoConfig.from_pretrained(settings.base, local_files_only=True)
+        return ARCHITECTURES[settings.profile.architecture](settings, config)
+    except (OSError, ValueError, KeyError, ImportError, RuntimeError, AttributeError) as error:
+        raise InputError(
+            f"is not an NLI model that can be loaded with the profile {settings.profile.name} "
+            f"({str(error)[:160]})",
+            path=settings.folder,
+            allowed=f"a model of the architecture {settings.profile.architecture}, or another "
+            "--judge-profile",
+        ) from error
+
+
+def _suiting_dtype(settings: Settings) -> str:
+    import torch
+
+    half = settings.device.startswith("cuda") and torch.cuda.is_bf16_supported()
+    return settings.dtype or ("bfloat16" if half else "float32")
+
+
+class Seq2SeqModel(NliModel):
+    """Answers with a token (TRUE: Honovich et al. 2022; MiniCheck-Flan-T5: Tang et al. 2024).
+
+    One decoder step is enough. Where nothing is declared to be "unsupported", greedy decoding says
+    "supported" exactly when that is the likeliest first token, and the margin is its logit minus
+    the best other one. Else the margin is its probability among the verdicts minus the threshold.
+    """
+
+    def __init__(self, settings: Settings, config: Any) -> None:
+        from transformers import AutoModelForSeq2SeqLM
+
+        model = AutoModelForSeq2SeqLM.from_pretrained(settings.folder, local_files_only=True)
+        super().__init__(settings, model, _suiting_dtype(settings))
+        self._start = config.decoder_start_token_id
+        p = self.profile
+        self._yes, self._no = verdict_indices(p.supported, p.unsupported, self._first_token)
+
+    def _first_token(self, text: object) -> list[int]:
+        ids = self.tokenizer(str(text), add_special_tokens=False).input_ids
+        if not ids or (not self.profile.unsupported and len(ids) != 1):
+            raise ValueError(f'"{text}" is {len(ids)} tokens of this model')
+        if ids[0] == self.tokenizer.unk_token_id:
+            raise ValueError(f'"{text}" is no token of this model')
+        return [int(ids[0])]
+
+    def _forward(self, ids: Any, mask: Any, types: Any) -> list[float]:
+        import torch
+
+        start = torch.full((len(ids), 1), self._start, device=ids.device)
+        output = self.model(
+            input_ids=ids, attention_mask=mask, decoder_input_ids=start, use_cache=False
+        )
+        logits = output.logits[:, 0].float()
+        if self._no:
+            return _among(logits, self._yes, self._no, self.settings.threshold)
+        one = logits[:, self._yes].max(dim=1).values
+        logits[:, self._yes] = -torch.inf
+        margins: list[float] = (one - logits.max(dim=1).values).tolist()
+        return margins
+
+
+def _among(logits: Any, yes: list[int], no: list[int], threshold: float) -> list[float]:
+    """Probability of ``yes`` among both, minus the threshold."""
+    found = logits[:, yes + no].softmax(dim=1)[:, : len(yes)].sum(dim=1)
+    margins: list[float] = (found - threshold).tolist()
+    return margins
+
+
+class ClassifierModel(NliModel):
+    """A sequence classifier of a text pair, or of one text, always in float32."""
+
+    is_classifier = True
+
+    def __init__(self, settings: Settings, config: Any) -> None:
+        labels = {int(i): str(name) for i, name in (config.id2label or {}).items()}
+        self._labels = [i for one in settings.profile.supported for i in label_indices(labels, one)]
+        if not self._labels:
+            raise ValueError(
+                f"no label is {' or '.join(map(repr, settings.profile.supported))}; labels: "
+                f"{', '.join(labels.values())}; name one with --entailment-label"
+            )
+        self._positions = getattr(config, "max_position_embeddings", None)
+        super().__init__(settings, self._load(settings, config), "float32")
+
+    def _load(self, settings: Settings, config: Any) -> Any:
+        from transformers import AutoModelForSequenceClassification
+
+        return AutoModelForSequenceClassification.from_pretrained(
+            settings.folder, local_files_only=True
+        )
+
+    def _own_limit(self) -> int:
+        limits = [super()._own_limit(), self.tokenizer.model_max_length]
+        if self._positions:
+            limits.append(self._positions)
+        return int(min(limits))
+
+    def encode(self, pairs: Sequence[Pair]) -> list[Encoded]:
+        if self.profile.prompt is not None:
+            return super().encode(pairs)
+        if not pairs:
+            return []
+        premises, hypotheses = [p.premise for p in pairs], [p.hypothesis for p in pairs]
+        found = self.tokenizer(premises, hypotheses, truncation=False, verbose=False)
+        types = found.get("token_type_ids") or [None] * len(pairs)
+        return [
+            Encoded(ids, kinds, False) if len(ids) <= self.limit else self._cut_pair(pair)
+            for pair, ids, kinds in zip(pairs, found.input_ids, types, strict=True)
+        ]
+
+    def _cut_pair(self, pair: Pair) -> Encoded:
+        alone = len(self.tokenizer(pair.hypothesis, verbose=False).input_ids)
+        # A hypothesis that fills the input by itself has to be cut as well.
+        how = "only_first" if alone + 8 < self.limit else "longest_first"
+        found = self.tokenizer(*pair, truncation=how, max_length=self.limit, verbose=False)
+        return Encoded(found.input_ids, found.get("token_type_ids"), True)
+
+    def _logits(self, ids: Any, mask: Any, types: Any) -> Any:
+        extra = {} if types is None else {"token_type_ids": types}
+        return self.model(input_ids=ids, attention_mask=mask, **extra).logits.float()
+
+    def _forward(self, ids: Any, mask: Any, types: Any) -> list[float]:
+        probability = self._logits(ids, mask, types).softmax(dim=1)[:, self._labels].sum(dim=1)
+        margins: list[float] = (probability - self.settings.threshold).tolist()
+        return margins
+
+
+def label_indices(labels: dict[int, str], wanted: object) -> list[int]:
+    """Indices of a label: its index itself, or its name in the model's configuration."""
+    if isinstance(wanted, int):
+        return [wanted] if wanted in labels else []
+    plain = str(wanted).lower()
+    return [
+        i for i, name in labels.items()
+        if name == wanted or name.lower().replace("_", " ").replace("-", " ") == plain
+    ]  # fmt: skip
+
+
+class TokenClassifierModel(ClassifierModel):
+    """HHEM-2.1-open: a T5 encoder that labels tokens; the label of the first one is the verdict.
+
+    Its repository holds weights under the prefix ``t5.``, and names the model that it was made of.
+    """
+
+    def _own_limit(self) -> int:
+        # T5 has relative positions; the model card sets no limit.
+        return NliModel._own_limit(self)
+
+    def _load(self, settings: Settings, config: Any) -> Any:
+        from transformers import AutoModelForTokenClassification
+
+        model = AutoModelForTokenClassification.from_config(config)  # type: ignore[no-untyped-call]
+        weights = _weights(settings)
+        own = {k.removeprefix("t5."): v for k, v in weights.items()}
+        missing = model.load_state_dict(own, strict=False).missing_keys
+        # The embedding of the encoder is the shared one under another name.
+        if lost := [k for k in missing if not k.endswith("embed_tokens.weight")]:
+            raise ValueError(f"weights lack {lost[0]}")
+        return model
+
+    def _logits(self, ids: Any, mask: Any, types: Any) -> Any:
+        return super()._logits(ids, mask, types)[:, 0]
+
+
+class ThreeHeadsModel(ClassifierModel):
+    """AlignScore: RoBERTa, its pooler, and a head of three classes (Zha et al. 2023)."""
+
+    def __init__(self, settings: Settings, config: Any) -> None:
+        config.id2label = {0: "aligned", 1: "neutral", 2: "contradicted"}
+        super().__init__(settings, config)
+
+    def _load(self, settings: Settings, config: Any) -> Any:
+        import torch
+        from transformers import AutoModel
+
+        class Network(torch.nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.base_model = AutoModel.from_config(config)  # type: ignore[no-untyped-call]
+                self.tri_layer = torch.nn.Linear(config.hidden_size, 3)
+
+            def forward(self, **given: Any) -> Any:
+                return self.tri_layer(self.base_model(**given).pooler_output)
+
+        network = Network()
+        weights = _weights(settings)
+        known = network.state_dict()
+        network.load_state_dict({k: v for k, v in weights.items() if k in known})
+        return network
+
+    def _logits(self, ids: Any, mask: Any, types: Any) -> Any:
+        extra = {} if types is None else {"token_type_ids": types}
+        return self.model(input_ids=ids, attention_mask=mask, **extra).float()
+
+
+def _weights(settings: Settings) -> dict[str, Any]:
+    """Tensors of a model file by name; pickles are read as tensors alone."""
+    name = settings.profile.weights
+    files = [settings.folder / name] if name else sorted(settings.folder.glob("*.safetensors"))
+    path = next((f for f in files if f.is_file()), None)
+    if path is None:
+        raise ValueError(f"it holds no {name or 'model.safetensors'}")
+    if path.suffix == ".safetensors":
+        from safetensors.torch import load_file
+
+        return dict(load_file(path))
+    return _checkpoint(path)
+
+
+def _checkpoint(path: Path) -> dict[str, Any]:
+    import pickle
+
+    import torch
+
+    try:
+        found = torch.load(path, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError as error:
+        raise ValueError(
+            f"{path.name} holds more than tensors, and would run code of its own; keep its "
+            "state_dict alone, as .safetensors"
+        ) from error
+    return dict(found.get("state_dict", found))
+
+
+class CausalModel(NliModel):
+    """A chat model that says one of the verdicts next (Bespoke-MiniCheck, Granite Guardian).
+
+    Every token that spells a verdict counts, whatever its case and the space before it. Where
+    nothing is "unsupported", the margin is the probability of "supported" among all tokens minus
+    the threshold, else among the verdicts.
+    """
+
+    pads_left = True
+
+    def __init__(self, settings: Settings, config: Any) -> None:
+        from transformers import AutoModelForCausalLM
+
+        model = AutoModelForCausalLM.from_pretrained(settings.folder, local_files_only=True)
+        super().__init__(settings, model, _suiting_dtype(settings))
+        spelt: dict[str, list[int]] = {}
+        for token in range(len(self.tokenizer)):
+            spelt.setdefault(self.tokenizer.decode([token]).strip().lower(), []).append(token)
+        p = self.profile
+        self._yes, self._no = verdict_indices(
+            p.supported, p.unsupported, lambda word: spelt.get(str(word).lower(), [])
+        )
+        if not self._yes or bool(p.unsupported) != bool(self._no):
+            said = ", ".join(map(repr, (*p.supported, *p.unsupported)))
+            raise ValueError(f"one of {said} is no single token of this model")
+
+    def prompt(self, premise: str, hypothesis: str) -> str:
+        turns = [
+            {"role": m.role, "content": filled(m.text, premise, hypothesis)}
+            for m in self.profile.messages
+        ]
+        text: str = self.tokenizer.apply_chat_template(
+            turns, tokenize=False, add_generation_prompt=True, **self.profile.template
+        )
+        return text
+
+    def _own_limit(self) -> int:
+        own = getattr(self.model.config, "max_position_embeddings", None)
+        return int(own or super()._own_limit())
+
+    def _forward(self, ids: Any, mask: Any, types: Any) -> list[float]:
+        places = (mask.cumsum(dim=1) - 1).clamp(min=0)
+        output = self.model(
+            input_ids=ids, attention_mask=mask, position_ids=places, use_cache=False,
+            logits_to_keep=1,
+        )  # fmt: skip
+        logits = output.logits[:, -1].float()
+        if self._no:
+            return _among(logits, self._yes, self._no, self.settings.threshold)
+        probability = logits.softmax(dim=1)[:, self._yes].sum(dim=1)
+        margins: list[float] = (probability - self.settings.threshold).tolist()
+        return margins
+
+
+ARCHITECTURES: dict[str, Callable[[Settings, Any], NliModel]] = {
+    "seq2seq": Seq2SeqModel,
+    "classifier": ClassifierModel,
+    "token-classifier": TokenClassifierModel,
+    "three-heads": ThreeHeadsModel,
+    "causal": CausalModel,
+}

@@ -1,0 +1,90 @@
+"""Long premises in chunks, and hypotheses in sentences, as the models' own code cuts them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+
+from citeforge.engines.judge.records import Pair
+from citeforge.schemas.judge_profile import Chunks, JudgeProfile
+
+Count = Callable[[str], int]
+
+
+def parts(profile: JudgeProfile, pair: Pair, count: Count) -> list[list[Pair]]:
+    """What is asked of a model about one pair.
+
+    Args:
+        profile: how it is cut.
+        pair: premise and hypothesis.
+        count: tokens of a text, without special ones.
+
+    Returns:
+        A row for each sentence of the hypothesis, with one pair for each chunk of the premise;
+        one row of one pair where nothing is cut.
+    """
+    claims = [pair.hypothesis]
+    if profile.sentences != "whole":
+        claims = sentences(pair.hypothesis) or claims
+    pieces = [pair.premise]
+    if profile.chunks is not None:
+        pieces = chunked(pair.premise, profile.chunks, count) or pieces
+    return [[Pair(piece, claim) for piece in pieces] for claim in claims]
+
+
+def chunked(premise: str, chunks: Chunks, count: Count) -> list[str]:
+    """Chunks of whole sentences, none of them empty; a longer sentence is a chunk by itself.
+
+    ``even-words`` is AlignScore's way, ``nltk-words`` FactCG's (whose empty chunk before a first
+    sentence that is too long is not kept), the others are MiniCheck's.
+    """
+    if chunks.of == "even-words":
+        found = sentences(premise) or [""]
+        n_chunks = len(premise.strip().split()) // chunks.size + 1
+        each = max(len(found) // n_chunks, 1)
+        joined = [" ".join(found[i : i + each]) for i in range(0, len(found), each)]
+    elif chunks.of == "nltk-words":
+        joined = _gathered(sentences(premise), chunks.size, nltk_words, "\n")
+    else:
+        unit: Count = (lambda text: len(text.split())) if chunks.of == "words" else count
+        found = [s for block in premise.split("\n") for s in (*sentences(block), "\n")][:-1]
+        joined = [c.replace(" \n ", "\n") for c in _gathered(found, chunks.size, unit, " ")]
+    return [text for chunk in joined if (text := chunk.strip())]
+
+
+def _gathered(found: Sequence[str], size: int, unit: Count, join: str) -> list[str]:
+    """Sentences in a row as long as they have no more than ``size`` units together."""
+    groups: list[list[str]] = [[]]
+    taken = 0
+    for sentence in found:
+        n = unit(sentence)
+        if taken + n > size:
+            groups.append([])
+            taken = 0
+        groups[-1].append(sentence)
+        taken += n
+    return [join.join(group) for group in groups]
+
+
+@cache
+def _punkt() -> Callable[[str], list[tuple[int, int]]]:
+    from citeforge.engines.punkt import PunktSegmenter
+
+    return PunktSegmenter().split
+
+
+def sentences(text: str) -> list[str]:
+    """Sentences as ``nltk.sent_tokenize`` gives them.
+
+    Raises:
+        InputError: NLTK or punkt's parameters are not installed.
+    """
+    return [text[start:end] for start, end in _punkt()(text)]
+
+
+def nltk_words(text: str) -> int:
+    """Number of tokens of ``nltk.word_tokenize``."""
+    from nltk.tokenize import NLTKWordTokenizer
+
+    words = NLTKWordTokenizer()
+    return sum(len(words.tokenize(sentence)) for sentence in sentences(text))

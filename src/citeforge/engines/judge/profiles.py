@@ -1,0 +1,98 @@
+"""Judge profiles by name, by model, or out of a file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+from citeforge.engines.files import digest
+from citeforge.engines.textfiles import read_yaml, validated
+from citeforge.schemas.errors import UnknownValueError
+from citeforge.schemas.judge_profile import JudgeProfile
+
+_DATA = Path(__file__).parent / "data"
+_PLACE = re.compile(r"\{(premise|hypothesis|eos)\}")
+PLAIN = "mnli"
+"""Profile of classifiers that name an entailment label in their configuration."""
+_BEFORE_PROFILES = {"true-t5": "true-nli/1", PLAIN: "pair/1", "llm-binary": ""}
+"""Profiles that are older than profiles, and what identities called their prompts."""
+
+
+@cache
+def built_in() -> dict[str, JudgeProfile]:
+    """Ours by name."""
+    found = (read_profile(path) for path in sorted(_DATA.glob("*.yaml")))
+    return {profile.name: profile for profile in found}
+
+
+def read_profile(path: Path) -> JudgeProfile:
+    """The profile of a YAML file.
+
+    Raises:
+        InputError: not YAML, an unknown or missing field, or verdicts that overlap.
+    """
+    return validated(
+        JudgeProfile,
+        read_yaml(path),
+        path,
+        allowed="a judge profile: name, architecture, prompt or messages, supported, unsupported, "
+        "threshold, max_tokens, chunks",
+    )
+
+
+def named_profile(name: str) -> JudgeProfile:
+    """One of ours, or that of a ``.yaml`` file.
+
+    Raises:
+        InputError: as :func:`read_profile`.
+        UnknownValueError: there is none of that name.
+    """
+    if name.endswith((".yaml", ".yml")):
+        return read_profile(Path(name))
+    if name not in built_in():
+        raise UnknownValueError("judge profile", name, [*built_in(), "FILE.yaml"])
+    return built_in()[name]
+
+
+def profile_of_model(model: str) -> JudgeProfile | None:
+    """Ours of a Hub repository; None when it has none."""
+    found = (p for p in built_in().values() if model in p.models)
+    return next(found, None)
+
+
+def is_ours(profile: JudgeProfile) -> bool:
+    """Whether a profile is one of :func:`built_in`, unchanged."""
+    return built_in().get(profile.name) == profile
+
+
+def prompt_version(profile: JudgeProfile) -> str:
+    """What identities call the profile."""
+    if is_ours(profile) and profile.name in _BEFORE_PROFILES:
+        return _BEFORE_PROFILES[profile.name]
+    return f"{profile.name}/{profile_digest(profile)}"
+
+
+def profile_digest(profile: JudgeProfile) -> str:
+    """8 hex digits over all that decides verdicts."""
+    said = profile.model_dump(mode="json", exclude={"name", "models", "comparable_with", "source"})
+    return digest(said)[:8]
+
+
+def in_signature(profile: JudgeProfile) -> str:
+    """What stands behind a judge's name: nothing for profiles that are older than profiles."""
+    if is_ours(profile) and profile.name in _BEFORE_PROFILES:
+        return ""
+    return f"+{profile.name}@{profile_digest(profile)}"
+
+
+def filled(text: str, premise: str, hypothesis: str, eos: str = "") -> str:
+    """A prompt with its places filled in, in one pass: texts may hold places, too."""
+    texts = {"premise": premise, "hypothesis": hypothesis, "eos": eos}
+    return _PLACE.sub(lambda place: texts[place[1]], text)
+
+
+def names(profiles: Iterable[JudgeProfile]) -> str:
+    """For messages."""
+    return ", ".join(p.name for p in profiles)

@@ -1,0 +1,129 @@
+"""What a judge model was trained to read and to say: one declaration a model family."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+LEVELS = {"full": 1.0, "partial": 0.5, "no": 0.0}
+"""Levels of support with TREC RAG's weights (Thakur et al. 2025, section 3)."""
+
+
+def level_name(support: float) -> str:
+    """The level of support of a weight."""
+    return next(name for name, weight in LEVELS.items() if weight == support)
+
+
+Architecture = Literal[
+    "seq2seq", "classifier", "token-classifier", "three-heads", "causal", "json-llm"
+]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Chunks(_Record):
+    """How a long premise is cut; the best chunk decides.
+
+    Attributes:
+        size: most units a chunk.
+        of: units: ``words`` between white space, ``tokens`` of the model, ``nltk-words`` of NLTK's
+            word tokenizer, or ``even-words``: as many sentences in each chunk as make it about
+            ``size`` words.
+    """
+
+    size: int = Field(ge=1)
+    of: Literal["words", "tokens", "nltk-words", "even-words"]
+
+
+class Message(_Record):
+    """A turn of a chat, with ``{premise}`` and ``{hypothesis}`` in its text."""
+
+    role: str
+    text: str
+
+
+class JudgeProfile(_Record):
+    """How a model is asked, and what its answer means.
+
+    Attributes:
+        name: name in signatures and for ``--judge-profile``.
+        architecture: ``seq2seq`` (the first token that it writes), ``classifier`` (of a text or a
+            pair), ``token-classifier`` (its first token, HHEM), ``three-heads`` (AlignScore's
+            checkpoint), ``causal`` (the next token of a chat) or ``json-llm`` (an LLM that replies
+            in JSON).
+        models: Hub repositories that are so.
+        prompt: one text with ``{premise}``, ``{hypothesis}`` and ``{eos}``; None for a text pair.
+        messages: of a chat.
+        template: further arguments of a chat template.
+        supported: what says that the premise supports the hypothesis: texts whose first token it
+            is, words, labels or their indices; of ``json-llm`` values of ``field``.
+        partial: what says that it does so in part.
+        unsupported: what says that it does not; empty for everything else.
+        field: member of a JSON reply.
+        threshold: least probability of support, exclusive.
+        max_tokens: longest input; None for the model's own limit.
+        chunks: how long premises are cut; None for not at all.
+        sentences: of several sentences of a hypothesis: ``whole`` for one text, else the ``min`` or
+            the ``mean`` over them.
+        foundation: repository or folder with configuration and tokenizer, where the model's own has
+            neither.
+        weights: file with the weights, where the repository holds several.
+        comparable_with: published numbers that it gives again; empty for none.
+        source: where all this is written.
+    """
+
+    name: str = Field(min_length=1)
+    architecture: Architecture
+    models: tuple[str, ...] = ()
+    prompt: str | None = None
+    messages: tuple[Message, ...] = ()
+    template: dict[str, Any] = {}
+    supported: tuple[bool | int | str, ...] = Field(min_length=1)
+    partial: tuple[bool | int | str, ...] = ()
+    unsupported: tuple[bool | int | str, ...] = ()
+    field: str = ""
+    threshold: float = Field(0.5, ge=0, le=1)
+    max_tokens: int | None = Field(None, ge=8)
+    chunks: Chunks | None = None
+    sentences: Literal["whole", "min", "mean"] = "whole"
+    foundation: str | None = None
+    weights: str | None = None
+    comparable_with: str = ""
+    source: str = ""
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        self._verdicts_differ()
+        chat = self.architecture in ("causal", "json-llm")
+        if chat != bool(self.messages):
+            raise ValueError(f"messages: a {self.architecture} has {'some' if chat else 'none'}")
+        texts = [m.text for m in self.messages] + ([] if self.prompt is None else [self.prompt])
+        for place in ("{premise}", "{hypothesis}"):
+            if texts and sum(t.count(place) for t in texts) != 1:
+                raise ValueError(f"the prompt must hold {place} once")
+        if self.architecture in ("seq2seq", "token-classifier") and self.prompt is None:
+            raise ValueError(f"prompt: a {self.architecture} needs one")
+        if (self.architecture == "json-llm") != bool(self.field):
+            raise ValueError("field: the member of a json-llm's reply, and of no other's")
+        if self.partial and self.architecture != "json-llm":
+            raise ValueError("partial: only a json-llm replies with three levels")
+        return self
+
+    def _verdicts_differ(self) -> None:
+        verdicts = (*self.supported, *self.partial, *self.unsupported)
+        if self.architecture != "json-llm" and any(isinstance(v, bool) for v in verdicts):
+            raise ValueError("a verdict is a flag; in YAML, Yes and No are words in quotes alone")
+        said = [str(v).strip().lower() for v in verdicts]
+        twice = [text for text, n in Counter(said).items() if n > 1]
+        if twice:
+            raise ValueError(f"{twice[0]!r} would be two verdicts: supported, partial and "
+                             "unsupported must not overlap")  # fmt: skip
+
+    @property
+    def has_levels(self) -> bool:
+        """Whether it tells partial support from full support."""
+        return bool(self.partial)
