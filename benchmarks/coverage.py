@@ -164,7 +164,8 @@ def corrected_coverage(
             rows = rng.integers(0, size, n)
             labelled = np.zeros(n, bool)
             labelled[rng.choice(n, labels, replace=False)] = True
-            if len(np.unique(human.sums[0, rows][labelled], axis=0)) < 2:
+            values = human.combine(human.sums[0, rows][labelled])
+            if np.ptp(values[~np.isnan(values)]) == 0:
                 continue
             units = Units(raw.sums[0, rows], human.sums[0, rows], labelled, np.zeros(n, bool))
             value = powered(units, human.combine)

@@ -80,6 +80,8 @@ _SCORES = (
     "report scores/random.json --format csv --out r.csv",
     "report scores/random.json --format json --out r.json",
     "compare scores/random.json scores/top-1.json",
+    "plan scores/random.json scores/top-1.json --effect 2",
+    "annotate plan scores/random.json --half-width 5 --out plan.json",
     "leaderboard build --benchmark {w}/facts --scores scores --out site",
     "annotate export scores/random.json --task citation-support --out sheet.csv",
     "annotate export scores/random.json --task utility --sample 2 --out sheet.json",

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from citeforge.cli.record_options import add, options_of, record_from
-from citeforge.schemas.recipes.verbs import AnnotationOptions
+from citeforge.schemas.recipes.verbs import AnnotationOptions, LabelPlanOptions
 
 
 @click.group()
@@ -30,6 +30,28 @@ def export(scores: tuple[Path, ...], **given: Any) -> None:
     options = record_from(AnnotationOptions, given)
     task, count = export_sheet(options, scores)
     click.echo(f"{options.out}: {count:,} items. {task.instruction} ({', '.join(task.labels)})")
+
+
+@annotate.command("plan")
+@click.argument("scores", type=click.Path(path_type=Path))
+@add(options_of(LabelPlanOptions))
+def plan(scores: Path, **given: Any) -> None:
+    """Say how many answers people must label, and draw them.
+
+    SCORES is a score file by the judge. With corrected values in it (score --labels), these labels
+    are the pilot; else the spread is taken from the judge's values.
+    """
+    from citeforge.evaluator.annotation.sheets import write_plan
+    from citeforge.evaluator.compare import load_scores
+    from citeforge.evaluator.planning import plan_labels
+    from citeforge.evaluator.table import render_label_plan
+
+    options = record_from(LabelPlanOptions, given)
+    found = plan_labels(load_scores(scores), options)
+    click.echo(render_label_plan(found, options.half_width))
+    if options.out is not None:
+        write_plan(found, options)
+        click.echo(f"{options.out}: {len(found.queries):,} queries, for annotate export --queries")
 
 
 @annotate.command("import")

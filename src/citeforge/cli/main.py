@@ -43,6 +43,7 @@ COMMANDS = {
     "check": ("citeforge.cli.check:check", "Check a submission; never changes it."),
     "score": ("citeforge.cli.score:score", "Score submissions against a package."),
     "compare": ("citeforge.cli.compare:compare", "Compare score files pairwise."),
+    "plan": ("citeforge.cli.plan:plan", "Say how many queries a difference needs."),
     "report": ("citeforge.cli.report:report", "Make a report of score files."),
     "annotate": (
         "citeforge.cli.annotate:annotate",

@@ -9,6 +9,7 @@ from itertools import groupby
 from citeforge.engines.columns import aligned
 from citeforge.evaluator.compare import Difference
 from citeforge.evaluator.missing import not_computed
+from citeforge.evaluator.planning import LabelPlan, QueryPlan
 from citeforge.evaluator.rows import named
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
@@ -180,6 +181,56 @@ def correction_notes(results: Iterable[ScoreFile]) -> list[str]:
                     "on other answers; it holds where the judge errs here as it did there"
                 )
     return lines
+
+
+def render_query_plans(plans: Iterable[QueryPlan], power: float) -> str:
+    """What ``plan`` prints."""
+    rows: list[tuple[str, ...]] = [
+        ("measure", "systems", "sd", "queries", "power now", f"needed for {power:.0%}")
+    ]
+    for p in plans:
+        several = len(p.systems) > 1
+        systems = " − ".join(reversed(p.systems)) if several else f"{p.systems[0]} alone"
+        needed = "–" if p.n_needed is None else f"{p.n_needed:,}"
+        rows.append(
+            (p.measure, systems, f"{p.sd:.2f}", f"{p.n_now:,}", f"{p.power_now:.2f}", needed)
+        )
+    return "\n".join(aligned(rows))
+
+
+def render_label_plan(plan: LabelPlan, half: float) -> str:
+    """What ``annotate plan`` prints."""
+    lines = [
+        f"{plan.measure} of {plan.system}: {plan.n_answers:,} answers, standard deviation "
+        f"{plan.sd:.2f} "
+        + (
+            f"(people, {plan.pilot:,} labelled answers)"
+            if plan.pilot
+            else "(the judge's; a pilot of 30 labelled answers would tell people's)"
+        )
+    ]
+    if plan.alone is None and plan.with_judge is None:
+        return "\n".join([
+            *lines,
+            f"± {half:g} cannot be reached: labels of all answers give ± {plan.least:.2f}; more "
+            "queries are needed",
+        ])  # fmt: skip
+    alone = "more than there are answers" if plan.alone is None else f"{plan.alone:,}"
+    lines.append(f"± {half:g} needs {alone} labelled answers without the judge")
+    if plan.correlation is None:
+        lines.append(
+            "what the judge saves is not known without its correlation with people (a pilot with "
+            "score --labels tells it; or guess with --correlation)"
+        )
+    elif plan.with_judge is not None and plan.with_judge == plan.alone:
+        lines.append(
+            f"the judge saves nothing: its values have correlation {plan.correlation:.2f} with "
+            "people's"
+        )
+    else:
+        needed = "more than there are" if plan.with_judge is None else f"{plan.with_judge:,}"
+        lines.append(f"± {half:g} needs {needed} with it (correlation {plan.correlation:.2f})")
+    return "\n".join(lines)
 
 
 def _cell(score: MeasureScore | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from citeforge.engines.draws import generator, sample_ids
 from citeforge.engines.files import digest
@@ -47,7 +47,11 @@ class Sheet:
 
 
 def rows_of(
-    task: Task, files: Sequence[ScoreFile], sample: int | None, seed: int
+    task: Task,
+    files: Sequence[ScoreFile],
+    sample: int | None,
+    seed: int,
+    only: Collection[str] | None = None,
 ) -> tuple[list[Row], dict[str, dict[str, object]]]:
     """Rows for annotators, and the key that tells whose each item is.
 
@@ -58,6 +62,7 @@ def rows_of(
         files: score files made with ``--details``.
         sample: number of queries; None for all.
         seed: seed of sample and order.
+        only: queries to take instead of a sample.
 
     Returns:
         (rows, key by item: system, query_id, statement and citation positions).
@@ -68,6 +73,13 @@ def rows_of(
     sheet = Sheet(task, seed)
     queries = list(dict.fromkeys(a.query_id for f in files for a in f.answers))
     chosen = set(queries if sample is None else sample_ids(queries, sample, seed, "annotate"))
+    if only is not None:
+        chosen = set(only)
+        if not chosen <= set(queries):
+            raise InputError(
+                f"no score file has an answer to {sorted(chosen - set(queries))[0]!r}",
+                allowed="queries that annotate plan drew from these score files",
+            )
     for file in files:
         if not file.answers:
             raise InputError(

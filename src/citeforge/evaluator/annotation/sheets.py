@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from citeforge.builders.package import amend_stats
-from citeforge.engines.files import write_text
+from citeforge.engines.files import read_json, write_text
 from citeforge.evaluator.annotation.agreement import Agreement
 from citeforge.evaluator.annotation.export import (
     label_studio_config,
@@ -22,8 +24,9 @@ from citeforge.evaluator.annotation.labels import import_labels, to_jsonl
 from citeforge.evaluator.annotation.of_benchmark import benchmark_rows
 from citeforge.evaluator.annotation.tasks import Task, find_task
 from citeforge.evaluator.compare import load_scores
-from citeforge.schemas.errors import UsageError
-from citeforge.schemas.recipes.verbs import AnnotationOptions
+from citeforge.evaluator.planning import LabelPlan
+from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.recipes.verbs import AnnotationOptions, LabelPlanOptions
 
 
 def export_sheet(options: AnnotationOptions, scores: Sequence[Path] = ()) -> tuple[Task, int]:
@@ -46,10 +49,14 @@ def export_sheet(options: AnnotationOptions, scores: Sequence[Path] = ()) -> tup
     if task.of_benchmark != (options.benchmark is not None) or bool(scores) == task.of_benchmark:
         what = "--benchmark DIR and no score files" if task.of_benchmark else "score files"
         raise UsageError(f"--task {task.name} takes {what}")
+    if options.queries is not None and (options.sample is not None or task.of_benchmark):
+        raise UsageError("--queries stands for --sample, for tasks that look at score files")
     if options.benchmark is not None:
         rows, key = benchmark_rows(task, options.benchmark, options.sample, options.seed)
     else:
-        rows, key = rows_of(task, [load_scores(p) for p in scores], options.sample, options.seed)
+        files = [load_scores(p) for p in scores]
+        only = None if options.queries is None else read_plan(options.queries)
+        rows, key = rows_of(task, files, options.sample, options.seed, only)
     is_json = out.suffix == ".json"
     write_text(out, to_label_studio(task, rows) if is_json else to_csv(task, rows))
     if is_json:
@@ -59,6 +66,40 @@ def export_sheet(options: AnnotationOptions, scores: Sequence[Path] = ()) -> tup
         out.with_name(f"{out.name}.key.json"), json.dumps(content, ensure_ascii=False, indent=1)
     )
     return task, len(rows)
+
+
+class _Plan(msgspec.Struct):
+    """What ``annotate plan --out`` wrote; further fields are for people."""
+
+    queries: list[str]
+
+
+def read_plan(path: Path) -> list[str]:
+    """Queries that ``annotate plan`` drew.
+
+    Raises:
+        InputError: not such a file.
+    """
+    try:
+        return msgspec.convert(read_json(path), _Plan).queries
+    except msgspec.ValidationError as error:
+        raise InputError(
+            f"is no plan ({error})", path=path, allowed="what annotate plan --out wrote"
+        ) from error
+
+
+def write_plan(plan: LabelPlan, options: LabelPlanOptions) -> None:
+    """Keep the drawn queries, with what they were drawn for."""
+    assert options.out is not None
+    content = {
+        "measure": plan.measure,
+        "system": plan.system,
+        "half_width": options.half_width,
+        "design": options.design,
+        "seed": options.seed,
+        "queries": plan.queries,
+    }
+    write_text(options.out, json.dumps(content, ensure_ascii=False, indent=1) + "\n")
 
 
 @dataclass(frozen=True)

@@ -201,12 +201,19 @@ def _why_not(units: Units, people: People, sample: Sample) -> str:
         )
     if n < LEAST_LABELS:
         return f"{n} labelled answers; {LEAST_LABELS} are needed"
-    if len(np.unique(units.human[units.labelled], axis=0)) < 2:
+    if _is_constant(units, sample):
         return (
             f"people say the same of all {n:,} labelled answers, which tells nothing of how "
             "much they vary; label more"
         )
     return ""
+
+
+def _is_constant(units: Units, sample: Sample) -> bool:
+    """Whether people say the same of all labelled answers: all (1 of 1, 2 of 2, …) are alike."""
+    values = sample.combine(units.human[units.labelled])
+    known = values[~np.isnan(values)]
+    return len(known) < 2 or bool(np.ptp(known) < 1e-12)
 
 
 def _unlike(name: str, units: Units, sample: Sample) -> list[str]:

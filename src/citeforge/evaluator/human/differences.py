@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,7 +55,7 @@ def corrected_difference(
     if first is None or second is None or not (first.human and second.human):
         return None
     n = len(change)
-    by_people = [_column(c.human) for c in (first, second)]
+    by_people = [column(c.human) for c in (first, second)]
     labelled = [_mask(c, n) for c in (first, second)]
     open_ = [m | np.isnan(v) for m, v in zip(labelled, by_people, strict=True)]
     defined = ~np.isnan(change)
@@ -76,7 +77,8 @@ def corrected_difference(
     )
 
 
-def _column(values: list[float | None]) -> Floats:
+def column(values: Sequence[float | None]) -> Floats:
+    """Raw values as an array, NaN where there is none."""
     return np.array([math.nan if v is None else v for v in values], np.float64)
 
 

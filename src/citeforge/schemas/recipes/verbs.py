@@ -145,6 +145,40 @@ class PromptingOptions(Part):
     """Keep log probabilities of citation tokens."""
 
 
+class PlanOptions(Part):
+    """A difference that is to be found."""
+
+    effect: float = Field(gt=0)
+    """Difference of two systems, as displayed."""
+    power: float = Field(0.8, gt=0, lt=1)
+    """Probability of finding it."""
+    measure: str | None = None
+    """Measure (default: all in the files)."""
+
+
+class LabelPlanOptions(Part):
+    """An interval that labels are to give."""
+
+    half_width: float = Field(gt=0)
+    """Half of the 95 % interval of the corrected value, as displayed."""
+    measure: str | None = None
+    """Judged measure (default: the first in the file)."""
+    correlation: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="Of the judge's values of answers with people's, where no "
+        "pilot tells (score --labels).",
+    )
+    """Of the judge's values with people's."""
+    design: Literal["random", "stratified"] = "random"
+    """Which answers: any, or evenly over the judge's values; each as likely as any other."""
+    seed: int = Field(0, description="")
+    """Seed of the draw."""
+    out: Path | None = None
+    """File for the answers to label, which annotate export --queries reads."""
+
+
 class AnnotationOptions(Part):
     """What annotators are sent."""
 
@@ -162,6 +196,8 @@ class AnnotationOptions(Part):
         None, ge=1, description="Queries to sample (default: all; twin-nonrelevant: a tenth)."
     )
     """Queries to sample."""
+    queries: Path | None = Field(None, description="Queries that annotate plan drew.")
+    """Queries that a plan drew."""
     seed: int = Field(0, description="")
     """Seed of sample and order."""
 
