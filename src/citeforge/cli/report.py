@@ -23,6 +23,11 @@ from citeforge.schemas.recipes.verbs import TableOptions
 )
 @click.option("--title", help="Title of the report.")
 @click.option(
+    "--one-file",
+    is_flag=True,
+    help="Keep all data in the page (default: those of many answers lie in a folder beside it).",
+)
+@click.option(
     "--plot",
     "plot_name",
     help="Of a file that is a plot: intervals (default), precision-recall, differences, "
@@ -35,6 +40,7 @@ def report(
     out: Path | None,
     kind: str | None,
     title: str | None,
+    one_file: bool,
     plot_name: str | None,
     measure: str | None,
     **given: Any,
@@ -46,14 +52,20 @@ def report(
     """
     from citeforge.engines.files import write_bytes
     from citeforge.evaluator.compare import load_scores
-    from citeforge.evaluator.report import DRAWN, format_of, rendered
+    from citeforge.evaluator.report import DRAWN, format_of, rendered, write_page
     from citeforge.schemas.errors import UsageError
 
     chosen = kind or format_of(out)
     if out is None and chosen in DRAWN:
         raise UsageError(f"--format {chosen}: name a file with --out")
     files = [load_scores(path) for path in scores]
-    content = rendered(files, chosen, title, plot_name, measure, record_from(TableOptions, given))
+    table = record_from(TableOptions, given)
+    if chosen == "html" and out is not None and table.is_plain and not (plot_name or measure):
+        beside = write_page(out, files, title, one_file)
+        told = f", and {beside:,} files in {out.with_suffix('.data')}" if beside else ""
+        click.echo(f"{out}: {out.stat().st_size / 1e3:,.0f} kB{told}")
+        return
+    content = rendered(files, chosen, title, plot_name, measure, table)
     if out is None:
         write_data(content.decode())
         return

@@ -42,9 +42,20 @@ def describe(inputs: Inputs) -> list[AnswerDetail]:
                 for p in item.passages
             ],
             is_missing=item.is_missing,
+            gold=_gold(item),
         )
         for item, statements in rows
     ]
+
+
+_GOLD = 10
+"""Gold answers that are kept."""
+
+
+def _gold(item: Item) -> list[str]:
+    """Texts of the gold answers, or their accepted forms where they have no text."""
+    texts = (row.text or " / ".join(row.aliases) for row in item.gold)
+    return [text for text in dict.fromkeys(texts) if text][:_GOLD]
 
 
 def _cited(statement: Statement, item: Item, inputs: Inputs) -> tuple[list[int], int]:

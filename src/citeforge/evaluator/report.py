@@ -5,16 +5,27 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
+import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from jinja2 import Environment, select_autoescape
 
+from citeforge.engines.files import write_text
+from citeforge.engines.folders import files_below, is_temporary, whole_folder
 from citeforge.engines.textfiles import harmless
 from citeforge.evaluator.authorship.page import render as authorship_page
 from citeforge.evaluator.authorship.tables import recipes, tables
+from citeforge.evaluator.explorer.part import (
+    INLINE,
+    chunk_file,
+    explorer_part,
+    inlined,
+    text_of,
+)
 from citeforge.evaluator.latex import comment, tabular
 from citeforge.evaluator.missing import not_computed
 from citeforge.evaluator.paper import PAPER, paper_table
@@ -25,48 +36,112 @@ from citeforge.evaluator.rows import named
 from citeforge.evaluator.table import corrected_cell, corrected_columns
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.verbs import TableOptions
-from citeforge.schemas.scores import AnswerDetail, ScoreFile
+from citeforge.schemas.scores import ScoreFile
 from citeforge.schemas.signature import differing_parts
 from citeforge.schemas.text import markdown_table
 
-_TEMPLATE = Path(__file__).parent / "templates" / "report.html.j2"
-_HARDEST = 20
+
+@dataclass(frozen=True)
+class Page:
+    """A report as a page.
+
+    Attributes:
+        html: the page.
+        pieces: chunks of data that belong beside it, by name; none where the page holds them all.
+    """
+
+    html: str
+    pieces: dict[str, Any]
 
 
 def render_html(files: Sequence[ScoreFile], title: str | None = None) -> str:
     """One HTML file without any outside reference; data are embedded and shown as text only."""
+    return render_page(files, title).html
+
+
+def render_page(
+    files: Sequence[ScoreFile], title: str | None = None, folder: str | None = None
+) -> Page:
+    """A report as a page without any outside reference; data are shown as text only.
+
+    Args:
+        files: score files.
+        title: of the page; None for what it is about.
+        folder: name of the folder beside the page that large data go to, in chunks; None to keep
+            all in the page.
+    """
     files = named(files)
     environment = Environment(autoescape=select_autoescape(default=True))
-    template = environment.from_string(_TEMPLATE.read_text(encoding="utf-8"))
     names = sorted({f.benchmark for f in files})
     subtitle = (
         f"{len(files)} system{'s' if len(files) > 1 else ''} on {', '.join(names)}, "
         + ("all cells" if _of_cells(files) else "context ")
         + ("" if _of_cells(files) else ", ".join(sorted({f.context for f in files})))
     )
-    plots = Part("", "", "") if _of_cells(files) else plots_part(files)
-    return template.render(
-        figures=plots.html, figures_css=plots.css, figures_js=plots.script,
+    plots = Part("", "", {}) if _of_cells(files) else plots_part(files)
+    explorer = explorer_part(files, main_measure(files), _base(files))
+    pieces: dict[str, Any] = {**explorer.pieces, **plots.tables}
+    inside = inlined(pieces) if pieces else ""
+    beside = folder is not None and len(inside) > INLINE
+    html = environment.from_string(text_of("report.html.j2")).render(
+        figures=plots.html, figures_css=plots.css, explorer=explorer.html,
+        explorer_css=text_of("explorer.css"), chunks="" if beside else inside,
+        folder=quote(folder) if folder and beside else "",
+        scripts="\n".join(map(text_of, ("chunks.js", "figures.js", "explorer.js"))),
         title=title or f"Cited generation on {', '.join(names)}",
         subtitle=subtitle,
         data=embed(_data(files)),
         authorship=authorship_page(files) if _of_cells(files) else "",
     )  # fmt: skip
+    return Page(html, pieces if beside else {})
+
+
+def write_page(out: Path, files: Sequence[ScoreFile], title: str | None, one_file: bool) -> int:
+    """Write a page, and its data in chunks beside it where they are large.
+
+    Args:
+        out: the page; chunks go to the folder ``NAME.data`` beside it.
+        files: score files.
+        title: of the page; None for what it is about.
+        one_file: keep all in the page, whatever its size.
+
+    Returns:
+        Number of files beside it.
+
+    Raises:
+        InputError: the folder of the chunks holds something else.
+    """
+    folder = out.with_suffix(".data")
+    page = render_page(files, title, None if one_file else folder.name)
+    if page.pieces:
+        with whole_folder(folder, _strangers) as made:
+            for name, piece in page.pieces.items():
+                write_text(made / f"{name}.js", chunk_file(name, piece))
+    write_text(out, page.html)
+    return len(page.pieces)
+
+
+_CHUNK = re.compile(r"(?:[qgvfap]|csv)(?:-[^/]+)?\.js")
+
+
+def _strangers(folder: Path) -> list[str]:
+    """Files in the folder of a report's data that no report of ours put there."""
+    return [
+        name for name in files_below(folder)
+        if (folder / name).is_symlink()
+        or not (_CHUNK.fullmatch(name) or is_temporary(folder / name))
+    ]  # fmt: skip
 
 
 def _data(files: Sequence[ScoreFile]) -> dict[str, Any]:
-    by = main_measure(files)
     left_out: Any = {"answers": True, "query_ids": True, "design": True,
                 "measures": {"__all__": {"per_query"}}}  # fmt: skip
     systems = [file.model_dump(mode="json", exclude=left_out) for file in files]
     return {
         "systems": systems,
         "design": _of_cells(files),
-        "base": _base(files),
         "warnings": _unlike(files),
         "not_computed": not_computed(files),
-        "hardest_by": by,
-        "hardest": _hardest(files, by),
     }
 
 
@@ -99,35 +174,6 @@ def _base(files: Sequence[ScoreFile]) -> int:
                 if part.startswith("gram:0"):
                     return 0
     return 1
-
-
-def _hardest(files: Sequence[ScoreFile], by: str) -> list[dict[str, Any]]:
-    """Queries with the lowest mean over systems, with every system's answer."""
-    details: list[dict[str, AnswerDetail]] = [
-        {a.query_id: a for a in file.answers} for file in files
-    ]
-    sums: dict[str, list[float]] = {}
-    for file in files:
-        for measure in file.measures:
-            if measure.name == by:
-                for query, value in zip(file.query_ids, measure.per_query, strict=True):
-                    if value is not None:
-                        sums.setdefault(query, []).append(value * measure.scale)
-    ranked = sorted(sums, key=lambda q: (math.fsum(sums[q]) / len(sums[q]), q))
-    rows = []
-    for query in ranked:
-        answers = [
-            {"system": i, "detail": known[query].model_dump(mode="json")}
-            for i, known in enumerate(details)
-            if query in known
-        ]
-        if answers:
-            text = next(k[query].query for k in details if query in k)
-            value = math.fsum(sums[query]) / len(sums[query])
-            rows.append({"query": text, "value": value, "answers": answers})
-        if len(rows) == _HARDEST:
-            break
-    return rows
 
 
 def _rows(files: Sequence[ScoreFile]) -> tuple[list[str], list[list[str]]]:

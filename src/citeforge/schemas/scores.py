@@ -203,6 +203,7 @@ class AnswerDetail(BaseModel):
         statements: in order; empty for an answer without text.
         passages: what the system was shown.
         is_missing: whether the submission has no such answer.
+        gold: gold answers of the query, the first ones.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -212,6 +213,7 @@ class AnswerDetail(BaseModel):
     statements: list[StatementDetail]
     passages: list[PassageDetail]
     is_missing: bool = False
+    gold: list[str] = []
 
 
 class About(BaseModel):

@@ -28,12 +28,12 @@ class Part:
     Attributes:
         html: the section; empty without plots.
         css: its rules, with both sets of colours.
-        script: what saves plots.
+        tables: chunks with the plots' data as CSV, by name.
     """
 
     html: str
     css: str
-    script: str
+    tables: dict[str, str]
 
 
 def embed(value: Any) -> str:
@@ -51,14 +51,12 @@ def plots_part(files: Sequence[ScoreFile]) -> Part:
     else:
         figures = list(page_figures(files))
     if not (missing or figures):
-        return Part("", "", "")
+        return Part("", "", {})
     environment = Environment(
         autoescape=select_autoescape(default=True, default_for_string=True),
         undefined=StrictUndefined, trim_blocks=True,
     )  # fmt: skip
     template = environment.from_string((TEMPLATES / "figures.html.j2").read_text("utf-8"))
-    html = template.render(
-        figures=figures, missing=missing, data=embed({f.name: f.csv for f in figures})
-    )
+    html = template.render(figures=figures, missing=missing)
     css = palette.css() + (TEMPLATES / "figures.css").read_text("utf-8")
-    return Part(html, css, (TEMPLATES / "figures.js").read_text("utf-8"))
+    return Part(html, css, {f"csv-{f.name}": f.csv for f in figures})

@@ -1,9 +1,8 @@
 "use strict";
 // A plot is saved as it is seen: the page's colours stand in the file.
 (() => {
-  const element = document.getElementById("figures-data");
-  if (!element) return;
-  const tables = JSON.parse(element.textContent);
+  const section = document.getElementById("figures");
+  if (!section) return;
   const save = (name, type, text) => {
     const link = document.createElement("a");
     link.href = URL.createObjectURL(new Blob([text], { type }));
@@ -16,11 +15,11 @@
     const style = getComputedStyle(document.documentElement);
     return svg.outerHTML.replace(/var\((--\w+)\)/g, (_, v) => style.getPropertyValue(v).trim());
   };
-  document.getElementById("figures").addEventListener("click", event => {
+  section.addEventListener("click", event => {
     const button = event.target.closest("button[data-save]");
     if (!button) return;
     const name = button.dataset.name;
     if (button.dataset.save === "svg") save(`${name}.svg`, "image/svg+xml", drawing(name));
-    else save(`${name}.csv`, "text/csv", tables[name]);
+    else window.citeforgeLoad(`csv-${name}`).then(text => save(`${name}.csv`, "text/csv", text));
   });
 })();

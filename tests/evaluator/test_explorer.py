@@ -1,0 +1,166 @@
+"""The explorer: its data by hand, and what one does with it in headless Chromium."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from citeforge.evaluator import report
+from citeforge.evaluator.explorer.arithmetic import arithmetic
+from citeforge.evaluator.explorer.chunks import make_chunks
+from citeforge.schemas.scores import ScoreFile
+from conftest_pages import opened, serious_faults
+from conftest_plots import HOSTILE, answer, scored
+
+N = 250
+"""Queries: three chunks of answers."""
+
+
+def test_chunks_by_hand() -> None:
+    answers = [answer("q0", [[0], [1]], 0), answer("q1", [[], []], 0, supported=False)]
+    other = [answer("q0", [[2]], 0), answer("q1", [[1]], 0)]
+    answers[0].statements[1].wrong = 1
+    other[1].statements[0].text = "I cannot answer this"
+    chunks = make_chunks(
+        [scored("a", {"CiteP": [0.5, 0.25, 0.0]}, answers),
+         scored("b", {"CiteP": [0.0, None, 1.0]}, other)], "CiteP", 1,
+    )  # fmt: skip
+    assert chunks.pieces["v-0-0"] == [5000, 2500, 0]
+    assert chunks.pieces["v-1-0"] == [0, None, 10000]
+    # Out of range; cites nothing and is unsupported; missing.
+    assert chunks.pieces["f-0"] == [4, 2 | 8, 1]
+    assert chunks.pieces["f-1"] == [0, 16, 1]  # the second refuses
+    # Both were shown the same passages, which stand there once.
+    assert [s["passages"] for s in chunks.index["systems"]] == [["p-0"], ["p-0"]]
+    assert chunks.pieces["q"] == [
+        ["q0", "q1", "q2"], ["What of q0?", "What of q1?", ""],
+    ]  # fmt: skip
+
+
+def test_arithmetic_is_that_of_the_value_or_none() -> None:
+    found = answer("q", [[0], [1], [2]], 1)
+    assert arithmetic("CiteP", found, 1 / 3) == "1 relevant of 3 cited = 1/3"
+    assert arithmetic("CiteR", found, 1.0) == "1 cited of 1 relevant = 1/1"
+    assert arithmetic("CiteF1@query", found, 0.5) == "2 · 0.333 · 1.000 / (0.333 + 1.000)"
+    assert arithmetic("ALCE.CitRec", found, 1.0) == "3 supported of 3 statements = 3/3"
+    assert arithmetic("CiteP", found, 0.5) is None  # another rule made that number
+    assert arithmetic("BLEU", found, 0.5) is None
+
+
+def systems() -> list[ScoreFile]:
+    found = []
+    for s, name in enumerate((HOSTILE, "plain")):
+        answers = [answer(f"q{i}", [[i % 5], []], (i + s) % 5, i % 2 == 0) for i in range(N)]
+        answers[7].statements[0].text = f"{HOSTILE} zanzibar"
+        for i, a in enumerate(answers):
+            a.gold = [f"Gold of {i}"]
+        values = [((i * 37 + s * 11) % 100) / 100 for i in range(N)]
+        found.append(scored(name, {"CiteP": values, "CiteR": values[::-1]}, answers))
+    return found
+
+
+@pytest.fixture(scope="module", params=["inside", "beside"])
+def page(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report that carries its data, and one that loads them from the folder beside it."""
+    out = tmp_path_factory.mktemp("explorer") / "my report.html"
+    patch = pytest.MonkeyPatch()
+    patch.setattr(report, "plots_part", lambda files: report.Part("", "", {}))
+    if request.param == "beside":
+        patch.setattr(report, "INLINE", 0)
+    n = report.write_page(out, systems(), None, one_file=False)
+    patch.undo()
+    assert (n > 10) == (request.param == "beside")
+    assert out.with_suffix(".data").is_dir() == (request.param == "beside")
+    return out
+
+
+def ready(shown: Any) -> Any:
+    shown.wait_for_function("document.getElementById('x-count').textContent.includes(' queries')")
+    return shown
+
+
+def count(shown: Any) -> str:
+    return str(shown.locator("#x-count").inner_text())
+
+
+def test_sorted_filtered_searched_and_kept_in_the_address(browser: Any, page: Path) -> None:
+    shown = ready(opened(browser, page))
+    assert count(shown) == f"250 of 250 queries, lowest CiteP of {HOSTILE} first"
+    assert shown.locator(".x-row").count() < 30  # of 250: only what is seen is there
+    values = [float(t.split()[0]) for t in shown.locator(".x-row b").all_inner_texts()]
+    assert values == sorted(values)
+    shown.get_by_label("have an unsupported statement").check()
+    assert count(shown).startswith("125 of 250")
+    shown.get_by_label("Value from").fill("50")
+    n = sum(i % 2 == 1 and (i * 37) % 100 >= 50 for i in range(N))
+    assert count(shown).startswith(f"{n} of 250")
+    shown.get_by_role("button", name="Clear filters").click()
+    shown.get_by_label("Search").fill("ZANZIBAR")
+    shown.wait_for_function("document.getElementById('x-count').textContent.startsWith('1 of')")
+    shown.locator(".x-row").click()
+    shown.wait_for_selector("#x-detail h3")
+    assert "q=q7" in shown.url
+    again = opened(browser, page)
+    again.goto(shown.url)
+    again.wait_for_selector("#x-detail h3")
+    assert count(again).startswith("1 of 250")
+    assert "onerror" in again.locator("#x-detail .statement").first.inner_text()
+    assert again.title() != "owned"
+    assert shown.problems == again.problems == []
+
+
+def test_keyboard_alone(browser: Any, page: Path) -> None:
+    shown = ready(opened(browser, page))
+    shown.locator("#x-list").focus()
+    for key in ("ArrowDown", "ArrowDown", "End", "Home", "PageDown"):
+        shown.keyboard.press(key)
+    selected = shown.locator(".x-row[aria-selected=true]")
+    assert int(selected.get_attribute("aria-posinset")) > 5
+    active = shown.locator("#x-list").get_attribute("aria-activedescendant")
+    assert active == selected.get_attribute("id")
+    shown.wait_for_selector("#x-detail .x-cite")
+    shown.keyboard.press("Enter")
+    assert shown.evaluate("document.activeElement.id") == "x-detail"
+    shown.keyboard.press("Tab")
+    shown.keyboard.press("Enter")  # a citation
+    assert shown.evaluate("document.activeElement.className") == "passage hit"
+    assert shown.locator(".passage.hit mark").count() == 1  # the words of the statement
+    assert "Gold of" in shown.locator("#x-detail .x-gold").inner_text()
+    assert shown.problems == []
+
+
+def test_two_systems_and_the_brush(browser: Any, page: Path) -> None:
+    shown = ready(opened(browser, page, viewport={"width": 1200, "height": 1400}))
+    shown.get_by_label("against").select_option(label="plain")
+    shown.wait_for_function("document.getElementById('x-count').textContent.includes('difference')")
+    first = shown.locator(".x-row b").first.inner_text().split(" against ")
+    assert abs(float(first[0]) - float(first[1])) == pytest.approx(89)  # 0 against 11, else
+    canvas = shown.locator("#x-scatter")
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    shown.mouse.move(box["x"] + 5, box["y"] + box["height"] - 5)
+    shown.mouse.down()
+    shown.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, steps=4)
+    shown.mouse.up()
+    low, high = (shown.get_by_label("to", exact=True).nth(i).input_value() for i in (0, 1))
+    assert float(low) == pytest.approx(50, abs=1)
+    n = sum((i * 37) % 100 <= float(low) and (i * 37 + 11) % 100 <= float(high) for i in range(N))
+    shown.wait_for_function(f"document.getElementById('x-count').textContent.startsWith('{n} of')")
+    assert "high2=" in shown.url
+    shown.locator(".x-row").first.click()
+    shown.wait_for_selector(".x-side >> nth=1")
+    assert shown.locator(".x-side").count() == 2
+    assert shown.problems == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_phone_and_accessibility(browser: Any, page: Path, scheme: str) -> None:
+    shown = opened(browser, page, viewport={"width": 390, "height": 844}, color_scheme=scheme)
+    shown.goto(f"{page.as_uri()}#a=0&b=1&q=q7")
+    shown.reload()
+    shown.wait_for_selector("#x-detail h3")
+    assert shown.evaluate("document.documentElement.scrollWidth") <= 390
+    assert serious_faults(shown) == []
+    assert shown.problems == []
