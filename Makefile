@@ -5,7 +5,7 @@ STAMP := $(VENV)/.installed
 OUT := out/quickstart
 
 .DEFAULT_GOAL := help
-.PHONY: help install quickstart test coverage fuzz fuzz-files torture mutants nightly lint format typecheck docs docs-check bench wheel clean
+.PHONY: help install quickstart test test-ray coverage fuzz fuzz-files torture mutants nightly lint format typecheck docs docs-check bench wheel clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -43,6 +43,9 @@ quickstart: $(STAMP)  ## build, check and score benchmarks from examples/
 
 test: $(STAMP)  ## run all tests
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
+
+test-ray: $(STAMP)  ## run the tests that start a Ray cluster on loopback (a minute)
+	CITEFORGE_RAY=1 $(BIN)/python -m pytest -q -m ray
 
 SIMULATIONS := 2000
 coverage: $(STAMP)  ## see whether intervals cover and tests keep their level (SIMULATIONS=2000; an hour)

@@ -40,6 +40,7 @@ PAGES = {
     "docs/publish.md": 13,
     "docs/rage.md": 6,
     "docs/recipes.md": 4,
+    "docs/scale.md": 3,
     "docs/scoring.md": 10,
     "docs/systems.md": 7,
     "docs/training.md": 5,
@@ -76,7 +77,13 @@ def environment(folder: Path) -> dict[str, str]:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("page", PAGES)
+RAY = {"docs/scale.md"}
+"""Pages whose commands start a Ray cluster."""
+
+
+@pytest.mark.parametrize(
+    "page", [pytest.param(p, marks=pytest.mark.ray if p in RAY else ()) for p in PAGES]
+)
 def test_every_command_of_the_pages_runs(tmp_path: Path, page: str) -> None:
     """All `sh` blocks of a page, as one script in a fresh folder beside `examples`.
 

@@ -222,6 +222,16 @@ def test_doctor_gives_advice(cli: Cli) -> None:
     assert "switched off by HF_HUB_OFFLINE" in result.stdout
 
 
+def test_doctor_tells_of_ray(cli: Cli) -> None:
+    for address, told in (
+        ("", "ok  Ray"),
+        ("127.0.0.1:9", "no cluster answers at 127.0.0.1:9"),
+        ("ray://head:1", "expected HOST:PORT"),
+    ):
+        result = cli("doctor", RAY_ADDRESS=address)
+        assert told in result.stdout, result.stdout
+
+
 def test_doctor_asks_a_live_endpoint(cli: Cli, tmp_path: Path) -> None:
     with openai_server(tmp_path / "log") as server:
         result = cli("doctor", "--base-url", server.url)

@@ -53,6 +53,30 @@ def test_order_does_not_matter_within_a_batch_cut(offline: embed.Embedder) -> No
     assert np.array_equal(forward, backward[::-1])
 
 
+def test_a_batch_that_does_not_fit_is_halved(
+    offline: embed.TransformerEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    texts = [f"passage {i} of eleven" for i in range(11)]
+    whole = offline.encode(texts, "passage")
+    sizes: list[int] = []
+    forward = offline._forward
+
+    def scarce(features: dict[str, torch.Tensor], most: int = 3) -> embed.Vectors:
+        sizes.append(len(features["input_ids"]))
+        if sizes[-1] > most:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return forward(features)
+
+    monkeypatch.setattr(offline, "_forward", scarce)
+    assert np.allclose(offline.encode(texts, "passage"), whole, atol=1e-2)  # bfloat16 at most
+    assert sizes == [11, 6, 3, 3, 5, 3, 2]
+    monkeypatch.setattr(offline, "_forward", lambda features: scarce(features, 0))
+    with pytest.raises(InputError, match=r"^cpu: memory does not suffice to embed one text"):
+        offline.encode(texts, "passage")
+
+
 SCRIPT = """
 import hashlib, sys, torch
 torch.set_num_threads(int(sys.argv[1]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from citeforge.engines.llm.budget import Plan
+from citeforge.engines.setup import require_cluster
 from citeforge.kinds.kind import Kind
 from citeforge.kinds.registry import find, kinds
 from citeforge.schemas.errors import UsageError
@@ -23,6 +24,7 @@ def build(recipe: Recipe, run: RunOptions) -> Manifest:
     kind = _kind(recipe)
     if kind.builder is None or kind.recipe is None:
         raise UsageError(f"nothing here builds {recipe.kind} benchmarks")
+    require_cluster(run)
     return kind.builder(recipe, run)
 
 

@@ -17,6 +17,7 @@ from citeforge.engines.embedder import Embedder, Kind
 from citeforge.engines.fast.convert import CALIBRATION
 from citeforge.engines.fast.embed import FastEmbedder
 from citeforge.engines.progress import progress
+from citeforge.engines.search import Nominate, nominate
 from citeforge.engines.tables import iter_batches
 from citeforge.engines.two_stage import ExactSearch, TwoStageSearch
 from citeforge.engines.vectors import VectorShard, ensure_shards, iter_blocks
@@ -42,7 +43,13 @@ class Embedding:
     """Embeds a corpus for one build."""
 
     def __init__(
-        self, embedder: Embedder, corpus: list[Path], folder: Path, shard_rows: int, seed: int
+        self,
+        embedder: Embedder,
+        corpus: list[Path],
+        folder: Path,
+        shard_rows: int,
+        seed: int,
+        nominate: Nominate = nominate,
     ) -> None:
         """Say what is embedded, and where vectors are kept.
 
@@ -52,7 +59,9 @@ class Embedding:
             folder: where vectors are kept.
             shard_rows: texts a shard.
             seed: of the draw of passages that int8 is calibrated and measured on.
+            nominate: what searches vectors in float32.
         """
+        self._nominate = nominate
         self._embedder, self._corpus, self._folder = embedder, corpus, folder
         self._rows, self._seed = shard_rows, seed
         self._size = sum(b.num_rows for b in iter_batches(corpus, ["_id"]))
@@ -71,7 +80,9 @@ class Embedding:
         if isinstance(self._embedder, FastEmbedder) and 2 * nominated <= self._size:
             return self._two_stages(self._embedder, vectors)
         shards = self._passages("passages", self._embedder)
-        return Embedded([s.key for s in shards], lambda: ExactSearch(vectors, shards))
+        return Embedded(
+            [s.key for s in shards], lambda: ExactSearch(vectors, shards, self._nominate)
+        )
 
     def _two_stages(self, embedder: FastEmbedder, vectors: np.ndarray) -> Embedded:
         draw = generator(self._seed, "calibration")

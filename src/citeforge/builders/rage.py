@@ -26,6 +26,7 @@ from citeforge.builders.ranked import RankedCandidates
 from citeforge.builders.records import only, read_records, require_relevant
 from citeforge.builders.skeleton import Build, Stats
 from citeforge.builders.stats import context_stats, corpus_stats, mapping_stats
+from citeforge.engines.cluster.embedding import ClusterEmbedder
 from citeforge.engines.compute import choose
 from citeforge.engines.corpus import find_rows
 from citeforge.engines.embed import TransformerEmbedder, make_embedder
@@ -36,7 +37,13 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.progress import progress
 from citeforge.engines.retrieval.records import Rankings
 from citeforge.engines.retrieval.registry import RetrieverSettings, make_retriever
-from citeforge.engines.setup import client_options, judge_session, replay_store
+from citeforge.engines.setup import (
+    client_options,
+    cluster_options,
+    judge_session,
+    nominator,
+    replay_store,
+)
 from citeforge.engines.tables import (
     TableWriter,
     iter_batches,
@@ -84,9 +91,8 @@ def build_rage(
 
 
 def _embedder(recipe: RageRecipe, run: RunOptions) -> Embedder:
-    prefixes = None
-    if recipe.query_prefix is not None or recipe.passage_prefix is not None:
-        prefixes = Prefixes(recipe.query_prefix or "", recipe.passage_prefix or "")
+    given = (recipe.query_prefix, recipe.passage_prefix)
+    prefixes = None if given == (None, None) else Prefixes(*(text or "" for text in given))
     return make_embedder(
         recipe.embedder,
         revision=recipe.embedder_revision,
@@ -95,6 +101,7 @@ def _embedder(recipe: RageRecipe, run: RunOptions) -> Embedder:
         options=client_options(run),
         store=replay_store(run),
         compute=recipe.compute,
+        cluster=cluster_options(run),
     )
 
 
@@ -151,7 +158,7 @@ class _Rage(Build[RageRecipe]):
         if self._given is None and recipe.compute == "auto" and self._chooses_int8():
             self.recipe = recipe = recipe.model_copy(update={"compute": "int8"})
             del self.embedder
-        if isinstance(self.embedder, TransformerEmbedder):
+        if isinstance(self.embedder, TransformerEmbedder | ClusterEmbedder):
             return recipe.model_copy(update={"compute": self.embedder.compute})
         if recipe.compute != "auto":
             raise UsageError(
@@ -331,7 +338,8 @@ class _Rage(Build[RageRecipe]):
     def _embed(self) -> Embedded:
         self.models["embedder"] = self.embedder.fingerprint()
         folder = self.run.embeddings or self.workspace.stage("embeddings")
-        work = Embedding(self.embedder, self.corpus, folder, self.run.shard_rows, self.recipe.seed)
+        rows, seed = self.run.shard_rows, self.recipe.seed
+        work = Embedding(self.embedder, self.corpus, folder, rows, seed, nominator(self.run))
         return work.of(self.records.queries["text"], self.recipe.mining)
 
     def _mine(

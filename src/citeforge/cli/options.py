@@ -10,7 +10,7 @@ import click
 
 from citeforge.cli.record_options import add, options_of, record_from
 from citeforge.schemas.recipes.base import Judging
-from citeforge.schemas.recipes.run import ENDPOINT, LOCAL, RunOptions
+from citeforge.schemas.recipes.run import ENDPOINT, LOCAL, RAY, RunOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -21,8 +21,8 @@ benchmark_option = click.option(
     help="Package, or hub:ORG/NAME[@REVISION].",
 )
 verdicts_option = add(options_of(RunOptions, ("verdicts",)))
-endpoint_options = add(options_of(RunOptions, ENDPOINT))
-"""Options of everything that talks to an endpoint."""
+endpoint_options = add(options_of(RunOptions, (*ENDPOINT, *RAY)))
+"""Options of everything that may talk to an endpoint, and on whose machines."""
 _LOCAL_JUDGE = [n for n in Judging.model_fields if n != "judge"]
 
 

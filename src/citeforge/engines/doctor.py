@@ -11,7 +11,7 @@ from pathlib import Path
 
 from citeforge import __version__
 from citeforge.engines.models import http_errors
-from citeforge.schemas.errors import CiteforgeError, InputError
+from citeforge.schemas.errors import CiteforgeError, InputError, UsageError
 from citeforge.schemas.extras import EXTRAS, require
 
 _SECONDS = 5.0
@@ -49,6 +49,7 @@ def examine(base_url: str | None, store: Path | None, ask_network: bool) -> list
         _offline_model(),
         _offline_llm(),
         _device(),
+        _ray(ask_network),
         _key(base_url),
     ]
     if ask_network:
@@ -117,6 +118,27 @@ def _device() -> Finding:
         return Finding("device", True, torch.cuda.get_device_name(0))
     kind = "bfloat16" if cpu_has_bfloat16() else "float32"
     return Finding("device", True, f"CPU, {os.cpu_count()} cores, embeds in {kind}")
+
+
+def _ray(ask_network: bool) -> Finding:
+    from citeforge.engines.cluster.connection import ADDRESS_VARIABLE, address_of, is_listening
+    from citeforge.engines.cluster.options import ClusterOptions
+
+    try:
+        found = version("ray")
+    except PackageNotFoundError:
+        advice = "pip install 'citeforge[ray]'"
+        return Finding("Ray", None, "not installed; only --engine ray needs it", advice)
+    try:
+        address = address_of(ClusterOptions())
+    except UsageError as error:
+        return Finding("Ray", False, str(error), f"unset {ADDRESS_VARIABLE}, or set it right")
+    if address is None:
+        return Finding("Ray", True, f"{found}; --engine ray starts one on this machine")
+    if ask_network and not is_listening(address):
+        advice = f"ray start --head, or unset {ADDRESS_VARIABLE}"
+        return Finding("Ray", False, f"{found}; no cluster answers at {address}", advice)
+    return Finding("Ray", True, f"{found}; --engine ray uses the cluster at {address}")
 
 
 def _key(base_url: str | None) -> Finding:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from citeforge.engines.cluster.options import ClusterOptions
 from citeforge.engines.compute import choose, device_of
 from citeforge.engines.embedder import Embedder, Kind, Prefixes, Vectors, default_prefixes
 from citeforge.engines.files import sha256_file
@@ -21,7 +22,7 @@ from citeforge.engines.parallel import one_thread_each
 from citeforge.engines.registry import Registry, expected
 from citeforge.schemas.choices import EMBEDDERS as CHOICES
 from citeforge.schemas.choices import Choice
-from citeforge.schemas.errors import InputError
+from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.compute import Chosen, Compute
 
 DEFAULT_EMBEDDER = "intfloat/multilingual-e5-small"
@@ -40,6 +41,7 @@ class EmbedderSettings:
     options: ClientOptions | None = None
     store: ReplayStore | None = None
     compute: Compute = "auto"
+    cluster: ClusterOptions | None = None
 
     def prefixes_of(self, name: str) -> Prefixes:
         """Those given, or those of the model's family."""
@@ -60,6 +62,7 @@ def make_embedder(
     options: ClientOptions | None = None,
     store: ReplayStore | None = None,
     compute: Compute = "auto",
+    cluster: ClusterOptions | None = None,
 ) -> Embedder:
     """The embedder of a name.
 
@@ -72,14 +75,15 @@ def make_embedder(
         store: where its answers are kept.
         compute: numbers that a local model computes in; ``int8`` gives a
             :class:`~citeforge.engines.fast.embed.FastEmbedder`.
+        cluster: whose workers embed; None for this process. A served model is asked either way.
 
     Raises:
         MissingExtraError: an embedder that runs here, without the libraries for it.
-        InputError: a broken plugin.
+        InputError: a broken plugin, or a cluster that does not answer.
+        UsageError: int8 on a cluster.
     """
-    return EMBEDDERS.make(
-        name, EmbedderSettings(revision, device, prefixes, options, store, compute)
-    )
+    settings = EmbedderSettings(revision, device, prefixes, options, store, compute, cluster)
+    return EMBEDDERS.make(name, settings)
 
 
 def offline(settings: EmbedderSettings) -> Embedder:
@@ -96,12 +100,25 @@ def local(name: str, settings: EmbedderSettings) -> Embedder:
 
 def _local(name: str, locate: Callable[[], Located], settings: EmbedderSettings) -> Embedder:
     prefixes = settings.prefixes_of(name)
+    if settings.cluster is not None:
+        return _on_cluster(name, settings, settings.cluster)
     if settings.compute == "int8":
         from citeforge.engines.fast.embed import FastEmbedder
 
         choose("int8", settings.device)
         return FastEmbedder(name, locate, prefixes)
     return TransformerEmbedder(name, locate, settings.device, prefixes, settings.compute)
+
+
+def _on_cluster(name: str, settings: EmbedderSettings, cluster: ClusterOptions) -> Embedder:
+    from citeforge.engines.cluster.embedding import ClusterEmbedder
+
+    if settings.compute == "int8":
+        raise UsageError("--compute int8: runs with --engine local; fp32 and bf16 run with ray")
+    prefixes = settings.prefixes_of(name)
+    there = replace(settings, prefixes=prefixes, options=None, store=None, cluster=None)
+    make = partial(EMBEDDERS.make, name, there)
+    return ClusterEmbedder(make, prefixes, settings.device, cluster)
 
 
 def served(model: str, settings: EmbedderSettings) -> Embedder:
@@ -209,12 +226,36 @@ class TransformerEmbedder:
         return tokens
 
     def _embed_batch(self, tokens: dict[str, Any]) -> Vectors:
-        """Unit vectors of one tokenised batch."""
+        """Unit vectors of one tokenised batch; in halves where memory runs out.
+
+        Halves have the width of the whole; the last bits of their vectors may differ from its.
+        """
         import torch
 
-        features = {k: v.to(self.device) for k, v in tokens.items() if hasattr(v, "to")}
+        features = {k: v for k, v in tokens.items() if hasattr(v, "to")}
+        rows = len(next(iter(features.values())))
+        try:
+            return self._forward(features)
+        except torch.OutOfMemoryError as error:
+            if rows == 1:
+                raise InputError(
+                    "memory does not suffice to embed one text",
+                    path=self.device,
+                    allowed="--device cpu, or a device that nothing else uses",
+                ) from error
+        # Outside the handler, so that the failed batch's tensors are free again.
+        if self.device.startswith("cuda"):
+            torch.cuda.empty_cache()
+        half = (rows + 1) // 2
+        parts = ({k: v[p] for k, v in features.items()} for p in (slice(half), slice(half, None)))
+        return np.concatenate([self._embed_batch(part) for part in parts])
+
+    def _forward(self, features: dict[str, Any]) -> Vectors:
+        import torch
+
         with torch.inference_mode():
-            output = self._model(features)["sentence_embedding"].float()
+            placed = {name: values.to(self.device) for name, values in features.items()}
+            output = self._model(placed)["sentence_embedding"].float()
             unit: Vectors = torch.nn.functional.normalize(output, dim=1).cpu().numpy()
         return unit
 

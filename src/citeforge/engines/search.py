@@ -45,6 +45,7 @@ def nominate(
     k: int,
     advance: Advance,
     block_rows: int = BLOCK_ROWS,
+    device: str = "auto",
 ) -> tuple[Floats, npt.NDArray[np.int64]]:
     """The k passages with the highest cosine to each query.
 
@@ -55,6 +56,8 @@ def nominate(
         shards: vectors of the corpus, in order.
         k: how many; at most the size of the corpus.
         advance: told the number of passages searched.
+        block_rows: vectors that are searched at once.
+        device: where: ``auto``, ``cpu``, ``cuda``, …
 
     Returns:
         (cosines, positions in the corpus), both of shape (n queries, k), best first.
@@ -64,10 +67,18 @@ def nominate(
         for start, block in blocks:
             if start == 0:
                 work = 2.0 * len(queries) * sum(s.rows for s in shards) * block.shape[1]
-                search = choose(queries, block, k, work)
+                search = choose(queries, block, k, work, device)
             search.search(block, start, best)
             advance(len(block))
     return best.scores, best.where
+
+
+class Nominate(Protocol):
+    """:func:`nominate`, wherever it is done."""
+
+    def __call__(
+        self, queries: Floats, shards: Sequence[VectorShard], k: int, advance: Advance
+    ) -> tuple[Floats, npt.NDArray[np.int64]]: ...
 
 
 class Searcher(Protocol):
@@ -105,7 +116,18 @@ def has_gpu() -> bool:
     return hasattr(faiss, "StandardGpuResources") and faiss.get_num_gpus() > 0
 
 
-def choose(queries: Floats, block: Floats, k: int, work: float) -> Searcher:
+def on_torch(device: str) -> str | None:
+    """The device of torch that searches; None where FAISS or this processor does."""
+    if device == "auto":
+        if find_spec("torch") is None:
+            return None
+        import torch
+
+        return "cuda" if torch.cuda.is_available() else None
+    return None if device == "cpu" else device
+
+
+def choose(queries: Floats, block: Floats, k: int, work: float, device: str = "auto") -> Searcher:
     """Whichever way of nominating is fastest here, found by trying each on a small piece.
 
     All nominate the same passages, but for ties and the last digits of float32.
@@ -115,9 +137,16 @@ def choose(queries: Floats, block: Floats, k: int, work: float) -> Searcher:
         block: some of the corpus.
         k: nominations a query.
         work: floating-point operations of the whole search.
+        device: where: ``auto``, ``cpu``, ``cuda``, …
     """
+    pays = work >= (_PROBED if "torch" in sys.modules else _IMPORTED)
+    there = on_torch(device) if pays or device != "auto" else None
+    if there is not None:
+        from citeforge.engines.torch_search import TorchSearch
+
+        return TorchSearch(queries, there)
     known = Faiss(queries)
-    if work < (_PROBED if "torch" in sys.modules else _IMPORTED) or has_gpu():
+    if not pays or has_gpu():
         return known
     precisions = _precisions()
     if not precisions:

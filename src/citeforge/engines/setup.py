@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from citeforge.engines.cluster import connection
+from citeforge.engines.cluster.options import ClusterOptions
 from citeforge.engines.folders import beside
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.options import ClientOptions
@@ -13,6 +17,41 @@ from citeforge.schemas.choices import JUDGES, listed
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.base import Judging
 from citeforge.schemas.recipes.run import RunOptions
+
+if TYPE_CHECKING:
+    from citeforge.engines.search import Nominate
+
+
+def cluster_options(run: RunOptions) -> ClusterOptions | None:
+    """The cluster whose workers compute; None for this process."""
+    if run.engine == "local":
+        return None
+    return ClusterOptions(run.ray_address, run.ray_workers, run.ray_gpus)
+
+
+def require_cluster(run: RunOptions) -> None:
+    """Stop before work is done that a cluster is needed for later.
+
+    Raises:
+        MissingExtraError: Ray is not installed.
+        UsageError: an address of another form.
+        InputError: nothing answers there.
+    """
+    options = cluster_options(run)
+    if options is not None:
+        connection.require(options)
+
+
+def nominator(run: RunOptions) -> Nominate:
+    """What searches the vectors of a corpus."""
+    from citeforge.engines.search import nominate
+
+    options = cluster_options(run)
+    if options is None:
+        return partial(nominate, device=run.device)
+    from citeforge.engines.cluster.searching import ClusterSearch
+
+    return ClusterSearch(options, run.device)
 
 
 def client_options(run: RunOptions) -> ClientOptions:
@@ -25,6 +64,7 @@ def client_options(run: RunOptions) -> ClientOptions:
         tokens_per_minute=run.tpm,
         price=None if run.price is None else Price(*run.price),
         max_cost=run.max_cost,
+        cluster=cluster_options(run),
     )
 
 
@@ -75,6 +115,7 @@ def judge_session(
         max_tokens=judging.max_tokens,
         entailment_label=judging.entailment_label,
         workers=run.workers,
+        cluster=cluster_options(run),
     )
     judge = make_judge(
         judging.judge,

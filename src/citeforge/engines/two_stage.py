@@ -19,7 +19,7 @@ import pyarrow as pa
 from citeforge.engines.corpus import take_rows, titled
 from citeforge.engines.progress import progress
 from citeforge.engines.retrieval.dense import nearest
-from citeforge.engines.search import NOMINATION_ERROR, nominate, rescore
+from citeforge.engines.search import NOMINATION_ERROR, Nominate, nominate, rescore
 from citeforge.engines.vectors import VectorShard, gather
 
 NOMINATED = 4
@@ -45,13 +45,20 @@ class ExactSearch:
 
     rough = False
 
-    def __init__(self, queries: npt.NDArray[np.float32], shards: list[VectorShard]) -> None:
+    def __init__(
+        self,
+        queries: npt.NDArray[np.float32],
+        shards: list[VectorShard],
+        nominate: Nominate = nominate,
+    ) -> None:
         """Take vectors.
 
         Args:
             queries: unit vectors, shape (n queries, dimension).
             shards: vectors of the corpus, in order.
+            nominate: what searches them.
         """
+        self._nominate = nominate
         self._queries, self._shards = queries, shards
         self.size = sum(shard.rows for shard in shards)
 
@@ -66,7 +73,7 @@ class ExactSearch:
             (most that any other passage scores, shape (n rows,); positions, shape (n rows, k)).
         """
         with progress("mining", self.size, "passages") as advance:
-            scores, positions = nominate(self._queries[rows], self._shards, k, advance)
+            scores, positions = self._nominate(self._queries[rows], self._shards, k, advance)
         if k >= self.size:
             return np.full(len(rows), -np.inf), positions
         return scores[:, -1].astype(np.float64) + NOMINATION_ERROR, positions

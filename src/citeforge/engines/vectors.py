@@ -13,11 +13,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from citeforge.engines.embedder import Embedder, Kind
+from citeforge.engines.cluster.lost import Lost
+from citeforge.engines.embedder import Embedder, Kind, Vectors
 from citeforge.engines.files import atomic_file, canonical_json, digest, read_json, sha256_file
 from citeforge.engines.files import write_text as write_atomically
 from citeforge.engines.progress import Advance
-from citeforge.schemas.errors import InputError
+from citeforge.schemas.errors import FailuresError, InputError
 
 SHARD_ROWS = 8192
 
@@ -98,6 +99,9 @@ def ensure_shards(
 
     Returns:
         All shards in order.
+
+    Raises:
+        FailuresError: workers of a cluster fail on some; all others are kept.
     """
     folder.mkdir(parents=True, exist_ok=True)
     recipe: dict[str, object] = {
@@ -105,17 +109,67 @@ def ensure_shards(
         "kind": kind,
         "format": "float16/1",
     }
-    shards = []
-    for number, texts in enumerate(shards_of_texts):
-        key = digest({"recipe": recipe, "texts": digest_texts(texts), "rows": len(texts)})
-        path = folder / f"{name}-{number:05d}.f16"
-        shard = _existing(path, key)
-        if shard is None:
-            vectors = embedder.encode(texts.to_pylist(), kind)
-            shard = _write(path, vectors, key, recipe)
-        shards.append(shard)
-        advance(len(texts))
-    return shards
+    shards: dict[int, VectorShard] = {}
+    missing: list[_Missing] = []
+
+    def to_embed() -> Iterator[pa.Array]:
+        start = 0
+        for number, texts in enumerate(shards_of_texts):
+            key = digest({"recipe": recipe, "texts": digest_texts(texts), "rows": len(texts)})
+            path = folder / f"{name}-{number:05d}.f16"
+            shard = _existing(path, key)
+            if shard is None:
+                missing.append(_Missing(number, path, key, start, len(texts)))
+                yield texts
+            else:
+                shards[number] = shard
+                advance(len(texts))
+            start += len(texts)
+
+    lost: list[tuple[_Missing, Lost]] = []
+    for index, vectors in _embedded(embedder, to_embed(), kind):
+        place = missing[index]
+        if isinstance(vectors, Lost):
+            lost.append((place, vectors))
+        else:
+            shards[place.number] = _write(place.path, vectors, place.key, recipe)
+            advance(place.rows)
+    if lost:
+        raise _lost(lost, len(shards))
+    return [shards[number] for number in sorted(shards)]
+
+
+@dataclass(frozen=True)
+class _Missing:
+    """A shard that is to be made."""
+
+    number: int
+    path: Path
+    key: str
+    start: int
+    rows: int
+
+
+def _embedded(
+    embedder: Embedder, pieces: Iterator[pa.Array], kind: Kind
+) -> Iterator[tuple[int, Vectors | Lost]]:
+    """(index, vectors) of each piece: in order here, as they come where many are done at once."""
+    many = getattr(embedder, "encode_each", None)
+    if many is not None:
+        yield from many(pieces, kind)
+        return
+    for index, texts in enumerate(pieces):
+        yield index, embedder.encode(texts.to_pylist(), kind)
+
+
+def _lost(lost: list[tuple[_Missing, Lost]], made: int) -> FailuresError:
+    place, why = min(lost, key=lambda pair: pair[0].number)
+    rows = f"texts {place.start + 1:,} to {place.start + place.rows:,}"
+    names = ", ".join(sorted(p.path.name for p, _ in lost)[:5])
+    return FailuresError(
+        f"{len(lost):,} shards have no vectors ({names}), {made:,} are kept. "
+        f"{place.path.name} ({rows}): {why}. Run again with --resume"
+    )
 
 
 def _existing(path: Path, key: str) -> VectorShard | None:
@@ -183,14 +237,15 @@ def iter_blocks(
             filled += take
             at += take
             if filled == len(buffer):
-                yield start, _unit(buffer)
+                yield start, unit(buffer)
                 start, filled = start + filled, 0
                 buffer = next(turn)
     if filled:
-        yield start, _unit(buffer[:filled])
+        yield start, unit(buffer[:filled])
 
 
-def _unit(block: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+def unit(block: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """The same rows, in place, each with length 1; a row of zeros stays."""
     norms = np.sqrt(np.einsum("ij,ij->i", block, block))
     norms[norms == 0] = 1
     block /= norms[:, None]

@@ -52,6 +52,12 @@ JUDGES = (
         "transformers",
     ),
     Choice("openai", "MODEL", "an LLM", "citeforge.engines.judge.registry:llm_judge"),
+    Choice(
+        "vllm",
+        "MODEL",
+        "an LLM behind a server of your own, by default on this machine",
+        "citeforge.engines.judge.registry:vllm_judge",
+    ),
     Choice("table", "FILE", "verdicts of others", "citeforge.engines.judge.registry:table_judge"),
     Choice(
         "lexical",

@@ -32,6 +32,7 @@ EXTRAS = {
     "threadpoolctl": ("mauve", "MAUVE"),
     "altair": ("report", "plots"),
     "vl_convert": ("report", "plots"),
+    "ray": ("ray", "--engine ray"),
     "pandas": ("pandas", "a DataFrame"),
 }
 """Module to (extra, what needs it), for everything outside the base installation."""

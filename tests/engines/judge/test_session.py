@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from citeforge.engines.judge import registry
 from citeforge.engines.judge.lexical import LexicalJudge
 from citeforge.engines.judge.records import JudgeFailure, Keep, Pair, Verdict
 from citeforge.engines.judge.registry import make_judge
@@ -203,8 +204,26 @@ def test_an_llm_as_judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         assert len(server.requests()) == 8
 
 
+def test_vllm_is_an_llm_on_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    yes = script('{"entailed": true}')
+    with openai_server(tmp_path / "log") as server:
+        monkeypatch.setattr(registry, "VLLM_URL", server.url)
+        judge = make_judge("vllm:m")
+        assert JudgeSession(judge).ask([yes]) == {yes: Verdict(True)}  # no key is needed
+        # It is the judge that openai: names, whatever the address.
+        assert judge.identity() == make_judge("openai:m").identity()
+        monkeypatch.setattr(registry, "VLLM_URL", "http://127.0.0.1:9/v1")
+        named = make_judge("vllm:m", client=ClientOptions(server.url))
+        assert JudgeSession(named).ask([yes]) == {yes: Verdict(True)}
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        assert JudgeSession(make_judge("vllm:m")).ask([yes]) == {yes: Verdict(True)}
+    assert len(server.requests()) == 3
+
+
 def test_wrong_names() -> None:
-    for name in ("nli", "hf:", "openai:", "table:"):
+    for name in ("vllm:", "nli", "hf:", "openai:", "table:"):
         with pytest.raises(UsageError, match="--judge"):
             make_judge(name)
 

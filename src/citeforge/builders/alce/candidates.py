@@ -13,7 +13,7 @@ import pyarrow as pa
 from citeforge.engines.embed import make_embedder
 from citeforge.engines.retrieval.records import Rankings, Retrieved, ranked
 from citeforge.engines.retrieval.registry import RetrieverSettings, make_retriever
-from citeforge.engines.setup import client_options, replay_store
+from citeforge.engines.setup import client_options, cluster_options, nominator, replay_store
 from citeforge.engines.tables import table_of
 from citeforge.ir_convert.alce import Item, passage_id
 from citeforge.schemas.errors import InputError
@@ -70,10 +70,12 @@ def retrieve(
             revision=retrieving.embedder_revision,
             device=run.device,
             options=client_options(run),
+            cluster=cluster_options(run),
             store=replay_store(run),
         ),
         run.embeddings or folder,
         run.shard_rows,
+        nominator(run),
     )
     found, models = {}, {}
     for name, spec in split_names(retrieving.retrievers).items():

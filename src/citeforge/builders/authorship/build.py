@@ -26,7 +26,7 @@ from citeforge.builders.skeleton import Build, Stats
 from citeforge.builders.stats import context_stats, corpus_stats, mapping_stats
 from citeforge.engines.embed import make_embedder
 from citeforge.engines.files import sha256_file
-from citeforge.engines.setup import client_options, replay_store
+from citeforge.engines.setup import client_options, cluster_options, replay_store
 from citeforge.engines.tables import shard_paths
 from citeforge.schemas.authorship import Cell, Design, make_cells
 from citeforge.schemas.errors import InputError, UsageError
@@ -77,7 +77,7 @@ def _ranked(base: Base, recipe: AuthorshipRecipe, run: RunOptions) -> Ranked:
         with tempfile.TemporaryDirectory() as folder:
             embedder = make_embedder(
                 recipe.embedder, options=client_options(run),
-                store=replay_store(run),
+                store=replay_store(run), cluster=cluster_options(run),
             )  # fmt: skip
             return candidates.from_embeddings(base, depth, embedder, Path(folder))
     return candidates.from_run(base, Path(name.removeprefix("run:")))

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from citeforge.engines.cluster.options import ClusterOptions
 from citeforge.engines.judge.architectures import label_indices, load_model
 from citeforge.engines.judge.nli_models import Encoded, NliModel, Settings
 from citeforge.engines.judge.profiles import (
@@ -53,6 +54,7 @@ class HfOptions:
             with a thread a core.
         profile: how the model is asked: a name of ours, or a ``.yaml`` file; None for the one that
             is declared for the model.
+        cluster: whose workers hold the model; None for this machine.
     """
 
     revision: str | None = None
@@ -64,6 +66,7 @@ class HfOptions:
     dtype: str | None = None
     workers: int = 1
     profile: str | None = None
+    cluster: ClusterOptions | None = None
 
 
 class HfJudge:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from citeforge.engines.judge.hf import HfJudge, HfOptions
 from citeforge.engines.judge.lexical import LexicalJudge
 from citeforge.engines.judge.profiles import named_profile
 from citeforge.engines.judge.records import Judge
-from citeforge.engines.llm.options import ClientOptions
+from citeforge.engines.llm.options import URL_VARIABLE, ClientOptions
 from citeforge.engines.llm.store import ReplayStore
 from citeforge.engines.registry import Registry, expected
 from citeforge.schemas.choices import JUDGES as CHOICES
 from citeforge.schemas.choices import Choice
 from citeforge.schemas.errors import UsageError
+
+VLLM_URL = "http://localhost:8000/v1"
+"""Where `vllm serve` listens if nothing else is said."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +79,12 @@ def local_judge(model: str, settings: JudgeSettings) -> Judge:
     options = settings.hf or HfOptions()
     if settings.profile is not None:
         options = replace(options, profile=settings.profile)
-    return HfJudge(model, options)
+    if options.cluster is None:
+        return HfJudge(model, options)
+    from citeforge.engines.cluster.judging import ClusterJudge
+
+    make = partial(HfJudge, model, replace(options, cluster=None, workers=1))
+    return ClusterJudge(make, options.device, options.cluster, options.batch_size)
 
 
 def llm_judge(model: str, settings: JudgeSettings) -> Judge:
@@ -84,6 +94,14 @@ def llm_judge(model: str, settings: JudgeSettings) -> Judge:
 
     profile = None if settings.profile is None else named_profile(settings.profile)
     return LlmJudge(OpenAiLlm(model, settings.replay, settings.client), profile)
+
+
+def vllm_judge(model: str, settings: JudgeSettings) -> Judge:
+    """``vllm:MODEL``: ``openai:MODEL`` of a server on this machine, where no other is named."""
+    client = settings.client or ClientOptions()
+    if client.base_url is None and not os.environ.get(URL_VARIABLE):
+        client = replace(client, base_url=VLLM_URL)
+    return llm_judge(model, replace(settings, client=client))
 
 
 def table_judge(file: str, settings: JudgeSettings) -> Judge:

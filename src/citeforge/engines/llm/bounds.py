@@ -13,12 +13,19 @@ class UnboundedReplyError(Exception):
     """A reply that is too long, or whose length cannot be known before it is unpacked."""
 
 
-def bounded_client(timeout: float) -> Any:
-    """An HTTP client for the OpenAI SDK that reads replies of bounded size only."""
+def bounded_client(timeout: float, transport: Any = None) -> Any:
+    """An HTTP client for the OpenAI SDK that reads replies of bounded size only.
+
+    Args:
+        timeout: seconds before a silent connection counts as broken.
+        transport: what carries requests; None for connections of this process.
+    """
     from openai import DefaultAsyncHttpxClient
 
+    carried = {} if transport is None else {"transport": transport}
     return DefaultAsyncHttpxClient(
         timeout=timeout,
+        **carried,
         headers={"Accept-Encoding": "identity"},
         event_hooks={"response": [_bound]},
     )

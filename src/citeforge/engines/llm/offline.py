@@ -8,9 +8,11 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from citeforge.engines.cluster.options import ClusterOptions
 from citeforge.engines.llm import smollm
 from citeforge.engines.llm.choice import Choice, Chosen
 from citeforge.engines.llm.records import (
@@ -31,6 +33,7 @@ from citeforge.engines.progress import progress
 from citeforge.schemas.errors import UsageError
 
 if TYPE_CHECKING:
+    from citeforge.engines.cluster.writing import Writers
     from citeforge.engines.llm.writers import LlmSettings
 
 ROWS = 16
@@ -70,16 +73,19 @@ class _Asked:
 
 
 class OfflineLlm:
-    """SmolLM2-135M-Instruct in this process, in float32.
+    """SmolLM2-135M-Instruct in this process, or in the workers of a cluster, in float32.
 
     An answer depends on its request alone: a row whose choice of a token was nearer than the
     shape of a batch can move is written again by itself. Samples are drawn by the request's own
     seed. Another make of processor may decide a near tie otherwise.
     """
 
-    def __init__(self, store: ReplayStore | None = None) -> None:
+    def __init__(
+        self, store: ReplayStore | None = None, cluster: ClusterOptions | None = None
+    ) -> None:
         self.model = smollm.NAME
         self.store = store
+        self._cluster = cluster
 
     def identity(self) -> dict[str, Any]:
         return smollm.identity()
@@ -127,7 +133,19 @@ class OfflineLlm:
                 self.store.fail(asked.key, payload, sample, found)
         return found
 
+    @cached_property
+    def _writers(self) -> Writers | None:
+        if self._cluster is None:
+            return None
+        from citeforge.engines.cluster.writing import Writers
+
+        return Writers(self._cluster)
+
     def _answers(self, waiting: dict[str, Request]) -> Iterator[tuple[_Asked, Result]]:
+        if self._writers is not None:
+            for key, result in self._writers.answers(waiting):
+                yield _Asked(key, waiting[key], []), result
+            return
         fitting = []
         for asked in map(self._read, waiting, waiting.values()):
             if asked.room <= self.window:
@@ -235,7 +253,8 @@ class OfflineLlm:
 
 def embedded(settings: LlmSettings) -> Llm:
     """``offline``."""
-    return OfflineLlm(settings.store)
+    cluster = None if settings.options is None else settings.options.cluster
+    return OfflineLlm(settings.store, cluster)
 
 
 def _rows(n: int) -> int:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
+from citeforge.engines.cluster.options import ClusterOptions
 from citeforge.engines.llm.bounds import bounded_client
 from citeforge.engines.llm.rate import RetryPolicy
 from citeforge.engines.llm.records import Price
@@ -33,6 +34,7 @@ class ClientOptions:
         price: to show and limit costs.
         max_cost: stop before the total of all runs passes this.
         give_up_after: stop when so many calls have ended and all of them failed.
+        cluster: whose workers make the calls; None for this process.
     """
 
     base_url: str | None = None
@@ -44,6 +46,7 @@ class ClientOptions:
     price: Price | None = None
     max_cost: float | None = None
     give_up_after: int = 10
+    cluster: ClusterOptions | None = None
 
     @property
     def endpoint(self) -> str:
@@ -88,8 +91,16 @@ def make_client(options: ClientOptions) -> Any:
         base_url=url,
         max_retries=0,
         timeout=options.timeout,
-        http_client=bounded_client(options.timeout),
+        http_client=bounded_client(options.timeout, _transport(options)),
     )
+
+
+def _transport(options: ClientOptions) -> Any:
+    if options.cluster is None:
+        return None
+    from citeforge.engines.cluster.calling import ClusterTransport
+
+    return ClusterTransport(options.cluster, options.concurrency)
 
 
 def _is_http(url: str) -> bool:

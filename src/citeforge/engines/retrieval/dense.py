@@ -16,7 +16,7 @@ from citeforge.engines.embedder import Embedder
 from citeforge.engines.progress import progress
 from citeforge.engines.retrieval.records import DEPTH, Rankings, ranked
 from citeforge.engines.retrieval.registry import RetrieverSettings
-from citeforge.engines.search import NOMINATION_ERROR, nominate, rescore
+from citeforge.engines.search import NOMINATION_ERROR, Nominate, nominate, rescore
 from citeforge.engines.tables import iter_batches, write_table
 from citeforge.engines.vectors import SHARD_ROWS, VectorShard, ensure_shards, iter_blocks
 from citeforge.schemas.tables import CORPUS
@@ -31,7 +31,12 @@ class DenseCorpus:
     """Search by embeddings over a corpus of Parquet shards (schema CORPUS)."""
 
     def __init__(
-        self, corpus: list[Path], embedder: Embedder, folder: Path, shard_rows: int = SHARD_ROWS
+        self,
+        corpus: list[Path],
+        embedder: Embedder,
+        folder: Path,
+        shard_rows: int = SHARD_ROWS,
+        nominate: Nominate = nominate,
     ) -> None:
         """Embed the passages that ``folder`` has no vectors of yet.
 
@@ -40,7 +45,9 @@ class DenseCorpus:
             embedder: turns title and text, and queries, into vectors.
             folder: where vectors are kept.
             shard_rows: passages a shard of vectors.
+            nominate: what searches them.
         """
+        self._nominate = nominate
         self._corpus, self._embedder, self._folder = corpus, embedder, folder
         total = sum(b.num_rows for b in iter_batches(corpus, ["_id"]))
         with progress("embedding passages", total, "passages") as advance:
@@ -63,7 +70,7 @@ class DenseCorpus:
                 self._folder, "queries", iter([texts]), self._embedder, "query", advance
             )
         vectors = np.concatenate([block.copy() for _, block in iter_blocks(asked, len(texts))])
-        positions, scores = nearest(self._corpus, self.shards, vectors, depth)
+        positions, scores = nearest(self._corpus, self.shards, vectors, depth, self._nominate)
         names, _ = names_at(self._corpus, positions.ravel())
         rows = names.reshape(positions.shape).tolist()
         return {
@@ -98,6 +105,7 @@ def nearest(
     shards: Sequence[VectorShard],
     queries: npt.NDArray[np.float32],
     depth: int,
+    nominate: Nominate = nominate,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
     """Positions and cosines of the nearest passages, best first, ties by id.
 
@@ -106,6 +114,7 @@ def nearest(
         shards: their vectors, in order.
         queries: unit vectors, shape (n queries, dimension).
         depth: how many.
+        nominate: what searches the vectors.
 
     Returns:
         Two arrays of shape (n queries, at most depth).
@@ -137,4 +146,10 @@ def nearest(
 
 def by_meaning(settings: RetrieverSettings) -> DenseCorpus:
     """``dense``."""
-    return DenseCorpus(settings.corpus, settings.embedder(), settings.folder, settings.shard_rows)
+    return DenseCorpus(
+        settings.corpus,
+        settings.embedder(),
+        settings.folder,
+        settings.shard_rows,
+        settings.nominate or nominate,
+    )

@@ -10,7 +10,7 @@ from citeforge.schemas.choices import ANSWERING, EMBEDDERS, RETRIEVERS, listed
 from citeforge.schemas.errors import UnknownValueError
 from citeforge.schemas.recipes.base import Judging, Licensed, Part
 from citeforge.schemas.recipes.option import Option, Words
-from citeforge.schemas.recipes.run import EMBEDDING, ENDPOINT, LOCAL_JUDGE
+from citeforge.schemas.recipes.run import EMBEDDING, ENDPOINT, LOCAL_JUDGE, RAY
 from citeforge.schemas.tables import CONDENSED_FORMS
 
 DEPTH = 100
@@ -92,7 +92,7 @@ class AlceRecipe(Licensed):
     """
 
     kind: ClassVar[str] = "alce"
-    run_options: ClassVar[tuple[str, ...]] = (*EMBEDDING, *LOCAL_JUDGE, *ENDPOINT)
+    run_options: ClassVar[tuple[str, ...]] = (*EMBEDDING, *LOCAL_JUDGE, *ENDPOINT, *RAY)
 
     source: Annotated[str, Option(input=True)]
     """alce:PATH; with --corpus any source of questions with gold, see `citeforge sources`."""

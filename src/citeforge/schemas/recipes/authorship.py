@@ -12,7 +12,7 @@ from citeforge.schemas.errors import UnknownValueError
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes.base import Part, Recipe
 from citeforge.schemas.recipes.option import Option, Words
-from citeforge.schemas.recipes.run import ENDPOINT
+from citeforge.schemas.recipes.run import ENDPOINT, RAY
 
 ORIGINS: dict[str, tuple[Origin, Origin]] = {
     "hh": ("human", "human"),
@@ -52,7 +52,7 @@ class AuthorshipRecipe(Recipe):
     """
 
     kind: ClassVar[str] = "authorship"
-    run_options: ClassVar[tuple[str, ...]] = ENDPOINT
+    run_options: ClassVar[tuple[str, ...]] = (*ENDPOINT, *RAY)
     main_input: ClassVar[str] = "benchmark"
 
     benchmark: Annotated[Path | None, Option(input=True)] = None

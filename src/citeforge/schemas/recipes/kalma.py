@@ -11,7 +11,7 @@ from citeforge.schemas.choices import GRAPHS, LLMS, PERPLEXITY, listed
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes.base import Judging, Licensed, Part, name_of
 from citeforge.schemas.recipes.option import Option, Words
-from citeforge.schemas.recipes.run import ENDPOINT, GRAPH, LOCAL_JUDGE
+from citeforge.schemas.recipes.run import ENDPOINT, GRAPH, LOCAL_JUDGE, RAY
 
 
 class Choices(Part):
@@ -46,7 +46,7 @@ class KalmaRecipe(Licensed):
     """
 
     kind: ClassVar[str] = "kalma"
-    run_options: ClassVar[tuple[str, ...]] = (*GRAPH, *LOCAL_JUDGE, *ENDPOINT)
+    run_options: ClassVar[tuple[str, ...]] = (*GRAPH, *LOCAL_JUDGE, *ENDPOINT, *RAY)
     main_input: ClassVar[str] = "kg"
 
     licence: str | None = None

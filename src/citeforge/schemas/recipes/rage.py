@@ -12,7 +12,7 @@ from citeforge.schemas.recipes.base import Judging, Licensed, Part
 from citeforge.schemas.recipes.compute import Compute
 from citeforge.schemas.recipes.mixture import DEFAULT_MIXTURE, Mixture
 from citeforge.schemas.recipes.option import Option
-from citeforge.schemas.recipes.run import EMBEDDING, ENDPOINT, LOCAL_JUDGE
+from citeforge.schemas.recipes.run import EMBEDDING, ENDPOINT, LOCAL_JUDGE, RAY
 
 _COMPUTE_OF = {"float32": "fp32", "bfloat16": "bf16"}
 DEFAULT_EMBEDDER = "intfloat/multilingual-e5-small"
@@ -41,7 +41,7 @@ class RageRecipe(Licensed):
     """Queries with relevant, irrelevant and seemingly relevant passages (RAGE)."""
 
     kind: ClassVar[str] = "rage"
-    run_options: ClassVar[tuple[str, ...]] = (*EMBEDDING, *LOCAL_JUDGE, *ENDPOINT)
+    run_options: ClassVar[tuple[str, ...]] = (*EMBEDDING, *LOCAL_JUDGE, *ENDPOINT, *RAY)
 
     source: Annotated[str, Option(input=True)]
     """KIND:ARGUMENT; see `citeforge sources`."""

@@ -16,6 +16,7 @@ ENDPOINT = ("base_url", "concurrency", "timeout", "rpm", "tpm", "price", "max_co
 EMBEDDING = ("device", "embeddings", "shard_rows")
 LOCAL = ("device", "batch_size", "workers")
 LOCAL_JUDGE = ("verdicts", *LOCAL)
+RAY = ("engine", "ray_address", "ray_workers", "ray_gpus")
 GRAPH = ("kg_store", "kg_batch", "kg_timeout", "kg_seconds")
 
 IfExists = Literal["refuse", "overwrite", "resume"]
@@ -65,6 +66,14 @@ class RunOptions(BaseModel):
     """Stop before this is passed."""
     store: Path | None = None
     """Replay store (SQLite)."""
+    engine: Literal["local", "ray"] = "local"
+    """Where models run and vectors are searched: here, or by the workers of a Ray cluster."""
+    ray_address: str | None = None
+    """The cluster's HOST:PORT (default: RAY_ADDRESS, else a Ray of its own on this machine)."""
+    ray_workers: int | None = Field(None, ge=1)
+    """Worker processes (default: one a GPU, or one a machine)."""
+    ray_gpus: float | None = Field(None, ge=0)
+    """GPUs a worker (default: 1 where the cluster has some)."""
     kg_store: Path | None = None
     """Keep an endpoint's replies here (SQLite)."""
     kg_batch: int = Field(50, ge=1)
@@ -78,6 +87,8 @@ class RunOptions(BaseModel):
     def _one_of_two(self) -> Self:
         if self.overwrite and self.resume:
             raise ValueError("--overwrite and --resume exclude each other")
+        if self.engine == "local" and any(getattr(self, name) is not None for name in RAY[1:]):
+            raise ValueError("--ray-address, --ray-workers and --ray-gpus go with --engine ray")
         return self
 
     @property

@@ -11,7 +11,7 @@ from citeforge.schemas.choices import ANSWERING, listed
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes.base import Judging, Part, Recipe, name_of
 from citeforge.schemas.recipes.option import Option, Ratio
-from citeforge.schemas.recipes.run import DRY, ENDPOINT, LOCAL_JUDGE
+from citeforge.schemas.recipes.run import DRY, ENDPOINT, LOCAL_JUDGE, RAY
 
 
 class Attempts(Part):
@@ -75,7 +75,7 @@ class TwinsRecipe(Recipe):
     """
 
     kind: ClassVar[str] = "twins"
-    run_options: ClassVar[tuple[str, ...]] = (*DRY, *LOCAL_JUDGE, *ENDPOINT)
+    run_options: ClassVar[tuple[str, ...]] = (*DRY, *LOCAL_JUDGE, *ENDPOINT, *RAY)
     main_input: ClassVar[str] = "benchmark"
 
     benchmark: Annotated[Path, Option(input=True)]

@@ -1,0 +1,88 @@
+"""Embedding by the workers of a cluster, a shard at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from citeforge.engines.cluster.lost import Lost
+from citeforge.engines.cluster.options import ClusterOptions
+from citeforge.engines.cluster.pool import Pool
+from citeforge.engines.embedder import Embedder, Kind, Prefixes, Vectors
+from citeforge.schemas.errors import FailuresError
+from citeforge.schemas.recipes.compute import Chosen
+
+Texts = tuple[pa.Array, Kind]
+
+
+@dataclass(frozen=True)
+class EmbeddingWork:
+    """What a worker that embeds is made with; the model is found, or fetched, where it runs."""
+
+    make: Callable[[], Embedder]
+
+    def load(self) -> Embedding:
+        """Find the model; loaded with the first shard."""
+        return Embedding(self.make())
+
+
+class Embedding:
+    """An embedder in a worker."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+
+    def identity(self) -> dict[str, Any]:
+        """What vectors depend on."""
+        return self._embedder.fingerprint()
+
+    def do(self, piece: Texts) -> Vectors:
+        """Unit vectors of a shard's texts."""
+        texts, kind = piece
+        return self._embedder.encode(texts.to_pylist(), kind)
+
+
+class ClusterEmbedder:
+    """An embedder whose model is in the workers alone.
+
+    A shard is embedded by one worker as it would be here: the same texts in the same batches.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[], Embedder],
+        prefixes: Prefixes,
+        device: str,
+        options: ClusterOptions,
+    ) -> None:
+        self.prefixes = prefixes
+        self._pool: Pool[Texts, Vectors] = Pool(options, device, EmbeddingWork(make))
+
+    @property
+    def compute(self) -> Chosen:
+        """``fp32`` or ``bf16``, as the workers' processors can."""
+        return "bf16" if self.fingerprint()["dtype"] == "bfloat16" else "fp32"
+
+    def fingerprint(self) -> dict[str, Any]:
+        """That of the workers, which all have the same."""
+        return self._pool.identity()
+
+    def encode(self, texts: Sequence[str], kind: Kind) -> Vectors:
+        """Unit vectors of one list of texts.
+
+        Raises:
+            FailuresError: no worker survives it.
+        """
+        ((_, found),) = self.encode_each([pa.array(texts, pa.large_string())], kind)
+        if isinstance(found, Lost):
+            raise FailuresError(f"{len(texts):,} texts have no vectors: {found}")
+        return found
+
+    def encode_each(
+        self, pieces: Iterable[pa.Array], kind: Kind
+    ) -> Iterator[tuple[int, Vectors | Lost]]:
+        """Likewise of many lists, in the order in which they are done: (index, vectors)."""
+        return self._pool.run((piece, kind) for piece in pieces)

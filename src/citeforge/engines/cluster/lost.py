@@ -1,0 +1,21 @@
+"""What workers could not do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A piece that no worker survives.
+
+    Attributes:
+        tries: workers that tried.
+        reason: what the last of them said.
+    """
+
+    tries: int
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.tries} workers failed on it, the last one so: {self.reason}"

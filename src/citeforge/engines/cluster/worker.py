@@ -1,0 +1,100 @@
+"""What runs in a worker process: piece after piece, by something that stays loaded."""
+
+from __future__ import annotations
+
+import os
+import platform
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from citeforge import __version__
+from citeforge.schemas.errors import CiteforgeError, FailuresError, InputError, UsageError
+
+T = TypeVar("T")
+R = TypeVar("R")
+T_contra = TypeVar("T_contra", contravariant=True)
+R_co = TypeVar("R_co", covariant=True)
+
+
+class Worked(Protocol[T_contra, R_co]):
+    """What does the pieces, loaded."""
+
+    def identity(self) -> dict[str, Any]:
+        """What results depend on; must be the same in every worker."""
+        ...
+
+    def do(self, piece: T_contra) -> R_co:
+        """The result of a piece."""
+        ...
+
+
+class Work(Protocol[T_contra, R_co]):
+    """What a worker is told at its start; travels to it."""
+
+    def load(self) -> Worked[T_contra, R_co]:
+        """Called once in the worker."""
+        ...
+
+
+@dataclass(frozen=True)
+class Raised:
+    """An error, as it travels back.
+
+    Attributes:
+        text: what it says.
+        code: exit code of one that the user can mend; None for any other.
+    """
+
+    text: str
+    code: int | None = None
+
+    def raise_for_user(self) -> None:
+        """Raise what the user can mend."""
+        if self.code is not None:
+            raise {1: InputError, 2: UsageError, 3: FailuresError}[self.code](self.text)
+
+
+@dataclass(frozen=True)
+class Started:
+    """Where a worker runs, and what its results depend on."""
+
+    host: str
+    process: int
+    versions: dict[str, str]
+    identity: dict[str, Any]
+
+
+class Worker(Generic[T, R]):
+    """The actor."""
+
+    def __init__(self, work: Work[T, R]) -> None:
+        self._work = work
+        self._worked: Worked[T, R] | None = None
+
+    def start(self) -> Started | Raised:
+        """Load what does the pieces."""
+
+        def load() -> Started:
+            self._worked = self._work.load()
+            versions = {"citeforge": __version__, "Python": platform.python_version()}
+            return Started(socket.gethostname(), os.getpid(), versions, self._worked.identity())
+
+        return _caught(load)
+
+    def do(self, piece: T) -> R | Raised:
+        """The result of a piece."""
+        worked = self._worked
+        assert worked is not None
+        return _caught(lambda: worked.do(piece))
+
+
+def _caught(work: Callable[[], R]) -> R | Raised:
+    """Errors as values: many exceptions cannot be sent."""
+    try:
+        return work()
+    except CiteforgeError as error:
+        return Raised(str(error), error.exit_code)
+    except Exception as error:  # whatever a model's code may raise; the driver tells of it
+        return Raised(f"{type(error).__name__}: {error}")

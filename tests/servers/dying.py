@@ -1,0 +1,80 @@
+"""Engines that kill the process that they run in, at a text that says so."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from citeforge.engines.embedder import Kind, Vectors
+from citeforge.engines.judge.records import Decision, Keep, Pair, Verdict
+from citeforge.schemas.errors import InputError
+
+FATAL = "fatal"
+ONCE = "fatal once"
+"""With a file named in the text behind it, which remembers."""
+BAD = "raises"
+
+
+def obey(text: str) -> None:
+    """Die, or raise, as a text says."""
+    if text.startswith(ONCE):
+        memory = Path(text.removeprefix(ONCE).strip())
+        if not memory.exists():
+            memory.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+    elif text == FATAL:
+        os.kill(os.getpid(), signal.SIGKILL)
+    elif text == BAD:
+        raise RuntimeError("a kernel failed")
+
+
+class DyingEmbedder:
+    """Vectors whose entries are the length of a text and the number of texts beside it."""
+
+    def __init__(self, dtype: str = "float32") -> None:
+        self._dtype = dtype
+
+    def fingerprint(self) -> dict[str, Any]:
+        return {"name": "dying", "dtype": self._dtype}
+
+    def encode(self, texts: Sequence[str], kind: Kind) -> Vectors:
+        for text in texts:
+            obey(text)
+        return np.array([[len(text), len(texts)] for text in texts], np.float32)
+
+
+class UnlikeEmbedder(DyingEmbedder):
+    """No two processes agree."""
+
+    def __init__(self) -> None:
+        super().__init__(str(os.getpid()))
+
+
+class DyingJudge:
+    """Entailed where the hypothesis is part of the premise."""
+
+    signature = "dying"
+    comparable = False
+
+    def identity(self) -> dict[str, Any]:
+        return {"name": "dying"}
+
+    def count_tokens(self, pairs: Sequence[Pair]) -> int | None:
+        return sum(len(p.premise) for p in pairs)
+
+    def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
+        found: list[tuple[int, Decision]] = []
+        for place, pair in enumerate(pairs):
+            obey(pair.hypothesis)
+            found.append((place, Verdict(pair.hypothesis in pair.premise, float(place))))
+        keep(found)
+
+
+def refused() -> DyingEmbedder:
+    """As a model that cannot be found."""
+    raise InputError("is no model", path="here")
