@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -116,8 +116,14 @@ def _on_cluster(name: str, settings: EmbedderSettings, cluster: ClusterOptions) 
     if settings.compute == "int8":
         raise UsageError("--compute int8: runs with --engine local; fp32 and bf16 run with ray")
     prefixes = settings.prefixes_of(name)
-    there = replace(settings, prefixes=prefixes, options=None, store=None, cluster=None)
-    make = partial(EMBEDDERS.make, name, there)
+    make = partial(
+        make_embedder,
+        name,
+        revision=settings.revision,
+        device=settings.device,
+        prefixes=prefixes,
+        compute=settings.compute,
+    )
     return ClusterEmbedder(make, prefixes, settings.device, cluster)
 
 

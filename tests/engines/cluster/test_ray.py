@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -23,7 +24,9 @@ from citeforge.engines.cluster.judging import ClusterJudge
 from citeforge.engines.cluster.options import ClusterOptions
 from citeforge.engines.cluster.searching import ClusterSearch
 from citeforge.engines.embedder import Embedder, Prefixes
+from citeforge.engines.judge.hf import HfOptions
 from citeforge.engines.judge.records import JudgeFailure, Pair, Verdict
+from citeforge.engines.judge.registry import make_judge
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.judge.store import VerdictStore
 from citeforge.engines.llm.client import OpenAiLlm
@@ -37,6 +40,7 @@ from citeforge.schemas.errors import FailuresError, InputError, UsageError
 from conftest import EXAMPLES, content
 from servers.dying import BAD, FATAL, ONCE, DyingEmbedder, DyingJudge, UnlikeEmbedder, refused
 from servers.running import openai_server
+from servers.tiny_nli import make_pair, make_tokenizer
 
 pytestmark = pytest.mark.ray
 
@@ -187,6 +191,34 @@ def test_a_judge_on_workers_decides_as_here(
     )
     assert again.ask(pairs) == found
     assert (again.n_asked, again.n_stored) == (0, len(set(pairs)))
+
+
+def test_a_t5_on_workers_gives_every_margin_to_the_last_bit(
+    tmp_path: Path, cluster: ClusterOptions
+) -> None:
+    """300 pairs are three pieces; batches of 8 are those that are cut here."""
+    random_t5(tmp_path)
+    rng = random.Random(1)
+    asked = [Pair(*make_pair(rng, rng.randint(2, 60))[:2]) for _ in range(300)]
+    options = HfOptions(device="cpu", profile="true-t5")
+    here = make_judge(f"hf:{tmp_path}", hf=options)
+    there = make_judge(f"hf:{tmp_path}", hf=replace(options, cluster=cluster))
+    assert isinstance(there, ClusterJudge)
+    assert there.identity() == here.identity()
+    assert (there.signature, there.comparable) == (here.signature, here.comparable)
+    assert JudgeSession(there).ask(asked) == JudgeSession(here).ask(asked)
+
+
+def random_t5(folder: Path) -> None:
+    """As it comes: margins are all that matters."""
+    import torch
+    from transformers import T5Config, T5ForConditionalGeneration
+
+    torch.manual_seed(0)
+    tokenizer = make_tokenizer(folder, pair=False)
+    size = {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 4}
+    config = T5Config(vocab_size=len(tokenizer), decoder_start_token_id=0, eos_token_id=1, **size)
+    T5ForConditionalGeneration(config).eval().save_pretrained(folder)
 
 
 def test_a_pair_that_kills_every_worker_is_the_only_failure(
