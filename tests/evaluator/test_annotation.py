@@ -224,3 +224,25 @@ def test_pearson_of_decisions_by_hand() -> None:
     expected = (3 / 10 - a * b) / math.sqrt(a * (1 - a) * b * (1 - b))
     assert pearson(pairs) == pytest.approx(expected)
     assert math.isnan(pearson([(True, True)]))
+
+
+@pytest.mark.parametrize("ordinal", [False, True])
+def test_krippendorff_alpha_is_that_of_the_package(ordinal: bool) -> None:
+    """``krippendorff`` (fast-krippendorff), with annotators who skip items."""
+    import math
+    import random
+
+    import krippendorff
+
+    values = ["1", "2", "3", "4"]
+    for seed in range(20):
+        rng = random.Random(seed)
+        table = [[rng.choice([*values, None]) for _ in range(3)] for _ in range(rng.randint(4, 30))]
+        units = [[v for v in row if v is not None] for row in table]
+        numbers = [[math.nan if v is None else float(v) for v in row] for row in table]
+        theirs = krippendorff.alpha(
+            reliability_data=list(zip(*numbers, strict=True)),
+            level_of_measurement="ordinal" if ordinal else "nominal",
+        )
+        ours = krippendorff_alpha([u for u in units if len(u) > 1], values, ordinal)
+        assert ours == pytest.approx(theirs, abs=1e-12)

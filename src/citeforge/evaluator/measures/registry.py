@@ -25,6 +25,7 @@ _MODULES = (
     "measures.claim_recall",
     "measures.auto_ais",
     "measures.nli",
+    "measures.trec_support",
     "measures.overlap",
     "measures.bleu",
     "measures.rouge",
