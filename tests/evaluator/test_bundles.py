@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from citeforge.baselines.run import run_system
+from citeforge.builders.authorship.build import build_authorship
 from citeforge.builders.bundles.build import build_deflection, build_faithfulness, build_position
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.compare import compare
@@ -16,11 +17,13 @@ from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.score import score
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes import (
+    AuthorshipRecipe,
     DeflectionRecipe,
     FaithfulnessRecipe,
     PositionRecipe,
     RunOptions,
 )
+from citeforge.schemas.recipes.authorship import Selection
 from citeforge.schemas.scores import ScoreFile
 from conftest_bundles import N, sixty
 
@@ -64,6 +67,23 @@ def test_two_controls_are_told_apart_and_the_null_is_not(
     (alike,) = compare([files[0], null], [measure])
     assert alike.p_t > 0.05
     assert alike.low <= 0 <= alike.high
+
+
+def test_authorship_likewise(tmp_path: Path) -> None:
+    recipe = AuthorshipRecipe(
+        benchmark=sixty(tmp_path), label_sets=("human_llm",), selection=Selection(k=5, rule="any")
+    )
+    build_authorship(recipe, RunOptions(out=tmp_path / "a"))
+    blind, follower = (
+        scored(tmp_path / "a", s, tmp_path) for s in ("label-blind", "label-follower")
+    )
+    null = scored(tmp_path / "a", "label-blind", tmp_path, seed=1)
+    assert len(blind.query_ids) == N
+    (told,) = compare([blind, follower], ["CAB.P"])
+    assert told.p_t < 0.001
+    assert told.p_permutation < 0.001
+    (alike,) = compare([blind, null], ["CAB.P"])
+    assert alike.p_t > 0.05
 
 
 def test_the_effect_of_position_has_an_interval_and_a_number_of_queries(
