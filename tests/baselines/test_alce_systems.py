@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from re import escape as literal
@@ -326,6 +327,22 @@ def frozen(tmp_path: Path, endpoint: Endpoint) -> Endpoint:
         build_retrieved(recipe, run_options(tmp_path / "alce"), llm)
     endpoint.benchmark = Benchmark(tmp_path / "alce")
     return endpoint
+
+
+def test_post_cite_chooses_among_the_candidates(frozen: Endpoint) -> None:
+    pool = {r.docid for r in next(iter(frozen.benchmark.candidates().values()))}
+    assert len(pool) > 1
+    said = f"{PASSAGES['new']} {PASSAGES['old']} {PASSAGES['new']}"
+    options = o.ShotOptions(shots=0, post_cite=True)
+    _, [row], _ = frozen("closed-book", [[".", said]], options, contexts=["top1"])
+    # Numbers count what was chosen, in the order of the first statement that it was chosen for.
+    assert [p["docid"] for p in row["passages"]] == ["new", "old"]
+    marks = re.findall(r"\[(\d+)\]", row["output"])
+    assert marks[0] == marks[-1] == "1" and set(marks) == {"1", "2"}
+    frozen.accepted(("Length",), context="own")
+    plain = o.ShotOptions(shots=0)
+    _, [row], _ = frozen("closed-book", [[".", said]], plain, contexts=["top1"])
+    assert "passages" not in row  # nothing was to be chosen
 
 
 def test_oracle_is_shown_what_holds_the_answer(frozen: Endpoint) -> None:

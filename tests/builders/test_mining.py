@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from citeforge.builders.exclusions import Exclusions
 from citeforge.builders.mining import SeeminglyRelevant, draw_irrelevant
+from citeforge.builders.screening import ANSWER
 from citeforge.engines.draws import distinct_below, generator
 from citeforge.engines.tables import shard_paths, write_table
 from citeforge.engines.two_stage import ExactSearch
@@ -104,6 +105,27 @@ def test_margin_is_right_for_negative_similarities(tmp_path: Path, margin: float
     assert {m.position for m in found} - near == expected - near
 
 
+@pytest.mark.parametrize("relevant", [5, 30])
+def test_a_relative_margin_is_a_share_of_the_best_relevant_score(
+    tmp_path: Path, relevant: int
+) -> None:
+    angles = np.linspace(0.1, np.pi, 40)
+    vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+    query = np.array([[1.0, 0.0]], np.float32)
+    best = float(np.float16(np.cos(angles[relevant])))
+    corpus, shards = make_world(tmp_path, vectors, [f"{i:03d}" for i in range(40)])
+    mining = Mining(seemingly_relevant=40, relative_margin=0.9)
+    exclusions = Exclusions([[relevant, 39]], [{relevant, 39}], [[]])
+    miner = SeeminglyRelevant(corpus, ExactSearch(query, shards), exclusions, mining)
+    (found,) = miner.mine()
+    # A tenth of the score below it; of a negative score, too.
+    limit = 0.9 * best if best > 0 else 1.1 * best
+    expected = {i for i in range(39) if i != relevant and np.cos(angles[i]) <= limit}
+    near = {i for i in range(40) if abs(np.cos(angles[i]) - limit) < 1e-3}
+    assert {m.position for m in found} - near == expected - near
+    assert miner.above == {"--relative-margin": 38 - len(found)}
+
+
 def test_irrelevant_draws_avoid_what_is_taken(tmp_path: Path) -> None:
     vectors = np.eye(8, dtype=np.float32)[np.arange(40) % 8]
     corpus, shards = make_world(tmp_path, vectors, [f"{i:03d}" for i in range(40)])
@@ -114,7 +136,7 @@ def test_irrelevant_draws_avoid_what_is_taken(tmp_path: Path) -> None:
     barred = {0, 8} | {m.position for m in taken[0]}
     assert len(drawn) == len(set(drawn)) == 30
     assert not set(drawn) & barred
-    assert dropped == 0
+    assert not dropped
     assert drawn == distinct_below(40, 30, generator(1, "irrelevant", "q"), barred)
     mining = Mining(seemingly_relevant=5, irrelevant=36)
     (drawn,), _ = draw_irrelevant(corpus, 40, ["q"], exclusions, taken, mining, seed=1)
@@ -130,8 +152,8 @@ def test_what_holds_an_answer_is_passed_over_and_counted(tmp_path: Path) -> None
     miner = SeeminglyRelevant(corpus, ExactSearch(vectors[:1], shards), exclusions, mining)
     taken = miner.mine()
     assert [(m.position, m.rank) for m in taken[0]] == [(1, 1), (3, 3), (4, 4)]
-    assert miner.n_answer_carriers == 1
+    assert miner.dropped == {ANSWER: 1}
     # Left are 2, which holds the answer, and 5, 6, 7.
     (drawn,), dropped = draw_irrelevant(corpus, 8, ["q"], exclusions, taken, mining, seed=1)
     assert sorted(drawn) == [5, 6, 7]
-    assert dropped == 1
+    assert dropped == {ANSWER: 1}

@@ -144,6 +144,8 @@ TARGETS: dict[str, Target] = {
         _read("domain", "people.yaml",
               "build kalma --kg file:{w}/graph.ttl --domain @ --pairs-from-kg spouse --limit 2 "
               "--rounds 1 --out out"),
+        _read("plain-domain", "friends.yaml", "kg profile --kg file:{w}/friends.ttl --domain @"),
+        _read("plain-graph", "friends.ttl", "kg profile --kg file:@ --domain {w}/friends.yaml"),
         *(
             _read(n, n, "build kalma --kg file:{w}/graph.ttl --pairs @ --rounds 1 --out out")
             for n in ("stated.jsonl", "stated.csv")
@@ -205,8 +207,11 @@ TARGETS: dict[str, Target] = {
         _read("labels-alce", "alce-human.json", _CORRECTED),
         Target("known-flaws", ("facts", "known-flaws.jsonl", "negatives.jsonl"),
                ("audit facts --known-flaws known-flaws.jsonl --strict",
-                "audit facts --labels negatives.jsonl"),
+                "audit facts --labels negatives.jsonl",
+                "audit facts --strong-judge lexical --labels negatives.jsonl"),
                ("*.jsonl",)),
+        _read("decided", "decided.json",
+              f"build rage --source beir:{{w}}/beir {RAGE} --decided @"),
         _read("replay", "replay.jsonl", "llm import out.db @"),
         _read("replay-store", "twins.db", "llm stats @", "llm export @ --out o.jsonl",
               "llm import @ {w}/replay.jsonl",

@@ -130,6 +130,8 @@ def _graphs() -> None:
     import pyoxigraph
 
     shutil.copy(EXAMPLES / "people" / "graph.ttl", "graph.ttl")
+    shutil.copy(EXAMPLES / "plain" / "people.ttl", "friends.ttl")
+    shutil.copy(EXAMPLES / "plain" / "friends.yaml", "friends.yaml")
     quads = pyoxigraph.parse(path="graph.ttl", format=pyoxigraph.RdfFormat.TURTLE)
     lines = pyoxigraph.serialize((q.triple for q in quads), format=pyoxigraph.RdfFormat.N_TRIPLES)
     Path("graph.nt").write_bytes(lines)
@@ -189,6 +191,8 @@ def _packages() -> None:
     Path("bench.yaml").write_text("# Of a bench.\nrandom: {}\n\n# No more.\n")
     shutil.copytree("facts", "copy")
     cite("audit", "copy", "--known-flaws", "known-flaws.jsonl", "--accept")
+    cite("audit", "copy", "--strong-judge", "lexical")
+    shutil.copy("copy/audit.json", "decided.json")
     shutil.rmtree("copy")
     with Path("known-flaws.jsonl").open("a") as file:
         file.write('{"kind": "odd-text", "query": "", "passage": "moon-io", "why": "ours"}\n')

@@ -111,18 +111,40 @@ def post_cite(
     segmenter, grammar = SentenceSegmenter(), benchmark.grammar
     bare: list[tuple[int, Statement]] = []
     for place, (task, end) in enumerate(zip(tasks, ends, strict=True)):
-        if isinstance(end, Reply) and (passages := shown(task, end)):
+        if isinstance(end, Reply) and (passages := _pool(task, end)):
             found = split_statements(end.text, grammar, segmenter, len(passages))
             bare += [(place, s) for s in found.statements if not s.markers]
     nearest = _nearest(bare, tasks, ends, embedder)
     edited = list(ends)
+    numbers = [
+        _number(edited, place, passage) + grammar.base
+        for (place, _), passage in zip(bare, nearest, strict=True)
+    ]
     # From the last statement on, so that places before it stay where they are.
-    for (place, statement), passage in reversed(list(zip(bare, nearest, strict=True))):
+    for (place, statement), number in reversed(list(zip(bare, numbers, strict=True))):
         reply = edited[place]
         assert isinstance(reply, Reply)
-        text = _cited(reply.text, statement, passage + grammar.base)
+        text = _cited(reply.text, statement, number)
         edited[place] = replace(reply, text=text, logprobs=None)
     return edited, len(bare)
+
+
+def _pool(task: Task, reply: Reply) -> tuple[Passage, ...]:
+    """Passages that a citation is chosen from."""
+    return shown(task, reply) if reply.pool is None else reply.pool
+
+
+def _number(edited: list[Reply | Failure], place: int, passage: int) -> int:
+    """Place among what the answer's citations count of a passage of its pool; put there if new."""
+    reply = edited[place]
+    assert isinstance(reply, Reply)
+    if reply.pool is None:
+        return passage
+    listed = reply.passages or ()
+    if reply.pool[passage] not in listed:
+        listed = (*listed, reply.pool[passage])
+        edited[place] = replace(reply, passages=listed)
+    return listed.index(reply.pool[passage])
 
 
 def _nearest(
@@ -135,7 +157,7 @@ def _nearest(
     for place, _ in bare:
         end = ends[place]
         assert isinstance(end, Reply)
-        pools[place] = [f"{p.title} {p.text}".strip() for p in shown(tasks[place], end)]
+        pools[place] = [f"{p.title} {p.text}".strip() for p in _pool(tasks[place], end)]
     texts = sorted({text for pool in pools.values() for text in pool})
     row = {text: i for i, text in enumerate(texts)}
     passages = embedder.encode(texts, "passage")

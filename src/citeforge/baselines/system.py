@@ -57,6 +57,8 @@ class Reply:
         passages: passages that the system found itself, in the order that its citations count;
             None where it cites those of the context.
         meta: anything to be kept beside it.
+        pool: what ``--post-cite`` may choose from, where that is not what was shown; what it
+            chooses is added to ``passages``.
     """
 
     text: str
@@ -64,6 +66,7 @@ class Reply:
     logprobs: tuple[Token, ...] | None = None
     passages: tuple[Passage, ...] | None = None
     meta: dict[str, Any] | None = None
+    pool: tuple[Passage, ...] | None = None
 
     @staticmethod
     def of(answer: Answer) -> Reply:

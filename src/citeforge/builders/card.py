@@ -211,9 +211,13 @@ def _audit(audit: dict[str, Any] | None) -> list[str]:
     if share:
         text = (
             f"Estimated share of negatives that are relevant: **{100 * share['share']:.1f} %** "
-            f"[{100 * share['low']:.1f}, {100 * share['high']:.1f}] (95 %, exact), from "
+            f"[{100 * share['low']:.1f}, {100 * share['high']:.1f}] (95 %, "
+            f"{'exact' if audit.get('cascade') is None else share['method']}), from "
             f"{share['n']} labelled of {audit['negatives']:,} negatives."
         )
+    cascade = audit.get("cascade")
+    if cascade:
+        text += " " + _cascade(cascade)
     return [
         "## Audit and known flaws",
         markdown_table(("check", "how"), audit["checks"].items()),
@@ -221,6 +225,18 @@ def _audit(audit: dict[str, Any] | None) -> list[str]:
         f"Languages of a sample: {languages or 'not looked at'}.",
         text,
     ]
+
+
+def _cascade(cascade: dict[str, Any]) -> str:
+    """How suspects were decided."""
+    strata = ", ".join(f"{n:,} {name}" for name, n in cascade["strata"].items())
+    text = f"Suspects were decided by {', then '.join(cascade['stages'])}: {strata}."
+    after = cascade.get("after")
+    if after:
+        share, low, high = (100 * after[end] for end in ("share", "low", "high"))
+        text += f" Of those that stay when the relevant ones go: **{share:.1f} %** "
+        text += f"[{low:.1f}, {high:.1f}]."
+    return text
 
 
 def _licences(manifest: Manifest) -> list[str]:

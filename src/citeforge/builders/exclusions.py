@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from citeforge.engines.corpus import find_rows, take_rows
-from citeforge.schemas.text import contains_answer, normalise_answer, normalise_passages
+from citeforge.schemas.text import normalise_passages
 
 
 @dataclass
@@ -117,22 +117,3 @@ def short_answers(queries: pa.Table, relevant: pa.Table, gold: pa.Table) -> list
         if aliases and name in row_of:
             found[row_of[name]].update(dict.fromkeys(aliases))
     return [list(answers) for answers in found]
-
-
-def carriers(
-    corpus: list[Path],
-    rows: npt.NDArray[np.int64],
-    positions: npt.NDArray[np.int64],
-    answers: list[list[str]],
-) -> npt.NDArray[np.bool_]:
-    """Which of the (query row, corpus position) pairs have a short answer in the passage."""
-    unique, inverse = np.unique(positions, return_inverse=True)
-    texts = [normalise_answer(t) for t in take_rows(corpus, unique, ["text"])["text"].to_pylist()]
-    return np.fromiter(
-        (
-            contains_answer(texts[i], answers[row])
-            for row, i in zip(rows.tolist(), inverse.tolist(), strict=True)
-        ),
-        np.bool_,
-        len(rows),
-    )

@@ -10,6 +10,7 @@ import pyarrow as pa
 from citeforge.builders.exclusions import Exclusions
 from citeforge.builders.mining import Mined, draw_irrelevant
 from citeforge.builders.mixture import Pools
+from citeforge.builders.screening import note_screened
 from citeforge.engines.corpus import take_rows
 from citeforge.engines.tables import iter_batches, table_of
 from citeforge.schemas.recipes.rage import Mining
@@ -39,15 +40,14 @@ def drawn_table(
     Args:
         corpus: Parquet files of the corpus.
         ids: queries.
-        exclusions: what may not be drawn; told how many carriers of answers were dropped.
+        exclusions: what may not be drawn; told how many were dropped for their text.
         taken: seemingly relevant passages of each query, which are not drawn either.
         mining: how many are drawn.
         seed: seed of the draws.
     """
     size = sum(b.num_rows for b in iter_batches(corpus, ["_id"]))
     drawn, dropped = draw_irrelevant(corpus, size, ids, exclusions, taken, mining, seed)
-    if mining.exclude_answers:
-        exclusions.counts["irrelevant candidates dropped: contain an answer"] = dropped
+    note_screened(exclusions.counts, "irrelevant", dropped, mining)
     flat = [(query, p) for query, positions in zip(ids, drawn, strict=True) for p in positions]
     names = _names(corpus, [p for _, p in flat])
     rows = [(query, name, None, None, None) for (query, _), name in zip(flat, names, strict=True)]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from citeforge.builders.exclusions import Exclusions, carriers
+from citeforge.builders.exclusions import Exclusions
+from citeforge.builders.screening import FINE, Screen
 from citeforge.engines.corpus import names_at
 from citeforge.engines.draws import distinct_below, generator
 from citeforge.engines.two_stage import NOMINATED, ExactSearch, TwoStageSearch
@@ -40,7 +42,8 @@ class SeeminglyRelevant:
     """Finds the nearest non-relevant passages of every query.
 
     Attributes:
-        n_answer_carriers: candidates that were passed over because they hold a gold answer.
+        dropped: verdicts on candidates that were passed over for their text.
+        above: option to candidates that were passed over for a score above its limit.
         n_measured: queries whose lists a measured margin settled, where not all was embedded
             exactly.
         n_unsettled: queries that nominations of no depth settled.
@@ -58,25 +61,35 @@ class SeeminglyRelevant:
         self.exclusions = exclusions
         self.mining = mining
         self.n_queries = len(exclusions.relevant)
-        self.n_answer_carriers = self.n_measured = self.n_unsettled = 0
+        self.n_measured = self.n_unsettled = 0
+        self.screen = Screen(corpus, exclusions, mining)
+        self.dropped: Counter[int] = Counter()
+        self.above: Counter[str] = Counter()
         self._ceiling = self._ceilings()
 
-    def _ceilings(self) -> npt.NDArray[np.float64]:
-        """Highest score allowed to a candidate of each query."""
+    def _ceilings(self) -> dict[str, npt.NDArray[np.float64]]:
+        """Option to the highest score that it allows to a candidate of each query."""
         n = self.n_queries
-        ceiling = np.full(n, np.inf)
+        ceilings: dict[str, npt.NDArray[np.float64]] = {}
         if self.mining.max_score is not None:
-            ceiling[:] = self.mining.max_score
+            ceilings["--max-score"] = np.full(n, self.mining.max_score)
         relevant = self.exclusions.relevant
-        if self.mining.margin is not None:
+        share = self.mining.relative_margin
+        if self.mining.margin is not None or share is not None:
             rows = np.repeat(np.arange(n), [len(r) for r in relevant])
             positions = np.array([p for r in relevant for p in r], np.int64)
             best = np.full(n, -np.inf)
             np.maximum.at(best, rows, self.search.rescore(rows, positions))
             known = np.isfinite(best)  # without a relevant passage there is nothing to compare to
-            limit = np.round(best[known] - self.mining.margin, 6)
-            ceiling[known] = np.minimum(ceiling[known], limit)
-        return ceiling
+            best = np.where(known, best, 0.0)
+            if self.mining.margin is not None:
+                limit = np.where(known, np.round(best - self.mining.margin, 6), np.inf)
+                ceilings["--margin"] = limit
+            if share is not None:
+                # A share of a negative score would be above it.
+                limit = np.where(known, np.round(best - (1 - share) * np.abs(best), 6), np.inf)
+                ceilings["--relative-margin"] = limit
+        return ceilings
 
     def mine(self) -> list[list[Mined]]:
         """Up to ``mining.seemingly_relevant`` passages for each query, nearest first."""
@@ -109,7 +122,7 @@ class SeeminglyRelevant:
         else:
             pair_rows = pair_positions = np.empty(0, np.int64)
         exact = self.search.rescore(pair_rows, pair_positions)
-        carried = self._carriers(pair_rows, pair_positions)
+        verdicts = self.screen.verdicts(pair_rows, pair_positions)
         _, places = names_at(self.corpus, pair_positions)
         order = np.lexsort((places, -exact, pair_rows))
         ends = np.searchsorted(pair_rows[order], np.append(rows, rows[-1] + 1))
@@ -117,11 +130,11 @@ class SeeminglyRelevant:
         for i, row in enumerate(rows.tolist()):
             mine = order[ends[i] : ends[i + 1]]
             # What scores above all that was not nominated is certain.
-            chosen = self._choose(row, mine, pair_positions, exact, carried, float(bounds[i]))
+            chosen = self._choose(row, mine, pair_positions, exact, verdicts, float(bounds[i]))
             if chosen is not None:
                 self.n_measured += self.search.rough and k < self.search.size
             elif self.search.is_deepest(k):
-                chosen = self._choose(row, mine, pair_positions, exact, carried, -np.inf)
+                chosen = self._choose(row, mine, pair_positions, exact, verdicts, -np.inf)
                 self.n_unsettled += 1
             if chosen is None:
                 undecided.append(row)
@@ -135,20 +148,25 @@ class SeeminglyRelevant:
         order: npt.NDArray[np.int64],
         positions: npt.NDArray[np.int64],
         exact: npt.NDArray[np.float64],
-        carried: npt.NDArray[np.bool_],
+        verdicts: npt.NDArray[np.int8],
         certain: float,
     ) -> list[Mined] | None:
         """The query's passages, or None when a passage not nominated might belong among them."""
         chosen: list[Mined] = []
-        carriers_met = 0
+        dropped: Counter[int] = Counter()
+        above: Counter[str] = Counter()
         for rank, i in enumerate(order.tolist(), 1):
             score = float(exact[i])
             if score <= certain:
                 return None
-            if rank <= self.mining.skip_top or score > self._ceiling[row]:
+            if rank <= self.mining.skip_top:
                 continue
-            if carried[i]:
-                carriers_met += 1
+            option = next((o for o, limit in self._ceiling.items() if score > limit[row]), None)
+            if option is not None:
+                above[option] += 1
+                continue
+            if verdicts[i] != FINE:
+                dropped[int(verdicts[i])] += 1
                 continue
             chosen.append(Mined(int(positions[i]), score, rank))
             if len(chosen) == self.mining.seemingly_relevant:
@@ -156,15 +174,9 @@ class SeeminglyRelevant:
         else:
             if certain != -np.inf:
                 return None
-        self.n_answer_carriers += carriers_met
+        self.dropped += dropped
+        self.above += above
         return chosen
-
-    def _carriers(
-        self, rows: npt.NDArray[np.int64], positions: npt.NDArray[np.int64]
-    ) -> npt.NDArray[np.bool_]:
-        if not self.mining.exclude_answers or not len(rows):
-            return np.zeros(len(rows), np.bool_)
-        return carriers(self.corpus, rows, positions, self.exclusions.answers)
 
 
 def nominations(mining: Mining, rough: bool) -> int:
@@ -181,7 +193,7 @@ def draw_irrelevant(
     taken: list[list[Mined]],
     mining: Mining,
     seed: int,
-) -> tuple[list[list[int]], int]:
+) -> tuple[list[list[int]], Counter[int]]:
     """Uniform draws over the corpus, disjoint from relevant and seemingly relevant passages.
 
     Args:
@@ -190,48 +202,53 @@ def draw_irrelevant(
         query_ids: ids, which key the draws.
         exclusions: what may not be drawn.
         taken: seemingly relevant passages of each query.
-        mining: how many, and whether carriers of short answers are dropped.
+        mining: how many, and what is dropped for its text.
         seed: seed of the draws.
 
     Returns:
-        (positions for each query in the order drawn, number of answer carriers dropped).
+        (positions for each query in the order drawn, verdicts on those dropped for their text).
     """
     wanted = mining.irrelevant
     drawn: list[list[int]] = [[] for _ in query_ids]
-    dropped = 0
+    dropped: Counter[int] = Counter()
+    screen = Screen(corpus, exclusions, mining)
     open_rows = list(range(len(query_ids)))
-    ask = wanted if not mining.exclude_answers else 2 * wanted + _RESERVE
+    ask = wanted if not screen.looks else 2 * wanted + _RESERVE
     while open_rows and wanted:
         candidates = {}
         for row in open_rows:
             barred = exclusions.forbidden[row] | {m.position for m in taken[row]}
             rng = generator(seed, "irrelevant", query_ids[row])
             candidates[row] = distinct_below(size, ask, rng, barred)
-        kept = _without_carriers(corpus, candidates, exclusions, mining)
+        kept, gone = _screened(candidates, screen)
         still_open = []
         for row in open_rows:
             drawn[row] = kept[row][:wanted]
             if len(drawn[row]) < wanted and len(candidates[row]) == ask:
                 still_open.append(row)
             else:
-                dropped += len(candidates[row]) - len(kept[row])
+                dropped += gone[row]
         open_rows = still_open
         ask *= 4
     return drawn, dropped
 
 
-def _without_carriers(
-    corpus: list[Path], candidates: dict[int, list[int]], exclusions: Exclusions, mining: Mining
-) -> dict[int, list[int]]:
-    if not mining.exclude_answers:
-        return candidates
+def _screened(
+    candidates: dict[int, list[int]], screen: Screen
+) -> tuple[dict[int, list[int]], dict[int, Counter[int]]]:
+    """(positions of each row that may stay, verdicts on the others)."""
+    gone: dict[int, Counter[int]] = {row: Counter() for row in candidates}
+    if not screen.looks:
+        return candidates, gone
     pairs = [(row, position) for row, positions in candidates.items() for position in positions]
     if not pairs:
-        return candidates
+        return candidates, gone
     rows, positions = (np.array(c, np.int64) for c in zip(*pairs, strict=True))
-    carried = carriers(corpus, rows, positions, exclusions.answers)
     kept: dict[int, list[int]] = {row: [] for row in candidates}
-    for (row, position), bad in zip(pairs, carried.tolist(), strict=True):
-        if not bad:
+    verdicts = screen.verdicts(rows, positions).tolist()
+    for (row, position), verdict in zip(pairs, verdicts, strict=True):
+        if verdict == FINE:
             kept[row].append(position)
-    return kept
+        else:
+            gone[row][verdict] += 1
+    return kept, gone

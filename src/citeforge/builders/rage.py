@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from citeforge import __version__
-from citeforge.builders.audit.run import drop_suspects
+from citeforge.builders.audit.run import drop_decided, drop_suspects
 from citeforge.builders.corpus import write_corpus
 from citeforge.builders.embedding import Embedded, Embedding
 from citeforge.builders.exclusions import Exclusions, find_exclusions, short_answers
@@ -24,6 +24,7 @@ from citeforge.builders.mixture import Pools, freeze
 from citeforge.builders.package import PackageWriter
 from citeforge.builders.ranked import RankedCandidates
 from citeforge.builders.records import only, read_records, require_relevant
+from citeforge.builders.screening import note_above, note_screened
 from citeforge.builders.skeleton import Build, Stats
 from citeforge.builders.stats import context_stats, corpus_stats, mapping_stats
 from citeforge.engines.cluster.embedding import ClusterEmbedder
@@ -102,6 +103,7 @@ def _embedder(recipe: RageRecipe, run: RunOptions) -> Embedder:
         store=replay_store(run),
         compute=recipe.compute,
         cluster=cluster_options(run),
+        input_type=recipe.input_type,
     )
 
 
@@ -199,7 +201,11 @@ class _Rage(Build[RageRecipe]):
         candidates = self.recipe.candidates or ""
         if candidates.startswith("run:"):
             facts["candidates_sha256"] = sha256_file(Path(candidates.removeprefix("run:")))
-        return self.recipe.model_copy(update={"judging": judging}).recorded(**facts)
+        told: dict[str, Any] = {"judging": judging}
+        if self.recipe.decided is not None:
+            facts["decided_sha256"] = sha256_file(self.recipe.decided)
+            told["decided"] = Path(self.recipe.decided.name)
+        return self.recipe.model_copy(update=told).recorded(**facts)
 
     def _infos(self) -> list[SourceInfo]:
         """Provenance of the sources so far."""
@@ -361,10 +367,8 @@ class _Rage(Build[RageRecipe]):
             miner = SeeminglyRelevant(self.corpus, search, exclusions, mining)
         if miner is not None:
             taken = miner.mine()
-            if mining.exclude_answers:
-                exclusions.counts["seemingly relevant candidates dropped: contain an answer"] = (
-                    miner.n_answer_carriers
-                )
+            note_screened(exclusions.counts, "seemingly relevant", miner.dropped, mining)
+            note_above(exclusions.counts, miner.above, mining)
         if isinstance(miner, SeeminglyRelevant) and isinstance(search, TwoStageSearch):
             exclusions.counts |= {
                 "passages embedded in float32": search.embedded,
@@ -401,8 +405,11 @@ class _Rage(Build[RageRecipe]):
         records, recipe, tables = self.records, self.recipe, self.mappings
         if recipe.drop_suspects:
             tables = drop_suspects(
-                records.queries, tables, records.gold, self.corpus, records.counts
-            )
+                records.queries, tables, records.gold, self.corpus, records.counts,
+                recipe.mining.contained,
+            )  # fmt: skip
+        if recipe.decided is not None:
+            tables = drop_decided(tables, recipe.decided, records.counts)
         writer.note("corpus", "corpus", self._write_corpus(writer.folder, tables))
         writer.add("queries", "queries", records.queries.cast(QUERIES))
         n = records.queries.num_rows

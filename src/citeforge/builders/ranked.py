@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
-from citeforge.builders.exclusions import Exclusions, carriers
+from citeforge.builders.exclusions import Exclusions
 from citeforge.builders.mining import Mined
+from citeforge.builders.screening import FINE, Screen
 from citeforge.engines.corpus import find_rows
 from citeforge.engines.retrieval.records import Rankings
 from citeforge.schemas.recipes.rage import Mining
@@ -18,7 +20,8 @@ class RankedCandidates:
     """The best ranked passages of every query that are not relevant.
 
     Attributes:
-        n_answer_carriers: candidates that were passed over because they hold a gold answer.
+        dropped: verdicts on candidates that were passed over for their text.
+        above: none: limits are about cosines.
     """
 
     def __init__(
@@ -32,7 +35,9 @@ class RankedCandidates:
             exclusions: what may not stand as a negative.
             mining: how many, and which are passed over.
         """
-        self.n_answer_carriers = 0
+        self.dropped: Counter[int] = Counter()
+        self.above: Counter[str] = Counter()
+        self._screen = Screen(corpus, exclusions, mining)
         self._corpus, self._rankings = corpus, rankings
         self._exclusions, self._mining = exclusions, mining
 
@@ -57,20 +62,18 @@ class RankedCandidates:
         step = max(mining.seemingly_relevant, 1)
         for start in range(0, len(ranks), step):
             block = ranks[start : start + step]
-            for (rank, (position, score)), bad in zip(
-                block, self._carry(row, [p for _, (p, _) in block]), strict=True
+            for (rank, (position, score)), verdict in zip(
+                block, self._verdicts(row, [p for _, (p, _) in block]), strict=True
             ):
                 if len(chosen) == mining.seemingly_relevant:
                     return chosen
-                self.n_answer_carriers += bad
-                if not bad:
+                if verdict != FINE:
+                    self.dropped[verdict] += 1
+                else:
                     chosen.append(Mined(position, score, rank))
         return chosen
 
-    def _carry(self, row: int, positions: list[int]) -> list[bool]:
-        if not self._mining.exclude_answers:
-            return [False] * len(positions)
+    def _verdicts(self, row: int, positions: list[int]) -> list[int]:
         rows = np.full(len(positions), row, np.int64)
-        where = np.array(positions, np.int64)
-        held: list[bool] = carriers(self._corpus, rows, where, self._exclusions.answers).tolist()
-        return held
+        found: list[int] = self._screen.verdicts(rows, np.array(positions, np.int64)).tolist()
+        return found

@@ -47,12 +47,15 @@ def audit(folder: Path, **given: Any) -> None:
         click.echo("found    no flaw")
     for what, count in found.personal_data.items():
         click.echo(f"counted  {count:,} passages with {what}")
+    if found.cascade is not None:
+        parts = ", ".join(f"{n:,} {name}" for name, n in found.cascade.strata.items())
+        click.echo(f"decided  {', then '.join(found.cascade.stages)}: {parts}")
     if found.false_negatives is not None:
         s = found.false_negatives
-        click.echo(
-            f"estimate {100 * s.share:.1f} % [{100 * s.low:.1f}, {100 * s.high:.1f}] of the "
-            f"negatives are relevant ({s.n} labelled)"
-        )
+        click.echo(f"estimate {s.told} of the negatives are relevant ({s.n} labelled; {s.method})")
+    if found.cascade is not None and found.cascade.after is not None:
+        told = found.cascade.after.told
+        click.echo(f"estimate {told} of those that stay, without what was decided relevant")
     click.echo(f"{folder / FILE} written; the card shows it")
     if done.accepted is not None:
         click.echo(f"{options.known_flaws}: {done.accepted:,} flaws accepted")

@@ -41,6 +41,8 @@ def profile(out: Path | None, **given: Any) -> None:
         for r in found.relations
     ]  # fmt: skip
     click.echo(markdown_table(head, rows))
+    for what, count in graph.counts.items():
+        click.echo(f"  {count:,} {what}")
     if out is not None:
         write_text(out, draft(domain, found))
         click.echo(f"{out}: a draft of a domain; build kalma --domain {out}")
@@ -68,7 +70,7 @@ def snapshot(entities: Path, out: Path, **given: Any) -> None:
     if not out.name.endswith((".nt", ".nt.gz")):
         raise UsageError(f"--out {out}: expected a name that ends in .nt or .nt.gz")
     graph = open_kg(given)
-    ids = read_entities(entities, graph.domain)
+    ids = read_entities(entities, graph)
     n_entities, n_lines = write_snapshot(graph, ids, out)
     click.echo(f"{out}: {n_entities:,} of {len(set(ids)):,} entities, {n_lines:,} triples")
     for what, count in graph.counts.items():

@@ -42,6 +42,7 @@ class EmbedderSettings:
     store: ReplayStore | None = None
     compute: Compute = "auto"
     cluster: ClusterOptions | None = None
+    input_type: bool = False
 
     def prefixes_of(self, name: str) -> Prefixes:
         """Those given, or those of the model's family."""
@@ -63,6 +64,7 @@ def make_embedder(
     store: ReplayStore | None = None,
     compute: Compute = "auto",
     cluster: ClusterOptions | None = None,
+    input_type: bool = False,
 ) -> Embedder:
     """The embedder of a name.
 
@@ -76,19 +78,29 @@ def make_embedder(
         compute: numbers that a local model computes in; ``int8`` gives a
             :class:`~citeforge.engines.fast.embed.FastEmbedder`.
         cluster: whose workers embed; None for this process. A served model is asked either way.
+        input_type: whether it is told which texts are queries and which are passages.
 
     Raises:
         MissingExtraError: an embedder that runs here, without the libraries for it.
         InputError: a broken plugin, or a cluster that does not answer.
         UsageError: int8 on a cluster.
     """
-    settings = EmbedderSettings(revision, device, prefixes, options, store, compute, cluster)
+    settings = EmbedderSettings(
+        revision, device, prefixes, options, store, compute, cluster, input_type
+    )
     return EMBEDDERS.make(name, settings)
 
 
 def offline(settings: EmbedderSettings) -> Embedder:
     """``offline``."""
     return _local(OFFLINE, _offline_model, settings)
+
+
+def offline_e5(settings: EmbedderSettings) -> Embedder:
+    """``e5-offline``."""
+    from citeforge.engines import e5
+
+    return _local(e5.NAME, e5.located, settings)
 
 
 def local(name: str, settings: EmbedderSettings) -> Embedder:
@@ -131,8 +143,10 @@ def served(model: str, settings: EmbedderSettings) -> Embedder:
     """``openai:MODEL``."""
     from citeforge.engines.embed_openai import OpenAiEmbedder
 
-    prefixes = settings.prefixes_of(model)
-    return OpenAiEmbedder(model, prefixes, settings.options or ClientOptions(), settings.store)
+    # A server that is told what a text is puts its own prefix before it.
+    prefixes = Prefixes() if settings.input_type else settings.prefixes_of(model)
+    options = settings.options or ClientOptions()
+    return OpenAiEmbedder(model, prefixes, options, settings.store, settings.input_type)
 
 
 class TransformerEmbedder:

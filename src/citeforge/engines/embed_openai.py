@@ -27,6 +27,7 @@ class _Batch:
     """Texts that are embedded in one call."""
 
     texts: tuple[str, ...]
+    input_type: Kind | None = None
     sample: int = 0
     most_tokens: int | None = 0
 
@@ -36,7 +37,8 @@ class _Batch:
 
     def payload(self, model: str) -> dict[str, Any]:
         # Without an explicit format the SDK asks for base64, which not every server has.
-        return {"model": model, "input": list(self.texts), "encoding_format": "float"}
+        asked = {"model": model, "input": list(self.texts), "encoding_format": "float"}
+        return asked | ({"extra_body": {"input_type": self.input_type}} if self.input_type else {})
 
 
 class _Embedding(msgspec.Struct):
@@ -73,7 +75,11 @@ _EMBEDDINGS: Route[_Batch] = Route("embedding", "embeddings", _read)
 
 
 class OpenAiEmbedder:
-    """Vectors of a served model. Finished shards are never asked for again, nor what is stored."""
+    """Vectors of a served model. Finished shards are never asked for again, nor what is stored.
+
+    With ``input_type`` every call says whether it holds queries or passages, in the field of that
+    name, which servers of models with prefixes take beside OpenAI's own fields.
+    """
 
     def __init__(
         self,
@@ -81,9 +87,11 @@ class OpenAiEmbedder:
         prefixes: Prefixes,
         options: ClientOptions,
         store: ReplayStore | None = None,
+        input_type: bool = False,
     ) -> None:
         self.model = model
         self.prefixes = prefixes
+        self.input_type = input_type
         self._endpoint = Endpoint(model, store, options)
 
     def fingerprint(self) -> dict[str, Any]:
@@ -93,6 +101,7 @@ class OpenAiEmbedder:
             "batch_size": _BATCH,
             "query_prefix": self.prefixes.query,
             "passage_prefix": self.prefixes.passage,
+            **({"input_type": True} if self.input_type else {}),
         }
 
     def encode(self, texts: Sequence[str], kind: Kind) -> Vectors:
@@ -103,8 +112,9 @@ class OpenAiEmbedder:
             BudgetError: the next call could pass the cost limit.
         """
         prefix = self.prefixes.of(kind)
+        told = kind if self.input_type else None
         batches = [
-            _Batch(tuple(prefix + text for text in texts[start : start + _BATCH]))
+            _Batch(tuple(prefix + text for text in texts[start : start + _BATCH]), told)
             for start in range(0, len(texts), _BATCH)
         ]
         if not batches:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -128,7 +128,37 @@ def validated(
         first = error.errors()[0]
         field = ".".join(filter(None, (place, *map(str, first["loc"]))))
         message = first["msg"].removeprefix("Value error, ")
-        raise InputError(message, path=path, field=field, allowed=allowed) from error
+        line = None if place else yaml_line(path, first["loc"])
+        raise InputError(message, path=path, line=line, field=field, allowed=allowed) from error
+
+
+def yaml_line(path: Path, place: Sequence[int | str]) -> int | None:
+    """Line of a YAML file on which a field stands, or else what it would stand in.
+
+    Args:
+        path: a file that parses; None is told of any other file.
+        place: keys and positions that lead there.
+    """
+    import yaml
+
+    if path.suffix not in (".yaml", ".yml") or not path.is_file():
+        return None
+    node = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+    line = None
+    for part in place:
+        if isinstance(node, yaml.MappingNode):
+            found = next(((k, v) for k, v in node.value if k.value == str(part)), None)
+            if found is None:
+                break
+            line, node = found[0].start_mark.line + 1, found[1]
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int):
+            if part >= len(node.value):
+                break
+            node = node.value[part]
+            line = node.start_mark.line + 1
+        else:
+            break
+    return line
 
 
 def harmless(cell: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from jinja2 import TemplateError
 from jinja2.sandbox import SandboxedEnvironment
@@ -12,6 +12,14 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from citeforge.engines.textfiles import read_yaml, validated
 from citeforge.kg.phrasing import Phrasing
+from citeforge.kg.plain import (
+    CLASS,
+    DIRECT_IRI,
+    ENTITY_IRI,
+    INSTANCE_OF,
+    INSTANCE_OF_LABEL,
+    PlainModel,
+)
 from citeforge.kg.terms import is_iri
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.kg import relation_key
@@ -24,6 +32,8 @@ class Domain(BaseModel):
 
     Attributes:
         name: its name.
+        model: the graph's: ``wikidata``, or ``plain`` RDF that ``plain`` maps.
+        plain: how plain RDF is read; ids and IRIs then follow by themselves.
         entity_class: id of the class whose entities questions are about (``Q5``).
         entity_iri: what ids of entities begin with.
         direct_iri: what direct relations begin with.
@@ -41,6 +51,8 @@ class Domain(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str
+    model: Literal["wikidata", "plain"] = "wikidata"
+    plain: PlainModel | None = None
     entity_class: str
     entity_iri: str = "http://www.wikidata.org/entity/"
     instance_of: str = "P31"
@@ -53,6 +65,29 @@ class Domain(BaseModel):
     forms: dict[str, str] = {}
     templates: dict[str, str] = {}
     questions: Phrasing | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _ids_of_plain(cls, given: Any) -> Any:
+        if not isinstance(given, dict) or given.get("model") != "plain":
+            return given
+        own: dict[str, Any] = {
+            "entity_class": CLASS, "instance_of": INSTANCE_OF,
+            "entity_iri": ENTITY_IRI, "direct_iri": DIRECT_IRI,
+        }  # fmt: skip
+        for name, value in own.items():
+            if given.get(name, value) != value:
+                raise ValueError(f"{name} is not given with model: plain, which makes its own ids")
+        words = given.get("uninformative") or ()
+        if isinstance(words, list | tuple) and INSTANCE_OF_LABEL not in words:
+            own["uninformative"] = [*words, INSTANCE_OF_LABEL]
+        return given | own
+
+    @model_validator(mode="after")
+    def _mapping_with_plain(self) -> Self:
+        if (self.model == "plain") != (self.plain is not None):
+            raise ValueError("model: plain and the mapping `plain` go together")
+        return self
 
     @field_validator("entity_iri", "direct_iri")
     @classmethod

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from citeforge.engines.files import sha256_file
 from citeforge.engines.jsonlines import open_bytes, read_errors
 from citeforge.engines.registry import Registry, expected
+from citeforge.kg.plain import PlainModel, Translated, is_translated, translate
 from citeforge.kg.terms import Row, Term
 from citeforge.schemas.choices import GRAPHS as CHOICES
 from citeforge.schemas.choices import Choice
@@ -59,6 +60,18 @@ class StoreEngine:
             ) from error
         if len(self._store) == 0:
             raise InputError("holds no triples", path=path)
+
+    def translate(self, model: PlainModel) -> Translated | None:
+        """Put plain RDF into Wikidata's model; None where it is in that already (a snapshot)."""
+        import pyoxigraph
+
+        if is_translated(self._store):
+            return None
+        found = translate(self._store, model)
+        self._store = pyoxigraph.Store()
+        lines = "".join(found.lines).encode()
+        self._store.bulk_load(input=lines, format=pyoxigraph.RdfFormat.N_TRIPLES)
+        return found
 
     def identity(self) -> dict[str, Any]:
         return {"name": "file", "file": self.path.name, "sha256": sha256_file(self.path)}

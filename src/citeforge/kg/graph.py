@@ -12,6 +12,7 @@ from citeforge.kg.dates import render_date
 from citeforge.kg.domain import Domain
 from citeforge.kg.endpoint import TooLongError
 from citeforge.kg.engines import SparqlEngine
+from citeforge.kg.plain import Translated
 from citeforge.kg.terms import WIKIBASE, XSD, Row, Term, iri, languages_list, literal, query
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.kg import Graph, Triple
@@ -42,6 +43,7 @@ class KnowledgeGraph:
         engine: where they are answered.
         domain: entity class and relations.
         languages: labels are taken in the first of these that has one.
+        ids: names of a plain graph to the ids that its entities got.
         counts: what was left out, and why.
     """
 
@@ -51,11 +53,13 @@ class KnowledgeGraph:
         domain: Domain,
         languages: Sequence[str] = ("en",),
         batch: int = BATCH,
+        translated: Translated | None = None,
     ) -> None:
         self.engine, self.domain = engine, domain
+        self.ids = {} if translated is None else translated.ids
         self.languages = tuple(languages)
         self.batch = batch
-        self.counts: Counter[str] = Counter()
+        self.counts = Counter[str]() if translated is None else translated.left_out
         self._languages = languages_list(self.languages)
 
     def identity(self) -> dict[str, Any]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from citeforge.engines.textfiles import yaml_line
 from citeforge.kg.budget import Limits
 from citeforge.kg.domain import load_domain
-from citeforge.kg.engines import make_engine
+from citeforge.kg.engines import SparqlEngine, StoreEngine, make_engine
 from citeforge.kg.graph import KnowledgeGraph
-from citeforge.schemas.errors import UsageError
+from citeforge.kg.plain import PlainModel, Translated
+from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.run import RunOptions
 
 
@@ -29,4 +32,34 @@ def open_graph(
         options = {"timeout": run.kg_timeout, "limits": Limits(seconds=run.kg_seconds)}
     found = load_domain(domain)
     engine = make_engine(name, run.kg_store, **options)
-    return KnowledgeGraph(engine, found, list(languages) or ["en"], run.kg_batch)
+    translated = None
+    if found.plain is not None:
+        path = Path(domain) if isinstance(domain, str) else Path(f"{found.name}.yaml")
+        translated = _translated(engine, found.plain, path)
+    return KnowledgeGraph(engine, found, list(languages) or ["en"], run.kg_batch, translated)
+
+
+def _translated(engine: SparqlEngine, model: PlainModel, path: Path) -> Translated | None:
+    """Put a plain graph into the one model that is asked.
+
+    Raises:
+        UsageError: it is no file.
+        InputError: the graph has no named entity of the classes.
+    """
+    if not isinstance(engine, StoreEngine):
+        raise UsageError("a domain with model: plain is for --kg file:PATH")
+    found = engine.translate(model)
+    if found is None or found.named:
+        return found
+    instances = found.left_out["entities without a label"]
+    field = "labels" if instances else "classes"
+    what = "a name under any of" if instances else "an entity of"
+    names = ", ".join(getattr(model, field))
+    seen = ", ".join(found.classes[:5]) or "none"
+    raise InputError(
+        f"{engine.path.name} has not {what} {names}",
+        path=path,
+        line=yaml_line(path, ("plain", field)),
+        field=f"plain.{field}",
+        allowed="predicates that hold names" if instances else f"its classes: {seen}",
+    )

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from citeforge.engines.files import atomic_file
 from citeforge.engines.textfiles import text_lines
-from citeforge.kg.domain import Domain
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.kg.terms import WIKIBASE, XSD, iri, literal
+from citeforge.kg.times import precise_time
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.kg import Graph
 
 _RDFS_LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
 _ALIAS = "<http://www.w3.org/2004/02/skos/core#altLabel>"
-_PROP = "http://www.wikidata.org/prop/"
+_REMARK = re.compile(r"(?:^|\s)#")
 _PRECISION = {"day": 11, "month": 10, "year": 9, "decade": 8, "century": 7, "millennium": 6}
 
 
@@ -46,17 +46,21 @@ def write_snapshot(kg: KnowledgeGraph, qids: Iterable[str], out: Path) -> tuple[
     return len(graphs), len(lines)
 
 
-def read_entities(path: Path, domain: Domain) -> list[str]:
-    """Ids of a file, one a line; what follows ``#`` is a remark.
+def read_entities(path: Path, kg: KnowledgeGraph) -> list[str]:
+    """Ids of a file, one a line; what follows a space and ``#`` is a remark.
+
+    Of a plain graph its own IRIs are taken, too.
 
     Raises:
         InputError: a line is no id, or there is none.
     """
     ids = []
     for number, line in text_lines(path):
-        name = line.split("#")[0].strip()
+        # An IRI may hold the sign itself.
+        name = (_REMARK.split(line) if kg.ids else line.split("#"))[0].strip()
+        name = kg.ids.get(name, name)
         try:
-            ids += [name] if name and iri(domain.entity_iri + name) else []
+            ids += [name] if name and iri(kg.domain.entity_iri + name) else []
         except InputError as error:
             raise InputError(
                 f"{name!r} is no id", path=path, line=number, allowed=error.allowed
@@ -84,7 +88,8 @@ def _lines(kg: KnowledgeGraph, graphs: Iterable[Graph]) -> Iterator[str]:
                     f"{literal(triple.value, language)} .\n"
                 )
             if triple.precision in _PRECISION:
-                yield from _time(kg, graph.qid, triple.pid, value, _PRECISION[triple.precision])
+                known = _PRECISION[triple.precision]
+                yield from precise_time(entity, graph.qid, triple.pid, value, known)
 
 
 def _value(kg: KnowledgeGraph, text: str, value_id: str, precision: str) -> str:
@@ -112,23 +117,6 @@ def lexical_date(text: str, precision: str) -> str:
     day = parts[2] if len(parts) > 2 else "01"
     sign = "-" if year < 0 else ""
     return f"{sign}{abs(year):04d}-{month}-{day}T00:00:00Z"
-
-
-def _time(kg: KnowledgeGraph, qid: str, pid: str, value: str, precision: int) -> Iterator[str]:
-    entity = kg.domain.entity_iri
-    claim, psv = f"<{_PROP}{pid}>", f"<{_PROP}statement/value/{pid}>"
-    stem = f"{entity}statement/{qid}-{pid}-{hash_of(value)}"
-    yield f"{iri(entity + pid)} <{WIKIBASE}claim> {claim} .\n"
-    yield f"{iri(entity + pid)} <{WIKIBASE}statementValue> {psv} .\n"
-    yield f"{iri(entity + qid)} {claim} {iri(stem)} .\n"
-    yield f"{iri(stem)} {psv} {iri(stem + '-value')} .\n"
-    yield f"{iri(stem + '-value')} <{WIKIBASE}timeValue> {value} .\n"
-    yield f'{iri(stem + "-value")} <{WIKIBASE}timePrecision> "{precision}"^^<{XSD}integer> .\n'
-
-
-def hash_of(text: str) -> int:
-    """A number that names a statement; the same for the same text everywhere."""
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6])
 
 
 def _aliases(kg: KnowledgeGraph, aliases: dict[str, list[str]]) -> Iterator[str]:

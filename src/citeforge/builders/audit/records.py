@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
 AUDIT_VERSION = 1
 
-SUSPECT = ("near-duplicate", "answer-in-negative", "judged-relevant", "cross-encoder-relevant")
+SUSPECT = (
+    "near-duplicate",
+    "shared-text",
+    "answer-in-negative",
+    "judged-relevant",
+    "cross-encoder-relevant",
+)
 """Flaws by which a negative is probably relevant."""
 
 
@@ -34,7 +40,7 @@ class Flaw(NamedTuple):
 
 
 class Share(BaseModel):
-    """A share with its 95 % interval (Clopper and Pearson).
+    """A share with its 95 % interval.
 
     Attributes:
         share: of labelled negatives that are relevant.
@@ -42,6 +48,7 @@ class Share(BaseModel):
         high: upper end.
         n: labelled negatives.
         by: who labelled.
+        method: of the interval.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -51,6 +58,56 @@ class Share(BaseModel):
     high: float
     n: int
     by: str
+    method: str = "Clopper and Pearson"
+
+    @property
+    def told(self) -> str:
+        """In per cent, with the interval."""
+        return f"{100 * self.share:.1f} % [{100 * self.low:.1f}, {100 * self.high:.1f}]"
+
+
+class Decided(BaseModel):
+    """What was decided of one negative.
+
+    Attributes:
+        query: query id.
+        passage: passage id.
+        suspected: flaws that made it a suspect; empty where none did.
+        by: who decided last: rules and cheap judge, the strong judge, or people.
+        verdict: ``relevant`` or ``not relevant``.
+        score: margin of a judge's verdict, in its own unit; None where it gives none.
+        stratum: ``relevant``, ``cleared`` or ``unsuspected``, by rules and judges alone.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    query: str
+    passage: str
+    suspected: list[str]
+    by: str
+    verdict: Literal["relevant", "not relevant"]
+    score: float | None = None
+    stratum: Literal["relevant", "cleared", "unsuspected"]
+
+
+class Cascade(BaseModel):
+    """How suspects were decided, and what labels tell of it.
+
+    Attributes:
+        stages: who decided, one after another.
+        strata: stratum to its number of negatives.
+        labelled: stratum to (labelled, relevant among them).
+        before: estimated share of negatives that are relevant; None without labels.
+        after: the same of what stays when those decided relevant go.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    stages: list[str]
+    strata: dict[str, int]
+    labelled: dict[str, tuple[int, int]] = {}
+    before: Share | None = None
+    after: Share | None = None
 
 
 class Audit(BaseModel):
@@ -65,6 +122,8 @@ class Audit(BaseModel):
         personal_data: pattern to passages that match it.
         languages: language to passages, of a sample.
         false_negatives: estimated share of negatives that are relevant; None without labels.
+        cascade: how suspects were decided; None where no strong judge was asked.
+        decisions: on suspects and labelled negatives, where there is a cascade.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -77,3 +136,5 @@ class Audit(BaseModel):
     personal_data: dict[str, int]
     languages: dict[str, int]
     false_negatives: Share | None = None
+    cascade: Cascade | None = None
+    decisions: list[Decided] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,17 +12,20 @@ import msgspec
 import pyarrow as pa
 
 from citeforge.builders.audit import flaws
-from citeforge.builders.audit.records import Audit, Flaw, Share
+from citeforge.builders.audit.cascade import decide, summed_up
+from citeforge.builders.audit.records import Audit, Cascade, Decided, Flaw, Share
 from citeforge.builders.audit.survey import LONG, Survey, survey
 from citeforge.builders.derive import Base, Docs
 from citeforge.builders.exclusions import short_answers
 from citeforge.engines.draws import generator, sample_ids
-from citeforge.engines.files import write_text
+from citeforge.engines.files import read_json, write_text
 from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.setup import judge_session
+from citeforge.engines.textfiles import validated
 from citeforge.package.package import Package, texts_of
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.recipes.base import Judging
 from citeforge.schemas.recipes.run import RunOptions
 from citeforge.schemas.recipes.verbs import AuditOptions
 from citeforge.schemas.tables import RELEVANT
@@ -49,6 +52,7 @@ def audit(
     """
     run = run or RunOptions()
     judge = judge_session(options, run)
+    strong = judge_session(Judging(judge=options.strong_judge), run)
     base = Base(package.folder, package.manifest) if package.corpus else None
     pairs = [] if base is None else list(flaws.negatives(base))
     wanted = {p for _, p in pairs}
@@ -62,6 +66,19 @@ def audit(
     by_kind: dict[str, list[Flaw]] = {}
     for flaw in sorted(found):
         by_kind.setdefault(flaw.kind, []).append(flaw)
+    cascade: Cascade | None = None
+    decisions: list[Decided] = []
+    if strong is not None and base is None:
+        checks["strong judge"] = "not made: no passages"
+    elif strong is not None and base is not None:
+        cheap = _cheap(judge, options)
+        rows = decide(base, seen.texts, found, cheap, strong)
+        stages = [cheap, strong.judge.signature]
+        cascade, decisions = summed_up(base, rows, stages, options.labels)
+        checks["strong judge"] = strong.judge.signature
+    share = None
+    if options.labels is not None:
+        share = estimate(options.labels) if cascade is None else cascade.before
     kept = Audit(
         benchmark_hash=package.hash,
         checks=checks,
@@ -69,9 +86,21 @@ def audit(
         negatives=len(pairs),
         personal_data=seen.personal_data,
         languages=seen.languages,
-        false_negatives=None if options.labels is None else estimate(options.labels),
+        false_negatives=share,
+        cascade=cascade,
+        decisions=decisions,
     )
     return kept, seen
+
+
+def _cheap(judge: JudgeSession | None, options: AuditOptions) -> str:
+    """Who suspects, in words."""
+    names = ["rules"]
+    if judge is not None:
+        names.append(judge.judge.signature)
+    if options.cross_encoder is not None:
+        names.append(Path(options.cross_encoder).name)
+    return " + ".join(names)
 
 
 def _relevance(
@@ -86,6 +115,11 @@ def _relevance(
     found = flaws.near_duplicates(base, texts)
     checks["near-duplicates"] = (
         f"MinHash of word trigrams, {flaws.NEAR} and more, relevant against negative passages"
+    )
+    found += flaws.overlapping(base, texts, options.contained)
+    checks["shared text"] = (
+        f"runs of five words, {options.contained} and more of the shorter text, "
+        "relevant against negative passages"
     )
     found += flaws.answer_carriers(base, texts)
     has_answers = any(base.answers.values())
@@ -117,7 +151,11 @@ class _Mapped:
 
 
 def suspects(
-    queries: pa.Table, tables: dict[str, pa.Table], gold: pa.Table, corpus: list[Path]
+    queries: pa.Table,
+    tables: dict[str, pa.Table],
+    gold: pa.Table,
+    corpus: list[Path],
+    contained: float | None,
 ) -> list[Flaw]:
     """Negatives that are probably relevant, by the checks that need no model.
 
@@ -126,6 +164,7 @@ def suspects(
         tables: label to mapping (schema MAPPING).
         gold: schema GOLD.
         corpus: shards of the corpus.
+        contained: share of text in common from which a negative is suspect; None not to look.
     """
     ids: list[str] = queries["_id"].to_pylist()
     relevant: dict[str, list[str]] = {q: [] for q in ids}
@@ -141,7 +180,10 @@ def suspects(
     wanted = {i for t in tables.values() for i in t["corpus-id"].to_pylist()}
     texts = {i: text for i, (_, text) in texts_of(corpus, wanted).items()}
     mapped = _Mapped(relevant, negative, answers)
-    return [*flaws.near_duplicates(mapped, texts), *flaws.answer_carriers(mapped, texts)]
+    found = [*flaws.near_duplicates(mapped, texts), *flaws.answer_carriers(mapped, texts)]
+    if contained is not None:
+        found += flaws.overlapping(mapped, texts, contained)
+    return found
 
 
 class _Label(msgspec.Struct):
@@ -169,11 +211,34 @@ def estimate(labels: Path) -> Share:
     )
 
 
-def sample_negatives(base: Base, size: int, seed: int) -> list[tuple[str, str]]:
-    """A uniform sample of (query, negative) pairs, shuffled."""
-    pairs = sample_ids(list(flaws.negatives(base)), size, seed, "audit sample")
-    generator(seed, "audit order").shuffle(pairs)
-    return pairs
+def sample_negatives(
+    base: Base, size: int, seed: int, strata: Mapping[tuple[str, str], str] | None = None
+) -> list[tuple[str, str]]:
+    """A sample of (query, negative) pairs, shuffled.
+
+    Args:
+        base: the benchmark.
+        size: how many, at most.
+        seed: seed of the draws.
+        strata: stratum of each negative: as many are drawn of each as there are, to an equal
+            share; None draws uniformly from all.
+    """
+    pairs = list(flaws.negatives(base))
+    if strata is None:
+        chosen = sample_ids(pairs, size, seed, "audit sample")
+    else:
+        by_name: dict[str, list[tuple[str, str]]] = {}
+        for pair in pairs:
+            by_name.setdefault(strata[pair], []).append(pair)
+        chosen, left = [], size
+        # The smallest first: what they cannot fill goes to the others.
+        ordered = sorted(by_name.items(), key=lambda s: (len(s[1]), s[0]))
+        for i, (name, mine) in enumerate(ordered):
+            n = min(len(mine), left // (len(ordered) - i))
+            chosen += sample_ids(mine, n, seed, f"audit sample {name}")
+            left -= n
+    generator(seed, "audit order").shuffle(chosen)
+    return chosen
 
 
 class KnownFlaw(msgspec.Struct, forbid_unknown_fields=True):
@@ -236,12 +301,48 @@ def drop_suspects(
     gold: pa.Table,
     corpus: list[Path],
     counts: dict[str, int],
+    contained: float | None,
 ) -> dict[str, pa.Table]:
     """Mappings without suspect negatives; what went is counted."""
-    gone = suspects(queries, tables, gold, corpus)
+    gone = suspects(queries, tables, gold, corpus, contained)
     for kind, n in Counter(f.kind for f in gone).items():
         counts[f"suspect negatives dropped: {kind}"] = n
-    pairs = {(f.query, f.passage) for f in gone}
+    return _without(tables, {(f.query, f.passage) for f in gone})
+
+
+def drop_decided(
+    tables: dict[str, pa.Table], path: Path, counts: dict[str, int]
+) -> dict[str, pa.Table]:
+    """Mappings without negatives that were decided to be relevant; what went is counted.
+
+    Args:
+        tables: label to mapping (schema MAPPING).
+        path: ``audit.json`` of a build with the same ids.
+        counts: told how many went, by who decided.
+
+    Raises:
+        InputError: the file is no audit, or holds no decisions.
+    """
+    found = validated(Audit, read_json(path), path)
+    if found.cascade is None:
+        raise InputError(
+            "holds no decisions", path=path, field="cascade",
+            allowed="audit.json of `citeforge audit DIR --strong-judge JUDGE`",
+        )  # fmt: skip
+    by = {(d.query, d.passage): d.by for d in found.decisions if d.verdict == "relevant"}
+    there = {
+        pair
+        for label, table in tables.items() if label != RELEVANT
+        for pair in zip(table["query-id"].to_pylist(), table["corpus-id"].to_pylist(), strict=True)
+    }  # fmt: skip
+    for who, n in sorted(Counter(by[pair] for pair in there & set(by)).items()):
+        counts[f"negatives dropped: decided to be relevant by {who}"] = n
+    counts["decided to be relevant, but no negatives here"] = len(set(by) - there)
+    return _without(tables, set(by))
+
+
+def _without(tables: dict[str, pa.Table], pairs: set[tuple[str, str]]) -> dict[str, pa.Table]:
+    """Mappings without some negatives."""
     kept: dict[str, pa.Table] = {}
     for label, table in tables.items():
         ids = zip(table["query-id"].to_pylist(), table["corpus-id"].to_pylist(), strict=True)

@@ -13,6 +13,7 @@ from citeforge.engines.llm.options import KEY_VARIABLE, ClientOptions
 from citeforge.engines.llm.rate import RateGate, retry_after
 from citeforge.engines.llm.records import Answer, Failure, Token
 from citeforge.engines.llm.secrets import Redactor
+from citeforge.engines.llm.window import Window
 
 T = TypeVar("T")
 
@@ -23,6 +24,7 @@ class Caller:
     def __init__(self, options: ClientOptions) -> None:
         self.options = options
         self.gate = RateGate(options.requests_per_minute, options.tokens_per_minute)
+        self.window = Window(options.concurrency)
         self._reached = False
         self._secrets = Redactor(os.environ.get(KEY_VARIABLE, "").strip())
 
@@ -44,7 +46,8 @@ class Caller:
         broken = throttled = 0
         while True:
             await self.gate.wait(tokens)
-            result, wait = await self._once(send, read)
+            async with self.window:
+                result, wait = await self._once(send, read)
             if wait is None:
                 return result
             assert isinstance(result, Failure)
@@ -78,6 +81,7 @@ class Caller:
             return self._status_error(error)
         except openai.APITimeoutError:
             self._reached = True  # slow, or it drops what it does not want; either may pass
+            self.window.narrow()
             seconds = self.options.timeout
             return Failure("exhausted", f"no answer within {seconds:g} s"), 0.0
         except TimeoutError:

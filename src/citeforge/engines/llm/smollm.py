@@ -8,8 +8,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from citeforge.engines.files import remove_tree, sha256_file, storage_errors
-from citeforge.engines.models import Located
+from citeforge.engines.files import sha256_file
+from citeforge.engines.models import Located, made_once
 from citeforge.engines.packed import pack_linears
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.extras import require
@@ -82,22 +82,8 @@ def model_folder() -> Path:
         UsageError: see :func:`gguf_file`.
         InputError: see there; or the cache cannot be written.
     """
-    from filelock import FileLock
-    from huggingface_hub import cached_assets_path, constants
-
     path = gguf_file()
-    with storage_errors(Path(constants.HF_ASSETS_CACHE)):
-        home = cached_assets_path("citeforge", namespace=MODEL.lower())
-        folder = home / SHA256[:16]
-        if not folder.is_dir():
-            # One process makes it; what another left half made when it was killed goes.
-            with FileLock(f"{folder}.lock"):
-                if not folder.is_dir():
-                    half = folder.with_suffix(".partial")
-                    remove_tree(half)
-                    _write(path, half)
-                    half.rename(folder)
-    return folder
+    return made_once(MODEL, SHA256, lambda folder: _write(path, folder))
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
@@ -15,6 +16,8 @@ from citeforge.schemas.recipes.option import Option
 from citeforge.schemas.recipes.run import EMBEDDING, ENDPOINT, LOCAL_JUDGE, RAY
 
 _COMPUTE_OF = {"float32": "fp32", "bfloat16": "bf16"}
+CONTAINED = 0.4
+"""Neighbours among chunks of 100 words with stride 50 share .48 of their runs of five words."""
 DEFAULT_EMBEDDER = "intfloat/multilingual-e5-small"
 
 
@@ -31,10 +34,22 @@ class Mining(Part):
     """Highest cosine of a seemingly relevant passage."""
     margin: float | None = Field(None, allow_inf_nan=False)
     """Keep candidates with cosine ≤ best relevant − margin."""
+    relative_margin: float | None = Field(None, gt=0, le=1)
+    """Keep candidates with cosine ≤ this share of the best relevant one's (NV-Retriever: .95)."""
     exclude_answers: bool = False
     """Drop negatives that contain a gold answer."""
+    exclude_contained: bool = False
+    """Drop negatives that share text with a relevant passage: its pieces, overlapping chunks."""
+    contained: float | None = Field(CONTAINED, gt=0, le=1)
+    """Share of the shorter text's runs of five words from which two passages share text."""
     drop_self: bool = False
     """Drop passages that are the query's own text."""
+
+    @model_validator(mode="after")
+    def _knows_how_much(self) -> Self:
+        if self.exclude_contained and self.contained is None:
+            raise ValueError("--exclude-contained needs --contained")
+        return self
 
 
 class RageRecipe(Licensed):
@@ -66,6 +81,9 @@ class RageRecipe(Licensed):
     """Put before queries (default: the model family's)."""
     passage_prefix: str | None = None
     """Put before passages (default: the model family's)."""
+    input_type: bool = False
+    """Tell an openai: embedder's server which texts are queries and which are passages, and put
+    nothing before them: for servers that put e5's prefixes themselves."""
     mining: Mining = Mining()
     """How negatives are found."""
     candidates: Annotated[str | None, Option(metavar="run:FILE", input=True)] = None
@@ -92,11 +110,18 @@ class RageRecipe(Licensed):
     skip_contradictions: bool = False
     """Of judgements that contradict each other, keep the highest and count the others."""
     drop_suspects: bool = False
-    """Drop negatives that nearly repeat a relevant passage or hold a gold answer."""
+    """Drop negatives that nearly repeat or overlap a relevant passage, or hold a gold answer."""
+    decided: Annotated[Path | None, Option(metavar="audit.json", input=True)] = None
+    """Drop negatives that an audit with --strong-judge (or people) decided are relevant."""
 
     @classmethod
     def of(cls, manifest: Manifest) -> Self:
-        """Likewise; manifests of old say what was computed in beside the embedder only."""
+        """Likewise; manifests of old say what was computed in beside the embedder only, and held
+        no texts against each other."""
+        mining = manifest.config.get("mining")
+        if isinstance(mining, dict) and "contained" not in mining:
+            config = {**manifest.config, "mining": {**mining, "contained": None}}
+            manifest = manifest.model_copy(update={"config": config})
         recipe = super().of(manifest)
         dtype = manifest.models.get("embedder", {}).get("dtype")
         if recipe.compute == "auto" and dtype in _COMPUTE_OF:
@@ -107,9 +132,24 @@ class RageRecipe(Licensed):
     def _cosines_or_candidates(self) -> Self:
         mining = self.mining
         if self.candidates is not None:
-            for name, value in (("--max-score", mining.max_score), ("--margin", mining.margin)):
+            limits = {
+                "--max-score": mining.max_score,
+                "--margin": mining.margin,
+                "--relative-margin": mining.relative_margin,
+            }
+            for name, value in limits.items():
                 if value is not None:
                     raise ValueError(f"{name} is about cosines, and --candidates has none")
+        return self
+
+    @model_validator(mode="after")
+    def _told_or_prefixed(self) -> Self:
+        if not self.input_type:
+            return self
+        if not self.embedder.startswith("openai:"):
+            raise ValueError(f"--input-type is for openai: embedders, not {self.embedder}")
+        if self.query_prefix is not None or self.passage_prefix is not None:
+            raise ValueError("--input-type leaves prefixes to the server: drop one or the other")
         return self
 
     @field_validator("mixtures")

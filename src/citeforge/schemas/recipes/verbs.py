@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 from citeforge.schemas.choices import ANSWERING, FORMATS, JUDGES, SEGMENTERS, listed
 from citeforge.schemas.recipes.base import Judging, Part
 from citeforge.schemas.recipes.option import Option, Words
+from citeforge.schemas.recipes.rage import CONTAINED
 
 Protocol = Literal["strict", "reference"]
 
@@ -112,6 +113,12 @@ class AuditOptions(Judging):
     """Model that scores negatives: a folder or a Hub id."""
     least_score: float = 0.5
     """Score from which the cross-encoder finds a negative relevant."""
+    strong_judge: Annotated[str | None, Option(input=True)] = Field(
+        None, description=f"Decides on what rules and --judge suspect: {listed(JUDGES)}."
+    )
+    """Decides on suspects; its decisions are kept row by row, for --decided of build rage."""
+    contained: float = Field(CONTAINED, gt=0, le=1)
+    """Share of text in common with a relevant passage from which a negative is suspect."""
     labels: Path | None = None
     """Labels of annotate import."""
     known_flaws: Path | None = None

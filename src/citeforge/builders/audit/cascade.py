@@ -1,0 +1,196 @@
+"""Suspects decided one after another: rules and a cheap judge, a strong judge, people.
+
+Whatever a rule or the cheap judge suspects goes to the strong judge; what people labelled is
+theirs. Who decided what is kept row by row. The share of negatives that are relevant is estimated
+from labels that were drawn at random within strata, for suspects are few and hold most of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+
+from citeforge.builders.audit.flaws import negatives, texts_to_entail
+from citeforge.builders.audit.records import SUSPECT, Cascade, Decided, Flaw, Share
+from citeforge.builders.audit.strata import Stratum, stratified
+from citeforge.builders.derive import Base
+from citeforge.engines.jsonlines import read_rows
+from citeforge.engines.judge.records import JudgeFailure, Pair
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.schemas.errors import InputError
+
+RELEVANT: Final = "relevant"
+NOT_RELEVANT: Final = "not relevant"
+CLEARED: Final = "cleared"
+UNSUSPECTED: Final = "unsuspected"
+PEOPLE = "people"
+
+Rows = dict[tuple[str, str], Decided]
+"""(query, passage) to what was decided."""
+
+
+def decide(
+    base: Base,
+    texts: Mapping[str, str],
+    found: Iterable[Flaw],
+    cheap: str,
+    strong: JudgeSession | None,
+) -> Rows:
+    """Decisions on all suspects, in the order of the mapping.
+
+    Args:
+        base: the benchmark.
+        texts: passages by id.
+        found: flaws; those of SUSPECT make a negative a suspect.
+        cheap: who found them, in words.
+        strong: decides on them; None to leave it at the suspicion.
+    """
+    suspected: dict[tuple[str, str], list[str]] = {}
+    for flaw in found:
+        if flaw.kind in SUSPECT:
+            suspected.setdefault((flaw.query, flaw.passage), []).append(flaw.kind)
+    pairs = [pair for pair in negatives(base) if pair in suspected]
+    rows = {
+        pair: Decided(query=pair[0], passage=pair[1], suspected=suspected[pair], by=cheap,
+                      verdict=RELEVANT, stratum=RELEVANT)
+        for pair in pairs
+    }  # fmt: skip
+    if strong is not None:
+        _ask(base, texts, rows, strong)
+    return rows
+
+
+def _ask(base: Base, texts: Mapping[str, str], rows: Rows, strong: JudgeSession) -> None:
+    """Let the strong judge decide: relevant when the passage entails any of the query's texts."""
+    wanted = texts_to_entail(base)
+    asked = {
+        pair: [Pair(texts[pair[1]], text) for text in wanted[pair[0]]]
+        for pair in rows
+        if pair[1] in texts
+    }
+    decisions = strong.ask(p for group in asked.values() for p in group)
+    for pair, group in asked.items():
+        verdicts = [v for p in group if not isinstance(v := decisions[p], JudgeFailure)]
+        if not verdicts:
+            continue  # a judge that failed decided nothing: the suspicion stands
+        row = rows[pair]
+        row.by = strong.judge.signature
+        margins = [v.margin for v in verdicts if v.margin is not None]
+        row.score = max(margins) if margins else None
+        is_relevant = any(v.entailed for v in verdicts)
+        row.verdict = RELEVANT if is_relevant else NOT_RELEVANT
+        row.stratum = RELEVANT if is_relevant else CLEARED
+
+
+class _Label(msgspec.Struct):
+    label: str | None = None
+    query_id: str = ""
+    passage: str = ""
+    stratum: str | None = None
+
+
+def summed_up(
+    base: Base, rows: Rows, stages: list[str], labels: Path | None
+) -> tuple[Cascade, list[Decided]]:
+    """The cascade with people's labels in it, and the rows that somebody decided.
+
+    Args:
+        base: the benchmark.
+        rows: see :func:`decide`; gets the labelled rows.
+        stages: who decided before, in words.
+        labels: what ``annotate import`` wrote; None without labels.
+
+    Raises:
+        InputError: labels that were drawn within other strata, or of rows that are no negatives.
+    """
+    sizes: dict[str, int] = dict.fromkeys((RELEVANT, CLEARED, UNSUSPECTED), 0)
+    there = set(negatives(base))
+    for pair in there:
+        sizes[stratum_of(rows, *pair)] += 1
+    cascade = Cascade(stages=stages, strata=sizes)
+    if labels is not None:
+        tally = _label(rows, there, labels)
+        cascade.stages.append(PEOPLE)
+        cascade.labelled = tally
+        strata = {
+            name: Stratum(size, *tally.get(name, (0, 0))) for name, size in sizes.items() if size
+        }
+        cascade.before, cascade.after = _shares(strata, labels.name)
+    ordered = sorted(rows.values(), key=lambda r: (r.query, r.passage))
+    return cascade, ordered
+
+
+def stratum_of(
+    rows: Rows, query: str, passage: str
+) -> Literal["relevant", "cleared", "unsuspected"]:
+    """Stratum of a negative, as the judges left it: labels change none."""
+    row = rows.get((query, passage))
+    return UNSUSPECTED if row is None else row.stratum
+
+
+def _label(rows: Rows, there: set[tuple[str, str]], path: Path) -> dict[str, tuple[int, int]]:
+    """Let people's labels decide; stratum to (labelled, relevant)."""
+    tally: dict[str, tuple[int, int]] = {}
+    for line, row in read_rows(path, _Label):
+        if row.label not in (RELEVANT, NOT_RELEVANT):
+            continue
+        pair = (row.query_id, row.passage)
+        if pair not in there:
+            raise InputError(
+                f"labels {row.passage!r} for {row.query_id!r}, which is no negative of it",
+                path=path, line=line, allowed="labels of this benchmark",
+            )  # fmt: skip
+        stratum = stratum_of(rows, *pair)
+        if row.stratum not in (None, stratum):
+            raise InputError(
+                f"was drawn from the stratum {row.stratum!r}, and now lies in {stratum!r}",
+                path=path, line=line, field="stratum",
+                allowed="the judges of the audit before the export; or a new export",
+            )  # fmt: skip
+        n, hits = tally.get(stratum, (0, 0))
+        tally[stratum] = (n + 1, hits + (row.label == RELEVANT))
+        verdict: Literal["relevant", "not relevant"] = (
+            RELEVANT if row.label == RELEVANT else NOT_RELEVANT
+        )
+        known = rows.get(pair)
+        if known is None:
+            rows[pair] = Decided(query=pair[0], passage=pair[1], suspected=[], by=PEOPLE,
+                                 verdict=verdict, stratum=stratum)  # fmt: skip
+        else:
+            known.by, known.verdict, known.score = PEOPLE, verdict, None
+    if not tally:
+        raise InputError(
+            "holds no labels", path=path,
+            allowed="what `citeforge annotate import` of audit-negative wrote",
+        )  # fmt: skip
+    return tally
+
+
+def _shares(strata: dict[str, Stratum], by: str) -> tuple[Share, Share | None]:
+    """Share of negatives that are relevant: of all, and of what stays when the decided ones go.
+
+    What stays: the strata that nobody calls relevant, without what people found there, and what
+    people cleared among the others.
+    """
+    n = sum(s.labelled for s in strata.values())
+    share, low, high = stratified(list(strata.values()))
+    before = Share(share=share, low=low, high=high, n=n, by=by, method=METHOD)
+    kept = [s for name, s in strata.items() if name != RELEVANT]
+    dropped = strata.get(RELEVANT)
+    cleared = 0 if dropped is None else dropped.labelled - dropped.hits
+    found = sum(s.hits for s in kept)
+    total = sum(s.size for s in kept)
+    stays = total - found + cleared
+    if not stays:
+        return before, None
+    if not total:
+        return before, Share(share=0, low=0, high=0, n=n, by=by, method=METHOD)
+    ends = (max(0.0, (total * end - found) / stays) for end in stratified(kept))
+    share, low, high = ends
+    return before, Share(share=share, low=low, high=high, n=n, by=by, method=METHOD)
+
+
+METHOD = "stratified, Wilson's intervals combined (MOVER)"

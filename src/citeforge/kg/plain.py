@@ -1,0 +1,319 @@
+"""Plain RDF as a graph in Wikidata's model: what a domain's ``plain`` declares, carried out.
+
+Wikidata's model gives every relation an entity of its own, with labels; RDF of other makers has
+predicates and no more. A mapping names them: the classes that questions are about, the predicates
+that hold names, and the relations. The graph is translated once, when it is loaded; everything
+else sees one model. Entities get ids in the order of their IRIs (``Q1``, …; the classes together
+are ``Q0``), relations in the order of the mapping (``P1``, …; ``P0`` is the class).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo
+
+from citeforge.kg.terms import WIKIBASE, XSD, iri, is_iri, literal
+from citeforge.kg.times import precise_time
+
+ENTITY_IRI = "urn:citeforge:plain:"
+DIRECT_IRI = "urn:citeforge:plain-direct:"
+CLASS, INSTANCE_OF = "Q0", "P0"
+INSTANCE_OF_LABEL = "instance of"
+_RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+_RDFS_LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
+_ALT_LABEL = "http://www.w3.org/2004/02/skos/core#altLabel"
+_DATES = {XSD + name for name in ("date", "dateTime", "gYear", "gYearMonth")}
+_DATE = re.compile(
+    r"(-?[0-9]{4,9})(?:-([0-9]{2})(?:-([0-9]{2}))?)?(?:T.*|Z|[+-][0-9]{2}:[0-9]{2})?"
+)
+_PRECISION = {1: 9, 2: 10, 3: 11}
+"""Parts of a date that are known to wikibase:timePrecision: year, month, day."""
+
+
+def _expanded(name: str, info: ValidationInfo) -> str:
+    """An IRI of ``prefix:name`` or of an IRI."""
+    prefix, _, rest = name.partition(":")
+    prefixes = info.data.get("prefixes", {})
+    if prefix in prefixes:
+        name = prefixes[prefix] + rest
+    elif "://" not in name and not name.startswith("urn:"):
+        known = ", ".join(sorted(prefixes)) or "none"
+        raise ValueError(f"{name[:80]!r} is no IRI and begins with no prefix (known: {known})")
+    if not is_iri(name):
+        raise ValueError(f"{name[:80]!r} is no IRI")
+    return name
+
+
+def _begins(text: str) -> str:
+    if not is_iri(text):
+        raise ValueError(f"{text[:80]!r} begins no IRI")
+    return text
+
+
+Name = Annotated[str, AfterValidator(_expanded)]
+
+
+class PlainRelation(BaseModel):
+    """A predicate as a relation.
+
+    Attributes:
+        label: what citations and sentences call it; predicates of one label are one relation.
+        values: ``entity`` (an IRI with a name), ``text``, ``date``, ``number``, or ``any`` of them;
+            values of another kind are left out and counted.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    label: str = Field(min_length=1)
+    values: Literal["any", "entity", "text", "date", "number"] = "any"
+
+
+class PlainModel(BaseModel):
+    """How plain RDF is read.
+
+    Attributes:
+        prefixes: what names may begin with.
+        classes: whose instances questions are about.
+        labels: predicates that hold names, the best first.
+        aliases: predicates that hold other names.
+        language: of relation labels, and of names without a language.
+        relations: predicates that are relations.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    prefixes: dict[str, Annotated[str, AfterValidator(_begins)]] = {}
+    classes: tuple[Name, ...] = Field(min_length=1)
+    labels: tuple[Name, ...] = Field(min_length=1)
+    aliases: tuple[Name, ...] = ()
+    language: str = Field("en", pattern=r"^[a-zA-Z]{2,8}(-[a-zA-Z0-9]{1,8})*$")
+    relations: dict[Name, PlainRelation] = Field(min_length=1)
+
+
+@dataclass(frozen=True)
+class Translated:
+    """A plain graph in Wikidata's model.
+
+    Attributes:
+        lines: as N-Triples.
+        ids: IRI to id.
+        left_out: what is not, and why.
+        classes: classes of the plain graph, the most frequent first.
+        named: instances of the mapped classes that have a name.
+    """
+
+    lines: list[str]
+    ids: dict[str, str]
+    left_out: Counter[str] = field(default_factory=Counter)
+    classes: list[str] = field(default_factory=list)
+    named: int = 0
+
+
+def is_translated(store: Any) -> bool:
+    """Whether a graph is in Wikidata's model already, as a snapshot is."""
+    import pyoxigraph as ox
+
+    claims = store.quads_for_pattern(None, ox.NamedNode(WIKIBASE + "directClaim"), None)
+    return next(iter(claims), None) is not None
+
+
+def translate(store: Any, model: PlainModel) -> Translated:
+    """All of a store that the mapping names, in time linear in that.
+
+    Args:
+        store: pyoxigraph.Store.
+        model: the mapping.
+    """
+    return _Translation(store, model).result()
+
+
+class _Translation:
+    def __init__(self, store: Any, model: PlainModel) -> None:
+        self.store, self.model = store, model
+        self.counts: Counter[str] = Counter()
+        self.names = {p: self._literals(p) for p in dict.fromkeys((*model.labels, *model.aliases))}
+        self.named = {subject for label in model.labels for subject in self.names[label]}
+        self.instances = self._instances()
+        labels = dict.fromkeys(r.label for r in model.relations.values())
+        self.pids = {label: f"P{i}" for i, label in enumerate(labels, 1)}
+        self.facts = list(self._facts())
+        wanted = {*self.instances, *(s for s, _, _ in self.facts)}
+        wanted |= {o.value for _, _, o in self.facts if not _is_literal(o)}
+        self.ids = {name: f"Q{i}" for i, name in enumerate(sorted(wanted), 1)}
+
+    def result(self) -> Translated:
+        lines = [*self._head(), *self._labels(), *self._classes(), *self._values()]
+        self._count_unmapped()
+        types = Counter(q.object.value for q in self._quads(_RDF_TYPE) if not _is_literal(q.object))
+        return Translated(
+            sorted(set(lines)), self.ids, self.counts,
+            [name for name, _ in sorted(types.items(), key=lambda t: (-t[1], t[0]))],
+            len(self.instances & self.named),
+        )  # fmt: skip
+
+    def _quads(self, predicate: str, value: str | None = None) -> Iterator[Any]:
+        import pyoxigraph as ox
+
+        of = None if value is None else ox.NamedNode(value)
+        return iter(self.store.quads_for_pattern(None, ox.NamedNode(predicate), of))
+
+    def _literals(self, predicate: str) -> dict[str, list[Any]]:
+        """IRI to its literals of a predicate, sorted."""
+        found: dict[str, list[Any]] = {}
+        for quad in self._quads(predicate):
+            if _is_named(quad.subject) and _is_literal(quad.object):
+                found.setdefault(quad.subject.value, []).append(quad.object)
+        for values in found.values():
+            values.sort(key=lambda v: (v.value, v.language or ""))
+        return found
+
+    def _instances(self) -> set[str]:
+        found: set[str] = set()
+        nameless = set()
+        for name in self.model.classes:
+            for quad in self._quads(_RDF_TYPE, name):
+                if _is_named(quad.subject):
+                    found.add(quad.subject.value)
+                else:
+                    nameless.add(str(quad.subject))
+        self._count("entities left out: no IRI", len(nameless))
+        self._count("entities without a label", len(found - self.named))
+        return found
+
+    def _facts(self) -> Iterator[tuple[str, str, Any]]:
+        """(IRI, predicate, value) of what the mapping takes."""
+        for predicate, relation in self.model.relations.items():
+            some = False
+            for quad in self._quads(predicate):
+                some = True
+                if not _is_named(quad.subject):
+                    self._count("facts left out: of an entity without an IRI")
+                elif quad.subject.value not in self.instances | self.named:
+                    self._count("facts left out: of an entity without a label")
+                elif (why := self._unfit(quad.object, relation.values)) is not None:
+                    self._count(f"values left out: {why}")
+                else:
+                    yield quad.subject.value, predicate, quad.object
+            if not some:
+                self._count(f"relations of the mapping without a triple: {predicate}")
+
+    def _unfit(self, value: Any, wanted: str) -> str | None:
+        """Why a value is not of the kind that is wanted; None where it is."""
+        if _is_literal(value):
+            if wanted == "entity":
+                return "text where an entity is wanted"
+            if wanted == "number" and not _is_number(value.value):
+                return "no numbers"
+            dated = wanted == "date" or (wanted == "any" and value.datatype.value in _DATES)
+            return "dates that are none" if dated and _date(value.value) is None else None
+        if wanted not in ("any", "entity"):
+            return f"an entity where a {wanted} is wanted"
+        if not _is_named(value):
+            return "entities without an IRI"
+        if value.value not in self.named:
+            return "IRIs without a label"
+        return None
+
+    def _head(self) -> Iterator[str]:
+        for label, pid in ((INSTANCE_OF_LABEL, INSTANCE_OF), *self.pids.items()):
+            prop = _own(pid)
+            yield _triple(prop, _RDFS_LABEL, literal(label, self.model.language))
+            yield _triple(prop, WIKIBASE + "directClaim", iri(DIRECT_IRI + pid))
+        shown = re.split(r"[#/:]", self.model.classes[0].rstrip("#/:"))[-1]
+        yield _triple(_own(CLASS), _RDFS_LABEL, literal(shown, self.model.language))
+
+    def _labels(self) -> Iterator[str]:
+        """The best name in each language as label, all others as aliases."""
+        for name, qid in self.ids.items():
+            taken: set[str] = set()
+            for predicate, found in self.names.items():
+                for value in found.get(name, ()):
+                    language = value.language or self.model.language
+                    best = predicate in self.model.labels and language not in taken
+                    taken |= {language} if best else set()
+                    kind = _RDFS_LABEL if best else _ALT_LABEL
+                    yield _triple(_own(qid), kind, literal(value.value, language))
+
+    def _classes(self) -> Iterator[str]:
+        for name in self.instances:
+            yield _triple(_own(self.ids[name]), DIRECT_IRI + INSTANCE_OF, _own(CLASS))
+
+    def _values(self) -> Iterator[str]:
+        for subject, predicate, value in self.facts:
+            relation = self.model.relations[predicate]
+            qid, pid = self.ids[subject], self.pids[relation.label]
+            if not _is_literal(value):
+                yield _triple(_own(qid), DIRECT_IRI + pid, _own(self.ids[value.value]))
+                continue
+            dated = relation.values == "date" or (
+                relation.values == "any" and value.datatype.value in _DATES
+            )
+            date = _date(value.value) if dated else None
+            if date is None:
+                text = literal(value.value, value.language or None)
+                yield _triple(_own(qid), DIRECT_IRI + pid, text)
+                continue
+            text = f"{literal(date[0])}^^<{XSD}dateTime>"
+            yield _triple(_own(qid), DIRECT_IRI + pid, text)
+            yield from precise_time(ENTITY_IRI, qid, pid, text, date[1])
+
+    def _count_unmapped(self) -> None:
+        """Predicates of the classes' instances that the mapping does not name."""
+        import pyoxigraph as ox
+
+        known = {_RDF_TYPE, *self.names, *self.model.relations}
+        other: Counter[str] = Counter()
+        for name in self.instances:
+            for quad in self.store.quads_for_pattern(ox.NamedNode(name), None, None):
+                other[quad.predicate.value] += quad.predicate.value not in known
+        for predicate, n in sorted(other.items()):
+            self._count(f"facts left out: the mapping does not name {predicate}", n)
+
+    def _count(self, what: str, n: int = 1) -> None:
+        if n:
+            self.counts[what] += n
+
+
+def _own(name: str) -> str:
+    return iri(ENTITY_IRI + name)
+
+
+def _triple(subject: str, predicate: str, value: str) -> str:
+    return f"{subject} {iri(predicate)} {value} .\n"
+
+
+def _is_named(term: Any) -> bool:
+    import pyoxigraph as ox
+
+    return isinstance(term, ox.NamedNode)
+
+
+def _is_literal(term: Any) -> bool:
+    import pyoxigraph as ox
+
+    return isinstance(term, ox.Literal)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return Decimal(text.strip()).is_finite()
+    except InvalidOperation:
+        return False
+
+
+def _date(text: str) -> tuple[str, int] | None:
+    """(xsd:dateTime, wikibase:timePrecision) of a date of XSD; None for what is none."""
+    match = _DATE.fullmatch(text.strip())
+    if match is None:
+        return None
+    year, month, day = match.groups()
+    if not (1 <= int(month or 1) <= 12 and 1 <= int(day or 1) <= 31):
+        return None
+    known = sum(part is not None for part in match.groups())
+    return f"{year}-{month or '01'}-{day or '01'}T00:00:00Z", _PRECISION[known]

@@ -1,0 +1,148 @@
+"""Plain RDF through a mapping, against rdflib's own counts of the same file."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from citeforge.kg.dates import render_date
+from citeforge.kg.plain import _date
+from citeforge.kg.setup import open_graph
+from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.recipes import RunOptions
+from conftest import EXAMPLES, Cli
+
+GRAPH, DOMAIN = EXAMPLES / "plain" / "people.ttl", EXAMPLES / "plain" / "friends.yaml"
+WHERE = ("--kg", f"file:{GRAPH}", "--domain", DOMAIN)
+
+
+def test_counts_are_those_of_rdflib() -> None:
+    from rdflib import RDF, Graph, Namespace, URIRef
+
+    kg = open_graph(f"file:{GRAPH}", str(DOMAIN), ("en", "de", "fr"), RunOptions())
+    plain = Graph().parse(GRAPH)
+    foaf, schema = Namespace("http://xmlns.com/foaf/0.1/"), Namespace("https://schema.org/")
+    people = {
+        s for c in (foaf.Person, schema.Person) for s in plain.subjects(RDF.type, c)
+        if isinstance(s, URIRef)
+    }  # fmt: skip
+    graphs = kg.subgraphs(kg.ids[str(p)] for p in people)
+    assert len(graphs) == len(people) == 5
+    found = [t for g in graphs.values() for t in g.triples if t.relation != "instance of"]
+    for predicate, relation, lost in (
+        (schema.spouse, "spouse", 0),
+        (schema.parent, "parent", 0),
+        (schema.children, "child", 0),
+        (foaf.knows, "acquaintance", 0),
+        (schema.birthDate, "date of birth", 1),  # "about 1792"
+        (schema.deathDate, "date of death", 0),
+        (schema.birthPlace, "place of birth", 1),  # an IRI without a name
+        (schema.knowsAbout, "field of work", 0),
+        (schema.affiliation, "affiliation", 1),  # a blank node
+    ):
+        there = [s for s, _ in plain.subject_objects(predicate) if s in people]
+        assert sum(t.relation == relation for t in found) == len(there) - lost, relation
+    ada = graphs[kg.ids["https://example.org/id/ada"]]
+    spouses = {str(o) for o in plain.objects(URIRef("https://example.org/id/ada"), schema.spouse)}
+    ids = {kg.ids[s] for s in spouses}
+    assert {t.value_id for t in ada.triples if t.relation == "spouse"} == ids
+
+
+def test_what_a_plain_graph_says() -> None:
+    kg = open_graph(f"file:{GRAPH}", str(DOMAIN), ("en",), RunOptions())
+    # IRIs in order: ada, annabella, babbage, byron, london, william.
+    assert kg.ids["https://example.org/id/byron"] == "Q4"
+    graph = kg.subgraphs(["Q4"])["Q4"]
+    said = [(t.relation, t.value, t.value_id, t.precision) for t in graph.triples]
+    assert said == [
+        ("instance of", "Person", "Q0", ""),
+        ("spouse", "Annabella Milbanke", "Q2", ""),
+        ("child", "Ada Lovelace", "Q1", ""),
+        ("date of birth", "1788", "", "year"),
+        ("date of death", "1824-04", "", "month"),
+        ("place of birth", "London", "Q5", ""),
+    ]
+    assert kg.find(["Ada King", "Lord Byron"]) == {"Ada King": ["Q1"], "Lord Byron": ["Q4"]}
+    german = open_graph(f"file:{GRAPH}", str(DOMAIN), ("de", "en"), RunOptions())
+    assert german.subgraphs(["Q1"])["Q1"].name == "Ada, Gräfin von Lovelace"
+    assert dict(kg.counts) == {
+        "entities left out: no IRI": 1,
+        "values left out: dates that are none": 1,
+        "values left out: IRIs without a label": 1,
+        "values left out: entities without an IRI": 1,
+        "facts left out: the mapping does not name https://schema.org/height": 1,
+        "facts left out: the mapping does not name https://schema.org/url": 1,
+    }
+
+
+def test_the_commands_work_with_it(tmp_path: Path, cli: Cli) -> None:
+    (tmp_path / "ids.txt").write_text("https://example.org/id/ada  # her\nQ4\n")
+    frozen = cli("kg", "snapshot", *WHERE, "--entities", "ids.txt", "--out", "s.nt")
+    assert frozen.returncode == 0, frozen.stderr
+    of_file = open_graph(f"file:{GRAPH}", str(DOMAIN), ("en",), RunOptions())
+    of_snapshot = open_graph(f"file:{tmp_path / 's.nt'}", str(DOMAIN), ("en",), RunOptions())
+    assert of_snapshot.subgraphs(["Q1", "Q4"]) == of_file.subgraphs(["Q1", "Q4"])
+
+    (tmp_path / "q.jsonl").write_text('{"_id": "a", "text": "Was Ada King a friend?"}\n')
+    linked = cli("kg", "link", *WHERE, "--questions", "q.jsonl", "--out", "l.jsonl")
+    assert linked.returncode == 0, linked.stderr
+    (link,) = json.loads((tmp_path / "l.jsonl").read_text())["links"]
+    assert [c["qid"] for c in link["candidates"]] == ["Q1"]
+
+    built = cli(
+        "build", "kalma", *WHERE, "--pairs-from-kg", "spouse", "--licence", "cc0-1.0", "--out", "k"
+    )
+    assert built.returncode == 0, built.stderr
+    assert cli("verify", "k").returncode == 0
+    manifest = json.loads((tmp_path / "k" / "manifest.json").read_text())
+    assert manifest["config"]["domain"]["plain"]["classes"][0] == "http://xmlns.com/foaf/0.1/Person"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "message"),
+    [
+        ("schema:spouse:", "scheme:spouse:", 14, "'scheme:spouse' is no IRI and begins with no"),
+        ("label: parent,", "label: parent, kind: x,", 15, "Extra inputs are not permitted"),
+        ("values: date}", "values: day}", 18, "Input should be 'any', 'entity'"),
+        ("[foaf:name, rdfs:label]", "[]", 11, "at least 1 item"),
+        ("foaf: http:", "foaf: http :", 7, "begins no IRI"),
+        ("[foaf:Person, schema:Person]", "[foaf:Persons]", 10, "people.ttl has not an entity of"),
+        ("[foaf:name, rdfs:label]", "[foaf:givenName]", 11, "has not a name under any of"),
+        ("model: plain", "model: wikidata\nentity_class: Q5", None, "model: plain and the mapping"),
+        ("model: plain", "model: plain\nentity_class: Q5", None, "entity_class is not given with"),
+    ],
+)
+def test_a_bad_mapping_is_told_with_file_and_line(
+    old: str, new: str, line: int | None, message: str, tmp_path: Path
+) -> None:
+    shutil.copy(GRAPH, tmp_path / "people.ttl")
+    text = DOMAIN.read_text()
+    assert old in text
+    path = tmp_path / "d.yaml"
+    path.write_text(text.replace(old, new, 1))
+    with pytest.raises(InputError) as error:
+        open_graph(f"file:{tmp_path / 'people.ttl'}", str(path), ("en",), RunOptions())
+    assert message in str(error.value)
+    assert str(error.value).startswith(f"{path}:{line}" if line else str(path))
+
+
+def test_an_endpoint_has_no_mapping() -> None:
+    with pytest.raises(UsageError, match="model: plain is for --kg file:PATH"):
+        open_graph("sparql:http://127.0.0.1:9/sparql", str(DOMAIN), ("en",), RunOptions())
+
+
+_DATES = st.from_regex(r"-?[0-9]{4}(-[0-9]{2}){0,2}(T.{0,5}|Z)?", fullmatch=True)
+
+
+@given(st.text(max_size=12) | _DATES)
+def test_a_date_is_shown_as_far_as_it_is_known_or_is_none(text: str) -> None:
+    found = _date(text)
+    if found is not None:
+        rendered = render_date(*found)
+        assert rendered is not None
+        assert rendered[1] in ("day", "month", "year")

@@ -1,0 +1,62 @@
+"""A small corpus of overlapping chunks, and benchmarks built of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from citeforge.builders.derive import Base
+from citeforge.builders.rage import build_rage
+from citeforge.schemas.recipes import RageRecipe, RunOptions
+from citeforge.schemas.recipes.mixture import Mixture
+from citeforge.schemas.recipes.rage import Mining
+from conftest import write_beir
+
+STRIDE, WIDTH, CHUNKS = 50, 100, 5
+DOCUMENTS = ("river", "castle", "engine")
+
+
+class ByDocument:
+    """Vectors by document: chunks of one lie near each other, and near its question."""
+
+    def fingerprint(self) -> dict[str, object]:
+        return {"name": "by document"}
+
+    def encode(self, texts: list[str], kind: str) -> np.ndarray:
+        rows = []
+        for text in texts:
+            number = sum(map(ord, text)) % 97 / 970
+            rows.append([1.0 if d in text else number for d in DOCUMENTS])
+        vectors = np.array(rows, np.float32).reshape(-1, len(DOCUMENTS))
+        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def write_chunks(at: Path) -> Path:
+    """The corpus as a BEIR folder: the third chunk of each document is relevant to its question."""
+    chunks = {}
+    for document in DOCUMENTS:
+        words = [f"{document}{i}" for i in range(STRIDE * (CHUNKS + 1))]
+        for i in range(CHUNKS):
+            chunks[f"{document}-{i}"] = " ".join(words[i * STRIDE : i * STRIDE + WIDTH])
+    # Not only neighbours: a line of the relevant chunk by itself.
+    chunks["castle-line"] = " ".join(f"castle{i}" for i in range(130, 145))
+    queries = {d: f"What of the {d}?" for d in DOCUMENTS}
+    return write_beir(at / "b", chunks, queries, [(d, f"{d}-2", 1) for d in DOCUMENTS])
+
+
+def built(source: Path, out: Path, **more: object) -> dict[str, set[str]]:
+    mining = Mining(seemingly_relevant=5, irrelevant=4, **more.pop("mining", {}))  # type: ignore[arg-type]
+    recipe = RageRecipe(
+        source=f"beir:{source}", licence="cc0-1.0", mining=mining,
+        mixtures=(Mixture(name="m", relevant=1, irrelevant=1, seemingly_relevant=1),), **more,
+    )  # type: ignore[arg-type]  # fmt: skip
+    build_rage(recipe, RunOptions(out=out), ByDocument)  # type: ignore[arg-type]
+    return {q: {d["corpus-id"] for d in docs} for q, docs in Base(out).negatives.items()}
+
+
+PIECES = {
+    "river": {"river-1", "river-3"},
+    "castle": {"castle-1", "castle-3", "castle-line"},
+    "engine": {"engine-1", "engine-3"},
+}
