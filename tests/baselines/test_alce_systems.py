@@ -170,6 +170,21 @@ def test_models_that_do_not_keep_to_the_steps(
     endpoint.accepted()
 
 
+def test_bare_sentences_are_taken_where_that_is_asked_for(endpoint: Endpoint) -> None:
+    """What small models say: sentences without a step's name, and then the same for ever."""
+    replies = [
+        ["Answer:\n$", "It is so [1]."],
+        ["Output: It is so \\[1\\]\\.\n$", "And so."],
+        ["Output: And so\\.\n$", "And so."],
+    ]
+    ran, rows, _ = endpoint("inline-search", replies, o.SearchOptions(shots=0, bare=True))
+    assert {r["output"] for r in rows} == {"It is so [1]. And so."}
+    assert ran.counts["answers that ended with a repeated step"] == len(rows)
+    ran, rows, _ = endpoint("inline-search", replies, o.SearchOptions(shots=0))
+    assert {r["output"] for r in rows} == {""}
+    assert ran.counts[NO_STEP] == len(rows)
+
+
 def test_inline_search_brings_its_own_passages(endpoint: Endpoint) -> None:
     items = list(endpoint.benchmark.items("mix"))[:3]
     replies = [

@@ -35,12 +35,13 @@ class Action:
         return [int(n) for n in dict.fromkeys(_NUMBER.findall(self.text))]
 
 
-def read_action(reply: str, forced: bool = False) -> Action:
+def read_action(reply: str, forced: bool = False, bare: bool = False) -> Action:
     """The first step of a reply; what follows its line is not looked at.
 
     Args:
         reply: what the model said.
         forced: whether the prompt ended with ``Output:``, so that the sentence comes bare.
+        bare: whether a line that names no step is taken for a sentence, as small models say it.
     """
     line = next((x.strip() for x in reply.splitlines() if x.strip()), "")
     match = _VERB.match(line)
@@ -48,7 +49,7 @@ def read_action(reply: str, forced: bool = False) -> Action:
     rest = line[match.end() :].strip() if match else line
     if verb == "end" and rest.strip(" .!*_"):
         verb, rest = None, line  # a sentence that happens to begin so
-    if forced and verb in (None, "output"):
+    if (forced and verb in (None, "output")) or (bare and verb is None):
         if _ABSTAINS.search(line) or not rest:
             return Action("end" if not rest else "other", "", line)
         return Action("output", rest, f"Output: {rest}")

@@ -71,7 +71,7 @@ def converse(
             setting.counts["answers that outgrew the window"] += 1
             return talk
         (talk.last,) = yield [setting.request(text, task, stop=["\n"])]
-        action = read_action(talk.last.text, forced)
+        action = read_action(talk.last.text, forced, setting.options.bare)
         docs, forced = [], False
         if action.verb == "end":
             return talk

@@ -113,6 +113,8 @@ class InteractOptions(ShotOptions):
     """Documents that one check may show."""
     turns: int = Field(10, ge=1)
     """Steps after which an answer that is not ended ends."""
+    bare: bool = False
+    """A reply that names no step is a sentence of the answer (ALCE's code ends there)."""
 
 
 class SearchOptions(ShotOptions):
@@ -124,3 +126,5 @@ class SearchOptions(ShotOptions):
     """Passages of the query that are searched."""
     turns: int = Field(10, ge=1)
     """Steps after which an answer that is not ended ends."""
+    bare: bool = False
+    """A reply that names no step is a sentence of the answer (ALCE's code ends there)."""

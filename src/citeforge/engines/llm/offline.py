@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 ROWS = 16
 """Most answers that are written at a time by one thread."""
-MOST_TOKENS = 16_384
+MOST_TOKENS = 8_192
 """Most tokens of a batch: they are kept, with 46 kB each."""
 _DEFAULT_TOKENS = 512
 _TIE = 5e-4
