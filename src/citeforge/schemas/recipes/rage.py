@@ -116,10 +116,11 @@ class RageRecipe(Licensed):
 
     @classmethod
     def of(cls, manifest: Manifest) -> Self:
-        """Likewise; manifests of old say what was computed in beside the embedder only, and held
-        no texts against each other."""
+        """Likewise; manifests of old say what was computed in beside the embedder only, and their
+        suspects were not those that share text."""
         mining = manifest.config.get("mining")
-        if isinstance(mining, dict) and "contained" not in mining:
+        old = isinstance(mining, dict) and "contained" not in mining
+        if isinstance(mining, dict) and old and manifest.config.get("drop_suspects"):
             config = {**manifest.config, "mining": {**mining, "contained": None}}
             manifest = manifest.model_copy(update={"config": config})
         recipe = super().of(manifest)
