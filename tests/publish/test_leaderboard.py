@@ -13,13 +13,15 @@ import pytest
 from citeforge.evaluator.compare import load_scores
 from citeforge.evaluator.groups import significance_groups
 from citeforge.package.package import Package
+from citeforge.publish.hidden import split_package
 from citeforge.publish.leaderboard.build import build_site
 from citeforge.publish.leaderboard.queries import differences, query_pages
 from citeforge.publish.leaderboard.ranking import slug
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.scores import Counts, MeasureScore, ScoreFile
+from citeforge.schemas.scores import About, Counts, MeasureScore, ScoreFile
 from conftest import EXAMPLES, ROOT, Cli
 from conftest_pages import opened, serious_faults
+from conftest_plots import answer
 
 EVIL = (
     "<img src=x onerror=\"document.title='owned'\"></script><script>document.title='owned'</script>"
@@ -310,3 +312,116 @@ def test_query_pages_show_what_was_scored_and_name_the_rest(cli: Cli, tmp_path: 
     # s5 comes last in the manifest; a system was scored in it, so that it is shown.
     first = next(query_pages(Package(tmp_path / "p"), {"s5"}))
     assert (list(first.contexts), first.left_out) == (["s0", "s1", "s2", "s5"], ["s3", "s4"])
+
+
+def with_answers(file: ScoreFile, **about: Any) -> ScoreFile:
+    """The same scores with answers of all queries, labels and gold, and a header's words."""
+    found = [
+        answer(q, [[0], [1]], 0).model_copy(update={"gold": ["SECRET gold"]})
+        for q in file.query_ids
+    ]
+    return file.model_copy(update={"answers": found, "about": About(**about)})
+
+
+@pytest.fixture(scope="module")
+def hidden(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A site of a benchmark whose labels are hidden, of scores made with them."""
+    root = tmp_path_factory.mktemp("hidden")
+    _, whole = split_package(package, root / "public", root / "gold")
+    rng = np.random.default_rng(2)
+    queries = [f"q{i:02d}" for i in range(1, 31)]
+    files = [
+        with_answers(
+            scored(whole.benchmark_hash, name,
+                   [entry(n, rng.random(30).tolist()) for n in ("CiteP", "CiteF1")], queries),
+            organisation="<b>Org</b>", model="m-8B", cost=1.5 + i, url="https://x.example/y",
+        )
+        for i, name in enumerate(["organisation/a-rather-long-name-of-a-system-with-options", "b"])
+    ]  # fmt: skip
+    build_site(root / "public", files, root / "site", gold=root / "gold")
+    with pytest.raises(InputError, match="was scored on"):
+        build_site(root / "public", files, root / "other")
+    with pytest.raises(InputError, match="holds no gold half"):
+        build_site(root / "public", files, root / "other", gold=root / "public")
+    return root / "site"
+
+
+def test_no_page_shows_a_hidden_label(hidden: Path, browser: Any) -> None:
+    files = [p for p in hidden.rglob("*") if p.is_file()]
+    assert len(files) > 35
+    for path in files:
+        text = path.read_text()
+        assert "SECRET" not in text, path
+        assert '"relevant"' not in text, path
+        assert 'class="tag">relevant' not in text, path
+    page = opened(browser, hidden / "index.html")
+    page.get_by_role("link", name="Answers").click()
+    page.wait_for_selector(".x-row")
+    page.locator(".x-row").first.click()
+    page.wait_for_selector("#x-detail .passage")
+    assert page.locator("#x-detail .tag").count() == 0
+    assert page.problems == []
+
+
+def test_what_submissions_say_and_a_phone(hidden: Path, browser: Any) -> None:
+    page = opened(browser, hidden / "index.html", viewport={"width": 390, "height": 844})
+    heads = page.locator("thead th").all_inner_texts()
+    assert heads[-3:] == ["organisation", "model", "cost"]
+    assert "<b>Org</b>" in page.locator("tbody tr").first.inner_text()
+    # Rank, system and the ranking score are seen without scrolling.
+    for place in (0, 2, 3):
+        box = page.locator("tbody tr").first.locator("td").nth(place).bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 390, place
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.get_by_label("Find").fill("m-8b")
+    assert page.locator("tbody tr").count() == 2
+    page.locator("tbody tr a").first.click()
+    page.wait_for_url("**/systems/*.html*")
+    assert page.locator("dl.about a").get_attribute("href") == "https://x.example/y"
+    assert page.problems == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_of_answers_is_accessible(hidden: Path, browser: Any, scheme: str) -> None:
+    page = opened(browser, hidden / "answers.html", color_scheme=scheme,
+                  viewport={"width": 390, "height": 844})  # fmt: skip
+    page.wait_for_selector(".x-row")
+    page.locator(".x-row").first.click()
+    page.wait_for_selector("#x-detail .passage")
+    assert serious_faults(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_all_queries_are_listed_page_by_page(browser: Any, tmp_path: Path) -> None:
+    from citeforge.publish.leaderboard.build import _TEMPLATES
+
+    rows = [[f"q-{i}", f"q{i}", f"Query {i}"] for i in range(230)]
+    script = (_TEMPLATES / "viewer.js").read_text()
+    body = "".join(f"<button id={i}>{i}</button>" for i in ("back", "next"))
+    (tmp_path / "x.html").write_text(
+        f"<input id=find><p id=count></p><ul id=found></ul>{body}"
+        f"<script type=application/json id=data>{json.dumps(rows)}</script>"
+        f"<script>{script}</script>"
+    )
+    page = opened(browser, tmp_path / "x.html")
+    page.locator("#next").click()
+    page.locator("#next").click()
+    assert page.locator("#count").inner_text() == "230 of 230 queries, 201 to 230 shown"
+    assert page.locator("#found li").count() == 30
+    assert page.locator("#next").is_disabled()
+
+
+def test_the_header_comes_along(package: Path, cli: Cli, tmp_path: Path) -> None:
+    header = {"submission": {"system": "s", "organisation": "O", "parameters": 8, "cost": 2.5}}
+    lines = [header, {"query_id": "q01", "output": "It is [1]."}]
+    (tmp_path / "s.jsonl").write_text("".join(json.dumps(x) + "\n" for x in lines))
+    there = ("--benchmark", package)
+    assert cli("score", "s.jsonl", *there, "--out", "s.json").returncode == 0
+    about = load_scores(tmp_path / "s.json").about
+    assert about == About(organisation="O", parameters="8", cost=2.5)
+    header["submission"]["cost"] = "much"
+    (tmp_path / "t.jsonl").write_text("".join(json.dumps(x) + "\n" for x in lines))
+    result = cli("score", "t.jsonl", *there)
+    assert result.returncode == 1
+    assert "cost" in result.stderr

@@ -22,7 +22,12 @@ def leaderboard() -> None:
 )
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder of the site.")
 @click.option("--title", help="Title of the pages.")
-def build(benchmark: Path, scores: Path, out: Path, title: str | None) -> None:
+@click.option(
+    "--gold",
+    type=click.Path(path_type=Path),
+    help="Gold half of publish --hide-gold: scores made with it are shown, and no label.",
+)
+def build(benchmark: Path, scores: Path, out: Path, title: str | None, gold: Path | None) -> None:
     """Build the site. It needs no server: open index.html.
 
     A new system is one more file in the folder of score files.
@@ -39,7 +44,9 @@ def build(benchmark: Path, scores: Path, out: Path, title: str | None) -> None:
         raise InputError(
             "holds no score files", path=scores, allowed="*.json files of `citeforge score`"
         )
-    done = build_site(package_folder(benchmark), files, out, title)
+    done = build_site(
+        package_folder(benchmark), files, out, title, package_folder(gold) if gold else None
+    )
     click.echo(
         f"{out / 'index.html'}: {done.systems:,} systems, {done.queries:,} queries, first page "
         f"{done.index_bytes / 1e3:,.0f} kB"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from citeforge.engines.files import digest_folder, sha256_file
 from citeforge.engines.jsonlines import read_start
+from citeforge.engines.textfiles import validated
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.formats import START, Lines, answers_of, detect
 from citeforge.evaluator.origin import (
@@ -22,6 +23,7 @@ from citeforge.evaluator.submission import (
     read_answers,
     system_name,
 )
+from citeforge.schemas.scores import About
 from citeforge.schemas.submission import SubmissionLine
 
 _OURS = ("citeforge", "attributed-ir")
@@ -88,6 +90,20 @@ class Submission:
         if self.form == "kalma":
             return self.path.stem
         return system_name(self.path, self.header) if self.path.is_file() else self.path.name
+
+    @property
+    def about(self) -> About | None:
+        """What the header says of the system, for leaderboards.
+
+        Raises:
+            InputError: one of these fields is not what it should be.
+        """
+        said = {k: v for k, v in self.header.items() if k in About.model_fields and v is not None}
+        if not said:
+            return None
+        texts = {k: str(v) if k != "cost" and isinstance(v, (int, float)) else v
+                 for k, v in said.items()}  # fmt: skip
+        return validated(About, texts, self.path, allowed="as docs/leaderboard.md lists them")
 
     def digest(self) -> str:
         """sha256 of the file, or over the files of the folder."""

@@ -79,7 +79,7 @@ def render_page(
         + ("" if _of_cells(files) else ", ".join(sorted({f.context for f in files})))
     )
     plots = Part("", "", {}) if _of_cells(files) else plots_part(files)
-    explorer = explorer_part(files, main_measure(files), _base(files))
+    explorer = explorer_part(files, main_measure(files), index_base(files))
     pieces: dict[str, Any] = {**explorer.pieces, **plots.tables}
     inside = inlined(pieces) if pieces else ""
     beside = folder is not None and len(inside) > INLINE
@@ -167,7 +167,8 @@ def _unlike(files: Sequence[ScoreFile]) -> list[str]:
     return [f"{text} ({', '.join(names)})" for text, names in found.items()]
 
 
-def _base(files: Sequence[ScoreFile]) -> int:
+def index_base(files: Sequence[ScoreFile]) -> int:
+    """Number of the first passage in marks, as signatures tell it."""
     for file in files:
         for measure in file.measures:
             for part in measure.signature.split("|"):

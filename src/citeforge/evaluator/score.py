@@ -110,6 +110,7 @@ def score(
         not_computed=missing,
         design=reading.design,
         answers=answers,
+        about=submission.about,
         warnings=warnings,
     )
 

@@ -83,6 +83,18 @@ def _unlabelled(table: pa.Table) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=CONTEXTS)
 
 
+def gold_link(gold: Path) -> dict[str, Any]:
+    """What a gold half says of the public one: ``public_hash`` and the files ``shown``.
+
+    Raises:
+        InputError: the folder is no gold half.
+    """
+    if not (gold / LINK).is_file():
+        raise InputError("holds no gold half", path=gold, allowed="what publish --hide-gold made")
+    found: dict[str, Any] = read_json(gold / LINK)
+    return found
+
+
 def join_package(public: Path, gold: Path, out: Path) -> str:
     """Put the two halves together; the original package, to the byte.
 
@@ -92,9 +104,7 @@ def join_package(public: Path, gold: Path, out: Path) -> str:
     Raises:
         InputError: the halves do not belong together.
     """
-    if not (gold / LINK).is_file():
-        raise InputError("holds no gold half", path=gold, allowed="what publish --hide-gold made")
-    link = read_json(gold / LINK)
+    link = gold_link(gold)
     found = load_intact(public)
     if found.benchmark_hash != link["public_hash"]:
         raise InputError(

@@ -13,22 +13,27 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoes
 
 from citeforge.engines.files import write_text
 from citeforge.engines.folders import files_below, is_temporary, whole_folder
+from citeforge.evaluator.explorer.part import chunk_file, explorer_part, text_of
 from citeforge.evaluator.missing import not_computed
+from citeforge.evaluator.plots.choose import main_measure
 from citeforge.evaluator.plots.page import embed
+from citeforge.evaluator.report import index_base
+from citeforge.evaluator.rows import named
+from citeforge.package.manifest import load_manifest
 from citeforge.package.package import Package
+from citeforge.publish.hidden import gold_link
 from citeforge.publish.leaderboard.queries import query_pages
-from citeforge.publish.leaderboard.ranking import View, compact, make_views, rest, slug
+from citeforge.publish.leaderboard.ranking import View, about_rows, compact, make_views, rest, slug
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _OURS = re.compile(
-    r"(site\.css|ranking\.js|viewer\.js|index\.html|queries\.html|more-\d+\.js"
+    r"(site\.css|explorer\.css|ranking\.js|viewer\.js|explorer\.js|index\.html|queries\.html"
+    r"|answers\.html|answers/(?:[qgvfap])(?:-[^/]+)?\.js|more-\d+\.js"
     r"|systems/[^/]+\.html|queries/[^/]+\.html)"
 )
 """Names of a site's files."""
-_PER_QUERY = 20
-"""Systems that a query's page lists: the best ones."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,11 @@ class Site:
 
 
 def build_site(
-    folder: Path, files: Sequence[ScoreFile], out: Path, title: str | None = None
+    folder: Path,
+    files: Sequence[ScoreFile],
+    out: Path,
+    title: str | None = None,
+    gold: Path | None = None,
 ) -> Site:
     """Write the site; it replaces another one when it is whole.
 
@@ -56,15 +65,68 @@ def build_site(
         files: score files of that very benchmark.
         out: folder of the site.
         title: title of the pages; None for the benchmark's name.
+        gold: the half with the labels, where the benchmark was published without them: scores made
+            with it are accepted, and no page shows a label or a gold answer.
 
     Raises:
         InputError: no scores, scores of another benchmark, two of one system in one context, or a
             folder that holds something else.
     """
     package = Package(folder)
-    _check(files, package.hash)
+    _check(files, [package.hash, *([] if gold is None else [_hash_of_whole(package, gold)])])
+    if gold is not None or package.manifest.config.get("hidden_gold"):
+        files = [_without_labels(f) for f in files]
     with whole_folder(out, strangers) as made:
         return _write(package, files, made, title)
+
+
+def _answers(
+    environment: Environment, site: dict[str, Any], files: Sequence[ScoreFile], out: Path
+) -> bool:
+    """The page with all answers, its data in chunks; none where no score file carries answers."""
+    shown = named([f for f in files if f.answers])
+    if not shown:
+        return False
+    part = explorer_part(shown, main_measure(shown), index_base(shown))
+    page = environment.get_template("answers.html.j2").render(
+        site=site | {"answers": True}, explorer=part.html
+    )
+    write_text(out / "answers.html", page)
+    write_text(out / "explorer.css", text_of("explorer.css"))
+    scripts = "\n".join(map(text_of, ("chunks.js", "explorer.js")))
+    write_text(out / "explorer.js", scripts)
+    for name, piece in part.pieces.items():
+        write_text(out / "answers" / f"{name}.js", chunk_file(name, piece))
+    return True
+
+
+def _hash_of_whole(package: Package, gold: Path) -> str:
+    """Hash of the benchmark that the two halves are.
+
+    Raises:
+        InputError: no gold half, or that of another benchmark.
+    """
+    link = gold_link(gold)
+    if link["public_hash"] != package.hash:
+        raise InputError(
+            "is not the gold of this benchmark", path=gold,
+            allowed=f"the gold of {package.name}@{package.hash[:8]}",
+        )  # fmt: skip
+    return load_manifest(gold).benchmark_hash
+
+
+def _without_labels(file: ScoreFile) -> ScoreFile:
+    """Scores whose answers show no label and no gold answer.
+
+    What a single answer scores stays: it is what the maintainers decided to publish.
+    """
+    answers = [
+        a.model_copy(update={
+            "gold": [], "passages": [p.model_copy(update={"label": None}) for p in a.passages],
+        })
+        for a in file.answers
+    ]  # fmt: skip
+    return file.model_copy(update={"answers": answers})
 
 
 def strangers(out: Path) -> list[str]:
@@ -102,6 +164,7 @@ def _write(package: Package, files: Sequence[ScoreFile], out: Path, title: str |
     }
     for name in ("site.css", "ranking.js", "viewer.js"):
         write_text(out / name, (_TEMPLATES / name).read_text(encoding="utf-8"))
+    site["answers"] = _answers(environment, site, files, out)
     pages = list(query_pages(package, {f.context for f in files}))
     taken: set[str] = set()
     names = {p.id: slug(p.id, taken) for p in pages}
@@ -129,14 +192,16 @@ def _write(package: Package, files: Sequence[ScoreFile], out: Path, title: str |
     return Site(n_systems, len(pages), len(index.encode()))
 
 
-def _check(files: Sequence[ScoreFile], benchmark_hash: str) -> None:
+def _check(files: Sequence[ScoreFile], hashes: Sequence[str]) -> None:
     seen: dict[tuple[str, str, str], str] = {}
     for file in files:
-        if file.benchmark_hash != benchmark_hash:
+        if file.benchmark_hash not in hashes:
             raise InputError(
                 f"{file.system} was scored on {file.benchmark}@{file.benchmark_hash[:8]}",
                 path=file.submission,
-                allowed=f"scores on this benchmark (hash {benchmark_hash[:8]}…)",
+                allowed="scores on this benchmark (hash "
+                + " or ".join(f"{h[:8]}…" for h in hashes)
+                + ")",
             )
         key = (file.system, file.context, file.protocol)
         if key in seen:
@@ -162,6 +227,7 @@ def _systems(
             hardest = _hardest(file, view.main, names)
             text = template.render(
                 site=site, file=file, view=view, hardest=hardest, measures=file.measures,
+                about=about_rows(file),
                 missing=not_computed([file]),
             )  # fmt: skip
             write_text(out / "systems" / f"{name}.html", text)
@@ -204,5 +270,5 @@ def _scores(views: Sequence[View]) -> dict[str, list[tuple[str, str, str, str, f
                 for i, entry in best
                 if (value := entry.per_query[at]) is not None
             ]
-            found.setdefault(query, []).extend(rows[:_PER_QUERY])
+            found.setdefault(query, []).extend(rows)
     return found

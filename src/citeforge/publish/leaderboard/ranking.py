@@ -115,7 +115,30 @@ def compact(view: View) -> dict[str, object]:
         "g": [r or 0 for r in view.ranks.get(view.main, [])],
         "i": [_interval(e) for e in view.entries.get(view.main, [])],
         "n": [f.counts.n_missing for f in view.files],
-    }
+        "f": [name for name in COLUMNS if _said(view, name)],
+        "a": [
+            [_about(f, name) for name in COLUMNS if _said(view, name)] for f in view.files
+        ],
+    }  # fmt: skip
+
+
+COLUMNS = ("organisation", "model", "parameters", "date", "cost")
+"""What submissions say of their systems, as columns."""
+
+
+def _said(view: View, name: str) -> bool:
+    return any(_about(f, name) for f in view.files)
+
+
+def _about(file: ScoreFile, name: str) -> str:
+    value = getattr(file.about, name, None)
+    return "" if value is None else f"${value:,.2f}" if name == "cost" else str(value)
+
+
+def about_rows(file: ScoreFile) -> list[tuple[str, str]]:
+    """What a submission says of its system: (field, text)."""
+    names = (*COLUMNS, "url")
+    return [(name, text) for name in names if (text := _about(file, name))]
 
 
 def rest(view: View) -> dict[str, object]:

@@ -61,7 +61,8 @@ function rank(measure) {
 function order() {
   const v = data.views[state.view];
   const words = state.find.toLowerCase();
-  const rows = v.s.map((_, i) => i).filter(i => !words || v.s[i].toLowerCase().includes(words));
+  const rows = v.s.map((_, i) => i)
+    .filter(i => !words || `${v.s[i]} ${v.a[i].join(" ")}`.toLowerCase().includes(words));
   const sign = state.down ? -1 : 1;
   if (state.sort === null) rows.sort((a, b) => -sign * byName.compare(v.s[a], v.s[b]));
   else {
@@ -106,22 +107,26 @@ function draw() {
   const rows = order(), place = places(v);
   const groups = state.by === v.main ? v.g : more[state.view] ? more[state.view].g[state.by] : [];
   const span = scale(v.v[state.by]);
+  // What ranks stands first, beside the name: a phone shows it without scrolling.
+  const columns = [state.by, ...state.columns.filter(m => m !== state.by)];
   const page = rows.slice(state.start, state.start + PAGE).map(i => {
     const line = make("tr", {}, make("td", {}, place[i] === null ? "–" : String(place[i])),
       make("td", {}, groups[i] ? [...new Set(groups[i])].join("–") : "–"),
       make("td", { class: "left" }, make("a", { href: `systems/${v.p[i]}.html` }, v.s[i])));
-    for (const m of state.columns) {
+    for (const m of columns) {
       const cell = make("td", {}, make("a", { href: `systems/${v.p[i]}.html#m${m}` }, shown(v.v[m][i])));
       const ends = m === state.by ? interval(v, i) : null;
       if (ends) cell.append(make("small", {}, `${shown(ends[0])} – ${shown(ends[1])}`));
       line.append(cell);
     }
     line.append(make("td", { class: "left" }, bar(v.v[state.by][i], interval(v, i), span)));
+    for (const text of v.a[i]) line.append(make("td", { class: "left" }, text));
     return line;
   });
   const head = make("tr", {}, make("th", { scope: "col" }, "Rank"), make("th", { scope: "col" }, "95 %"),
-    header("System", null, true), ...state.columns.map(m => header(v.m[m], m)),
-    make("th", { scope: "col", class: "left" }, v.m[state.by] || "Interval"));
+    header("System", null, true), ...columns.map(m => header(v.m[m], m)),
+    make("th", { scope: "col", class: "left" }, v.m[state.by] || "Interval"),
+    ...v.f.map(name => make("th", { scope: "col", class: "left" }, name)));
   get("table").replaceChildren(make("thead", {}, head), make("tbody", {}, ...page));
   const end = Math.min(state.start + PAGE, rows.length);
   get("count").textContent = rows.length ? `Systems ${state.start + 1} to ${end} of ${rows.length}` : "No system of that name.";
