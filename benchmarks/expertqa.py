@@ -96,7 +96,12 @@ class Draws:
 
 
 def draw(
-    answers: Answers, labels: int = 50, draws: int = 1000, seed: int = 0, each: int | None = None
+    answers: Answers,
+    labels: int = 50,
+    draws: int = 1000,
+    seed: int = 0,
+    each: int | None = None,
+    by_system: bool = True,
 ) -> Draws:
     """Label answers at random, correct, and look; many times.
 
@@ -106,6 +111,7 @@ def draw(
         draws: how often.
         seed: of the draws.
         each: label so many answers of every system instead.
+        by_system: correct each system, too, and look at their order.
     """
     rng = np.random.default_rng(seed)
     n = len(answers.systems)
@@ -128,7 +134,9 @@ def draw(
         estimates = {
             s: _value(answers, labelled, None, m)
             for s, m in of_system.items()
-            if labelled[m].sum() >= LEAST_LABELS and np.ptp(answers.human[m & labelled]) > 0
+            if by_system
+            and labelled[m].sum() >= LEAST_LABELS
+            and np.ptp(answers.human[m & labelled]) > 0
         }
         pairs = list(itertools.combinations(estimates, 2))
         p_values = holm([_p(estimates[a], estimates[b]) for a, b in pairs])

@@ -8,9 +8,9 @@ from benchmarks.coverage import corrected_coverage, null_rejections, raw_coverag
 
 @pytest.mark.parametrize("judge", [(0.95, 0.95), (0.6, 0.7)])
 def test_corrected_intervals_cover(judge: tuple[float, float]) -> None:
-    found = corrected_coverage(world(judge, 0.6, 3, 20_000), 100, 50, 300, 4)
-    # Binomial(300, .95): 1 in 10,000 lies below .897.
-    assert min(covered for covered, _ in found.values()) >= 0.897
+    found = corrected_coverage(world(judge, 0.6, 3, 20_000), 100, 50, 80, 4)
+    # Binomial(80, .95): 1 in 10,000 lies below .84.
+    assert min(covered for covered, _ in found.values()) >= 0.84
     # A judge never makes the interval wider than the labels alone do; a good one, narrower.
     widths = [width for _, width in found.values()]
     assert max(widths) < 1.0

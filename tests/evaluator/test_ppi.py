@@ -43,7 +43,12 @@ def test_the_mean_is_that_of_ppi_python(seed: int, n: int, total: int, quality: 
     # Theirs is the normal interval with divisors n; ours Student's t with divisors n − 1.
     (low,), (high,) = ppi_py.ppi_mean_ci(*given, alpha=0.05)
     theirs = (high - low) / 2 / 1.959963984540054
-    assert found.stderr / theirs == pytest.approx(math.sqrt(n / (n - 1)), rel=0.02)
+    given_weight = powered(
+        units(human[:, None], judged[:, None], n), lambda s: s[..., 0], tuning=found.tuning
+    )
+    assert given_weight.stderr / theirs == pytest.approx(math.sqrt(n / (n - 1)), rel=0.02)
+    # That the weight was fitted to the labels is in ours alone.
+    assert 0.999 < found.stderr / given_weight.stderr < 1.2
     fixed = powered(units(human[:, None], judged[:, None], n), lambda s: s[..., 0], tuning=1.0)
     at_one = ppi_py.ppi_mean_pointestimate(*given, lam=1).item()
     assert fixed.value == pytest.approx(at_one, abs=1e-9)
@@ -101,7 +106,7 @@ def test_clusters_count_once() -> None:
 
 
 def test_harmonic_means_are_covered() -> None:
-    """Two measures of the same answers, the judge biased: 400 draws of 60 labels."""
+    """Two measures of the same answers, the judge biased: 150 draws of 60 labels."""
     rng = np.random.default_rng(5)
     size = 100_000
     p, r = rng.binomial(3, 0.6, size) / 3, rng.binomial(4, 0.8, size) / 4
@@ -109,12 +114,12 @@ def test_harmonic_means_are_covered() -> None:
     human, judged = harmonic_sample("h", p[None], r[None]), harmonic_sample("h", jp[None], jr[None])
     truth = float(human.combine(human.sums[0].mean(axis=0)))
     covered = 0
-    for _ in range(400):
+    for _ in range(150):
         chosen = rng.choice(size, 300, replace=False)
         found = powered(units(human.sums[0][chosen], judged.sums[0][chosen], 60), human.combine)
         covered += found.low <= truth <= found.high
-    # Binomial(400, .95): 1 in 1,000 lies below .915.
-    assert 0.915 <= covered / 400 <= 0.985
+    # Binomial(150, .95): 1 in 1,000 lies below .893.
+    assert covered / 150 >= 0.893
 
 
 def test_rogan_gladen_by_hand() -> None:

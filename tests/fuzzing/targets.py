@@ -204,6 +204,8 @@ TARGETS: dict[str, Target] = {
               "meta-eval --judge lexical --labels @ --scores {w}/scores/random.json "
               "--scores {w}/scores/top-1.json", _CORRECTED),
         _read("labels-expertqa", "expertqa.jsonl", _CORRECTED),
+        Target("calibrate", ("facts", "expertqa.jsonl"),
+               ("calibrate facts --labels expertqa.jsonl --judge lexical",), ("expertqa.jsonl",)),
         _read("labels-alce", "alce-human.json", _CORRECTED),
         Target("known-flaws", ("facts", "known-flaws.jsonl", "negatives.jsonl"),
                ("audit facts --known-flaws known-flaws.jsonl --strict",

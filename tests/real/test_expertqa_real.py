@@ -13,10 +13,10 @@ def test_corrected_intervals_cover_what_people_say() -> None:
     assert len(answers.systems) == 223
     # The lexical judge finds a sixth of what people find.
     assert answers.judged.mean() < answers.human.mean() / 4
-    found = draw(answers, labels=50, draws=1000)
+    found = draw(answers, labels=50, draws=1000, by_system=False)
     assert found.covered >= 0.94
     assert found.widest <= 1.01
-    ordered = draw(answers, each=15, draws=300)
+    ordered = draw(answers, each=15, draws=100)
     assert ordered.separated > 0
     # Holm over the pairs of systems: at most 5 % of the draws may have one in the wrong order.
-    assert ordered.wrong <= 15
+    assert ordered.wrong <= 5

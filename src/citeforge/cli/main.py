@@ -50,6 +50,10 @@ COMMANDS = {
         "Send answers to annotators and take their labels back.",
     ),
     "meta-eval": ("citeforge.cli.meta_eval:meta_eval", "Measure a judge against human labels."),
+    "calibrate": (
+        "citeforge.cli.calibrate:calibrate",
+        "Measure a judge's errors, and keep them in a package.",
+    ),
     "measures": (
         "citeforge.cli.measures:measures",
         "List the measures, one line each, with what they need.",

@@ -114,8 +114,14 @@ def powered(
     value = float(combine(mean))
     if math.isnan(value):
         return _nothing(n)
-    stderr, df = parts.spread(gradient(combine, mean), weight)
+    moves = None if tuning is not None else _moves(units, rest, combine)
+    stderr, df = parts.spread(gradient(combine, mean), weight, moves)
     half = _quantile(df) * stderr
+    if tuning is None:
+        # The weight that is best in these labels is at least as good as none.
+        alone, alone_df = parts.spread(gradient(combine, parts.mean(0.0)), 0.0)
+        if half > _quantile(alone_df) * alone:
+            half, stderr, df = _quantile(alone_df) * alone, alone, alone_df
     return Powered(value, value - half, value + half, stderr, weight, n, df)
 
 
@@ -140,8 +146,16 @@ class _Parts:
             found += self._open * weight * u.judged[self._rest].mean(axis=0)
         return found
 
-    def spread(self, slope: Floats, weight: float) -> tuple[float, float]:
-        """Standard error and its degrees of freedom, by the influence of each answer."""
+    def spread(
+        self, slope: Floats, weight: float, moves: Floats | None = None
+    ) -> tuple[float, float]:
+        """Standard error and its degrees of freedom, by the influence of each answer.
+
+        Args:
+            slope: of the value in the sums.
+            weight: the judge's.
+            moves: influence of the labelled answers, if it is known better than by the slope.
+        """
         u = self._units
         judged, human = u.judged @ slope, u.human @ slope
         groups = [
@@ -157,6 +171,8 @@ class _Parts:
                 continue
             # With the usual divisor n − 1 of a variance, as a factor of what is summed below.
             step = share * (values[mask] - values[mask].mean()) / n * math.sqrt(n / (n - 1))
+            if moves is not None and mask is u.labelled:
+                step = moves
             influence[mask] += step
             shares.append((float(step @ step), n))
         if 0 < self._open < 1:
@@ -182,6 +198,41 @@ class _Parts:
         gap = error + rest - settled
         part: Floats = np.where(u.settled, -self._open * gap, (1 - self._open) * gap) / self._total
         return part
+
+
+def _moves(
+    units: Units, rest: npt.NDArray[np.bool_], combine: Callable[[Floats], Floats]
+) -> Floats | None:
+    """What each labelled answer does to the estimate: the jackknife, weight of the judge and all.
+
+    The weight is fitted to the labelled answers, and ratios bend: with few labels, influences at
+    the fitted weight are too small (intervals of 15 labels covered in 88 to 93 of 100 simulations).
+
+    Returns:
+        Shape (labelled,); the sum of squares is the jackknife's variance. None where an estimate
+        without one answer is not defined.
+    """
+    rows = np.flatnonzero(units.labelled)
+    n = len(rows)
+    if n < 3:
+        return None
+    values = np.empty(n)
+    kept = units.labelled.copy()
+    dropped = Units(units.judged, units.human, kept, units.settled)
+    parts = _Parts(dropped, rest)
+    judged_rest = units.judged[rest]
+    for place, row in enumerate(rows):
+        kept[row] = False
+        slope = gradient(combine, parts.mean(0.0))
+        weight = power_tuning(
+            units.human[kept] @ slope, units.judged[kept] @ slope, judged_rest @ slope
+        )
+        values[place] = float(combine(parts.mean(weight)))
+        kept[row] = True
+    if np.isnan(values).any():
+        return None
+    found: Floats = math.sqrt((n - 1) / n) * (values.mean() - values)
+    return found
 
 
 def gradient(combine: Callable[[Floats], Floats], at: Floats) -> Floats:

@@ -8,6 +8,7 @@ from itertools import groupby
 
 from citeforge.engines.columns import aligned
 from citeforge.evaluator.compare import Difference
+from citeforge.evaluator.human.calibration import Calibration
 from citeforge.evaluator.missing import not_computed
 from citeforge.evaluator.planning import LabelPlan, QueryPlan
 from citeforge.evaluator.rows import named
@@ -230,6 +231,25 @@ def render_label_plan(plan: LabelPlan, half: float) -> str:
     else:
         needed = "more than there are" if plan.with_judge is None else f"{plan.with_judge:,}"
         lines.append(f"± {half:g} needs {needed} with it (correlation {plan.correlation:.2f})")
+    return "\n".join(lines)
+
+
+def render_calibration(found: Calibration) -> str:
+    """What ``calibrate`` prints."""
+    r = found.rates
+    lines = [
+        f"judge {found.judge} against {found.n:,} statements of {found.n_answers:,} answers",
+        f"  sensitivity  {r.sensitivity:.4f} ± {r.sensitivity_stderr:.4f} (of supported, found)",
+        f"  specificity  {r.specificity:.4f} ± {r.specificity_stderr:.4f} (of others, found)",
+        f"  accuracy     {found.accuracy:.4f}",
+        f"  kappa        {found.kappa:.4f}",
+        f"  failures     {found.n_failed:,}",
+        *(f"  accuracy in {name}: {value:.4f}" for name, value in found.by_system.items()),
+    ]
+    if not math.isnan(found.drift):
+        lines.append(f"  drift between systems: p = {found.drift:.4f} (chi-squared)")
+    if r.sensitivity + r.specificity <= 1:
+        lines.append("  no better than chance: it corrects nothing")
     return "\n".join(lines)
 
 

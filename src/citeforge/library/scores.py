@@ -15,6 +15,7 @@ from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.choose import choose_tools, make_tools
 from citeforge.evaluator.compare import Difference, load_scores
 from citeforge.evaluator.compare import compare as compare_files
+from citeforge.evaluator.human.calibration import calibration_of
 from citeforge.evaluator.human.correct import Correction, require_known
 from citeforge.evaluator.human.files import read_labels
 from citeforge.evaluator.max_row import max_row
@@ -242,7 +243,9 @@ def score_files(
     wanted = wanted or select(opened.kind.default_measures)
     labels = [label for path in chosen.labels for label in read_labels(path)]
     tools = make_tools(wanted, chosen, run or RunOptions())
-    correction = Correction(labels) if labels else None
+    correction, warning = (Correction(labels) if labels else None), ""
+    if correction is None and chosen.protocol == "strict":
+        correction, warning = calibration_of(opened, tools.judge)
     if labels:
         opened_files = [Submission(path, opened, chosen.file_format) for path in paths]
         require_known(labels, [(s.system, s.path.name) for s in opened_files])
@@ -262,6 +265,8 @@ def score_files(
             correction=correction,
             only_asked=chosen.only_asked,
         )
+        if warning:
+            scored.warnings.append(warning)
         found.append(Scores(scored))
         if path in targets:
             found[-1].save(targets[path])

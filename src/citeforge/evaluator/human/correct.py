@@ -72,13 +72,15 @@ def correct(
         for r, e in zip(rows, entries, strict=True)
         if "judge" in r.measure.uses and r.place is None and r.measured.sample.has_interval
     }
+    measures = [r.measure for r, _ in judged.values()]
+    if not correction.labels and any(m.reads != "passages" for m in measures):
+        return []
     if not judged:
-        return ["--labels correct nothing: no measure that was computed asks a judge"]
+        return ["--labels correct nothing: no measure asks a judge"] if correction.labels else []
     if not reading.is_strict:
         raise UsageError(
             "labels are about statements as strict reads them; leave out --protocol reference"
         )
-    measures = [r.measure for r, _ in judged.values()]
     nobody = reading.by_people(People(), measures)
     if correction.labels:
         return _by_labels(reading, judged, nobody, sign, correction.labels, system)

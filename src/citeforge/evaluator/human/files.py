@@ -62,12 +62,9 @@ def read_labels(path: Path) -> list[Label]:
     Raises:
         InputError: it is none of these, or labels nothing that a statement cites.
     """
-    with open_bytes(path) as file, read_errors(path):
-        start = file.read(1 << 12).lstrip()
-        first = start.partition(b"\n")[0]
-    if b'"claims"' in start and b'"answer"' in start:
+    if is_expertqa(path):
         found = list(_expertqa(path))
-    elif path.suffix == ".json" or first.rstrip() == b"{":
+    elif path.suffix == ".json":
         found = list(_alce(path))
     else:
         found = list(_annotated(path))
@@ -79,6 +76,17 @@ def read_labels(path: Path) -> list[Label]:
             "ExpertQA's rows, or ALCE's human_eval_citations_completed.json",
         )
     return found
+
+
+def is_expertqa(path: Path) -> bool:
+    """Whether a file begins with a row in ExpertQA's layout.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    with open_bytes(path) as file, read_errors(path):
+        start = file.read(1 << 12)
+    return b'"question"' in start and b'"item"' not in start
 
 
 class _Annotated(msgspec.Struct):

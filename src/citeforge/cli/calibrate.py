@@ -1,0 +1,50 @@
+"""``citeforge calibrate``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from citeforge.cli.options import endpoint_options, model_options, run_options, verdicts_option
+from citeforge.cli.record_options import add, options_of, record_from
+from citeforge.schemas.recipes.verbs import JudgeOptions
+
+
+@click.command()
+@click.argument("benchmark", type=click.Path(path_type=Path))
+@click.option(
+    "--labels",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    required=True,
+    help="Of annotate import (with --scores), or in ExpertQA's layout; repeatable.",
+)
+@click.option(
+    "--scores",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    help="Score files (--details) that the labels are about.",
+)
+@add(options_of(JudgeOptions, ("judge",), required=("judge",)))
+@verdicts_option
+@model_options
+@endpoint_options
+def calibrate(
+    benchmark: Path, labels: tuple[Path, ...], scores: tuple[Path, ...], **given: Any
+) -> None:
+    """Measure a judge's errors, and keep them in a package.
+
+    `score` with this judge then corrects shares of verdicts by them (Rogan–Gladen), and says so.
+    """
+    from citeforge.engines.setup import require_judge
+    from citeforge.evaluator.human import calibration
+    from citeforge.evaluator.table import render_calibration
+
+    pairs = calibration.labelled_pairs(labels, scores)
+    session = require_judge(record_from(JudgeOptions, given), run_options(given))
+    found = calibration.calibrate(pairs, session)
+    calibration.write_calibration(benchmark, found)
+    click.echo(render_calibration(found))
+    click.echo(f"{benchmark}: kept in stats.json; tables and benchmark hash are as they were")

@@ -1,0 +1,260 @@
+"""Error rates of a judge, kept in a package, so that its scores can be corrected there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from citeforge.builders.package import amend_stats
+from citeforge.engines.jsonlines import read_rows
+from citeforge.engines.judge.records import JudgeFailure, Pair
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.evaluator.annotation.agreement import cohen_kappa
+from citeforge.evaluator.compare import load_scores
+from citeforge.evaluator.human.correct import Correction
+from citeforge.evaluator.human.files import EXPERTQA, FULL, Label, is_expertqa, read_labels
+from citeforge.evaluator.measures.judging import render
+from citeforge.evaluator.ppi import LEAST_LABELS, Rates, rates_of
+from citeforge.package.items import Passage
+from citeforge.package.manifest import read_stats
+from citeforge.package.package import Package
+from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.grammar import Grammar, without_markers
+from citeforge.schemas.scores import AnswerDetail
+
+DRIFT = 0.05
+"""p of equal error rates in all systems below which a drift is told."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A labelled pair of an answer.
+
+    Attributes:
+        system: whose answer.
+        answer: tells the answers of a system apart.
+        pair: what the judge is asked.
+        supported: what people say.
+    """
+
+    system: str
+    answer: str
+    pair: Pair
+    supported: bool
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """A judge against people.
+
+    Attributes:
+        judge: its signature.
+        n: labelled statements with a verdict.
+        n_answers: answers that they are of.
+        n_failed: statements on which the judge failed.
+        rates: sensitivity and specificity.
+        accuracy: share of equal decisions.
+        kappa: Cohen's kappa.
+        by_system: accuracy in each system with at least ten statements.
+        drift: p of equal accuracy in these systems (chi-squared test); NaN with fewer than two.
+    """
+
+    judge: str
+    n: int
+    n_answers: int
+    n_failed: int
+    rates: Rates
+    accuracy: float
+    kappa: float
+    by_system: dict[str, float]
+    drift: float
+
+    @property
+    def key(self) -> str:
+        """Where it stands in ``stats.json``."""
+        return key_of(self.judge)
+
+    def figures(self) -> dict[str, str | int | float | None]:
+        """As ``stats.json`` keeps it."""
+        rates = self.rates
+        found = {
+            "statements": self.n,
+            "answers": self.n_answers,
+            "sensitivity": rates.sensitivity,
+            "sensitivity, standard error": rates.sensitivity_stderr,
+            "specificity": rates.specificity,
+            "specificity, standard error": rates.specificity_stderr,
+            "covariance": rates.covariance,
+            "accuracy": self.accuracy,
+            "kappa": self.kappa,
+            "drift, p": self.drift,
+            **{f"accuracy in {name}": value for name, value in self.by_system.items()},
+        }
+        return {k: None if math.isnan(v) else round(v, 12) for k, v in found.items()}
+
+
+def key_of(judge: str) -> str:
+    """Name of a judge's calibration in ``stats.json``."""
+    return f"calibration of {judge}"
+
+
+def calibrate(labelled: Sequence[Judged], judge: JudgeSession) -> Calibration:
+    """Ask the judge what people were asked.
+
+    Raises:
+        InputError: fewer than ten answers, or people say the same of all statements.
+    """
+    decisions = judge.ask(row.pair for row in labelled)
+    answers: dict[tuple[str, str], list[tuple[bool, bool]]] = {}
+    systems: dict[str, list[bool]] = {}
+    failed = 0
+    for row in labelled:
+        decision = decisions[row.pair]
+        if isinstance(decision, JudgeFailure):
+            failed += 1
+            continue
+        answers.setdefault((row.system, row.answer), []).append((row.supported, decision.entailed))
+        systems.setdefault(row.system, []).append(row.supported == decision.entailed)
+    pairs = [pair for group in answers.values() for pair in group]
+    n_supported = sum(human for human, _ in pairs)
+    if len(answers) < LEAST_LABELS or n_supported in (0, len(pairs)):
+        raise InputError(
+            f"the labels are of {len(answers)} answers with {len(pairs):,} statements that the "
+            f"judge decided, {n_supported:,} of them supported",
+            allowed=f"at least {LEAST_LABELS} answers, with supported statements and others",
+        )
+    large = {name: right for name, right in systems.items() if len(right) >= LEAST_LABELS}
+    return Calibration(
+        judge.judge.signature,
+        len(pairs),
+        len(answers),
+        failed,
+        rates_of(list(answers.values())),
+        sum(a == b for a, b in pairs) / len(pairs),
+        cohen_kappa([(str(a), str(b)) for a, b in pairs]),
+        {name: sum(right) / len(right) for name, right in large.items()},
+        _drift(list(large.values())),
+    )
+
+
+def _drift(systems: Sequence[Sequence[bool]]) -> float:
+    """p of equal accuracy."""
+    from scipy import stats
+
+    table = [[sum(right), len(right) - sum(right)] for right in systems]
+    if len(table) < 2 or not all(map(sum, zip(*table, strict=True))):
+        return math.nan
+    return float(stats.chi2_contingency(table, correction=False).pvalue)
+
+
+def write_calibration(folder: Path, found: Calibration) -> None:
+    """Keep it in the statistics of a package; tables and benchmark hash stay.
+
+    Raises:
+        InputError: not a package, damaged, or it cannot be written.
+    """
+    amend_stats(folder, {found.key: found.figures()})
+
+
+def calibration_of(package: Package, judge: JudgeSession | None) -> tuple[Correction | None, str]:
+    """The correction by a package's calibration of this judge, and what to warn of.
+
+    Returns:
+        (None, "") where the package has none.
+    """
+    if judge is None:
+        return None, ""
+    known: Any = read_stats(package.folder).get(key_of(judge.judge.signature))
+    if not isinstance(known, dict):
+        return None, ""
+    rates = Rates(
+        known["sensitivity"],
+        known["specificity"],
+        known["sensitivity, standard error"],
+        known["specificity, standard error"],
+        known["covariance"],
+    )
+    drift = known["drift, p"]
+    warning = ""
+    if drift is not None and drift < DRIFT:
+        warning = (
+            f"by the benchmark's calibration {judge.judge.signature} errs more in some systems "
+            f"than in others (p = {drift:.4f}): corrected values of several systems may be in the "
+            "wrong order; labels of these answers (--labels) correct each system by its own"
+        )
+    return Correction(rates=rates, source=f"n={known['answers']}"), warning
+
+
+class _Claim(msgspec.Struct):
+    claim: str
+    support: str | None = None
+    evidence: list[str] = []
+
+
+class _ExpertQa(msgspec.Struct):
+    question: str
+    system: str
+    claims: list[_Claim]
+
+
+def labelled_pairs(labels: Sequence[Path], scores: Sequence[Path] = ()) -> list[Judged]:
+    """Statements that people labelled, with what they cite.
+
+    Args:
+        labels: in ExpertQA's layout, which brings the evidence; else of ``annotate import``.
+        scores: score files (``--details``) that the latter are about.
+
+    Raises:
+        InputError: a label of no statement of the score files.
+        UsageError: there are no score files for labels that need them.
+    """
+    found: list[Judged] = []
+    answers = {
+        (file.system, answer.query_id): answer
+        for file in map(load_scores, scores)
+        for answer in file.answers
+    }
+    for path in labels:
+        if is_expertqa(path):
+            found += _expertqa(path)
+            continue
+        if not scores:
+            raise UsageError(f"{path}: needs the score files that it is about: --scores FILE")
+        found += [pair for label in read_labels(path) if (pair := _pair(label, answers))]
+    return found
+
+
+def _expertqa(path: Path) -> list[Judged]:
+    grammar = Grammar()
+    found = []
+    for line, row in read_rows(path, _ExpertQa):
+        for claim in row.claims:
+            if not claim.evidence or claim.support not in EXPERTQA:
+                continue
+            text = without_markers(claim.claim, grammar.parse(claim.claim, 1 << 30).markers)
+            pair = Pair("\n".join(claim.evidence), text)
+            full = EXPERTQA[claim.support] == FULL
+            found.append(Judged(row.system, f"{line}", pair, full))
+    return found
+
+
+def _pair(label: Label, answers: dict[tuple[str, str], AnswerDetail]) -> Judged | None:
+    """A labelled statement; None where nothing is cited, or nothing was decided."""
+    answer = answers.get((label.system, label.query))
+    place = label.statement
+    if answer is None or place is None or not 0 <= place < len(answer.statements):
+        raise label.wrong("labels a statement that no score file holds")
+    statement = answer.statements[place]
+    cited = statement.cited if label.citation is None else [label.citation]
+    if any(not 0 <= c < len(answer.passages) for c in cited):
+        raise label.wrong("labels a citation that no score file holds")
+    if not cited or label.level is None:
+        return None
+    shown = [answer.passages[c] for c in cited]
+    premise = "\n".join(render(Passage(p.id, p.title, p.text), strict=True) for p in shown)
+    return Judged(label.system, label.query, Pair(premise, statement.text), label.level == FULL)
