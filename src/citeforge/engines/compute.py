@@ -35,10 +35,7 @@ def choose(wanted: Compute, device: str) -> Chosen:
     device = device_of(device)
     on_cpu = device == "cpu"
     if wanted == "int8":
-        if not on_cpu:
-            raise UsageError(f"--compute int8: runs on a CPU, not on {device}; bf16 or fp32 do")
-        for module in _FAST:
-            require(module)
+        require_openvino(device, "--compute int8")
         return "int8"
     if wanted == "fp32":
         return "fp32"
@@ -52,6 +49,23 @@ def choose(wanted: Compute, device: str) -> Chosen:
         )
     fast = on_cpu and cpu_has_vnni() and all(find_spec(m) is not None for m in _FAST)
     return "int8" if fast else "fp32"
+
+
+def require_openvino(device: str, option: str) -> None:
+    """Stop where OpenVINO cannot compute.
+
+    Args:
+        device: where a model is to run.
+        option: what asked for it.
+
+    Raises:
+        UsageError: the device is no CPU.
+        MissingExtraError: the extra ``fast`` is not there.
+    """
+    if device_of(device) != "cpu":
+        raise UsageError(f"{option}: runs on a CPU, not on {device}; add --device cpu, or drop it")
+    for module in _FAST:
+        require(module)
 
 
 def device_of(wanted: str) -> str:

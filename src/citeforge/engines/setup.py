@@ -116,6 +116,7 @@ def judge_session(
         entailment_label=judging.entailment_label,
         workers=run.workers,
         cluster=cluster_options(run),
+        runtime=judging.runtime,
     )
     judge = make_judge(
         judging.judge,

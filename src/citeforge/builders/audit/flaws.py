@@ -18,6 +18,7 @@ from citeforge.engines.overlap import Shingles, shared, shingles
 from citeforge.engines.retrieval.reranker import CrossEncoderReranker
 from citeforge.package.package import Package
 from citeforge.schemas.extras import require
+from citeforge.schemas.recipes.compute import Runtime
 from citeforge.schemas.text import contains_answer, normalise_answer, normalise_passages
 
 NEAR = 0.8
@@ -165,7 +166,12 @@ def texts_to_entail(base: Base) -> dict[str, list[str]]:
 
 
 def cross_encoded(
-    base: Base, texts: dict[str, str], model: str, threshold: float, device: str
+    base: Base,
+    texts: dict[str, str],
+    model: str,
+    threshold: float,
+    device: str,
+    runtime: Runtime = "torch",
 ) -> list[Flaw]:
     """Negatives that a cross-encoder finds relevant to their query.
 
@@ -174,7 +180,7 @@ def cross_encoded(
     """
     require("sentence_transformers")
     located = find_model(model, None, "audit without --cross-encoder")
-    encoder = CrossEncoderReranker(model, located, device)
+    encoder = CrossEncoderReranker(model, located, device, runtime)
     asked = dict(zip(base.query_ids, base.queries["text"].to_pylist(), strict=True))
     rows = [(q, p) for q, p in negatives(base) if p in texts]
     scores = encoder.scores([(asked[q], texts[p]) for q, p in rows])

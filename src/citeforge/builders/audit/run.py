@@ -131,7 +131,7 @@ def _relevance(
         checks["judge"] = judge.judge.signature
     if options.cross_encoder is not None:
         found += flaws.cross_encoded(
-            base, texts, options.cross_encoder, options.least_score, device
+            base, texts, options.cross_encoder, options.least_score, device, options.runtime
         )
         name = Path(options.cross_encoder).name
         checks["cross-encoder"] = f"{name}, score of {options.least_score} and more"

@@ -42,6 +42,7 @@ class Source:
         run: asks it: (module, dictionary of inputs) to one tensor.
         example: a tokenised batch of two different lengths.
         what: role of the output, part of the key.
+        pad: token id that fills up.
     """
 
     located: Located
@@ -49,6 +50,7 @@ class Source:
     run: Callable[[Any, dict[str, Any]], Any]
     example: dict[str, Any]
     what: str
+    pad: int = 0
 
     @property
     def names(self) -> list[str]:

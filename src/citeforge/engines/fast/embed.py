@@ -65,7 +65,8 @@ class FastEmbedder(TransformerEmbedder):
                 allowed="--compute fp32, or bf16 where the processor has it",
             )
         example = self._tokenise(list(_EXAMPLE))
-        return Source(self._located, first, _token_vectors, example, _OUTPUT)
+        pad = model.tokenizer.pad_token_id or 0
+        return Source(self._located, first, _token_vectors, example, _OUTPUT, pad)
 
     def _weights(self) -> Path:
         return float32_model(self.source)
@@ -85,8 +86,7 @@ class FastEmbedder(TransformerEmbedder):
         import torch
 
         source = self.source
-        pad = self._model.tokenizer.pad_token_id or 0
-        inputs = widened(tokens, source.names, pad)
+        inputs = widened(tokens, source.names, source.pad)
         found = self._compiled(list(inputs.values()))
         features: dict[str, Any] = {k: torch.from_numpy(v) for k, v in inputs.items()}
         features[source.what] = torch.from_numpy(found)

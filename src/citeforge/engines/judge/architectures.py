@@ -6,22 +6,32 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from citeforge.engines.compute import require_openvino
+from citeforge.engines.fast.classify import Compute, classifier
+from citeforge.engines.fast.runtime import engine_name
 from citeforge.engines.judge.nli_models import Encoded, NliModel, Settings, verdict_indices
 from citeforge.engines.judge.profiles import filled
 from citeforge.engines.judge.records import Pair
-from citeforge.schemas.errors import InputError
+from citeforge.engines.models import Located
+from citeforge.schemas.errors import InputError, UsageError
 
 
 def load_model(settings: Settings) -> NliModel:
     """Load a model as its profile says.
 
     Raises:
-        InputError: the folder does not hold such a model.
+        InputError: the folder does not hold such a model, or OpenVINO cannot convert it.
+        UsageError: OpenVINO is asked for what it does not compute here.
     """
     from transformers import AutoConfig
     from transformers.utils import logging
 
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    architecture = settings.profile.architecture
+    if settings.openvino is not None:
+        if architecture != "classifier":
+            raise UsageError(f"--runtime openvino: computes classifiers, not {architecture} models")
+        require_openvino(settings.device, "--runtime openvino")
     try:
         config = AutoConfig.from_pretrained(settings.base, local_files_only=True)
         return ARCHITECTURES[settings.profile.architecture](settings, config)
@@ -105,6 +115,20 @@ class ClassifierModel(NliModel):
             )
         self._positions = getattr(config, "max_position_embeddings", None)
         super().__init__(settings, self._load(settings, config), "float32")
+        self._fast: Compute | None = None
+        if settings.openvino is not None:
+            located = Located(settings.folder, settings.openvino)
+            self._fast = classifier(located, self.model, self._example(), self._pad())
+            self.engine = engine_name()
+
+    def _pad(self) -> int:
+        return int(self.tokenizer.pad_token_id or 0)
+
+    def _example(self) -> dict[str, Any]:
+        """Two pairs of different lengths, tokenised."""
+        texts = ["one premise", "another one"], ["a text", "a longer second text"]
+        found: dict[str, Any] = self.tokenizer(*texts, padding=True, return_tensors="pt")
+        return found
 
     def _load(self, settings: Settings, config: Any) -> Any:
         from transformers import AutoModelForSequenceClassification
@@ -141,7 +165,8 @@ class ClassifierModel(NliModel):
 
     def _logits(self, ids: Any, mask: Any, types: Any) -> Any:
         extra = {} if types is None else {"token_type_ids": types}
-        return self.model(input_ids=ids, attention_mask=mask, **extra).logits.float()
+        given = {"input_ids": ids, "attention_mask": mask, **extra}
+        return self.model(**given).logits.float() if self._fast is None else self._fast(given)
 
     def _forward(self, ids: Any, mask: Any, types: Any) -> list[float]:
         probability = self._logits(ids, mask, types).softmax(dim=1)[:, self._labels].sum(dim=1)

@@ -31,6 +31,7 @@ class Settings:
         max_tokens: longest input; None for the model's own limit.
         foundation: folder with configuration and tokenizer; None for ``folder``.
         dtype: of its numbers; None for what suits.
+        openvino: what identifies the weights of a model that OpenVINO computes; None for torch.
     """
 
     folder: Path
@@ -40,6 +41,7 @@ class Settings:
     max_tokens: int | None
     foundation: Path | None = None
     dtype: str | None = None
+    openvino: dict[str, str] | None = None
 
     @property
     def base(self) -> Path:
@@ -63,8 +65,13 @@ class Encoded:
 
 
 class NliModel(ABC):
-    """Common ground of all architectures."""
+    """Common ground of all architectures.
 
+    Attributes:
+        engine: what computes it, and its version, when it is not torch.
+    """
+
+    engine: str | None = None
     is_classifier = False
     pads_left = False
 

@@ -7,10 +7,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
+from citeforge.engines.compute import require_openvino
+from citeforge.engines.fast.classify import cross_encoder
+from citeforge.engines.fast.runtime import engine_name
 from citeforge.engines.models import Located, find_model
 from citeforge.engines.parallel import one_thread_each
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.extras import require
+from citeforge.schemas.recipes.compute import Runtime
 
 Pairs = Sequence[tuple[str, str]]
 """(query, passage) texts."""
@@ -109,6 +113,31 @@ class CrossEncoderReranker(_Local):
 
     kind = "cross-encoder"
 
+    def __init__(
+        self, name: str, located: Located, device: str, runtime: Runtime = "torch"
+    ) -> None:
+        super().__init__(name, located, device)
+        self._runtime = runtime
+        if runtime == "openvino":
+            require_openvino(device, "--runtime openvino")
+
+    def identity(self) -> dict[str, Any]:
+        return super().identity() | ({} if self._runtime == "torch" else {"engine": engine_name()})
+
+    @cached_property
+    def _compute(self) -> Any:
+        """A tokenised batch to scores before the activation."""
+        model = self._model
+        if self._runtime == "openvino":
+            example = model.preprocess([("a query", "a text"), ("another", "a longer text")])
+            return cross_encoder(self.located, model, example, model.tokenizer.pad_token_id or 0)
+
+        def compute(tokens: dict[str, Any]) -> Any:
+            features = {k: v.to(model.device) if hasattr(v, "to") else v for k, v in tokens.items()}
+            return model(features)["scores"].float()
+
+        return compute
+
     @cached_property
     def _model(self) -> Any:
         from sentence_transformers import CrossEncoder
@@ -131,12 +160,11 @@ class CrossEncoderReranker(_Local):
         """
         import torch
 
-        model = self._model
+        model, compute = self._model, self._compute
 
         def work(tokens: dict[str, Any]) -> list[float]:
-            features = {k: v.to(model.device) if hasattr(v, "to") else v for k, v in tokens.items()}
             with torch.inference_mode():
-                found = model.activation_fn(model(features)["scores"].float())
+                found = model.activation_fn(compute(tokens))
             scores: list[float] = found.flatten().tolist()
             return scores
 

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from citeforge.schemas.choices import JUDGES, listed
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.recipes.compute import Runtime
 from citeforge.schemas.recipes.option import Option
 
 M = TypeVar("M", bound=BaseModel)
@@ -108,6 +109,8 @@ class Judging(Part):
     """Longest input of a local model."""
     entailment_label: str | None = None
     """Entailment label, when a model does not tell."""
+    runtime: Runtime = "torch"
+    """What computes a classifier or cross-encoder on a CPU; openvino (extra fast) is faster."""
 
 
 def checked(record: type[M], **values: Any) -> M:

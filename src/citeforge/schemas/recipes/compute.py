@@ -1,4 +1,4 @@
-"""The numbers that a local model computes in."""
+"""The numbers that a local model computes in, and the library that computes them."""
 
 from __future__ import annotations
 
@@ -6,3 +6,4 @@ from typing import Literal
 
 Chosen = Literal["fp32", "bf16", "int8"]
 Compute = Literal["auto", "fp32", "bf16", "int8"]
+Runtime = Literal["torch", "openvino"]
