@@ -1,7 +1,8 @@
 """Workers that stay loaded, and pieces that outlive them.
 
-Ray Data would repeat a block without end when it kills its worker; here a piece has three tries, is
-named then, and the others go on.
+Ray Data's actors repeat a block without end when it kills them; its ``max_errored_blocks`` leaves
+out blocks that raise, and no others. Here a piece has three tries, is named then, and the others
+go on.
 """
 
 from __future__ import annotations
