@@ -74,7 +74,7 @@ def drawn(draw: st.DrawFn) -> Recipe:
     if record is AuthorshipRecipe:
         chosen |= {("twins",): None, ("benchmark",): Path("b")}
     if record is RageRecipe:
-        chosen[("candidates",)] = None
+        chosen |= {("candidates",): None, ("input_type",): False}
     if record is DeflectionRecipe:
         chosen[("refusals",)] = "rules:en"
     if record is AlceRecipe:
@@ -126,7 +126,8 @@ def test_every_field_is_an_option_of_its_command(kind: str) -> None:
     assert len(set(names)) == len(names)
 
 
-ENDPOINT_WORDS = "base-url concurrency timeout rpm tpm price max-cost store"
+RAY_WORDS = "engine ray-address ray-workers ray-gpus"
+ENDPOINT_WORDS = f"{RAY_WORDS} base-url concurrency timeout rpm tpm price max-cost store"
 # The options of each command before they were generated from records.
 BEFORE = {
     "rage": f"{ENDPOINT_WORDS} source split out name licence extra-corpus limit seed embedder "
@@ -134,7 +135,7 @@ BEFORE = {
     "n-irrelevant skip-top max-score margin exclude-answers drop-self remine mixture corpus base "
     "allow-no-relevant skip-empty skip-dangling skip-contradictions drop-suspects overwrite resume "
     "candidates judge verdicts revision batch-size workers threshold max-tokens entailment-label "
-    "judge-profile",
+    "judge-profile compute input-type relative-margin contained exclude-contained decided",
     "hagrid": "source out name licence skip-empty overwrite resume",
     "alce": f"{ENDPOINT_WORDS} source out name licence skip-empty overwrite resume k split corpus "
     "corpus-split chunk retriever depth embedder embedder-revision passages oracle llm sub-claims "

@@ -342,5 +342,5 @@ def listening_beyond_loopback(root: int) -> list[str]:
         row
         for row in rows.splitlines()
         if any(f"pid={pid}," in row for pid in family)
-        and not row.split()[3].startswith(("127.", "[::1]"))
+        and not row.split()[3].startswith(("127.", "[::1]", "[::ffff:127."))
     ]
