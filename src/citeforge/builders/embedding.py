@@ -108,9 +108,9 @@ class Embedding:
             return ensure_shards(self._folder, name, texts, embedder, "passage", advance)
 
     def _kept(
-        self, name: str, texts: pa.Array, embedder: Embedder, kind: Kind
+        self, name: str, texts: pa.Array, embedder: Embedder, side: Kind
     ) -> list[VectorShard]:
         pieces = (texts.slice(i, self._rows) for i in range(0, len(texts), self._rows))
-        stage = "embedding queries" if kind == "query" else "embedding what was nominated"
+        stage = "embedding queries" if side == "query" else "embedding what was nominated"
         with progress(stage, len(texts), "texts") as advance:
-            return ensure_shards(self._folder, name, pieces, embedder, kind, advance)
+            return ensure_shards(self._folder, name, pieces, embedder, side, advance)

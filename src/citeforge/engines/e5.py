@@ -181,8 +181,8 @@ def state_of(file: Quantised) -> dict[str, npt.NDArray[np.float32]]:
     }
     for layer in range(file.sizes.layers):
         for short, long in _LAYER.items():
-            for end, kind in (("w", "weight"), ("b", "bias")):
-                names[f"l{layer}.{short}.{end}"] = f"encoder.layer.{layer}.{long}.{kind}"
+            for end, part in (("w", "weight"), ("b", "bias")):
+                names[f"l{layer}.{short}.{end}"] = f"encoder.layer.{layer}.{long}.{part}"
     state = {}
     for short, long in names.items():
         flat = file.tensor(short)

@@ -280,7 +280,7 @@ DRAWN: dict[str, Callable[[Figure], bytes]] = {
 
 
 def rendered(
-    files: Sequence[ScoreFile], kind: str, title: str | None = None,
+    files: Sequence[ScoreFile], ending: str, title: str | None = None,
     plot_name: str | None = None, measure: str | None = None,
     table: TableOptions | None = None,
 ) -> bytes:  # fmt: skip
@@ -288,7 +288,7 @@ def rendered(
 
     Args:
         files: score files.
-        kind: a key of :data:`RENDERERS` or :data:`DRAWN`.
+        ending: a key of :data:`RENDERERS` or :data:`DRAWN`.
         title: of a page; None for what it is about.
         plot_name: for a plot, which; None for ``intervals``.
         measure: for a plot, of what; None for the main one.
@@ -299,21 +299,21 @@ def rendered(
         MissingExtraError: a plot without the extra ``report``.
     """
     if table is not None and not table.is_plain:
-        if kind not in PAPER:
+        if ending not in PAPER:
             raise UsageError(
                 "--columns, --best, --against, --significance and --per-context need a file that "
                 f"is a table: {', '.join(PAPER)}"
             )
         if _of_cells(files):
             raise UsageError("scores of cells have tables of their own; give no --columns etc.")
-        return PAPER[kind](paper_table(files, table)).encode()
-    if kind in DRAWN:
+        return PAPER[ending](paper_table(files, table)).encode()
+    if ending in DRAWN:
         if title is not None:
             raise UsageError("--title is a page's; a plot's title says what is seen")
-        return DRAWN[kind](plot(named(files), plot_name or "intervals", measure))
+        return DRAWN[ending](plot(named(files), plot_name or "intervals", measure))
     if plot_name is not None or measure is not None:
         raise UsageError(f"--plot and --measure need a file that is a plot: {', '.join(DRAWN)}")
-    return RENDERERS[kind](files, title).encode()
+    return RENDERERS[ending](files, title).encode()
 
 
 def format_of(out: str | Path | None) -> str:

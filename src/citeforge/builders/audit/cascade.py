@@ -50,8 +50,9 @@ def decide(
     """
     suspected: dict[tuple[str, str], list[str]] = {}
     for flaw in found:
-        if flaw.kind in SUSPECT:
-            suspected.setdefault((flaw.query, flaw.passage), []).append(flaw.kind)
+        reason = flaw.kind
+        if reason in SUSPECT:
+            suspected.setdefault((flaw.query, flaw.passage), []).append(reason)
     pairs = [pair for pair in negatives(base) if pair in suspected]
     rows = {
         pair: Decided(query=pair[0], passage=pair[1], suspected=suspected[pair], by=cheap,
