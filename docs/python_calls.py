@@ -8,6 +8,8 @@ from typing import Any
 
 CALLS = {
     "build": "citeforge.build",
+    "embed": "citeforge.builders.shards.embed_shard",
+    "mine": "citeforge.builders.shards.mine_shard",
     "recipe": "citeforge.builders.recipe_files.recipe_text",
     "rebuild": "citeforge.rebuild",
     "verify": "citeforge.builders.verify.verify",

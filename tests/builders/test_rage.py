@@ -10,9 +10,11 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from citeforge.builders.licences import conflicts
 from citeforge.builders.rage import build_rage
 from citeforge.builders.verify import verify
 from citeforge.engines.embed import make_embedder
+from citeforge.package.manifest import load_manifest
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes import RageRecipe
@@ -231,8 +233,26 @@ def test_an_extra_corpus_is_mined_and_merged(tmp_path: Path, small_beir: Path) -
 
 def test_an_extra_corpus_with_another_text_under_an_id(tmp_path: Path, small_beir: Path) -> None:
     extra = write_beir(tmp_path / "extra", {"p1": "Other."}, {"q": "t"}, [("q", "p1", 1)])
-    with pytest.raises(InputError, match="'p1' has another text"):
+    with pytest.raises(InputError, match=r"'p1' has another text.*or --extra-prefix for ids"):
         build(f"beir:{small_beir}", tmp_path / "out", extra_corpus=f"beir:{extra}")
+
+
+def test_an_extra_corpus_of_passages_alone(tmp_path: Path, small_beir: Path) -> None:
+    """Its ids clash and mean others, and its licence is its own."""
+    path = write_jsonl(tmp_path / "wiki.jsonl", [{"id": "p1", "contents": "Of topic 1, too."}])
+    config = {"extra_corpus": f"corpus:{path}", "licence": "cc-by-4.0"}
+    build(f"beir:{small_beir}", tmp_path / "a", extra_prefix="wiki/", **config)
+    assert [p["_id"] for p in rows(tmp_path / "a", "corpus/corpus")][-2:] == ["p11", "wiki/p1"]
+    manifest = load_manifest(tmp_path / "a")
+    assert [s.licence for s in manifest.sources] == ["cc-by-4.0", None]
+    assert conflicts(manifest) == [
+        f"corpus:{path} has no stated licence; build with --extra-licence"
+    ]
+    build(f"beir:{small_beir}", tmp_path / "b", extra_prefix="w:", extra_licence="odc-by", **config)
+    manifest = load_manifest(tmp_path / "b")
+    assert [s.licence for s in manifest.sources] == ["cc-by-4.0", "odc-by"]
+    assert conflicts(manifest) == []
+    assert "odc-by" in (tmp_path / "b" / "README.md").read_text()
 
 
 def test_limit_samples_queries(tmp_path: Path) -> None:

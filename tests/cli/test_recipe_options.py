@@ -135,7 +135,8 @@ BEFORE = {
     "n-irrelevant skip-top max-score margin exclude-answers drop-self remine mixture corpus base "
     "allow-no-relevant skip-empty skip-dangling skip-contradictions drop-suspects overwrite resume "
     "candidates judge verdicts revision batch-size workers threshold max-tokens entailment-label "
-    "judge-profile compute input-type relative-margin contained exclude-contained decided",
+    "judge-profile compute input-type relative-margin contained exclude-contained decided "
+    "vectors query-vectors vectors-model extra-prefix extra-licence from-shards runtime",
     "hagrid": "source out name licence skip-empty overwrite resume",
     "alce": f"{ENDPOINT_WORDS} source out name licence skip-empty overwrite resume k split corpus "
     "corpus-split chunk retriever depth embedder embedder-revision passages oracle llm sub-claims "

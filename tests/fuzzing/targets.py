@@ -150,6 +150,26 @@ TARGETS: dict[str, Target] = {
             _read(n, n, "build kalma --kg file:{w}/graph.ttl --pairs @ --rounds 1 --out out")
             for n in ("stated.jsonl", "stated.csv")
         ),
+        Target("vectors", ("vectors",), (
+            f"build rage --source beir:{{w}}/beir --limit 6 {RAGE.replace('--embedder offline', '')}"
+            " --vectors vectors/passages.npy --query-vectors vectors/queries.parquet"
+            " --vectors-model x",
+        )),
+        *(
+            Target(f"passages-{n}", (n,), (
+                f"build rage --source beir:{{w}}/beir --limit 6 {RAGE} --extra-corpus corpus:{n} "
+                "--extra-prefix x --skip-empty",
+            ))
+            for n in ("passages.jsonl", "passages.parquet")
+        ),
+        Target("shards", ("shards",), tuple(
+            f"{verb} --source beir:{{w}}/beir --limit 6 {RAGE.removesuffix('--out out')} {more}"
+            for verb, more in (
+                ("embed --shard 1/1", "--out shards"),
+                ("mine --shard 1/1", "--out shards"),
+                ("build rage", "--from-shards shards --out out"),
+            )
+        )),
         *(_read(n, n, "build @ --out out") for n in ("recipe.yaml", "recipe.json")),
         _read("entities", "entities.txt", "kg snapshot --kg file:{w}/graph.ttl --entities @ --out o.nt"),
         _read("questions", "questions.jsonl", "kg link --kg file:{w}/graph.ttl --questions @ --out o"),

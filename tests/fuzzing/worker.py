@@ -39,10 +39,10 @@ class Embedder:
 @cache
 def prepare() -> None:
     """Put the small embedder where builds make theirs."""
-    from citeforge.builders import rage
+    from citeforge.builders import rage_sources
     from citeforge.engines import embed
 
-    for module in (rage, embed):
+    for module in (rage_sources, embed):
         vars(module)["make_embedder"] = lambda *_, **__: Embedder()
 
 

@@ -13,6 +13,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import yaml
 
 from fuzzing.worker import call
@@ -163,10 +166,30 @@ def _graphs() -> None:
     )  # fmt: skip
 
 
+def _given() -> None:
+    """Vectors and passages that others made."""
+    Path("vectors").mkdir()
+    rng = np.random.default_rng(0)
+    lines = [json.loads(line) for line in Path("beir/corpus.jsonl").read_text().splitlines()]
+    np.save("vectors/passages.npy", rng.normal(size=(len(lines), 4)))
+    asked = [json.loads(line) for line in Path("beir/queries.jsonl").read_text().splitlines()]
+    vectors = pa.array(rng.normal(size=(len(asked), 4)).tolist(), pa.list_(pa.float32()))
+    table = pa.table({"_id": [row["_id"] for row in asked], "vector": vectors})
+    pq.write_table(table, "vectors/queries.parquet")
+    further = [{"id": n, "contents": f"Passage {n}."} for n in range(4)]
+    Path("passages.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in further))
+    pq.write_table(pa.Table.from_pylist(further), "passages.parquet")
+
+
 def _packages() -> None:
     cite("build", "rage", "--source", "beir:beir", "--licence", "cc0-1.0", "--embedder", "offline",
          "--limit", 6, "--n-seemingly", 4, "--n-irrelevant", 4, "--out", "facts")  # fmt: skip
     cite("llm", "import", "twins.db", EXAMPLES / "twins" / "replay.jsonl")
+    for verb in ("embed", "mine"):
+        cite(verb, "--shard", "1/1", "--source", f"beir:{Path.cwd() / 'beir'}", "--embedder",
+             "offline", "--limit", 6, "--n-seemingly", 2, "--n-irrelevant", 2,
+             "--out", "shards")  # fmt: skip
+    _given()
     cite("build", "twins", "--benchmark", "facts", "--llm", "replay:twins.db", "--keep-failed",
          "--out", "twins")  # fmt: skip
     cite("build", "authorship", "--twins", "twins", "--k", 3, "--relevant", "any", "--label-set",

@@ -89,6 +89,8 @@ WRITERS = (
     "builders/corpus.py",
     "builders/frozen.py",
     "builders/rage.py",
+    "builders/rage_sources.py",
+    "builders/shard_folder.py",
     "builders/twins/build.py",
 )
 """What makes tables, and the one reader."""

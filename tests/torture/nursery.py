@@ -45,7 +45,7 @@ def preload() -> None:
     import scipy.stats  # noqa: F401
     import spacy  # noqa: F401
 
-    from citeforge.builders import rage
+    from citeforge.builders import rage_sources
     from citeforge.cli import main  # noqa: F401
     from citeforge.cli.main import COMMANDS, cli
     from citeforge.engines import search, segment  # noqa: F401
@@ -53,7 +53,7 @@ def preload() -> None:
     py3langid.classify("a text")
     for name in COMMANDS:
         cli.get_command(None, name)  # type: ignore[arg-type]
-    rage.make_embedder = lambda *args, **kwargs: HashedEmbedder()  # type: ignore[assignment]
+    rage_sources.make_embedder = lambda *args, **kwargs: HashedEmbedder()  # type: ignore[assignment]
     for module in (
         "builders.kalma.build builders.twins.build builders.authorship.build builders.rage "
         "builders.frozen evaluator.score publish.export.registry publish.leaderboard.build "

@@ -16,6 +16,7 @@ from citeforge.engines.draws import distinct_below, generator
 from citeforge.engines.embedder import Embedder, Kind
 from citeforge.engines.fast.convert import CALIBRATION
 from citeforge.engines.fast.embed import FastEmbedder
+from citeforge.engines.given import Given, passage_shards, query_rows
 from citeforge.engines.progress import progress
 from citeforge.engines.search import Nominate, nominate
 from citeforge.engines.tables import iter_batches
@@ -114,3 +115,41 @@ class Embedding:
         stage = "embedding queries" if side == "query" else "embedding what was nominated"
         with progress(stage, len(texts), "texts") as advance:
             return ensure_shards(self._folder, name, pieces, embedder, side, advance)
+
+
+def from_others(
+    given: tuple[Given, Given],
+    corpus: list[Path],
+    all_queries: Sequence[str],
+    queries: Sequence[str],
+    folder: Path,
+    rows: int,
+) -> Embedded:
+    """Vectors that were made elsewhere.
+
+    Args:
+        given: of passages and of queries.
+        corpus: Parquet files of the passages.
+        all_queries: queries of the source.
+        queries: those of the build.
+        folder: for what is not read where it lies.
+        rows: vectors a shard.
+
+    Raises:
+        InputError: they are not of these passages or queries, or no vectors.
+    """
+    total = sum(b.num_rows for b in iter_batches(corpus, ["_id"]))
+    ids = (b["_id"] for b in iter_batches(corpus, ["_id"], rows=rows))
+    with progress("checking vectors", total, "vectors") as advance:
+        shards = passage_shards(given[0], ids, total, folder, advance)
+    vectors = query_rows(given[1], all_queries, queries)
+    key = [*(s.key for s in shards), given[1].sha256]
+    return Embedded(key, lambda: ExactSearch(vectors, shards))
+
+
+def of_shards(passages: list[VectorShard], queries: list[VectorShard]) -> Embedded:
+    """Vectors that are all there."""
+    vectors = np.concatenate(
+        [block.copy() for _, block in iter_blocks(queries, sum(s.rows for s in queries))]
+    )
+    return Embedded([s.key for s in passages], lambda: ExactSearch(vectors, passages))

@@ -56,8 +56,9 @@ def most_restrictive(manifest: Manifest) -> str | None:
 def conflicts(manifest: Manifest) -> list[str]:
     """Why a benchmark cannot be published under its licence; empty when it can."""
     found = licences_of(manifest)
+    extra = manifest.config.get("extra_corpus")
     problems = [
-        f"{what} has no stated licence; build with --licence"
+        f"{what} has no stated licence; build with --{'extra-' if what == extra else ''}licence"
         for what, licence in found
         if licence is None
     ]

@@ -35,17 +35,17 @@ def differences(known: Manifest, draft: Manifest) -> list[str]:
         draft: manifest of a build before its tables are made. Models that it does not name yet,
             and of those that it names, what it does not say yet, are not compared.
     """
-    found = [*_unlike("citeforge", known.citeforge, draft.citeforge), *choices(known, draft)]
+    found = [*unlike("citeforge", known.citeforge, draft.citeforge), *choices(known, draft)]
     facts = [{k: v for k, v in m.config.items() if k not in _record(m)} for m in (known, draft)]
     shared = facts[0].keys() & facts[1].keys()
     for name in sorted(shared):
-        found += _unlike(name, facts[0][name], json.loads(json.dumps(facts[1][name])))
-    found += _unlike("grammar", known.grammar.model_dump(), draft.grammar.model_dump())
+        found += unlike(name, facts[0][name], json.loads(json.dumps(facts[1][name])))
+    found += unlike("grammar", known.grammar.model_dump(), draft.grammar.model_dump())
     for role, model in draft.models.items():
         old = known.models.get(role)
         mine = None if old is None else {k: v for k, v in old.items() if k in model}
-        found += _unlike(role, mine, json.loads(json.dumps(model)))
-    found += _unlike("sources", _sources(known), _sources(draft))
+        found += unlike(role, mine, json.loads(json.dumps(model)))
+    found += unlike("sources", _sources(known), _sources(draft))
     return found
 
 
@@ -53,8 +53,8 @@ def choices(known: Manifest, draft: Manifest) -> list[str]:
     """``field: old → new`` of what the two were told, whatever they found."""
     found: list[str] = []
     for field in ("kind", "name", "licence"):
-        found += _unlike(field, getattr(known, field), getattr(draft, field))
-    return [*found, *_unlike("", _record(known), _record(draft))]
+        found += unlike(field, getattr(known, field), getattr(draft, field))
+    return [*found, *unlike("", _record(known), _record(draft))]
 
 
 def _record(manifest: Manifest) -> dict[str, Any]:
@@ -70,11 +70,12 @@ def _sources(manifest: Manifest) -> dict[str, Any]:
     }
 
 
-def _unlike(place: str, old: Any, new: Any) -> Iterator[str]:
+def unlike(place: str, old: Any, new: Any) -> Iterator[str]:
+    """``field: old → new`` of what differs in two values of JSON."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key in dict.fromkeys([*old, *new]):
             inner = f"{place}.{key}" if place else str(key)
-            yield from _unlike(inner, old.get(key, _ABSENT), new.get(key, _ABSENT))
+            yield from unlike(inner, old.get(key, _ABSENT), new.get(key, _ABSENT))
     elif old != new:
         yield f"{place}: {_shown(old)} → {_shown(new)}"
 
@@ -107,8 +108,8 @@ def require_same_choices(begun: Manifest, draft: Manifest, partial: Path) -> Non
     _refuse("a half-done build", choices(begun, draft), partial, told)
 
 
-def _refuse(what: str, unlike: Iterable[str], path: Path, allowed: str) -> None:
-    found = list(unlike)
+def _refuse(what: str, different: Iterable[str], path: Path, allowed: str) -> None:
+    found = list(different)
     if found:
         more = f"; and {len(found) - _SHOWN} more" if found[_SHOWN:] else ""
         raise InputError(

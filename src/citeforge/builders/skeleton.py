@@ -36,8 +36,12 @@ class Build(ABC, Generic[R]):
     def __init__(self, recipe: R, run: RunOptions) -> None:
         self.recipe = recipe
         self.run = run
-        self.workspace = Workspace(run.folder, run.if_exists)
+        self.workspace = self.make_workspace()
         self.found: dict[str, Any] = {}
+
+    def make_workspace(self) -> Workspace:
+        """Where stages and package grow."""
+        return Workspace(self.run.folder, self.run.if_exists)
 
     @abstractmethod
     def draft(self) -> Manifest:

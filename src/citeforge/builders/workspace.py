@@ -8,7 +8,7 @@ build takes a stage only when the key is the same, and a finished package only w
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -141,6 +141,10 @@ class Workspace:
     def stage(self, name: str) -> Path:
         """Folder of a stage."""
         return self.root / name
+
+    def alone(self, name: str) -> AbstractContextManager[None]:
+        """While a stage is looked for and, if need be, made: the whole folder is ours anyway."""
+        return nullcontext()
 
     def finished(self, name: str, key: Any) -> dict[str, Any] | None:
         """What a finished stage recorded, if its key is ``key`` and its files are intact."""

@@ -20,6 +20,14 @@ COMMANDS = {
         "citeforge.cli.build:build",
         "Build a benchmark package from a source, or by a recipe file.",
     ),
+    "embed": (
+        "citeforge.cli.embed:embed",
+        "Embed one share of a `build rage`, for several processes or machines at once.",
+    ),
+    "mine": (
+        "citeforge.cli.mine:mine",
+        "Mine for one share of the queries of a `build rage`, once all shares are embedded.",
+    ),
     "recipe": (
         "citeforge.cli.recipe:recipe",
         "Print a recipe file to start from, or the one that a package was made by.",

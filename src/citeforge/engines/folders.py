@@ -81,17 +81,18 @@ def is_taken(out: Path) -> bool:
 
 
 @contextmanager
-def held(lock: Path, target: Path) -> Iterator[None]:
+def held(lock: Path, target: Path, wait: bool = False) -> Iterator[None]:
     """Work on ``target`` while nobody else does.
 
     Args:
         lock: file that is locked; made in an existing folder, removed afterwards.
         target: what the user named, for the message.
+        wait: until whoever works on it has ended, in place of the error.
 
     Raises:
         InputError: another process works on it; says which.
     """
-    handle = _acquire(lock, target)
+    handle = _acquire(lock, target, wait)
     try:
         yield
     finally:
@@ -102,7 +103,7 @@ def held(lock: Path, target: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def _acquire(lock: Path, target: Path) -> int:
+def _acquire(lock: Path, target: Path, wait: bool) -> int:
     while True:
         try:
             handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -110,7 +111,7 @@ def _acquire(lock: Path, target: Path) -> int:
             lock.parent.mkdir(exist_ok=True)  # its last holder has just removed it
             continue
         try:
-            if not _locked(handle, lock, target):
+            if not _locked(handle, lock, target, wait):
                 raise InputError(
                     f"is being written by {_holder(lock)}",
                     path=target,
@@ -127,9 +128,9 @@ def _acquire(lock: Path, target: Path) -> int:
         os.close(handle)
 
 
-def _locked(handle: int, lock: Path, target: Path) -> bool:
+def _locked(handle: int, lock: Path, target: Path, wait: bool) -> bool:
     try:
-        return lock_descriptor(handle, blocking=False)
+        return lock_descriptor(handle, blocking=wait)
     except OSError as error:
         lock.unlink(missing_ok=True)  # nobody can hold it
         raise InputError(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,8 @@ from citeforge.engines.progress import Advance
 from citeforge.schemas.errors import FailuresError, InputError
 
 SHARD_ROWS = 8192
+PLURALS: dict[Kind, str] = {"passage": "passages", "query": "queries"}
+"""First part of the names of shards."""
 
 
 @dataclass(frozen=True)
@@ -32,16 +35,19 @@ class VectorShard:
         rows: number of vectors.
         dimension: values a vector.
         key: digest of texts, embedder and format that the vectors were made from.
+        offset: bytes before the first value.
     """
 
     path: Path
     rows: int
     dimension: int
     key: str
+    offset: int = 0
 
     def read(self) -> npt.NDArray[np.float16]:
         """All vectors, shape (rows, dimension)."""
-        return np.fromfile(self.path, "<f2").reshape(self.rows, self.dimension)
+        size = self.rows * self.dimension
+        return np.fromfile(self.path, "<f2", size, offset=self.offset).reshape(self.rows, -1)
 
 
 class _ShardReader:
@@ -57,8 +63,9 @@ class _ShardReader:
         """Vectors of a shard; overwritten by the next call."""
         flat = self._buffer[: shard.rows * shard.dimension]
         with shard.path.open("rb", buffering=0) as file:
-            if hasattr(os, "posix_fadvise"):  # the system reads ahead of us, all of it
-                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_SEQUENTIAL)
+            if hasattr(os, "posix_fadvise"):  # the system reads ahead of us
+                os.posix_fadvise(file.fileno(), shard.offset, flat.nbytes, os.POSIX_FADV_SEQUENTIAL)
+            file.seek(shard.offset)
             size = file.readinto(flat.view(np.uint8).data)
         if size != flat.nbytes:
             raise InputError("was cut short while it was read", path=shard.path)
@@ -83,6 +90,7 @@ def ensure_shards(
     embedder: Embedder,
     kind: Kind,
     advance: Advance,
+    share: Callable[[int], bool] | None = None,
 ) -> list[VectorShard]:
     """Embed what is not embedded yet.
 
@@ -96,29 +104,29 @@ def ensure_shards(
         embedder: called only for missing shards.
         kind: whether the texts are queries or passages.
         advance: told the number of texts done.
+        share: tells by the number of a shard whether it is wanted; None for all. The others are
+            for other processes to embed.
 
     Returns:
-        All shards in order.
+        The shards wanted, in order.
 
     Raises:
         FailuresError: workers of a cluster fail on some; all others are kept.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    recipe: dict[str, object] = {
-        "embedder": embedder.fingerprint(),
-        "kind": kind,
-        "format": "float16/1",
-    }
+    recipe = _recipe(embedder.fingerprint(), kind)
     shards: dict[int, VectorShard] = {}
     missing: list[_Missing] = []
 
     def to_embed() -> Iterator[pa.Array]:
         start = 0
         for number, texts in enumerate(shards_of_texts):
-            key = digest({"recipe": recipe, "texts": digest_texts(texts), "rows": len(texts)})
-            path = folder / f"{name}-{number:05d}.f16"
-            shard = _existing(path, key)
-            if shard is None:
+            key, path = _key(recipe, texts), _path(folder, name, number)
+            wanted = share is None or share(number)
+            shard = _existing(path, key) if wanted else None
+            if not wanted:
+                pass
+            elif shard is None:
                 missing.append(_Missing(number, path, key, start, len(texts)))
                 yield texts
             else:
@@ -172,6 +180,69 @@ def _lost(lost: list[tuple[_Missing, Lost]], made: int) -> FailuresError:
     )
 
 
+def require_shards(
+    folder: Path,
+    name: str,
+    shards_of_texts: Iterable[pa.Array],
+    fingerprint: dict[str, Any],
+    kind: Kind,
+    advance: Advance,
+) -> list[VectorShard]:
+    """Shards that others embedded, all of them.
+
+    Args:
+        folder: where they live.
+        name: first part of their file names.
+        shards_of_texts: as :func:`ensure_shards` was given them.
+        fingerprint: of the embedder.
+        kind: whether the texts are queries or passages.
+        advance: told the number of texts done.
+
+    Raises:
+        InputError: one is missing, is damaged, or is of other texts or another model.
+    """
+    recipe = _recipe(fingerprint, kind)
+    shards = []
+    for number, texts in enumerate(shards_of_texts):
+        path = _path(folder, name, number)
+        shard = _existing(path, _key(recipe, texts))
+        if shard is None:
+            raise _refusal(path, recipe)
+        shards.append(shard)
+        advance(len(texts))
+    return shards
+
+
+def _recipe(fingerprint: dict[str, Any], kind: Kind) -> dict[str, object]:
+    return {"embedder": fingerprint, "kind": kind, "format": "float16/1"}
+
+
+def _key(recipe: dict[str, object], texts: pa.Array) -> str:
+    return digest({"recipe": recipe, "texts": digest_texts(texts), "rows": len(texts)})
+
+
+def _path(folder: Path, name: str, number: int) -> Path:
+    return folder / f"{name}-{number:05d}.f16"
+
+
+def _refusal(path: Path, recipe: dict[str, object]) -> InputError:
+    """Why there is no shard at ``path`` that could be taken."""
+    again = "the `embed --shard` that made it, run again with the options of this build"
+    marker = path.with_suffix(".json")
+    if not (path.is_file() and marker.is_file()):
+        again = "`embed --shard` of every share, with the options of this build"
+        return InputError("is missing", path=path, allowed=again)
+    try:
+        content = read_json(marker)
+        if canonical_json(content["recipe"]) != canonical_json(recipe):
+            return InputError("was made by another model", path=path, allowed=again)
+        if content["sha256"] == sha256_file(path):
+            return InputError("holds vectors of other texts", path=path, allowed=again)
+    except (InputError, KeyError, TypeError):
+        pass
+    return InputError("is damaged", path=path, allowed=again)
+
+
 def _existing(path: Path, key: str) -> VectorShard | None:
     marker = path.with_suffix(".json")
     if not (path.is_file() and marker.is_file()):
@@ -183,6 +254,13 @@ def _existing(path: Path, key: str) -> VectorShard | None:
         return VectorShard(path, int(content["rows"]), int(content["dimension"]), key)
     except (InputError, KeyError, TypeError, ValueError):
         return None  # a damaged marker vouches for nothing: the shard is made again
+
+
+def keep_shard(
+    path: Path, vectors: npt.NDArray[np.float32], key: str, recipe: dict[str, object]
+) -> VectorShard:
+    """The shard at ``path``, written unless it is there with this key."""
+    return _existing(path, key) or _write(path, vectors, key, recipe)
 
 
 def _write(
@@ -279,7 +357,7 @@ def _rows_of(shard: VectorShard, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.
     size = 2 * shard.dimension
     handle = os.open(shard.path, os.O_RDONLY)
     try:
-        found = b"".join(os.pread(handle, size, size * row) for row in rows.tolist())
+        found = b"".join(os.pread(handle, size, shard.offset + size * row) for row in rows.tolist())
     finally:
         os.close(handle)
     if len(found) != size * len(rows):

@@ -15,7 +15,7 @@ from citeforge.engines.duplicates import DuplicateFinder, first_duplicate
 from citeforge.engines.files import digest, sha256_file
 from citeforge.engines.jsonlines import decode_text, raw_lines, read_rows
 from citeforge.engines.tables import table_of
-from citeforge.ir_convert.checks import check_id, duplicate_id, empty_text
+from citeforge.ir_convert.checks import check_id, duplicate_id, empty_text, is_blank
 from citeforge.ir_convert.source import ReadOptions, no_gold
 from citeforge.schemas.errors import InputError, UnknownValueError
 from citeforge.schemas.sources import SourceInfo
@@ -73,14 +73,19 @@ class BeirSource:
         self.options = options
         self._info = SourceInfo(spec=f"beir:{argument}", kind="beir", split=self.split)
         self._corpus = find_file(folder, "corpus.jsonl")
+        self._lines: dict[tuple[str, str], int] = {}
+        self._qrels: dict[tuple[str, str], int] = {}
+        self._read = [self._corpus]
+        if options.passages_only:
+            return
         self._query_file = find_file(folder, "queries.jsonl")
         self._qrels_file = find_qrels(folder, self.split)
-        self._lines: dict[tuple[str, str], int] = {}
         self._qrels = read_qrels(self._qrels_file, self._lines)
+        self._read += [self._query_file, self._qrels_file]
 
     def info(self) -> SourceInfo:
         if not self._info.files:
-            for path in (self._corpus, self._query_file, self._qrels_file):
+            for path in self._read:
                 self._info.files[path.relative_to(self.folder).as_posix()] = sha256_file(path)
         return self._info
 
@@ -196,8 +201,7 @@ def read_corpus(path: Path, skip_empty: bool = False) -> Iterator[tuple[pa.Recor
         lines, passages = zip(*batch_rows, strict=True)
         batch, ids = _corpus_batch(passages, path, lines)
         finder.add(ids)
-        text = batch["text"]
-        full = pc.invert(pc.or_(pc.utf8_is_space(text), pc.equal(pc.binary_length(text), 0)))
+        full = pc.invert(is_blank(batch["text"]))
         n_empty = len(ids) - (pc.sum(full).as_py() or 0)
         if n_empty and not skip_empty:
             raise empty_text(path, lines[full.index(False).as_py()])

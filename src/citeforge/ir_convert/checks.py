@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from citeforge.schemas.errors import InputError
 
 
@@ -33,3 +36,8 @@ def empty_text(path: Path | str, line: int) -> InputError:
     return InputError(
         "is empty", path=path, line=line, field="text", allowed="some text, or pass --skip-empty"
     )
+
+
+def is_blank(texts: pa.Array) -> pa.Array:
+    """Which texts are nothing but white space."""
+    return pc.or_(pc.utf8_is_space(texts), pc.equal(pc.binary_length(texts), 0))

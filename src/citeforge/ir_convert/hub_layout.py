@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from citeforge.engines.duplicates import DuplicateFinder, first_duplicate
 from citeforge.engines.files import digest
 from citeforge.ir_convert.hub import Repository, split_revision, unreachable
 from citeforge.ir_convert.source import ReadOptions, no_gold
@@ -32,6 +34,9 @@ def open_beir_hub(argument: str, split: str | None, options: ReadOptions) -> Hub
     """Open ``beir-hub:REPO[@revision]``: configs ``corpus`` and ``queries``, qrels in
     ``REPO-qrels`` (its own config-less data set) or in a ``qrels``/``default`` config."""
     repo = Repository.named(*split_revision(argument))
+    if options.passages_only:
+        info = _info("beir-hub", argument, split, repo)
+        return HubSource(repo, MAPPING.empty_table(), {}, info, options)
     judged = Repository.named(f"{repo.name}-qrels")
     split = split or "test"
     splits = judged.config("default")
@@ -44,6 +49,9 @@ def open_beir_hub(argument: str, split: str | None, options: ReadOptions) -> Hub
 def open_mteb(argument: str, split: str | None, options: ReadOptions) -> HubSource:
     """Open ``mteb:REPO[@revision]`` or a folder; judgements in ``default`` or ``qrels``."""
     repo = Repository.named(*split_revision(argument))
+    if options.passages_only:
+        info = _info("mteb", argument, split, repo)
+        return HubSource(repo, MAPPING.empty_table(), {}, info, options)
     split = split or "test"
     for config in ("default", "qrels"):
         splits = repo.config(config)
@@ -54,6 +62,15 @@ def open_mteb(argument: str, split: str | None, options: ReadOptions) -> HubSour
         raise UnknownValueError(what, split, list(splits or []))
     info = _info("mteb", argument, split, repo)
     return HubSource(repo, _judged(splits[split], repo), {}, info, options)
+
+
+def open_corpus_hub(argument: str, split: str | None, options: ReadOptions) -> HubSource:
+    """Open ``corpus-hub:REPO[@revision]`` or a folder: passages alone, in the config ``corpus`` or
+    in its only one."""
+    repo = Repository.named(*split_revision(argument))
+    options = replace(options, passages_only=True)
+    info = _info("corpus-hub", argument, split, repo)
+    return HubSource(repo, MAPPING.empty_table(), {}, info, options)
 
 
 def open_rage(argument: str, split: str | None, options: ReadOptions) -> HubSource:
@@ -67,6 +84,9 @@ def open_rage_hub(argument: str, split: str | None, options: ReadOptions) -> Hub
 
 
 def _open_rage(kind: str, argument: str, repo: Repository, options: ReadOptions) -> HubSource:
+    if options.passages_only:
+        info = _info(kind, argument, None, repo)
+        return HubSource(repo, MAPPING.empty_table(), {}, info, options)
     splits = repo.config("mapping")
     if splits is None or RELEVANT not in splits:
         raise InputError("has no mapping of relevant passages", path=repo.name)
@@ -104,10 +124,12 @@ class HubSource:
         self._info = info
         self._repo = repo
         self._corpus = self._only_split("corpus")
-        self._queries = self._only_split("queries")
+        self._queries = None if options.passages_only else self._only_split("queries")
 
     def _only_split(self, config: str) -> Any:
         splits = self._repo.config(config)
+        if not splits and self.options.passages_only:
+            splits = self._repo.config("default")
         if not splits:
             raise InputError(f"has no config {config!r}", path=self.repo)
         return splits.get(config) or next(iter(splits.values()))
@@ -116,22 +138,48 @@ class HubSource:
         if not self._info.files:
             # `datasets` makes its fingerprints of the commit, the config and the split.
             for name, data in (("corpus", self._corpus), ("queries", self._queries)):
+                if data is None:
+                    continue
                 self._info.files[name] = digest([data._fingerprint, data.num_rows])
         return self._info
 
     def passages(self) -> Iterator[pa.RecordBatch]:
-        seen: set[str] = set()
+        finder = DuplicateFinder()
         at = 0
         for table in self._corpus.with_format("arrow").iter(_BATCH):
-            batch = conform(table, CORPUS, self.repo)
-            self._check(batch, seen, "corpus", at)
+            batch = conform(_renamed(table), CORPUS, self.repo)
+            ids = batch["_id"].to_pylist()
+            finder.add(ids)
+            self._check(batch, ids, "corpus", at)
             at += batch.num_rows
             yield from batch.to_batches()
+        if suspects := finder.suspects():
+            self._refuse_duplicates(suspects)
+
+    def _refuse_duplicates(self, suspects: frozenset[int]) -> None:
+        def ids() -> Iterator[str]:
+            for table in self._corpus.with_format("arrow").iter(_BATCH):
+                yield from conform(_renamed(table), CORPUS, self.repo)["_id"].to_pylist()
+
+        found = first_duplicate(ids(), suspects)
+        if found:
+            name, _, second = found
+            raise self._no_id(name, "corpus", second + 1)
 
     def queries(self) -> pa.Table:
         wanted = self._relevant["query-id"].unique()
+        if self._queries is None:
+            raise InputError(
+                "holds passages alone, without queries",
+                path=self._info.spec,
+                allowed="--extra-corpus beside a --source with queries, or build alce --corpus",
+            )
         table = conform(self._queries.with_format("arrow")[:], QUERIES, self.repo)
-        self._check(table, set(), "queries", 0)
+        ids = table["_id"].to_pylist()
+        self._check(table, ids, "queries", 0)
+        if len(set(ids)) < len(ids):
+            second = next(n for n, name in enumerate(ids) if name in ids[:n])
+            raise self._no_id(ids[second], "queries", second + 1)
         missing = pc.filter(wanted, pc.invert(pc.is_in(wanted, value_set=table["_id"])))
         if len(missing) and not self.options.skip_dangling:
             raise InputError(
@@ -143,17 +191,18 @@ class HubSource:
             self._info.counts["judgements of unknown queries, skipped"] = len(missing)
         return table.filter(pc.is_in(table["_id"], value_set=wanted))
 
-    def _check(self, table: pa.Table, seen: set[str], config: str, start: int) -> None:
-        for offset, name in enumerate(table["_id"].to_pylist()):
-            if not name or name in seen:
-                raise InputError(
-                    f"{name!r} is empty or comes twice",
-                    path=self.repo,
-                    line=start + offset + 1,
-                    field=f"{config}._id",
-                    allowed="distinct ids",
-                )
-            seen.add(name)
+    def _no_id(self, name: str, config: str, line: int) -> InputError:
+        return InputError(
+            f"{name!r} is empty or comes twice",
+            path=self.repo,
+            line=line,
+            field=f"{config}._id",
+            allowed="distinct ids",
+        )
+
+    def _check(self, table: pa.Table, ids: list[str], config: str, start: int) -> None:
+        if "" in ids:
+            raise self._no_id("", config, start + ids.index("") + 1)
         empty = pc.index(pc.binary_length(pc.utf8_trim_whitespace(table["text"])), 0).as_py()
         if empty >= 0:
             raise InputError(
@@ -183,6 +232,26 @@ class HubSource:
 
 def _judged(data: Any, repo: Repository) -> pa.Table:
     return conform(data.with_format("arrow")[:], MAPPING, repo.name)
+
+
+_IDS = ("_id", "id", "docid", "doc_id", "pid")
+_TEXTS = ("text", "contents", "passage")
+
+
+def named_as_here(names: list[str]) -> dict[str, str]:
+    """Columns of a corpus of anybody's making, to their names here; others are left out."""
+    found: dict[str, str] = {}
+    for known, ours in ((_IDS, "_id"), (_TEXTS, "text"), (("title",), "title"),
+                        (("metadata",), "metadata")):  # fmt: skip
+        theirs = next((name for name in known if name in names), None)
+        if theirs is not None:
+            found[theirs] = ours
+    return found
+
+
+def _renamed(table: pa.Table) -> pa.Table:
+    known = named_as_here(table.column_names)
+    return table.select(list(known)).rename_columns(list(known.values()))
 
 
 def conform(table: pa.Table, schema: pa.Schema, where: str) -> pa.Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from citeforge.ir_convert.judged import JudgedSource, Judgements, Place
@@ -30,15 +30,17 @@ def open_ir_datasets(argument: str, split: str | None, options: ReadOptions) -> 
         raise InputError(
             "is no data set of ir_datasets", path=argument, allowed="an id of its catalogue"
         ) from error
-    for part in ("docs", "queries", "qrels"):
+    parts = ("docs",) if options.passages_only else ("docs", "queries", "qrels")
+    for part in parts:
         if not getattr(data, f"has_{part}")():
             raise InputError(f"has no {part}", path=argument, allowed="a data set with all three")
-    texts = {
-        str(q.query_id): (n, _field(q, _QUERIES, argument))
-        for n, q in enumerate(data.queries_iter(), 1)
-    }
+    asked: Iterable[Any] = ()
+    rows: Iterable[Any] = ()
+    if not options.passages_only:
+        asked, rows = data.queries_iter(), data.qrels_iter()
+    texts = {str(q.query_id): (n, _field(q, _QUERIES, argument)) for n, q in enumerate(asked, 1)}
     judged = Judgements(f"ir-datasets:{argument} qrels")
-    for number, row in enumerate(data.qrels_iter(), 1):
+    for number, row in enumerate(rows, 1):
         judged.add(number, str(row.query_id), str(row.doc_id), int(row.relevance))
 
     def stream() -> Iterator[tuple[Place, str, str, str]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from citeforge.engines.registry import Registry
 from citeforge.ir_convert.source import ReadOptions, Source
 from citeforge.schemas.errors import UnknownValueError, UsageError
@@ -209,6 +211,26 @@ DECLARATIONS = {
             citation=_ATTRIEVAL,
         ),
         Declaration(
+            name="corpus",
+            title="Passages alone",
+            factory="citeforge.ir_convert.corpus:open_corpus_files",
+            argument="a .jsonl, .jsonl.gz or .parquet file with `_id` (or id, docid, doc_id, pid), `text` (or contents, passage) and `title`, or a folder of them",
+            splits="one",
+            becomes="passages to mine from, with `--extra-corpus` or `build alce --corpus`",
+            licence="say it with --extra-licence",
+            citation="",
+        ),
+        Declaration(
+            name="corpus-hub",
+            title="Passages alone, on the Hub",
+            factory="citeforge.ir_convert.hub_layout:open_corpus_hub",
+            argument="REPO[@revision] or a folder, with a config `corpus` or only one; columns as for `corpus:`",
+            splits="one",
+            becomes="passages to mine from, with `--extra-corpus` or `build alce --corpus`",
+            licence="say it with --extra-licence",
+            citation="",
+        ),
+        Declaration(
             name="kalma",
             title="BioKaLMA's published questions",
             factory="citeforge.ir_convert.kalma:open_kalma",
@@ -259,3 +281,27 @@ def open_source(spec: str, split: str | None, options: ReadOptions) -> Source:
         InputError: the source cannot be read, or a broken plugin.
     """
     return SOURCES.make(spec, split, options)
+
+
+def open_corpus(spec: str, split: str | None, options: ReadOptions, option: str) -> Source:
+    """Open a source of which only the passages are wanted.
+
+    Args:
+        spec: ``kind:argument``.
+        split: of the source; None for its default.
+        options: permissions.
+        option: what the user named it with, for messages.
+
+    Raises:
+        UsageError: no colon, nothing behind it, or an unknown kind.
+        InputError: the source cannot be read, or a broken plugin.
+    """
+    name, _, argument = spec.partition(":")
+    if not argument:
+        raise UsageError(
+            f"{option} {spec!r}: expected KIND:ARGUMENT, such as corpus:FOLDER; see "
+            "`citeforge sources`"
+        )
+    if SOURCES.get(name) is None:
+        raise UsageError(f"{option} {spec!r}: {UnknownValueError('source', name, DECLARATIONS)}")
+    return SOURCES.make(spec, split, replace(options, passages_only=True))

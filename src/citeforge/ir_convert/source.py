@@ -25,6 +25,7 @@ class ReadOptions:
         skip_dangling: judgements that name a missing passage or query.
         workdir: folder for unpacked archives; removed by whoever made it.
         skip_contradictions: judgements of a passage that another row judges relevant.
+        passages_only: the source is only asked for passages, and needs nothing else.
         judge: decides relevance where a source has claims in place of judgements; None for nobody.
     """
 
@@ -33,6 +34,7 @@ class ReadOptions:
     workdir: Path = field(default_factory=Path)
     skip_contradictions: bool = False
     judge: JudgeSession | None = None
+    passages_only: bool = False
 
 
 class Source(Protocol):

@@ -42,6 +42,9 @@ def open_trec(argument: str, split: str | None, options: ReadOptions) -> JudgedS
         UnknownValueError: no such split.
     """
     folder = Path(argument)
+    if options.passages_only:
+        info = SourceInfo(spec=f"trec:{argument}", kind="trec")
+        return _source(info, None, None, [_one(folder, ["corpus.jsonl"])], options)
     middle = f".{split}" if split else ""
     topics = _one(folder, [f"topics{middle}.tsv", f"topics{middle}.txt", f"queries{middle}.tsv"])
     qrels = _one(folder, [f"qrels{middle}.{e}" for e in ("txt", "tsv", "qrels")] +
@@ -75,17 +78,19 @@ def open_miracl(argument: str, split: str | None, options: ReadOptions) -> Judge
             f"holds the languages {', '.join(sorted(languages))}", path=folder,
             allowed="a folder of one language",
         )  # fmt: skip
-    if split not in by_split:
-        raise UnknownValueError(f"split of {folder}", split, by_split)
-    found = by_split[split]
-    for name in ("topics", "qrels"):
-        if name not in found:
-            raise InputError(f"has no {name} of {split}", path=folder)
+    found: dict[str, Path] = {}
+    if not options.passages_only:
+        if split not in by_split:
+            raise UnknownValueError(f"split of {folder}", split, by_split)
+        found = by_split[split]
+        for name in ("topics", "qrels"):
+            if name not in found:
+                raise InputError(f"has no {name} of {split}", path=folder)
     corpora = sorted({*folder.rglob("docs-*.jsonl"), *folder.rglob("docs-*.jsonl.gz")})
     if not corpora:
         raise InputError("has no corpus", path=folder, allowed="docs-*.jsonl or docs-*.jsonl.gz")
     info = SourceInfo(spec=f"miracl:{argument}", kind="miracl", split=split)
-    return _source(info, found["topics"], found["qrels"], corpora, options)
+    return _source(info, found.get("topics"), found.get("qrels"), corpora, options)
 
 
 def _one(folder: Path, names: list[str]) -> Path:
@@ -97,13 +102,19 @@ def _one(folder: Path, names: list[str]) -> Path:
 
 
 def _source(
-    info: SourceInfo, topics: Path, qrels: Path, corpora: list[Path], options: ReadOptions
+    info: SourceInfo,
+    topics: Path | None,
+    qrels: Path | None,
+    corpora: list[Path],
+    options: ReadOptions,
 ) -> JudgedSource:
     def stream() -> Iterator[tuple[Place, str, str, str]]:
         for path in corpora:
             for line, row in read_rows(path, CorpusRow):
                 yield Place(path, line), row.docid or row.id or "", row.title or "", row.text
 
+    if topics is None or qrels is None:
+        return JudgedSource(info, {}, Judgements(str(corpora[0])), stream, options, tuple(corpora))
     return JudgedSource(
         info, read_topics(topics), read_trec_qrels(qrels), stream, options,
         (topics, qrels, *corpora),

@@ -39,7 +39,7 @@ from citeforge.engines.retrieval.records import Rankings
 from citeforge.engines.setup import client_options, judge_session, replay_store
 from citeforge.engines.tables import TableWriter, iter_batches, shard_paths
 from citeforge.ir_convert.alce import AlceSource
-from citeforge.ir_convert.registry import licence_of, open_source
+from citeforge.ir_convert.registry import licence_of, open_corpus
 from citeforge.ir_convert.source import ReadOptions, Source
 from citeforge.package.items import pairs
 from citeforge.package.package import texts_of
@@ -113,7 +113,7 @@ class _Retrieved(Build[AlceRecipe]):
         self.source = open_questions(recipe, read)
         self.library = self.source
         if recipe.corpus is not None:
-            self.library = open_source(recipe.corpus, recipe.corpus_split, read)
+            self.library = open_corpus(recipe.corpus, recipe.corpus_split, read, "--corpus")
         writing = recipe.writing
         facts: dict[str, Any] = {"candidates": list(self._splits())}
         tasks = [*(["subclaims"] if writing.sub_claims else []), *writing.condense]

@@ -13,7 +13,7 @@ from citeforge.schemas.recipes.base import Judging, Licensed, Part
 from citeforge.schemas.recipes.compute import Compute
 from citeforge.schemas.recipes.mixture import DEFAULT_MIXTURE, Mixture
 from citeforge.schemas.recipes.option import Option
-from citeforge.schemas.recipes.run import EMBEDDING, ENDPOINT, LOCAL_JUDGE, RAY
+from citeforge.schemas.recipes.run import EMBEDDING, ENDPOINT, LOCAL_JUDGE, RAY, SHARDED
 
 _COMPUTE_OF = {"float32": "fp32", "bfloat16": "bf16"}
 CONTAINED = 0.4
@@ -56,14 +56,20 @@ class RageRecipe(Licensed):
     """Queries with relevant, irrelevant and seemingly relevant passages (RAGE)."""
 
     kind: ClassVar[str] = "rage"
-    run_options: ClassVar[tuple[str, ...]] = (*EMBEDDING, *LOCAL_JUDGE, *ENDPOINT, *RAY)
+    run_options: ClassVar[tuple[str, ...]] = (
+        *EMBEDDING, *SHARDED, *LOCAL_JUDGE, *ENDPOINT, *RAY,
+    )  # fmt: skip
 
     source: Annotated[str, Option(input=True)]
     """KIND:ARGUMENT; see `citeforge sources`."""
     split: str | None = None
     """Split of the source (BEIR: name of the qrels file; default test)."""
     extra_corpus: Annotated[str | None, Option(input=True)] = None
-    """A further source of passages to mine from."""
+    """A further source of passages to mine from; it needs no queries (corpus:FOLDER)."""
+    extra_prefix: str = ""
+    """Put before the ids of --extra-corpus, which may clash with the source's."""
+    extra_licence: str | None = None
+    """SPDX identifier of --extra-corpus, when it does not say."""
     limit: int | None = Field(None, ge=1)
     """Sample this many queries."""
     seed: int = 0
@@ -84,6 +90,16 @@ class RageRecipe(Licensed):
     input_type: bool = False
     """Tell an openai: embedder's server which texts are queries and which are passages, and put
     nothing before them: for servers that put e5's prefixes themselves."""
+    vectors: Annotated[Path | None, Option(metavar="FILE.npy|FILE.parquet|FOLDER", input=True)] = (
+        None
+    )
+    """Vectors of all passages, made elsewhere, in their order (Parquet: columns _id, vector)."""
+    query_vectors: Annotated[
+        Path | None, Option(metavar="FILE.npy|FILE.parquet|FOLDER", input=True)
+    ] = None
+    """Likewise of the queries (Parquet: in any order)."""
+    vectors_model: str | None = None
+    """Name of what made --vectors, for manifest and card."""
     mining: Mining = Mining()
     """How negatives are found."""
     candidates: Annotated[str | None, Option(metavar="run:FILE", input=True)] = None
@@ -151,6 +167,20 @@ class RageRecipe(Licensed):
             raise ValueError(f"--input-type is for openai: embedders, not {self.embedder}")
         if self.query_prefix is not None or self.passage_prefix is not None:
             raise ValueError("--input-type leaves prefixes to the server: drop one or the other")
+        return self
+
+    @model_validator(mode="after")
+    def _all_of_the_vectors(self) -> Self:
+        given = {
+            "--vectors": self.vectors,
+            "--query-vectors": self.query_vectors,
+            "--vectors-model": self.vectors_model,
+        }
+        missing = [name for name, value in given.items() if value is None]
+        if missing and len(missing) < len(given):
+            raise ValueError(f"{', '.join(missing)} missing: {', '.join(given)} go together")
+        if not missing and self.candidates is not None:
+            raise ValueError("--candidates needs no vectors: leave --vectors out")
         return self
 
     @field_validator("mixtures")

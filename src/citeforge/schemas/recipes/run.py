@@ -14,6 +14,7 @@ ALWAYS = ("out", "overwrite", "resume")
 DRY = ("dry_run",)
 ENDPOINT = ("base_url", "concurrency", "timeout", "rpm", "tpm", "price", "max_cost", "store")
 EMBEDDING = ("device", "embeddings", "shard_rows")
+SHARDED = ("from_shards",)
 LOCAL = ("device", "batch_size", "workers")
 LOCAL_JUDGE = ("verdicts", *LOCAL)
 RAY = ("engine", "ray_address", "ray_workers", "ray_gpus")
@@ -44,6 +45,8 @@ class RunOptions(BaseModel):
     """Keep and reuse shards here."""
     shard_rows: int = Field(8192, ge=1)
     """Passages an embedding shard; a killed build resumes at the next shard."""
+    from_shards: Path | None = None
+    """Take vectors, and what was mined, from the folder of `embed --shard` and `mine --shard`."""
     batch_size: int | None = Field(None, ge=1)
     """Pairs a batch of a local model (default: 32 on a GPU, 8 elsewhere)."""
     workers: int = Field(1, ge=1)
@@ -89,6 +92,8 @@ class RunOptions(BaseModel):
             raise ValueError("--overwrite and --resume exclude each other")
         if self.engine == "local" and any(getattr(self, name) is not None for name in RAY[1:]):
             raise ValueError("--ray-address, --ray-workers and --ray-gpus go with --engine ray")
+        if self.from_shards is not None and self.embeddings is not None:
+            raise ValueError("--from-shards brings the vectors: leave --embeddings out")
         return self
 
     @property

@@ -1,0 +1,162 @@
+"""Passages alone, in files of anybody's making: ``corpus:PATH``, to mine from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from citeforge.engines.duplicates import DuplicateFinder, first_duplicate
+from citeforge.engines.files import sha256_file
+from citeforge.engines.jsonlines import read_rows
+from citeforge.engines.tables import batch_of, iter_batches, read_schema
+from citeforge.ir_convert.checks import check_id, empty_text
+from citeforge.ir_convert.hub_layout import conform, named_as_here
+from citeforge.ir_convert.source import ReadOptions, no_gold
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.sources import SourceInfo
+from citeforge.schemas.tables import CORPUS, MAPPING, QUERIES
+
+_BATCH = 4096
+_ENDINGS = (".parquet", ".jsonl", ".jsonl.gz")
+ALLOWED = "a .jsonl, .jsonl.gz or .parquet file, or a folder of them (in it, or in its corpus/)"
+
+
+class PassageRow(msgspec.Struct, gc=False):
+    """A line of a corpus under any of its usual names; further fields are not needed here."""
+
+    text: str | None = None
+    contents: str | None = None
+    passage: str | None = None
+    title: str | None = ""
+    underscored: str | int | None = msgspec.field(default=None, name="_id")
+    id: str | int | None = None
+    docid: str | int | None = None
+    doc_id: str | int | None = None
+    pid: str | int | None = None
+
+    @property
+    def name(self) -> str:
+        """The id; empty for none."""
+        given = (self.underscored, self.id, self.docid, self.doc_id, self.pid)
+        return next((str(v) for v in given if v is not None), "")
+
+    @property
+    def body(self) -> str:
+        """The text; empty for none."""
+        return next((v for v in (self.text, self.contents, self.passage) if v is not None), "")
+
+
+def open_corpus_files(argument: str, split: str | None, options: ReadOptions) -> CorpusFiles:
+    """Open ``corpus:PATH``.
+
+    Raises:
+        InputError: no such file, or a folder without one.
+    """
+    path = Path(argument)
+    files = [path] if path.is_file() and path.name.endswith(_ENDINGS) else []
+    for folder in (path / "corpus", path):
+        if not files and folder.is_dir():
+            files = sorted(p for p in folder.iterdir() if p.name.endswith(_ENDINGS))
+            if (folder / "queries.jsonl").is_file():  # a BEIR folder: that is no corpus
+                files = [p for p in files if p.name.startswith("corpus.")]
+    if not files:
+        raise InputError("holds no passages", path=path, allowed=ALLOWED)
+    return CorpusFiles(files, argument, options)
+
+
+class CorpusFiles:
+    """Passages of files, streamed. See :class:`citeforge.ir_convert.source.Source`."""
+
+    def __init__(self, files: list[Path], argument: str, options: ReadOptions) -> None:
+        self.files = files
+        self.options = options
+        self._info = SourceInfo(spec=f"corpus:{argument}", kind="corpus")
+
+    def info(self) -> SourceInfo:
+        if not self._info.files:
+            self._info.files = {p.name: sha256_file(p) for p in self.files}
+        return self._info
+
+    def passages(self) -> Iterator[pa.RecordBatch]:
+        finder = DuplicateFinder()
+        skipped = 0
+        for path in self.files:
+            at = 0
+            for batch in self._batches(path):
+                finder.add(self._ids(batch, path, at))
+                text = batch["text"]
+                full = pc.invert(
+                    pc.or_(pc.utf8_is_space(text), pc.equal(pc.binary_length(text), 0))
+                )
+                n_empty = batch.num_rows - (pc.sum(full).as_py() or 0)
+                if n_empty and not self.options.skip_empty:
+                    raise empty_text(path, at + full.index(False).as_py() + 1)
+                skipped += n_empty
+                at += batch.num_rows
+                yield batch.filter(full) if n_empty else batch
+        if suspects := finder.suspects():
+            self._refuse_duplicates(suspects)
+        if skipped:
+            self._info.counts["passages without text, skipped"] = skipped
+
+    def _ids(self, batch: pa.RecordBatch, path: Path, at: int) -> list[str]:
+        ids: list[str] = batch["_id"].to_pylist()
+        if "" in ids:
+            check_id("", path, at + ids.index("") + 1)
+        return ids
+
+    def _batches(self, path: Path) -> Iterator[pa.RecordBatch]:
+        if path.suffix == ".parquet":
+            known = named_as_here(read_schema(path).names)
+            for batch in iter_batches([path], list(known)):
+                table = pa.Table.from_batches([batch.rename_columns([known[n] for n in known])])
+                yield from conform(table, CORPUS, str(path)).combine_chunks().to_batches()
+            return
+        rows = (row for _, row in read_rows(path, PassageRow))
+        while some := list(islice(rows, _BATCH)):
+            yield batch_of([(r.name, r.title or "", r.body, None) for r in some], CORPUS)
+
+    def _refuse_duplicates(self, suspects: frozenset[int]) -> None:
+        def ids() -> Iterator[str]:
+            for path in self.files:
+                for batch in self._batches(path):
+                    yield from batch["_id"].to_pylist()
+
+        found = first_duplicate(ids(), suspects)
+        if found:
+            name, first, second = found
+            raise InputError(
+                f"{name!r} comes twice (passages {first + 1} and {second + 1})",
+                path=self._info.spec.partition(":")[2],
+                field="_id",
+                allowed="every id once",
+            )
+
+    def queries(self) -> pa.Table:
+        self._refuse_as_source()
+        return QUERIES.empty_table()
+
+    def _refuse_as_source(self) -> None:
+        raise InputError(
+            "holds passages alone, without queries",
+            path=self._info.spec,
+            allowed="--extra-corpus beside a --source with queries, or build alce --corpus",
+        )
+
+    def relevant(self) -> pa.Table:
+        self._refuse_as_source()
+        return MAPPING.empty_table()
+
+    def gold(self) -> pa.Table:
+        return no_gold()
+
+    def mined(self) -> dict[str, pa.Table]:
+        return {}
+
+    def where(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
+        return self._info.spec, None

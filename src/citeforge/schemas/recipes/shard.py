@@ -1,0 +1,48 @@
+"""Which share of the work is one process's."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from citeforge.schemas.recipes.base import Part
+from citeforge.schemas.recipes.option import Option
+
+_TEXT = re.compile(r"(\d+)/(\d+)")
+
+
+class Shard(BaseModel):
+    """One of several equal shares; as text ``2/5``, the second of five."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    number: int = Field(ge=1)
+    """1-based."""
+    of: int = Field(ge=1)
+    """How many shares there are."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read(cls, given: Any) -> Any:
+        if not isinstance(given, str):
+            return given
+        match = _TEXT.fullmatch(given.strip())
+        if not match or not 1 <= int(match[1]) <= int(match[2]):
+            raise ValueError("expected I/N, the I-th of N shares, such as 2/5 (1 ≤ I ≤ N)")
+        return {"number": int(match[1]), "of": int(match[2])}
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of}"
+
+    def has(self, index: int) -> bool:
+        """Whether the thing at a 0-based index is this share's."""
+        return index % self.of == self.number - 1
+
+
+class ShardOptions(Part):
+    """Which share of a build a process does."""
+
+    shard: Annotated[Shard, Option(metavar="I/N")]
+    """The I-th of N shares, such as 2/5."""
