@@ -44,7 +44,7 @@ quickstart: $(STAMP)  ## build, check and score benchmarks from examples/
 test: $(STAMP)  ## run all tests
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
 
-test-ray: $(STAMP)  ## run the tests that start a Ray cluster on loopback (a minute)
+test-ray: $(STAMP)  ## run the tests that start a Ray cluster on loopback (minutes)
 	CITEFORGE_RAY=1 $(BIN)/python -m pytest -q -m ray
 
 SIMULATIONS := 2000
