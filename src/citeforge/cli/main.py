@@ -50,9 +50,15 @@ COMMANDS = {
     ),
     "check": ("citeforge.cli.check:check", "Check a submission; never changes it."),
     "score": ("citeforge.cli.score:score", "Score submissions against a package."),
-    "compare": ("citeforge.cli.compare:compare", "Compare score files pairwise."),
+    "compare": (
+        "citeforge.cli.compare:compare",
+        "Compare score files pairwise, or all with one baseline.",
+    ),
     "plan": ("citeforge.cli.plan:plan", "Say how many queries a difference needs."),
-    "report": ("citeforge.cli.report:report", "Make a report of score files."),
+    "report": (
+        "citeforge.cli.report:report",
+        "Make a report of score files: a page, a table (md, tex, csv), or a plot (svg, png, pdf).",
+    ),
     "annotate": (
         "citeforge.cli.annotate:annotate",
         "Send answers to annotators and take their labels back.",
