@@ -76,7 +76,7 @@ class RageSources(Build[RageRecipe]):
         return recipe_embedder(self.recipe, self.run) if self._given is None else self._given()
 
     def draft(self) -> Manifest:
-        self.recipe = recipe = self._computing()
+        recipe = self.recipe
         read = ReadOptions(
             recipe.skip_empty,
             recipe.skip_dangling,
@@ -88,6 +88,7 @@ class RageSources(Build[RageRecipe]):
         self.extra = None
         if recipe.extra_corpus:
             self.extra = open_corpus(recipe.extra_corpus, None, read, "--extra-corpus")
+        self.recipe = recipe = self._computing()
         infos = self._infos()
         draft = self.manifest(
             self._told(), infos, recipe.licence or infos[0].licence,
