@@ -75,6 +75,9 @@ def drawn(draw: st.DrawFn) -> Recipe:
         chosen |= {("twins",): None, ("benchmark",): Path("b")}
     if record is RageRecipe:
         chosen |= {("candidates",): None, ("input_type",): False}
+        names = ("vectors", "query_vectors", "vectors_model")  # all or none
+        if None in [chosen.get((name,)) for name in names]:
+            chosen |= {(name,): None for name in names}
     if record is DeflectionRecipe:
         chosen[("refusals",)] = "rules:en"
     if record is AlceRecipe:
@@ -141,17 +144,18 @@ BEFORE = {
     "alce": f"{ENDPOINT_WORDS} source out name licence skip-empty overwrite resume k split corpus "
     "corpus-split chunk retriever depth embedder embedder-revision passages oracle llm sub-claims "
     "condense condense-top condense-k judge verdicts revision device batch-size workers threshold "
-    "max-tokens entailment-label judge-profile skip-dangling embeddings shard-rows",
+    "max-tokens entailment-label judge-profile skip-dangling embeddings shard-rows runtime",
     "twins": "benchmark llm out name context attempts temperature temperature-step length-ratio "
     "copy-similarity ner judge verdicts keep-failed dry-run overwrite resume revision device "
-    "batch-size workers threshold max-tokens entailment-label judge-profile " + ENDPOINT_WORDS,
+    "batch-size workers threshold max-tokens entailment-label judge-profile runtime "
+    + ENDPOINT_WORDS,
     "authorship": f"{ENDPOINT_WORDS} benchmark twins out name origins label-set labels "
     "candidates embedder k sample relevant exclude-answers base seed overwrite resume",
     "kalma": "ner questions retrieved "
     "kg kg-store domain languages kg-batch kg-timeout kg-seconds pairs pairs-from-kg "
     "source general gold gold-later writer perplexity judge verdicts alpha rounds attempts limit "
     "seed out name licence overwrite resume revision device batch-size workers threshold "
-    f"max-tokens entailment-label judge-profile {ENDPOINT_WORDS}",
+    f"max-tokens entailment-label judge-profile runtime {ENDPOINT_WORDS}",
 }
 
 

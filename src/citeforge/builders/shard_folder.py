@@ -184,10 +184,10 @@ def from_shards(folder: Path, corpus: list[Path], queries: pa.ChunkedArray) -> E
     total = sum(b.num_rows for b in iter_batches(corpus, ["_id"]))
     texts = {"passage": embedding_texts(corpus, rows), "query": query_texts(queries, rows)}
     found: dict[Kind, list[VectorShard]] = {}
-    for kind in PLURALS:
-        with progress(f"checking vectors of {PLURALS[kind]}", total, PLURALS[kind]) as advance:
-            found[kind] = require_shards(
-                folder / EMBEDDINGS, PLURALS[kind], texts[kind], fingerprint, kind, advance
+    for side, plural in PLURALS.items():
+        with progress(f"checking vectors of {plural}", total, plural) as advance:
+            found[side] = require_shards(
+                folder / EMBEDDINGS, plural, texts[side], fingerprint, side, advance
             )
     return of_shards(found["passage"], found["query"])
 

@@ -151,7 +151,8 @@ def npy_file(path: Path) -> NpyFile:
     except (OSError, ValueError) as error:
         reason = str(error).splitlines()[0][:120]
         raise InputError(f"is no .npy file ({reason})", path=path, allowed=ALLOWED) from error
-    if len(shape) != 2 or dtype.kind != "f" or dtype.itemsize > 8 or by_columns or not all(shape):
+    is_float = np.issubdtype(dtype, np.floating) and dtype.itemsize <= 8
+    if len(shape) != 2 or not is_float or by_columns or not all(shape):
         order = ", in the order of columns" if by_columns else ""
         raise InputError(
             f"holds {dtype} of shape {shape}{order}",
