@@ -117,8 +117,8 @@ def test_compare_and_report(package: Path, tmp_path: Path) -> None:
     text = cf.report([good, bad], tmp_path / "r.html")
     assert (tmp_path / "r.html").read_text() == text and "<html" in text
     assert "| CiteP" in cf.report([good, bad])
-    with pytest.raises(errors.UsageError, match=r"r\.pdf: a report cannot be written as '\.pdf'"):
-        cf.report([good], tmp_path / "r.pdf")
+    with pytest.raises(errors.UsageError, match=r"r\.doc: a report cannot be written as '\.doc'"):
+        cf.report([good], tmp_path / "r.doc")
     with pytest.raises(errors.UsageError, match="at least two"):
         cf.compare(good)
     good.save(tmp_path / "good.json")

@@ -86,6 +86,7 @@ WRITERS = (
     "package/package.py",
     "builders/alce/build.py",
     "builders/authorship/build.py",
+    "builders/bundles/build.py",
     "builders/corpus.py",
     "builders/frozen.py",
     "builders/rage.py",
