@@ -211,7 +211,7 @@ def test_resume_with_another_embedder_embeds_anew(
 
     out = tmp_path / "out"
     unfinished(out, source, monkeypatch)
-    monkeypatch.setattr(embed, "BATCH_SIZE", 16)
+    monkeypatch.setattr(embed.TransformerEmbedder, "batch_size", 16)
     assert len(build(out, source, "resume")) == 84 + 30
 
 

@@ -98,7 +98,7 @@ def test_broken_plugins_are_named_and_stop_nobody_else(
             make_judge(name)
         assert reason in str(found.value)
     known = JUDGES.all()
-    assert set(known) == {"hf", "openai", "table", "lexical", "half", "late"}
+    assert set(known) == {"hf", "openai", "vllm", "table", "lexical", "half", "late"}
     told = capsys.readouterr().err
     assert "warning: 'gone' of judges cannot be had from the plugin cf-broken 1.5" in told
     assert "cf-broken 1.5: there is a judge 'lexical' already" in told

@@ -155,8 +155,11 @@ def test_a_family_is_what_is_listed() -> None:
     assert [m.name for m in select(["retrieval"]) if m.name.startswith("P@")] == [
         "P@1", "P@2", "P@3", "P@5", "P@10"
     ]  # fmt: skip
-    assert len(measures()) == 95
-    assert families() == ("rage", "alce", "attributed_ir", "retrieval", "authorship", "kalma")
+    assert len(measures()) == 112
+    assert families() == (
+        "rage", "alce", "attributed_ir", "trec", "retrieval", "authorship", "kalma",
+        "deflection", "faithfulness", "position",
+    )  # fmt: skip
 
 
 OPENS = """

@@ -106,10 +106,8 @@ class RageSources(Build[RageRecipe]):
         Raises:
             UsageError: this machine cannot, or the embedder does not compute here.
         """
-        recipe = self.recipe
-        if recipe.candidates is not None or not recipe.mining.seemingly_relevant:
-            return recipe
-        if recipe.vectors is not None:
+        recipe, told = self.recipe, self.recipe.compute
+        if recipe.vectors is not None or not self._mines():
             return recipe
         if self.run.from_shards is not None:  # the processor that made them may be another
             made = compute_of(self.run.from_shards)
@@ -127,11 +125,18 @@ class RageSources(Build[RageRecipe]):
             del self.embedder
         if isinstance(self.embedder, TransformerEmbedder | ClusterEmbedder):
             return recipe.model_copy(update={"compute": self.embedder.compute})
-        if recipe.compute != "auto":
+        if told != "auto":
             raise UsageError(
-                f"--compute {recipe.compute}: {recipe.embedder} does not compute here; leave it out"
+                f"--compute {told}: {recipe.embedder} does not compute here; leave it out"
             )
-        return recipe
+        return recipe.model_copy(update={"compute": told})
+
+    def _mines(self) -> bool:
+        """Whether negatives are found by vectors: no other ranking and no mapping is given."""
+        recipe = self.recipe
+        if recipe.candidates is not None or not recipe.mining.seemingly_relevant:
+            return False
+        return recipe.remine or not self.source.mined()
 
     def _chooses_int8(self) -> bool:
         here = isinstance(self.embedder, TransformerEmbedder)

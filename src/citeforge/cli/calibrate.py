@@ -44,7 +44,7 @@ def calibrate(
 
     pairs = calibration.labelled_pairs(labels, scores)
     session = require_judge(record_from(JudgeOptions, given), run_options(given))
-    found = calibration.calibrate(pairs, session)
+    found = calibration.calibrate(pairs, session, labels[0])
     calibration.write_calibration(benchmark, found)
     click.echo(render_calibration(found))
     click.echo(f"{benchmark}: kept in stats.json; tables and benchmark hash are as they were")

@@ -103,8 +103,15 @@ def key_of(judge: str) -> str:
     return f"calibration of {judge}"
 
 
-def calibrate(labelled: Sequence[Judged], judge: JudgeSession) -> Calibration:
+def calibrate(
+    labelled: Sequence[Judged], judge: JudgeSession, path: Path | None = None
+) -> Calibration:
     """Ask the judge what people were asked.
+
+    Args:
+        labelled: what people said.
+        judge: who is asked.
+        path: file of the labels (of several, the first), which errors name.
 
     Raises:
         InputError: fewer than ten answers, or people say the same of all statements.
@@ -126,6 +133,7 @@ def calibrate(labelled: Sequence[Judged], judge: JudgeSession) -> Calibration:
         raise InputError(
             f"the labels are of {len(answers)} answers with {len(pairs):,} statements that the "
             f"judge decided, {n_supported:,} of them supported",
+            path=path,
             allowed=f"at least {LEAST_LABELS} answers, with supported statements and others",
         )
     large = {name: right for name, right in systems.items() if len(right) >= LEAST_LABELS}
