@@ -360,6 +360,55 @@ def test_post_cite_chooses_among_the_candidates(frozen: Endpoint) -> None:
     assert "passages" not in row  # nothing was to be chosen
 
 
+def test_what_was_shown_keeps_its_numbers_and_candidates_follow(frozen: Endpoint) -> None:
+    [first] = [p.id for p in next(iter(frozen.benchmark.items("top1"))).passages]
+    other = "new" if first == "old" else "old"
+    said = f"{PASSAGES[other]} It is so [1]. {PASSAGES[other]} Invented [2]. {PASSAGES[first]}"
+    options = o.AlceOptions(shots=0, post_cite=True)
+    ran, [row], _ = frozen("vanilla", [[".", said]], options, contexts=["top1"])
+    assert [p["docid"] for p in row["passages"]] == [first, other]
+    # A number that counted nothing does not come to count what was added.
+    marks = re.findall(r"\[(\d+)\]", row["output"])
+    beyond = str(2 + len(frozen.benchmark.candidates()["b"]))
+    assert marks == ["2", "1", "2", beyond, "1"]
+    assert ran.counts["statements cited afterwards"] == 3
+    frozen.accepted(("Length",), context="own")
+    alone = o.AlceOptions(shots=0, post_cite=True, post_cite_over="context")
+    _, [row], _ = frozen("vanilla", [[".", said]], alone, contexts=["top1"])
+    assert "passages" not in row
+    assert re.findall(r"\[(\d+)\]", row["output"]) == ["1", "1", "1", "2", "1"]
+    frozen.accepted(("Length",), context="top1")
+
+
+@pytest.mark.parametrize(
+    ("system", "options", "replies"),
+    [
+        ("rage", o.RageOptions(post_cite=True), [[".", "S."]]),
+        ("oracle", o.AlceOptions(shots=0, post_cite=True), [[".", "S."]]),
+        ("summ", o.CondensedOptions(shots=0, post_cite=True), [["short|Short", "X."], [".", "S."]]),
+        (
+            "interact",
+            o.InteractOptions(shots=0, post_cite=True),
+            [["Output: S.", "End"], ["step", "Output: S."], [".", "X."]],
+        ),
+        (
+            "inline-search",
+            o.SearchOptions(shots=0, post_cite=True),
+            [["Output: S.", "End"], [".", "Output: S."]],
+        ),
+    ],
+)
+def test_every_edited_system_may_be_cited_from_the_candidates(
+    frozen: Endpoint, system: str, options: Any, replies: list[list[str]]
+) -> None:
+    context = {"oracle": "oracle", "summ": "summary", "interact": "summary"}.get(system, "top1")
+    ran, [row], _ = frozen(system, replies, options, contexts=[context])
+    assert re.fullmatch(r"S \[\d\]\.", row["output"]), row
+    assert ran.counts["statements cited afterwards"] == 1
+    assert row["passages"]
+    frozen.accepted(("Length",), context="own")
+
+
 def test_oracle_is_shown_what_holds_the_answer(frozen: Endpoint) -> None:
     _, [row], [prompt] = frozen("oracle", [[".", "In 1831 [1]."]], None, contexts=[])
     assert PASSAGES["old"] in prompt

@@ -12,10 +12,17 @@ from hypothesis import strategies as st
 from citeforge.builders.alce.candidates import split_names
 from citeforge.builders.alce.chunks import chunked, piece_id, pieces, whole_id
 from citeforge.builders.alce.condense import is_irrelevant
-from citeforge.builders.alce.coverage import JUDGED, SHORT, Coverage, judged, recalls, short_answers
+from citeforge.builders.alce.coverage import (
+    JUDGED,
+    SHORT,
+    Coverage,
+    judged,
+    kept_by,
+    recalls,
+    short_answers,
+)
 from citeforge.builders.alce.oracle import oracle
 from citeforge.builders.alce.subclaims import long_answer, read_claims
-from citeforge.engines.retrieval.records import ranked
 from citeforge.package.items import Gold, GoldRows
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.sources import SourceInfo
@@ -137,7 +144,7 @@ def test_recall_is_of_units_and_five_of_a_list_are_enough() -> None:
         "c": ("", "nothing"),
     }
     found = short_answers({"x": GoldRows(answers)}, {"x": list(texts)}, texts)
-    ranking = {"x": ranked("x", [("a", 3.0), ("c", 2.0), ("b", 1.0)])}
+    ranking = {"x": ["a", "c", "b"]}
     # 3 of 8 in the first; 5 of 8 in all three, which is all that recall-5 asks for.
     assert recalls("r", ranking, found, frozenset({"x"}), 3) == {
         "r: recall@1 of short answers, mean": round(3 / 8, 4),
@@ -148,7 +155,14 @@ def test_recall_is_of_units_and_five_of_a_list_are_enough() -> None:
     depths = [
         name.split("@")[1].split()[0] for name in recalls("r", ranking, found, frozenset(), 100)
     ]
-    assert depths == ["1", "5", "20", "100"]
+    # Passages that hold 6 of the 8 answers: 5 are enough for recall-5, and not for recall.
+    few, many = {"x": ["a", "b"]}, {"x": ["a", "b", "d"]}
+    found.held["x"]["d"] = frozenset({7})
+    assert kept_by(few, many, found, frozenset({"x"})) == {
+        "share of queries with the recall of all candidates": 0.0,
+        "share of queries with the recall-5 of all candidates": 1.0,
+    }
+    assert depths == ["1", "3", "5", "20", "100"]  # as Tables 12 to 14 have it
 
 
 def test_pieces_of_a_judged_passage_hold_it() -> None:

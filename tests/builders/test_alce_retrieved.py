@@ -108,7 +108,7 @@ def test_questions_and_a_corpus_become_a_benchmark(tmp_path: Path) -> None:
     assert first["s"] == "ship"
     short = {"old": 1, "new": 1, "both": 2}[first["b"]]
     assert stats["bm25: recall@1 of short answers, mean"] == round((short / 2 + 1) / 2, 4)
-    assert stats["oracle: recall of short answers, mean"] == 1.0
+    assert stats["oracle: recall@1 of short answers, mean"] == 1.0
     assert stats["oracle: share of queries with the recall of all candidates"] == 1.0
     mapping = Package(out).mappings["relevant"].to_pylist()
     assert {(r["query-id"], r["corpus-id"]): json.loads(r["short_answers"]) for r in mapping} == {
@@ -162,7 +162,7 @@ def test_judged_passages_stand_in_where_there_are_no_answers(tmp_path: Path) -> 
     build(tmp_path, source=beir, corpus=beir)
     stats = json.loads((tmp_path / "out" / "stats.json").read_text())
     assert ids(tmp_path / "out", "oracle") == {"q": ["ship"]}
-    assert stats["oracle: recall of judged passages, mean"] == 1 / 2
+    assert stats["oracle: recall@1 of judged passages, mean"] == 1 / 2
     assert {r["corpus-id"] for r in Package(tmp_path / "out").mappings["relevant"].to_pylist()} == {
         "ship", "new",
     }  # fmt: skip
@@ -208,7 +208,7 @@ def test_sub_claims_are_kept_when_the_answer_entails_them(tmp_path: Path) -> Non
     # Only "new" holds the claim, whatever its rank.
     assert ids(tmp_path / "out", "oracle") == {"b": ["new"]}
     stats = json.loads((tmp_path / "out" / "stats.json").read_text())
-    assert stats["oracle: recall of claims, mean"] == 1.0
+    assert stats["oracle: recall@1 of claims, mean"] == 1.0
     assert set(manifest.config["prompts"]) == {"subclaims"}
     assert manifest.models["writer"] == {"name": "openai:scripted"}
     assert ANSWER in llm.asked[0].messages[0][1]

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from citeforge.baselines.condensed import Condenser
 from citeforge.baselines.demonstrations import OWN, Demonstration, choose, read_demonstrations
+from citeforge.baselines.editing import cites_candidates
 from citeforge.baselines.options import AlceOptions, CondensedOptions, ShotOptions
 from citeforge.baselines.system import MakeSteps, Reply, Setting, Steps, Task
 from citeforge.builders.prompts import PromptDoc
-from citeforge.package.items import Passage
 
 Examples = Callable[[int], list[str]]
 """Number of a run to its worked examples, as prompts show them."""
@@ -104,15 +104,8 @@ def closed_book(setting: Setting[ShotOptions]) -> MakeSteps:
     Where the benchmark names candidates, it chooses among them, as the paper does from its first
     hundred (ALCE, section 3.1), else among the passages of the context.
     """
-    benchmark = setting.benchmark
-    pools: dict[str, tuple[Passage, ...]] | None = None
-    if setting.options.post_cite and "candidates" in benchmark.splits:
-        ranked = benchmark.candidates()
-        texts = benchmark.texts({r.docid for row in ranked.values() for r in row})
-        pools = {
-            query: tuple(Passage(r.docid, *texts[r.docid]) for r in row)
-            for query, row in ranked.items()
-        }
+    # What was not shown is not in the list that citations of candidates count.
+    own = () if cites_candidates(setting.options, setting.benchmark) else None
 
     def fill(query: str, demos: Sequence[str], answer: str) -> str:
         return setting.render("closed_book", query=query, demos=demos, answer=answer)
@@ -123,9 +116,6 @@ def closed_book(setting: Setting[ShotOptions]) -> MakeSteps:
         demos = examples(task.run)
         text = setting.fitted(task, (), lambda _: fill(task.item.query, demos, ""))
         (answer,) = yield [setting.request(text, task)]
-        reply = Reply.of(answer)
-        if pools is None:
-            return reply
-        return replace(reply, passages=(), pool=pools[task.item.query_id])
+        return replace(Reply.of(answer), passages=own)
 
     return steps

@@ -9,7 +9,13 @@ from itertools import islice
 from typing import Any, cast
 
 from citeforge.baselines.dialogue import answer_all
-from citeforge.baselines.editing import best_of, post_cite, require_editing
+from citeforge.baselines.editing import (
+    best_of,
+    cites_candidates,
+    post_cite,
+    require_editing,
+    with_candidates,
+)
 from citeforge.baselines.llm import NO_LOGPROBS, citation_logprobs
 from citeforge.baselines.options import EditedOptions, LlmOptions
 from citeforge.baselines.prompts import Prompts, Window
@@ -127,6 +133,8 @@ def ask(
     if edited.rerank is not None and judge is not None:
         tasks, replies = best_of(edited.rerank, tasks, replies, benchmark, judge)
     if edited.post_cite:
+        if cites_candidates(edited, benchmark):
+            replies = with_candidates(tasks, replies, benchmark)
         replies, n = post_cite(tasks, replies, benchmark, make_embedder(edited.embedder))
         counts["statements cited afterwards"] += n
     counts.update(_endings(replies, options.logprobs))

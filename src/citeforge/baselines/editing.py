@@ -22,6 +22,7 @@ from citeforge.evaluator.statements import Statement, split_statements
 from citeforge.evaluator.tools import Tools
 from citeforge.package.items import Passage
 from citeforge.schemas.errors import UsageError
+from citeforge.schemas.grammar import Grammar
 
 _STOPS = ".!?。！？…"
 Ends = Sequence[Reply | Failure]
@@ -92,6 +93,52 @@ def _recalls(
 def shown(task: Task, reply: Reply) -> tuple[Passage, ...]:
     """Passages that an answer's citations count."""
     return task.item.passages if reply.passages is None else reply.passages
+
+
+def cites_candidates(options: EditedOptions, benchmark: Benchmark) -> bool:
+    """Whether ``--post-cite`` looks among what was retrieved for each question."""
+    wanted = options.post_cite and options.post_cite_over == "candidates"
+    return wanted and "candidates" in benchmark.splits
+
+
+def with_candidates(
+    tasks: Sequence[Task], ends: Ends, benchmark: Benchmark
+) -> list[Reply | Failure]:
+    """Answers that may be given citations of any candidate of their question (ALCE, section 3.2).
+
+    What such an answer cites is its own list: first what was shown, whose numbers stay, then what
+    is added. Numbers that count nothing are raised, so that they do not come to count what is.
+
+    Args:
+        tasks: what was asked.
+        ends: one a task; failures stay.
+        benchmark: names the candidates.
+    """
+    asked = {task.item.query_id for task in tasks}
+    ranked = {query: row for query, row in benchmark.candidates().items() if query in asked}
+    texts = benchmark.texts({r.docid for row in ranked.values() for r in row})
+    found: list[Reply | Failure] = []
+    for task, end in zip(tasks, ends, strict=True):
+        if isinstance(end, Reply):
+            known = shown(task, end)
+            names = {p.id for p in known}
+            others = (r.docid for r in ranked[task.item.query_id] if r.docid not in names)
+            pool = (*known, *(Passage(i, *texts[i]) for i in others))
+            text = _raised(end.text, benchmark.grammar, len(known), len(pool))
+            end = replace(end, text=text, passages=known, pool=pool)
+        found.append(end)
+    return found
+
+
+def _raised(text: str, grammar: Grammar, shown: int, by: int) -> str:
+    """The text with every number beyond what was shown raised by so much."""
+    first = grammar.base + shown
+    for mark in reversed(grammar.parse(text, shown).markers):
+        if any(n >= first for n in mark.numbers):
+            numbers = (n + by if n >= first else n for n in mark.numbers)
+            marks = "".join(f"[{n}]" for n in numbers)
+            text = text[: mark.start] + marks + text[mark.end :]
+    return text
 
 
 def post_cite(

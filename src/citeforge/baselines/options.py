@@ -51,6 +51,9 @@ class EditedOptions(LlmOptions):
     """Draw so many answers a query, and keep the one with the best citation recall by --judge."""
     post_cite: bool = False
     """Give each statement without a citation the passage that is nearest by --embedder."""
+    post_cite_over: Literal["candidates", "context"] = "candidates"
+    """Where --post-cite looks: among the candidates of the question (the paper: 100) where the
+    benchmark names some, or among what was shown alone."""
     embedder: str = Field("offline", description=f"{listed(EMBEDDERS)}.")
     """What --post-cite compares by."""
     judging: Judging = Judging()

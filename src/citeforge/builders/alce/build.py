@@ -256,12 +256,11 @@ class _Retrieved(Build[AlceRecipe]):
             **mapping_stats(RELEVANT, relevant, len(self.questions)),
             "gold rows": self.gold.num_rows,
         }
-        lists = frozenset(q for q, found in self.rows.items() if found.answer_lists)
         for name, rankings in self.rankings.items():
             longest = max(map(len, rankings.values()), default=0)
             depth = longest if self.recipe.corpus is None else self.recipe.retrieving.depth
             for coverage in self.coverages:
-                stats |= recalls(name, rankings, coverage, lists, depth)
+                stats |= recalls(name, _ids(rankings), coverage, self._lists, depth)
         contexts = ContextWriter(writer, list(self.questions), relevant)
         self._show(contexts)
         self.found = {
@@ -272,10 +271,16 @@ class _Retrieved(Build[AlceRecipe]):
         }
         return stats | contexts.stats
 
+    @property
+    def _lists(self) -> frozenset[str]:
+        """Queries whose gold is a list of answers."""
+        return frozenset(q for q, found in self.rows.items() if found.answer_lists)
+
     def _show(self, contexts: ContextWriter) -> None:
         """Context sets, made of what the first retriever found."""
         recipe, (name, rankings) = self.recipe, next(iter(self.rankings.items()))
-        ids = {query: [r.docid for r in rankings.get(query, ())] for query in self.questions}
+        found = _ids(rankings)
+        ids = {query: found.get(query, []) for query in self.questions}
         where = "documents of each item" if recipe.corpus is None else f"passages by {name}"
         first = {query: row[: recipe.k] for query, row in ids.items()}
         contexts.add(f"top{recipe.k}", first, f"the first {recipe.k} {where}, in their order")
@@ -287,7 +292,7 @@ class _Retrieved(Build[AlceRecipe]):
                     path=recipe.source,
                     allowed="--judge JUDGE for claims; --sub-claims 3 with --llm for long answers",
                 )
-            contexts.add_oracle(self.coverages[0], ids, recipe.k)
+            contexts.add_oracle(self.coverages[0], ids, self._lists, recipe.k)
         writing = recipe.writing
         asked = {query: row[: writing.condense_top] for query, row in ids.items()}
         for form in writing.condense:
@@ -306,3 +311,8 @@ class _Retrieved(Build[AlceRecipe]):
             for batch in batches:
                 corpus.write(batch.cast(CORPUS))
         return corpus.files
+
+
+def _ids(rankings: Rankings) -> dict[str, list[str]]:
+    """Query to the passages that were found for it, best first."""
+    return {query: [r.docid for r in row] for query, row in rankings.items()}

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from citeforge.builders.alce.condense import condensed_stats, usable
-from citeforge.builders.alce.coverage import JUDGED, Coverage, Named, Texts
+from citeforge.builders.alce.coverage import JUDGED, Coverage, Named, Texts, kept_by, recalls
 from citeforge.builders.alce.oracle import oracle
 from citeforge.builders.package import PackageWriter
 from citeforge.builders.skeleton import Stats
@@ -96,25 +96,26 @@ class ContextWriter:
         label = RELEVANT if (query, passage) in self._relevant else UNJUDGED
         return {"corpus-id": passage, "label": label}
 
-    def add_oracle(self, coverage: Coverage, candidates: Named, k: int) -> None:
-        """The k candidates that hold most gold (ALCE, appendix G.1)."""
+    def add_oracle(
+        self, coverage: Coverage, candidates: Named, lists: frozenset[str], k: int
+    ) -> None:
+        """The k candidates that hold most gold (ALCE, appendix G.1).
+
+        Args:
+            coverage: what each candidate holds.
+            candidates: query to them, best first.
+            lists: queries whose gold is a list of answers.
+            k: passages a context.
+        """
         chosen = {
             query: [row[i] for i in oracle(coverage.of(query, row), k)]
             for query, row in candidates.items()
         }
         text = f"{k} candidates that hold most of the {coverage.unit}, chosen greedily"
         self.add("oracle", chosen, text)
-        hits = [
-            (coverage.hits(q, chosen[q]), coverage.hits(q, candidates[q])) for q in coverage.sizes
-        ]
-        recalls = [coverage.recall(q, chosen[q]) for q in coverage.sizes]
-        same = sum(few == all_ for few, all_ in hits)
-        self.stats[f"oracle: recall of {coverage.unit}, mean"] = round(
-            sum(recalls) / len(recalls), 4
-        )
-        self.stats["oracle: share of queries with the recall of all candidates"] = round(
-            same / len(hits), 4
-        )
+        self.stats |= recalls("oracle", chosen, coverage, lists, k)
+        kept = kept_by(chosen, candidates, coverage, lists)
+        self.stats |= {f"oracle: {name}": share for name, share in kept.items()}
 
     def add_condensed(
         self, form: str, table: pa.Table, asked: Named, texts: Texts, k: int, where: str

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.retrieval.records import Retrieved
 from citeforge.package.items import GoldRows
 from citeforge.schemas.text import contains_answer, normalise_answer, premise_of
 
 SHORT, CLAIMS, JUDGED = "short answers", "claims", "judged passages"
-DEPTHS = (1, 5, 20, 100)
+DEPTHS = (1, 3, 5, 20, 100)
+"""Passages at which recall is told (ALCE, Tables 12 to 14)."""
 ENOUGH = 5
 """Answers of a list with which its recall-5 is full (ALCE, section 3.2)."""
 _BLOCK = 32
@@ -52,6 +52,10 @@ class Coverage:
     def recall(self, query: str, passages: Iterable[str]) -> float:
         """Share of the units that some passage holds."""
         return self.hits(query, passages) / self.sizes[query]
+
+    def recall_5(self, query: str, passages: Iterable[str]) -> float:
+        """The same where 5 units, or all of fewer, are enough (ALCE, section 3.2)."""
+        return min(ENOUGH, self.hits(query, passages)) / min(ENOUGH, self.sizes[query])
 
 
 def short_answers(gold: Mapping[str, GoldRows], named: Named, texts: Texts) -> Coverage:
@@ -121,18 +125,14 @@ def judged(relevant: Named, named: Named, whole: Mapping[str, str]) -> Coverage:
 
 
 def recalls(
-    name: str,
-    ranking: Mapping[str, Sequence[Retrieved]],
-    found: Coverage,
-    lists: frozenset[str],
-    deepest: int,
+    name: str, rows: Named, found: Coverage, lists: frozenset[str], deepest: int
 ) -> dict[str, object]:
     """Mean recall at several depths, over the queries that have such gold.
 
     Args:
-        name: the retriever's.
-        ranking: what it retrieved.
-        found: what that holds.
+        name: of what chose the passages.
+        rows: query to these, in their order.
+        found: what they hold.
         lists: queries whose gold is a list of answers, of which 5 are enough for recall-5.
         deepest: passages that were asked for; the last depth.
 
@@ -140,17 +140,39 @@ def recalls(
         Statistics by name.
     """
     stats: dict[str, object] = {}
+    listed = [q for q in found.sizes if q in lists]
     for depth in (*(d for d in DEPTHS if d < deepest), deepest):
-        first = {q: [r.docid for r in ranking[q][:depth]] for q in found.sizes}
-        values = [found.recall(q, ids) for q, ids in first.items()]
+        values = [found.recall(q, rows[q][:depth]) for q in found.sizes]
         stats[f"{name}: recall@{depth} of {found.unit}, mean"] = _mean(values)
-        enough = [
-            min(ENOUGH, found.hits(q, first[q])) / min(ENOUGH, found.sizes[q])
-            for q in found.sizes
-            if q in lists
-        ]
-        if enough and found.unit == SHORT:
+        if listed and found.unit == SHORT:
+            enough = [found.recall_5(q, rows[q][:depth]) for q in listed]
             stats[f"{name}: recall-5@{depth} of {found.unit}, mean"] = _mean(enough)
+    return stats
+
+
+def kept_by(
+    chosen: Named, candidates: Named, found: Coverage, lists: frozenset[str]
+) -> dict[str, object]:
+    """For how many queries a few passages have the recall of all candidates.
+
+    Args:
+        chosen: query to the few.
+        candidates: query to all.
+        found: what they hold.
+        lists: queries whose gold is a list of answers; told of by recall-5, too.
+
+    Returns:
+        Statistics by name: shares of the queries that have such gold.
+    """
+
+    def share(queries: Iterable[str], measure: Callable[[str, Iterable[str]], float]) -> float:
+        return _mean([float(measure(q, chosen[q]) == measure(q, candidates[q])) for q in queries])
+
+    name = "share of queries with the recall{} of all candidates".format
+    stats: dict[str, object] = {name(""): share(found.sizes, found.recall)}
+    listed = [q for q in found.sizes if q in lists]
+    if listed and found.unit == SHORT:
+        stats[name("-5")] = share(listed, found.recall_5)
     return stats
 
 
