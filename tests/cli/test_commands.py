@@ -47,6 +47,9 @@ def test_the_main_path(cli: Cli, tmp_path: Path) -> None:
     ("args", "code", "message"),
     [
         (("frobnicate",), 2, "unknown command 'frobnicate'; known: build"),
+        (("scroe", "x"), 2, "unknown command 'scroe' (did you mean 'score'?); known: build"),
+        (("score", "x", "--benchmark", "y", "--protocol", "strickt"), 2, "did you mean 'strict'?"),
+        (("report", "x", "--format", "htlm"), 2, "did you mean 'html'?"),
         (("build", "rage", "--source", "beir", "--out", "o"), 2, "expected KIND:ARGUMENT"),
         (("build", "rage", "--source", "bier:x", "--out", "o"), 2, "did you mean 'beir'"),
         (("build", "rage", "--source", "beir:nowhere", "--out", "o"), 1, "nowhere: is not a fo"),

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from citeforge.engines.jsonlines import read_rows
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.submission import SubmissionLine
 
 
 class Row(msgspec.Struct, forbid_unknown_fields=True):
@@ -111,3 +112,22 @@ def test_round_trip(
     path = tmp_path_factory.mktemp("round") / "rows.jsonl"
     path.write_bytes(gzip.compress(content) if zipped else content)
     assert rows_of(path) == [(n, i, t) for n, (i, t) in enumerate(clean, 1)]
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ('{"query_id":"q","output":"x","contxt":"mix"}', "(did you mean 'context'?)"),
+        ('{"query_id":"q","output":"x","metadata":{}}', "(did you mean 'meta'?)"),
+        ('{"query_id":"q","output":"x","zebra":1}', "finish_reason, meta; further data"),
+    ],
+)
+def test_unknown_fields_of_answers_say_where_they_belong(
+    tmp_path: Path, row: str, said: str
+) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_text(row + "\n")
+    with pytest.raises(InputError) as error:
+        list(read_rows(path, SubmissionLine))
+    assert said in str(error.value)
+    assert str(error.value).endswith("; further data goes into meta")

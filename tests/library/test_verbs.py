@@ -69,6 +69,40 @@ def test_several_files_and_the_best_of_them(
     assert [s.system for s in done.scores] == ["random", "random", "MAX of 2"]
 
 
+def test_systems_are_named(cli: Cli, package: Path, tmp_path: Path) -> None:
+    rows = [{"query_id": "q01", "output": "One [1]."}]
+    for name in ("a.b.jsonl", "two.json.gz", "three.ndjson"):
+        write_jsonl(tmp_path / name, rows)
+    paths = [tmp_path / name for name in ("a.b.jsonl", "two.json.gz", "three.ndjson")]
+    done = cf.score_files(paths, package, out=tmp_path / "out")
+    assert [s.system for s in done.scores] == ["a.b", "two", "three"]
+    assert cf.score(paths[0], package, system="mine").system == "mine"
+    args = ("--benchmark", package, "--name", "x y", "--name", "z")
+    made = cli("score", *paths[:2], *args, "--out", "named")
+    assert made.returncode == 0, made.stderr
+    assert "\nx y " in made.stdout
+    # What was written under a name is written again under it, also when the answers changed.
+    write_jsonl(paths[0], [{"query_id": "q02", "output": "Two [2]."}])
+    assert cli("score", *paths[:2], *args, "--out", "named").returncode == 0
+    for names in (["one"], ["one", "one"], ["", "one"]):
+        with pytest.raises(UsageError, match="--name"):
+            cf.score_files(paths[:2], package, names=names)
+
+
+def test_a_table_without_any_score_is_refused(cli: Cli, package: Path, tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "s.jsonl", [{"query_id": "q01", "output": "One [1]."}])
+    args = ("score", "s.jsonl", "--benchmark", package, "--out", "s.scores.json")
+    done = cli(*args, "--measures", "ALCE.CitRec,ShortEM")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: nothing that was asked for can be computed; ")
+    assert "ALCE.CitRec: needs a judge" in done.stderr
+    assert "ShortEM: needs short answers" in done.stderr
+    assert not (tmp_path / "s.scores.json").exists()
+    done = cli(*args, "--measures", "ALCE.CitRec,CiteP")
+    assert done.returncode == 0
+    assert "not computed: ALCE.CitRec" in done.stdout
+
+
 def test_impossible_options_of_scores(package: Path, submission: Path) -> None:
     with pytest.raises(ValidationError, match="strict looks at every citation"):
         cf.ScoreOptions(at_most_citations=2)

@@ -21,7 +21,7 @@ from citeforge.builders.verify import verify
 from citeforge.package.manifest import load_intact, read_stats
 from citeforge.publish.card import write_card
 from citeforge.publish.hidden import join_package, split_package
-from citeforge.publish.hub import Publisher, parse_hub
+from citeforge.publish.hub import Publisher, hub_errors, parse_hub
 from citeforge.schemas.errors import InputError, UsageError
 from conftest import Cli, write_beir
 from servers.hub import Hub, hub_server
@@ -341,3 +341,17 @@ def test_names() -> None:
     assert parse_hub("out/facts") is None
     with pytest.raises(UsageError):
         parse_hub("hub:alone")
+
+
+def test_errors_of_the_hub_end_where_a_sentence_ends() -> None:
+    first = "The first sentence says what is wrong" + " and why" * 40 + "."
+    rest = "The second one says what to do" + " next" * 70 + "."
+    for said, shown in [
+        (f"{first} Short end.", f"({first} Short end.)"),
+        (f"{first} {rest}", f"({first})"),
+        ("word " * 500, "word …)"),
+    ]:
+        with pytest.raises(InputError) as error, hub_errors("org/x"):
+            raise ConnectionError(said)
+        assert shown in str(error.value)
+        assert len(str(error.value)) < 800

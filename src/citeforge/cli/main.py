@@ -11,7 +11,7 @@ import click
 
 from citeforge import __version__
 from citeforge.cli.terminal import speak_the_terminals_language
-from citeforge.schemas.errors import CiteforgeError
+from citeforge.schemas.errors import CiteforgeError, suggestion
 from citeforge.schemas.extras import extras_named
 
 # Help texts stand here so that `citeforge --help` imports no command.
@@ -116,7 +116,9 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             raise click.UsageError(
-                f"unknown command {args[0]!r}; known: {', '.join(COMMANDS)}", ctx
+                f"unknown command {args[0]!r}{suggestion(args[0], COMMANDS)}; "
+                f"known: {', '.join(COMMANDS)}",
+                ctx,
             )
         return super().resolve_command(ctx, args)
 

@@ -9,12 +9,21 @@ from typing import Any, TypeVar
 import click
 from pydantic import BaseModel, ValidationError
 
-from citeforge.schemas.errors import UsageError
+from citeforge.schemas.errors import UsageError, suggestion
 from citeforge.schemas.recipes.flags import Flag, flags_of, nested
 
 F = TypeVar("F", bound=Callable[..., Any])
 M = TypeVar("M", bound=BaseModel)
 _RANGES: dict[type, Any] = {int: click.IntRange, float: click.FloatRange}
+
+
+class OneOf(click.Choice[str]):
+    """A choice that says which value was probably meant."""
+
+    def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
+        """What is said of a value that is none of the choices."""
+        said = super().get_invalid_choice_message(value, ctx)
+        return f"{said.removesuffix('.')}{suggestion(str(value), map(str, self.choices))}."
 
 
 def options_of(
@@ -65,7 +74,7 @@ def _option(flag: Flag, required: bool) -> click.Option:
 
 def _type(flag: Flag) -> Any:
     if flag.choices:
-        return click.Choice([str(c) for c in flag.choices])
+        return OneOf([str(c) for c in flag.choices])
     if flag.type is Path:
         return click.Path(path_type=Path)
     if flag.type not in _RANGES:

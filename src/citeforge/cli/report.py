@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from citeforge.cli.record_options import add, options_of, record_from
+from citeforge.cli.record_options import OneOf, add, options_of, record_from
 from citeforge.cli.terminal import write_data
 from citeforge.schemas.recipes.verbs import TableOptions
 
@@ -18,7 +18,7 @@ from citeforge.schemas.recipes.verbs import TableOptions
 @click.option(
     "--format",
     "kind",
-    type=click.Choice(["html", "md", "json", "csv", "latex", "svg", "png", "pdf"]),
+    type=OneOf(["html", "md", "json", "csv", "latex", "svg", "png", "pdf"]),
     help="Default: by the ending of --out; md on stdout.",
 )
 @click.option("--title", help="Title of the report.")

@@ -27,6 +27,12 @@ _THEN = [n for n in ScoreOptions.model_fields if n not in (*_FIRST, *JudgeOption
 @click.argument("submissions", type=click.Path(path_type=Path), nargs=-1, required=True)
 @benchmark_option
 @click.option(
+    "--name",
+    "names",
+    multiple=True,
+    help="Name of the system (default: the submission's, else the file's); one a submission.",
+)
+@click.option(
     "--gold", type=click.Path(path_type=Path), help="Gold half of publish --hide-gold, also hub:."
 )
 @add(options_of(ScoreOptions, _FIRST))
@@ -43,6 +49,7 @@ _THEN = [n for n in ScoreOptions.model_fields if n not in (*_FIRST, *JudgeOption
 def score(
     submissions: tuple[Path, ...],
     benchmark: Path,
+    names: tuple[str, ...],
     gold: Path | None,
     out: Path | None,
     allow_judge_failures: bool,
@@ -58,7 +65,9 @@ def score(
     from citeforge.schemas.errors import FailuresError
 
     options = record_from(ScoreOptions, given)
-    found = score_files(submissions, benchmark, options, gold=gold, out=out, run=run_options(given))
+    found = score_files(
+        submissions, benchmark, options, names=names, gold=gold, out=out, run=run_options(given)
+    )
     files = [scores.file for scores in found.scores]
     terminal = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     click.echo(render_scores(files, terminal))

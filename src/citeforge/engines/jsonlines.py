@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
@@ -14,7 +14,7 @@ from typing import IO, TypeVar, cast
 
 import msgspec
 
-from citeforge.schemas.errors import InputError
+from citeforge.schemas.errors import InputError, suggestion
 
 LONGEST_LINE = 1 << 26
 """Bytes of a line; a longer one is no record but a damaged file, or a gzip bomb."""
@@ -233,18 +233,26 @@ def decode_utf8(path: Path, number: int, line: bytes) -> str:
 def _validation_error(
     path: Path, number: int, message: str, row_type: type[msgspec.Struct]
 ) -> InputError:
-    names = ", ".join(f.encode_name for f in msgspec.structs.fields(row_type))
+    known = [f.encode_name for f in msgspec.structs.fields(row_type)]
+    names = ", ".join(known)
     unknown = _UNKNOWN.search(message)
     if unknown:
+        hint = suggestion(unknown.group(1), known)
         return InputError(
             "is not a field of this file",
             path=path,
             line=number,
             field=unknown.group(1),
-            allowed=f"the fields are {names}; further data goes into metadata",
+            allowed=f"the fields are {names}{hint}{_elsewhere(known)}",
         )
     place = _PATH.search(message)
     field = place.group(1) if place else None
     return InputError(
         _PATH.sub("", message), path=path, line=number, field=field, allowed=f"fields: {names}"
     )
+
+
+def _elsewhere(fields: Sequence[str]) -> str:
+    """Where further data of a row may stand, where it has a place for them."""
+    place = next((name for name in ("metadata", "meta") if name in fields), None)
+    return f"; further data goes into {place}" if place else ""

@@ -8,7 +8,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from citeforge.engines import plugins
 from citeforge.schemas.choices import Choice, listed
-from citeforge.schemas.errors import CiteforgeError, UsageError
+from citeforge.schemas.errors import CiteforgeError, UsageError, suggestion
 from citeforge.schemas.extras import require
 
 
@@ -136,7 +136,13 @@ class Registry(Generic[D, T]):
 
 def expected(option: str, choices: Sequence[Choice]) -> Callable[[str], UsageError]:
     """The error for a name that is none of the choices of an option."""
-    return lambda spec: UsageError(f"{option} {spec!r}: expected {listed(choices)}")
+
+    def error(spec: str) -> UsageError:
+        name, _, _ = spec.partition(":")
+        hint = suggestion(name, [c.name for c in choices if c.name and c.name != name])
+        return UsageError(f"{option} {spec!r}{hint}: expected {listed(choices)}")
+
+    return error
 
 
 def resolved(factory: str | Callable[..., Any]) -> Callable[..., Any]:

@@ -42,18 +42,21 @@ class Submission:
         header: its header; empty where it has none.
     """
 
-    def __init__(self, path: Path, benchmark: Benchmark, form: str = "auto") -> None:
+    def __init__(
+        self, path: Path, benchmark: Benchmark, form: str = "auto", system: str | None = None
+    ) -> None:
         """Look what it is.
 
         Args:
             path: file or folder.
             benchmark: what it answers.
             form: format; ``auto`` for what it looks like.
+            system: name of the system; None for what the submission says.
 
         Raises:
             InputError: it cannot be read, or was made on another build of the benchmark.
         """
-        self.path, self._benchmark = path, benchmark
+        self.path, self._benchmark, self._system = path, benchmark, system
         start = b""
         if path.suffix != ".csv" and not path.is_dir() and form in ("auto", *_OURS):
             start = read_start(path, START)
@@ -86,9 +89,9 @@ class Submission:
 
     @property
     def system(self) -> str:
-        """Name of the system: its header's, else the file's."""
-        if self.form == "kalma":
-            return self.path.stem
+        """Name of the system: the one given, else its header's, else the file's."""
+        if self._system is not None:
+            return self._system
         return system_name(self.path, self.header) if self.path.is_file() else self.path.name
 
     @property

@@ -33,6 +33,7 @@ def score(
     details: bool = False,
     correction: Correction | None = None,
     only_asked: bool = False,
+    system: str | None = None,
 ) -> ScoreFile:
     """Score a submission.
 
@@ -52,6 +53,7 @@ def score(
             corrected with.
         only_asked: look at no other queries than those that the submission's header says were
             asked (``run --limit``).
+        system: name of the system; None for what the submission says.
 
     Raises:
         InputError: an unreadable line, or an unknown or duplicate key; labels of answers that
@@ -60,11 +62,11 @@ def score(
     """
     read = _reading(benchmark, measures)
     read.require(benchmark, measures, protocol, context)
-    submission = Submission(path, benchmark, file_format)
+    submission = Submission(path, benchmark, file_format, system)
     asked = submission.asked if only_asked else None
     if asked is not None:
         benchmark = benchmark.first(asked)
-        submission = Submission(path, benchmark, file_format)
+        submission = Submission(path, benchmark, file_format, system)
     reading = read(
         submission, benchmark, measures, protocol, tools or Tools(), context, details=details
     )

@@ -19,6 +19,7 @@ CLOSED_BOOK = "none"
 """Context of systems that were shown nothing."""
 FULL = "full"
 """The set that is scored where a benchmark has one of that name and the lines name several."""
+_ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".txt")
 MOST_RUNS = 1000
 """Every run answers all queries, so that each one costs memory for all of them."""
 TOO_MANY_RUNS = (
@@ -144,7 +145,14 @@ def system_name(path: Path, header: Mapping[str, object] | None = None) -> str:
         header: its header, empty where it has none; None to read it.
     """
     name = (read_header(path) or {} if header is None else header).get("system")
-    return str(name) if name else path.name.removesuffix(".gz").removesuffix(".jsonl")
+    return str(name) if name else bare_name(path)
+
+
+def bare_name(path: Path) -> str:
+    """Name of a file without the endings that a format gives it, whatever dots it holds."""
+    name = path.name.removesuffix(".gz")
+    ending = next((e for e in _ENDINGS if name.endswith(e) and name != e), "")
+    return name.removesuffix(ending)
 
 
 def choose_context(

@@ -8,16 +8,19 @@ from pathlib import Path
 
 from citeforge.engines.files import digest_folder, sha256_file
 from citeforge.evaluator.compare import load_scores
-from citeforge.evaluator.submission import system_name
+from citeforge.evaluator.submission import bare_name, system_name
 from citeforge.schemas.errors import InputError, UsageError
 
 
-def score_targets(out: Path | None, submissions: Sequence[Path]) -> dict[Path, Path]:
+def score_targets(
+    out: Path | None, submissions: Sequence[Path], names: Sequence[str | None] = ()
+) -> dict[Path, Path]:
     """Submission to its score file; empty without ``out``.
 
     Args:
         out: a file or, for several submissions, a folder.
         submissions: files and folders that are scored.
+        names: what the system of each is called, where it was given a name; none for their own.
 
     Raises:
         UsageError: a file for several submissions, one file for two of them, or a submission.
@@ -28,28 +31,20 @@ def score_targets(out: Path | None, submissions: Sequence[Path]) -> dict[Path, P
     if len(submissions) == 1 and not out.is_dir():
         found = {submissions[0]: out}
     else:
-        found = {p: out / f"{_stem(p)}.scores.json" for p in submissions}
+        found = {p: out / f"{bare_name(p)}.scores.json" for p in submissions}
     if len(set(found.values())) < len(submissions):
         raise UsageError("--out: two submissions would be written to one file; rename one of them")
-    for submission, target in found.items():
+    called = [*names] or [None for _ in found]
+    for (submission, target), name in zip(found.items(), called, strict=True):
         # Not Path.resolve, which stops at a loop of links: reading the submission tells it better.
         if os.path.realpath(target) in set(map(os.path.realpath, submissions)):
             raise UsageError(f"--out {target}: is a submission; name another file for its scores")
         if out.suffix != ".json":
-            _require_own(target, submission)
+            _require_own(target, submission, name)
     return found
 
 
-def _stem(submission: Path) -> str:
-    """Name of a submission without the endings that a format gives it, whatever dots it holds."""
-    name = submission.name.removesuffix(".gz")
-    for ending in (".jsonl", ".json", ".csv", ".tsv"):
-        if name.endswith(ending) and name != ending:
-            return name.removesuffix(ending)
-    return name
-
-
-def _require_own(target: Path, submission: Path) -> None:
+def _require_own(target: Path, submission: Path, name: str | None) -> None:
     """Refuse to write over what is not the score file of this submission.
 
     Raises:
@@ -61,7 +56,7 @@ def _require_own(target: Path, submission: Path) -> None:
     digest = digest_folder(submission) if submission.is_dir() else sha256_file(submission)
     if there.submission_sha256 == digest:
         return
-    system = submission.name if submission.is_dir() else system_name(submission)
+    system = name or (submission.name if submission.is_dir() else system_name(submission))
     if (there.submission, there.system) != (submission.name, system):
         raise InputError(
             f"holds the scores of {there.submission} ({there.system}), not of {submission}",

@@ -20,6 +20,7 @@ from citeforge.evaluator.human.correct import Correction, require_known
 from citeforge.evaluator.human.files import read_labels
 from citeforge.evaluator.max_row import max_row
 from citeforge.evaluator.measures.registry import select
+from citeforge.evaluator.missing import not_computed
 from citeforge.evaluator.opened import Submission
 from citeforge.evaluator.score import score as score_file
 from citeforge.evaluator.targets import score_targets
@@ -153,7 +154,7 @@ def score(
             ``table:FILE``) or an object with the protocol ``Judge``.
         segmenter: splits sentences; None for the protocol's own.
         file_format: format of a submission file.
-        system: name of the system, for answers in memory.
+        system: name of the system; None for what the submission, or else its file, says.
         details: keep the answers in statements, for reports.
         labels: files of labels by people, which judged measures are corrected with.
         only_asked: score the queries that were asked alone, where a submission's header says so.
@@ -191,6 +192,7 @@ def score(
                 details=details,
                 correction=Correction(found) if found else None,
                 only_asked=only_asked,
+                system=system,
             )
         )
 
@@ -214,6 +216,7 @@ def score_files(
     benchmark: str | Path,
     options: ScoreOptions | None = None,
     *,
+    names: Sequence[str] = (),
     gold: str | Path | None = None,
     out: str | Path | None = None,
     run: RunOptions | None = None,
@@ -224,6 +227,7 @@ def score_files(
         submissions: files or folders.
         benchmark: what they answer: a folder, or ``hub:ORG/NAME``.
         options: measures, protocol, judge and what else scores depend on.
+        names: names of the systems, one a submission; none for what these, or their files, say.
         gold: the hidden half, as for ``load``.
         out: score file to write; a folder for several submissions.
         run: where a judge runs, what it may cost, where its verdicts are kept.
@@ -231,10 +235,12 @@ def score_files(
     Raises:
         InputError: an answer to no query of the benchmark, twice the same, or unreadable; or a
             file at ``out`` that holds other scores.
-        UsageError: a measure, context, judge or ``out`` that does not exist or fit.
+        UsageError: a measure, context, judge or ``out`` that does not exist or fit; or nothing that
+            was asked for can be computed, with the reasons.
     """
     chosen, paths = options or ScoreOptions(), [Path(s) for s in submissions]
     wanted = select(list(chosen.measures))  # a wrong name is said before anything is opened
+    called = _called(paths, names)
     target = None if out is None else Path(out)
     if target is not None and len(paths) > 1 and target.suffix == ".json":
         raise UsageError("--out: with several submissions, name a folder for the score files")
@@ -247,12 +253,15 @@ def score_files(
     if correction is None and chosen.protocol == "strict":
         correction, warning = calibration_of(opened, tools.judge)
     if labels:
-        opened_files = [Submission(path, opened, chosen.file_format) for path in paths]
+        opened_files = [
+            Submission(path, opened, chosen.file_format, name)
+            for path, name in zip(paths, called, strict=True)
+        ]
         require_known(labels, [(s.system, s.path.name) for s in opened_files])
-    targets = score_targets(target, paths)
+    targets = score_targets(target, paths, called)
     details = tools.segmenter is not None if chosen.details is None else chosen.details
     found = []
-    for path in paths:
+    for path, name in zip(paths, called, strict=True):
         scored = score_file(
             path,
             opened,
@@ -264,15 +273,48 @@ def score_files(
             details=details,
             correction=correction,
             only_asked=chosen.only_asked,
+            system=name,
         )
         if warning:
             scored.warnings.append(warning)
         found.append(Scores(scored))
-        if path in targets:
+        if path in targets and scored.measures:
             found[-1].save(targets[path])
+    _require_any(found)
+    for path, scores in zip(paths, found, strict=True):
+        if path in targets and not len(scores):
+            scores.save(targets[path])
     if chosen.max_row:
         found.append(Scores(max_row([s.file for s in found])))
     return ScoredFiles(found, tools.judge)
+
+
+def _called(paths: Sequence[Path], names: Sequence[str]) -> list[str | None]:
+    """The name that each submission's system was given; None for its own.
+
+    Raises:
+        UsageError: not as many names as submissions, an empty one, or one twice.
+    """
+    if not names:
+        return [None for _ in paths]
+    if len(names) != len(paths):
+        raise UsageError(
+            f"--name: {len(names)} for {len(paths)} submissions; give one each, in their order"
+        )
+    if not all(name.strip() for name in names) or len(set(names)) < len(names):
+        raise UsageError("--name: the systems' names are empty or the same")
+    return list(names)
+
+
+def _require_any(found: Sequence[Scores]) -> None:
+    """Refuse a table without any score.
+
+    Raises:
+        UsageError: no measure could be computed for any submission; with the reasons.
+    """
+    if found and not any(len(scores) for scores in found):
+        reasons = "; ".join(not_computed([scores.file for scores in found]))
+        raise UsageError(f"nothing that was asked for can be computed; {reasons}")
 
 
 def judge_session(judge: str | Judge | JudgeSession | None) -> JudgeSession | None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import tempfile
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,6 +22,9 @@ from citeforge.package.manifest import MANIFEST, load_manifest
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.manifest import Manifest
 
+_MOST_SAID = 600
+"""Characters of what an error of the Hub says."""
+_SENTENCE = re.compile(r"(?<=[.!?]) (?=[A-Z])")
 State = Literal["new", "changed", "same", "removed"]
 T = TypeVar("T")
 
@@ -351,9 +356,17 @@ def _is_ours(name: str) -> bool:
 
 
 def _line(error: BaseException) -> str:
-    text = " ".join(str(error).split())[:200]
+    """What an error says, in whole sentences: as many as fit, at least the first."""
+    text = " ".join(str(error).split())
     secret = os.environ.get("HF_TOKEN")
-    return text.replace(secret, "[token]") if secret else text
+    text = text.replace(secret, "[token]") if secret else text
+    first, *others = _SENTENCE.split(text)
+    said = textwrap.shorten(first, _MOST_SAID, placeholder=" …")
+    for sentence in others:
+        if len(said) + len(sentence) >= _MOST_SAID:
+            return said
+        said = f"{said} {sentence}"
+    return said
 
 
 @contextmanager

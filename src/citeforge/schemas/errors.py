@@ -9,6 +9,13 @@ import difflib
 from collections.abc import Iterable
 
 
+def suggestion(value: str, known: Iterable[str]) -> str:
+    """`` (did you mean 'x'?)`` for a name that is nearly a known one, else an empty string."""
+    names = {name.casefold(): name for name in sorted(known, reverse=True)}
+    close = difflib.get_close_matches(value.casefold(), names, n=1)
+    return f" (did you mean {names[close[0]]!r}?)" if close else ""
+
+
 class CiteforgeError(Exception):
     """Base of all errors that are the user's to mend; shown without a traceback."""
 
@@ -74,8 +81,7 @@ class UnknownValueError(UsageError):
         self.what = what
         self.value = value
         self.known = sorted(known)
-        close = difflib.get_close_matches(value, self.known, n=1)
-        hint = f" (did you mean {close[0]!r}?)" if close else ""
+        hint = suggestion(value, self.known)
         super().__init__(f"unknown {what} {value!r}{hint}; known: {', '.join(self.known)}")
 
 

@@ -1,0 +1,22 @@
+"""Errors that say what was probably meant."""
+
+from __future__ import annotations
+
+import pytest
+
+from citeforge.schemas.errors import UnknownValueError, suggestion
+
+
+@pytest.mark.parametrize(
+    ("value", "meant"),
+    [("CitP", "CiteP"), ("citep", "CiteP"), ("rgae", "rage"), ("CITER", "CiteR"), ("zebra", None)],
+)
+def test_what_was_meant(value: str, meant: str | None) -> None:
+    said = suggestion(value, ["CiteP", "CiteR", "rage"])
+    assert said == ("" if meant is None else f" (did you mean {meant!r}?)")
+
+
+def test_unknown_values_name_it_first() -> None:
+    assert str(UnknownValueError("system", "randm", ["random", "gold"])) == (
+        "unknown system 'randm' (did you mean 'random'?); known: gold, random"
+    )
