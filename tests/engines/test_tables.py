@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -109,6 +110,20 @@ def test_missing_columns_and_damaged_files_are_named(tmp_path: Path) -> None:
     broken.write_bytes(b"PAR1 nonsense")
     with pytest.raises(InputError, match="not a readable Parquet file"):
         read_table([broken], SCHEMA)
+
+
+def test_reading_holds_no_more_of_a_long_file_than_of_a_short_one(tmp_path: Path) -> None:
+    texts = [random.Random(i).randbytes(500).hex() for i in range(2000)]  # does not compress
+    schema = pa.schema([("text", pa.string())])
+    with TableWriter(tmp_path, "t", schema, rows_per_group=100) as writer:
+        writer.write(pa.table([texts], schema=schema))
+    before = pa.total_allocated_bytes()
+    held = [
+        pa.total_allocated_bytes() - before
+        for _ in iter_batches(shard_paths(tmp_path, "t"), rows=100)
+    ]
+    assert len(held) == 20
+    assert max(held) < sum(map(len, texts)) / 4
 
 
 def test_table_of_no_rows() -> None:

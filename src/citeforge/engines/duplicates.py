@@ -23,10 +23,12 @@ class DuplicateFinder:
         self._blocks.append(np.fromiter(map(hash, ids), np.int64, len(ids)))
 
     def suspects(self) -> frozenset[int]:
-        """Hashes that came more than once."""
+        """Hashes that came more than once; forgets them all."""
         if not self._blocks:
             return frozenset()
-        hashes = np.sort(np.concatenate(self._blocks))
+        hashes = np.concatenate(self._blocks)
+        self._blocks = []
+        hashes.sort()
         return frozenset(hashes[1:][hashes[1:] == hashes[:-1]].tolist())
 
 

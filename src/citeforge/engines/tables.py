@@ -234,7 +234,8 @@ def iter_batches(
     """
     columns = columns or (None if schema is None else schema.names)
     for path in paths:
-        with parquet_errors(path), pq.ParquetFile(path) as file:
+        # Read ahead, Arrow would hold what it has read of a file until the last row group.
+        with parquet_errors(path), pq.ParquetFile(path, pre_buffer=False) as file:
             _require(path, columns or [], file.schema_arrow.names)
             for batch in file.iter_batches(batch_size=rows, columns=columns):
                 # Parquet keeps no promise about the bytes of its strings; Python would stumble
