@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from citeforge.evaluator.benchmark import Benchmark
+from citeforge.evaluator.brought import Brought
 from citeforge.evaluator.formats import answers_of, detect
 from citeforge.evaluator.origin import (
     anonymous_warnings,
@@ -67,6 +68,7 @@ class _Checker:
         self.only = self.sets[0] if len(self.sets) == 1 else None
         self.answers = benchmark.kind.checking(benchmark)
         self.found = Findings()
+        self.brought = Brought(benchmark)
         self.seen: dict[tuple[str, str, int], int] = {}
         self.runs: set[int] = set()
 
@@ -109,6 +111,7 @@ class _Checker:
         if chosen != "citeforge" or is_anonymous(path):
             found += anonymous_warnings(path, self.benchmark) if chosen == "citeforge" else []
             found += self.answers.reach.warnings(self.benchmark.kind.shows)
+        found += self.brought.warnings()
         if self.found.n_truncated:
             found.append(
                 f"{self.found.n_truncated:,} answers were cut at the token limit (finish_reason "
@@ -160,6 +163,7 @@ class _Checker:
             )
             return
         self.seen[key] = line
+        self.brought.add(answer)
         self.found.n_truncated += answer.is_truncated
         self.found.n_empty += not answer.output.strip()
         self.found.warnings += [(line, w) for w in self.answers.warnings(answer, name, row)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -101,12 +101,14 @@ class ItemReader:
         self._shown = _shown(benchmark, context)
         self._gold = benchmark.gold_rows
         self.runs: dict[int, dict[int, Item]] = {}
+        self._bare: set[str] = set()
 
     def add(self, row: int, answer: SubmissionLine) -> Item:
         """Keep an answer to the query of a row."""
         passages = self._shown[row]
         if answer.passages is not None:
             passages = tuple(Passage(p.docid or "", p.title, p.text) for p in answer.passages)
+            self._bare.update(p.id for p in passages if p.id and not p.text)
         item = Item(row, self._texts[row], answer.output, passages, gold=self._gold[row])
         self.runs.setdefault(answer.run, {})[row] = item
         return item
@@ -114,6 +116,7 @@ class ItemReader:
     def inputs(self) -> Inputs:
         """All answers; in ``strict`` one for every query, missing ones empty: they score the worst
         value."""
+        self._fill()
         runs = [self.runs[number] for number in sorted(self.runs)]
         if self._protocol == "strict":
             runs = [
@@ -131,8 +134,23 @@ class ItemReader:
             self._tools,
         )
 
+    def _fill(self) -> None:
+        """Passages that came as a docid alone get the text of the benchmark's corpus."""
+        texts = self._benchmark.texts(self._bare) if self._bare else {}
+        for run in self.runs.values() if texts else ():
+            for row, item in run.items():
+                passages = tuple(_filled(p, texts) for p in item.passages)
+                run[row] = replace(item, passages=passages)
+
     def _missing(self, row: int) -> Item:
         return Item(row, self._texts[row], "", self._shown[row], True, self._gold[row])
+
+
+def _filled(passage: Passage, texts: dict[str, tuple[str, str]]) -> Passage:
+    if passage.text or passage.id not in texts:
+        return passage
+    title, text = texts[passage.id]
+    return Passage(passage.id, passage.title or title, text)
 
 
 def _shown(benchmark: Benchmark, context: str) -> list[tuple[Passage, ...]]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from citeforge.evaluator.benchmark import ContextTable
+from citeforge.evaluator.brought import Brought
 from citeforge.evaluator.details import describe
 from citeforge.evaluator.inputs import Inputs, ItemReader
 from citeforge.evaluator.measures.declared import Measure
-from citeforge.evaluator.numbers import Kept
+from citeforge.evaluator.numbers import AnswerNumbers, Kept
 from citeforge.evaluator.origin import Watch
 from citeforge.evaluator.reading import Reading, Results, not_computed
 from citeforge.evaluator.submission import CLOSED_BOOK, OWN
@@ -27,11 +29,12 @@ class PassageReading(Reading):
         n = len(self.benchmark.query_ids)
         self._is_frozen = self.context not in (OWN, CLOSED_BOOK)
         table = self.benchmark.context(self.context) if self._is_frozen else None
-        makers = dict.fromkeys(m.numbers for m in self.measures if m.numbers is not None)
+        self._brought = Brought(self.benchmark) if self.context == OWN else None
+        numbered = {m.numbers: m for m in self.measures if m.numbers is not None}
         self._kept = {
-            make: Kept(make(self.benchmark, table, self.protocol), n)
-            for make in makers
-            if table is not None
+            make: Kept(numbers, n)
+            for make, measure in numbered.items()
+            if (numbers := self._numbers(measure, table)) is not None
         }
         self._relevant = None if table is None or not self._kept else table.relevant
         self._items = None
@@ -44,6 +47,14 @@ class PassageReading(Reading):
         if self.submission.is_anonymous:
             self._watch = Watch(self.grammar, [] if table is None else table.sizes)
 
+    def _numbers(self, measure: Measure, table: ContextTable | None) -> AnswerNumbers | None:
+        """What makes the numbers of one answer; None where this context has none."""
+        if table is not None and measure.numbers is not None:
+            return measure.numbers(self.benchmark, table, self.protocol)
+        if self._brought is None or measure.own_numbers is None:
+            return None
+        return measure.own_numbers(self.benchmark, self.grammar, self.protocol, self._brought)
+
     def add(self, line: int, answer: SubmissionLine) -> None:
         """Read one answer."""
         watch = self._watch
@@ -52,6 +63,8 @@ class PassageReading(Reading):
         if not self.places.is_of(line, answer, self.context):
             return
         row = self.places.row(line, answer, self.context)
+        if self._brought is not None:
+            self._brought.add(answer)
         found = None
         for kept in self._kept.values():
             found = kept.add(row, answer)
@@ -125,4 +138,7 @@ class PassageReading(Reading):
 
     def warnings(self) -> list[str]:
         """What makes it doubtful that the submission answers this benchmark."""
-        return super().warnings() + ([] if self._watch is None else self._watch.warnings())
+        doubts = super().warnings()
+        for source in (self._brought, self._watch):
+            doubts += [] if source is None else source.warnings()
+        return doubts

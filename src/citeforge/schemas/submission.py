@@ -15,12 +15,13 @@ class OwnPassage(msgspec.Struct, gc=False):
     """A passage that the system brought itself, in the order shown to it.
 
     Attributes:
-        text: its text.
-        docid: its id, where it has one.
+        text: its text; may be left out where the benchmark's corpus has the docid.
+        docid: its id, where it has one: by it the benchmark's judgements say whether it is
+            relevant.
         title: its title.
     """
 
-    text: str
+    text: str = ""
     docid: str | None = None
     title: str = ""
 

@@ -47,6 +47,7 @@ class Measure:
         numbers: for a measure that needs a few numbers of one answer at a time: makes these. Then
             nothing else is kept, and ``compute`` is given
             :class:`~citeforge.evaluator.numbers.Kept`.
+        own_numbers: makes the same for passages that answers bring; None where they have none.
         parameters: what its name says beside the base: cutoff, part, references.
         options: (tools, protocol) to choices that move it, as they stand in its signature.
         gold: protocol to the gold sets that it uses, where there are several.
@@ -66,6 +67,7 @@ class Measure:
     compute: Compute = field(kw_only=True)
     reads: str = "passages"
     numbers: Callable[..., AnswerNumbers] | None = None
+    own_numbers: Callable[..., AnswerNumbers] | None = None
     parameters: Mapping[str, object] = field(default_factory=dict, compare=False)
     options: Callable[[Tools, str], str | None] | None = None
     gold: Mapping[str, str] = field(default_factory=dict, compare=False)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from citeforge.evaluator.benchmark import Benchmark, ContextTable
+from citeforge.evaluator.brought import Brought
 from citeforge.evaluator.measures.declared import Found, Measure, count, percent
 from citeforge.evaluator.numbers import Kept
 from citeforge.evaluator.statistics import Measured, harmonic, harmonic_sample, mean_sample
@@ -118,22 +119,28 @@ def reference_scorer(grammar: Grammar) -> Scorer:
     return score
 
 
+COLUMNS = ("precision", "recall", "distinct", "length", "short_em")
+
+
+def _scorer(protocol: str, grammar: Grammar) -> Scorer:
+    return (strict_scorer if protocol == "strict" else reference_scorer)(grammar)
+
+
 class RageNumbers:
     """What is kept of one answer.
 
     Attributes:
         columns: the first fields of :class:`Answer`.
-        is_judged: whether anybody judged the passages of the context.
+        unjudged: why nothing says which passages are relevant; empty where something does.
     """
 
-    columns: tuple[str, ...] = ("precision", "recall", "distinct", "length", "short_em")
+    columns: tuple[str, ...] = COLUMNS
 
     def __init__(self, benchmark: Benchmark, table: ContextTable, protocol: str) -> None:
-        make = strict_scorer if protocol == "strict" else reference_scorer
-        self._score = make(benchmark.grammar)
+        self._score = _scorer(protocol, benchmark.grammar)
         self._sizes, self._relevant = table.sizes, table.relevant
         self._answers = _short_answers(benchmark, table)
-        self.is_judged = table.is_judged
+        self.unjudged = "" if table.is_judged else "nobody judged which passages are relevant"
 
     def of(self, row: int, answer: SubmissionLine) -> Answer:
         """Numbers of an answer to the query of a row."""
@@ -143,6 +150,55 @@ class RageNumbers:
     def worst(self, row: int) -> Answer:
         """Numbers of a missing answer."""
         return worst(self._relevant[row], self._answers.get(row, _NOTHING))
+
+
+class OwnRageNumbers:
+    """The same of passages that answers bring: those are judged that the benchmark knows.
+
+    Attributes:
+        columns: the first fields of :class:`Answer`.
+    """
+
+    columns: tuple[str, ...] = COLUMNS
+
+    def __init__(
+        self, benchmark: Benchmark, grammar: Grammar, protocol: str, brought: Brought
+    ) -> None:
+        """Prepare.
+
+        Args:
+            benchmark: its judgements say which passages are relevant, by their ids.
+            grammar: citation grammar with the submission's index base.
+            protocol: ``strict`` or ``reference``.
+            brought: the ids of the passages.
+        """
+        self._score = _scorer(protocol, grammar)
+        self._relevant = [frozenset(found) for found in benchmark.relevant_ids]
+        self._query_ids, self._answers = benchmark.query_ids, benchmark.short_answers
+        self._brought = brought
+
+    @property
+    def unjudged(self) -> str:
+        """Why nothing says which passages are relevant; empty where something does."""
+        return self._brought.unjudged()
+
+    def of(self, row: int, answer: SubmissionLine) -> Answer:
+        """Numbers of an answer to the query of a row."""
+        ids = [p.docid for p in answer.passages or ()]
+        relevant = frozenset(i for i, name in enumerate(ids) if name in self._relevant[row])
+        return self._score(answer.output, len(ids), relevant, self._short(row, ids))
+
+    def worst(self, row: int) -> Answer:
+        """Numbers of a missing answer: nothing relevant was found, where there is something."""
+        relevant = sorted(self._relevant[row])
+        return worst(frozenset(range(len(relevant))), self._short(row, relevant))
+
+    def _short(self, row: int, ids: Sequence[str | None]) -> dict[int, list[str]]:
+        """Short answers of shown passages by position."""
+        query, known = self._query_ids[row], self._answers
+        return {
+            i: known[query, name] for i, name in enumerate(ids) if name and (query, name) in known
+        }
 
 
 _NOTHING: dict[int, list[str]] = {}
@@ -164,7 +220,7 @@ def _short_answers(benchmark: Benchmark, table: ContextTable) -> dict[int, dict[
 
 def cited(kept: Kept, wanted: Sequence[Measure]) -> Found:
     """All of RAGE's measures, from the numbers of all answers."""
-    precision, recall, distinct, length, short_em = map(kept.column, RageNumbers.columns)
+    precision, recall, distinct, length, short_em = map(kept.column, COLUMNS)
     samples = {
         "CiteP": lambda: mean_sample("CiteP", precision),
         "CiteR": lambda: mean_sample("CiteR", recall),
@@ -175,9 +231,10 @@ def cited(kept: Kept, wanted: Sequence[Measure]) -> Found:
         "Distinct": lambda: mean_sample("Distinct", distinct),
         "Length": lambda: mean_sample("Length", length),
     }
+    unjudged = kept.numbers.unjudged
     for measure in wanted:
-        if measure in _OF_LABELS and not kept.numbers.is_judged:
-            yield measure.name, "nobody judged which passages are relevant"
+        if measure in _OF_LABELS and unjudged:
+            yield measure.name, unjudged
         elif measure.needs and np.isnan(short_em).all():
             yield measure.name, f"needs {measure.needs}"
         else:
@@ -185,8 +242,11 @@ def cited(kept: Kept, wanted: Sequence[Measure]) -> Found:
 
 
 _PAPER = "Penzkofer & Baumann 2024 (RAGE), section 3.2"
-_share = partial(percent, family="rage", source=_PAPER, compute=cited, numbers=RageNumbers)
-_count = partial(count, family="rage", source=_PAPER, compute=cited, numbers=RageNumbers)
+_rage = partial(
+    partial, family="rage", source=_PAPER, compute=cited,
+    numbers=RageNumbers, own_numbers=OwnRageNumbers,
+)  # fmt: skip
+_share, _count = _rage(percent), _rage(count)
 _OF_LABELS = (
     _share("CiteP", definition="relevant among the distinct cited passages"),
     _share("CiteR", definition="cited among the relevant passages shown"),
