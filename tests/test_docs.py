@@ -44,6 +44,7 @@ PAGES = {
     "docs/scoring.md": 10,
     "docs/systems.md": 7,
     "docs/training.md": 5,
+    "docs/vendors.md": 4,
 }
 """Page to the least number of `citeforge` commands that it shows."""
 

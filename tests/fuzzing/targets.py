@@ -182,6 +182,8 @@ TARGETS: dict[str, Target] = {
                 ("result.json", OUTSIDE), ("attributed-ir.csv", OUTSIDE),
                 ("response_info.csv", OUTSIDE), ("rag24.jsonl", OUTSIDE), ("rag25.jsonl", OUTSIDE),
                 ("outputs", OUTSIDE),
+                *((f"vendors-{v}.jsonl", "--measures ALCE.CitRec --judge lexical")
+                  for v in ("anthropic", "openai", "gemini", "langchain")),
             )
         ),
         _submission("answers-hagrid", "cited.jsonl", "hagrid", "--judge lexical"),

@@ -281,6 +281,8 @@ def _submissions() -> None:
         {"metadata": {"team_id": "t", "run_id": "r", "narrative_id": i}, "references": refs,
          "answer": sentences} for i in ids
     ])  # fmt: skip
+    for path in (EXAMPLES / "vendors").iterdir():
+        shutil.copy(path, f"vendors-{path.name}")
     datasets.Dataset.from_list([
         {"query": q, "passages": {"passage_text": ["a", "b"], "is_selected": [1, 0]},
          "rag_raw_answer": "Io [0]."} for q in texts

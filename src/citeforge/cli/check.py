@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from citeforge.cli.options import benchmark_option
-from citeforge.schemas.choices import FORMATS, listed
+from citeforge.schemas.choices import FINDING, FORMATS, listed
 
 
 @click.command()
@@ -19,7 +19,7 @@ from citeforge.schemas.choices import FORMATS, listed
     "file_format",
     default="auto",
     show_default=True,
-    help=f"auto, {listed(FORMATS)}.",
+    help=f"auto, {listed(FORMATS)}. {FINDING}",
 )
 @click.option(
     "--most",
@@ -28,8 +28,18 @@ from citeforge.schemas.choices import FORMATS, listed
     show_default=True,
     help="Findings of each kind to print.",
 )
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Write the answers in our format, marks put in, where there are no errors.",
+)
 def check(
-    submission: Path, benchmark: Path, context: str | None, file_format: str, most: int
+    submission: Path,
+    benchmark: Path,
+    context: str | None,
+    file_format: str,
+    most: int,
+    out: Path | None,
 ) -> None:
     """Check a submission; never changes it.
 
@@ -39,6 +49,7 @@ def check(
     """
     from citeforge.cli.fetch import open_benchmark
     from citeforge.evaluator.check import check as find
+    from citeforge.evaluator.convert import convert
     from citeforge.schemas.errors import InputError, UnknownValueError
 
     loaded = open_benchmark(benchmark)
@@ -57,3 +68,6 @@ def check(
     )
     if found.errors:
         raise InputError(f"{len(found.errors):,} errors", path=submission)
+    if out is not None:
+        n_written = convert(submission, loaded, out, file_format)
+        click.echo(f"wrote {n_written:,} answers to {out}")

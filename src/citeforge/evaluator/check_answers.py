@@ -8,6 +8,7 @@ from typing import Protocol
 from citeforge.evaluator.benchmark import Benchmark, ContextTable
 from citeforge.evaluator.kalma.inputs import OWN_PASSAGES, Shown, read_answer, read_shown
 from citeforge.evaluator.origin import Reach
+from citeforge.evaluator.spans import span_warnings
 from citeforge.schemas.submission import SubmissionLine
 
 
@@ -41,6 +42,7 @@ class Marks:
         self.reach = Reach()
         self._benchmark = benchmark
         self._tables: dict[str, ContextTable] = {}
+        self._passages: dict[str, list[list[str]]] = {}
 
     def refused(self, answer: SubmissionLine) -> str | None:
         """None: answers may bring passages of their own."""
@@ -62,6 +64,17 @@ class Marks:
         if beyond:
             numbers = ", ".join(map(str, beyond[:5]))
             yield f"output: cites {numbers}; the context has {first} to {last}"
+        if answer.spans:
+            yield from span_warnings(answer, self._texts(answer, context, row), grammar.base)
+
+    def _texts(self, answer: SubmissionLine, context: str, row: int) -> list[str]:
+        """Texts of the passages shown, for answers that quote them."""
+        if answer.passages is not None:
+            return [p.text for p in answer.passages]
+        if context not in self._passages:
+            items = self._benchmark.items(context)
+            self._passages[context] = [[p.text for p in item.passages] for item in items]
+        return self._passages[context][row]
 
     def _size(self, context: str, row: int) -> int:
         if context not in self._tables:

@@ -14,6 +14,7 @@ from citeforge.engines.registry import resolved
 from citeforge.engines.textfiles import read_csv
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.submission import read_answers
+from citeforge.evaluator.vendors.reader import VENDORS, read_vendor, vendor_of
 from citeforge.ir_convert.alce import passage_id, read_items
 from citeforge.ir_convert.saved import read_saved
 from citeforge.schemas.choices import FORMATS
@@ -53,6 +54,9 @@ def detect(path: Path, start: bytes | None = None) -> str:
         return "trec-rag24"
     if b'"references"' in line and b'"metadata"' in line:
         return "trec-rag25"
+    vendor = vendor_of(start)
+    if vendor is not None:
+        return vendor
     if first == b"[" or (first == b"{" and b'"data"' in start[:4096] and b'"query_id"' not in line):
         return "alce"
     return "citeforge"
@@ -66,8 +70,8 @@ def answers_of(
     Args:
         path: file, or folder for ``attrieval``.
         benchmark: what it answers; questions without an id are found in it by their text.
-        name: format, or ``auto``.
-        on_error: for our own format, told of every unreadable line.
+        name: format, or ``auto``; a vendor's may say how sources are found (``openai:id``).
+        on_error: for our own format and vendors', told of every unreadable line.
 
     Raises:
         UnknownValueError: no such format.
@@ -77,6 +81,9 @@ def answers_of(
     if chosen == "citeforge" or (chosen == "attributed-ir" and path.suffix != ".csv"):
         return read_answers(path, on_error)
     known = {format.name: format for format in FORMATS}
+    family = chosen.partition(":")[0]
+    if family in VENDORS:
+        return read_vendor(chosen, path, benchmark, on_error)
     if chosen not in known:
         raise UnknownValueError("format", chosen, known)
     lines: Lines = resolved(known[chosen].factory)(path, benchmark)

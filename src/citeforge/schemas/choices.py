@@ -158,5 +158,19 @@ FORMATS = (
     Choice("rage-toolkit", "", "rage_toolkit's predictions", f"{_READERS}:read_rage_toolkit"),
     Choice("trec-rag24", "", "TREC RAG 2024", f"{_READERS}:read_trec24"),
     Choice("trec-rag25", "", "TREC RAG 2025", f"{_READERS}:read_trec25"),
+    *(
+        Choice(name, "", what, "citeforge.evaluator.vendors.reader:read_vendor")
+        for name, what in (
+            ("anthropic", "Anthropic's Messages"),
+            ("openai", "OpenAI's Responses and chat completions"),
+            ("gemini", "Gemini's responses"),
+            ("langchain", "outputs of LangChain's retrieval chains"),
+        )
+    ),
     Choice("citeforge", "", "ours", f"{_READERS}:read_own"),
 )
+FINDING = (
+    "anthropic, openai, gemini and langchain take :own, :id, :title, :index or :url[=FIELD] behind "
+    "them: how sources are found among the passages shown."
+)
+"""What follows the name of a vendor's format."""

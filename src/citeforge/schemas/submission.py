@@ -19,11 +19,45 @@ class OwnPassage(msgspec.Struct, gc=False):
         docid: its id, where it has one: by it the benchmark's judgements say whether it is
             relevant.
         title: its title.
+        url: where it was found, for answers that cite by URL.
     """
 
     text: str = ""
     docid: str | None = None
     title: str = ""
+    url: str = ""
+
+
+class CitedSpan(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    """One citation of a system that says which words it cites for, and which words it quotes.
+
+    Offsets count Unicode characters and exclude the end. What the measures read are the marks of
+    the output; spans are kept beside them.
+
+    Attributes:
+        start: first character of the output that is cited for, marks counted.
+        end: behind the last one; a citation that has a place and no extent spans its mark.
+        passage: 0-based position among the passages shown; None for a source that is none of them.
+        source: what the system itself calls it: id, URL or title.
+        written: what stood in the answer where the mark stands now (a link, say); empty where
+            nothing did; None where the span is of words.
+        quote: words of the source, as the system gives them.
+        quote_start: where the quotation starts in the source, in units of ``quote_unit``.
+        quote_end: behind its end.
+        quote_unit: ``char``, ``block`` (from 0) or ``page`` (from 1).
+        confidence: what the system says of it, 0 to 1.
+    """
+
+    start: int
+    end: int
+    passage: int | None = None
+    source: str = ""
+    written: str | None = None
+    quote: str | None = None
+    quote_start: int | None = None
+    quote_end: int | None = None
+    quote_unit: str | None = None
+    confidence: float | None = None
 
 
 class TokenLogprob(msgspec.Struct, gc=False, forbid_unknown_fields=True):
@@ -55,6 +89,7 @@ class SubmissionLine(msgspec.Struct, gc=False, forbid_unknown_fields=True):
         logprobs: log probabilities of the citation tokens.
         finish_reason: why the model stopped, where that was not of its own accord: ``length`` for
             an answer that was cut at the token limit.
+        spans: which words are cited for, and which are quoted, where the system says.
         meta: anything else.
     """
 
@@ -66,6 +101,7 @@ class SubmissionLine(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     citations: list[list[int]] | None = None
     logprobs: list[TokenLogprob] | None = None
     finish_reason: str | None = None
+    spans: list[CitedSpan] | None = None
     meta: Any = None
 
     @property

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from citeforge.schemas.choices import ANSWERING, FORMATS, JUDGES, SEGMENTERS, listed
+from citeforge.schemas.choices import ANSWERING, FINDING, FORMATS, JUDGES, SEGMENTERS, listed
 from citeforge.schemas.recipes.base import Judging, Part
 from citeforge.schemas.recipes.option import Option, Words
 from citeforge.schemas.recipes.rage import CONTAINED
@@ -39,7 +39,7 @@ class ScoreOptions(JudgeOptions):
     measures: Annotated[Words, Option(joined=True)] = ()
     """Measures or families, separated by commas (default: rage, or what fits the benchmark)."""
     file_format: Annotated[str, Option("--format")] = Field(
-        "auto", description=f"auto, {listed(FORMATS)}."
+        "auto", description=f"auto, {listed(FORMATS)}. {FINDING}"
     )
     """Format of the submissions."""
     llm: str | None = Field(None, description=f"Gives marks (G-Eval): {listed(ANSWERING)}.")

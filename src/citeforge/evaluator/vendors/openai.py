@@ -1,0 +1,184 @@
+"""OpenAI's Responses and Chat Completions: ``annotations`` of a text.
+
+``url_citation`` has the place of the citation in the text, mostly that of a link that the model
+wrote there; other servers of the same protocol give the words that it is for. ``file_citation``
+has a place only (``index``). Offsets count characters of the text they belong to.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from citeforge.evaluator.vendors.records import Cited, Response, Source, Vendor, Wrong, span
+
+_LINK = r"\[[^\[\]\n]*\]\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*\)"
+_MARK = re.compile(
+    rf"\(\s*{_LINK}(?:\s*[,;]\s*{_LINK})*\s*\)|{_LINK}|【[^【】\n]*】|\[\^?\d+\]|<?https?://\S+>?|[\ue200-\ue2ff].*"
+)
+
+
+class _Inner(msgspec.Struct):
+    url: str = ""
+    title: str | None = None
+    start_index: int | None = None
+    end_index: int | None = None
+
+
+class _Annotation(msgspec.Struct):
+    type: str
+    url: str = ""
+    title: str | None = None
+    start_index: int | None = None
+    end_index: int | None = None
+    url_citation: _Inner | None = None
+    file_id: str = ""
+    filename: str | None = None
+    index: int | None = None
+    quote: str | None = None
+
+
+class _Part(msgspec.Struct):
+    type: str
+    text: str = ""
+    refusal: str | None = None
+    annotations: list[_Annotation] | None = None
+
+
+class _Found(msgspec.Struct):
+    file_id: str | None = None
+    filename: str | None = None
+    text: str | None = None
+
+
+class _Item(msgspec.Struct):
+    type: str
+    content: list[_Part] | None = None
+    results: list[_Found] | None = None
+
+
+class _Details(msgspec.Struct):
+    reason: str | None = None
+
+
+class _Response(msgspec.Struct):
+    output: list[_Item]
+    incomplete_details: _Details | None = None
+
+
+class _ChatMessage(msgspec.Struct):
+    content: str | None = None
+    refusal: str | None = None
+    annotations: list[_Annotation] | None = None
+
+
+class _Choice(msgspec.Struct):
+    message: _ChatMessage
+    finish_reason: str | None = None
+
+
+class _Completion(msgspec.Struct):
+    choices: list[_Choice]
+
+
+def knows(body: Mapping[str, Any]) -> bool:
+    """Whether a response is one of the Responses API, or a chat completion."""
+    return body.get("object") in ("response", "chat.completion")
+
+
+def read(body: Any) -> Response:
+    """A response, or a chat completion.
+
+    Raises:
+        Wrong: offsets outside the text.
+    """
+    if isinstance(body, dict) and "choices" in body:
+        return _completion(msgspec.convert(body, _Completion))
+    return _response(msgspec.convert(body, _Response))
+
+
+def _completion(body: _Completion) -> Response:
+    if not body.choices:
+        raise Wrong("is empty", "choices", "one choice")
+    choice = body.choices[0]
+    message = choice.message
+    cut = "length" if choice.finish_reason == "length" else None
+    found = Response(message.content or message.refusal or "", finish_reason=cut)
+    _annotated(message.annotations or (), found, 0, "choices[0].message")
+    return found
+
+
+def _response(body: _Response) -> Response:
+    why = body.incomplete_details.reason if body.incomplete_details else None
+    found = Response(finish_reason="length" if why == "max_output_tokens" else None)
+    for nth, item in enumerate(body.output):
+        for result in item.results or ():
+            ids = tuple(i for i in (result.file_id, result.filename) if i)
+            if ids and result.text:
+                found.source(_file(result.file_id or "", result.filename, result.text))
+        if item.type != "message":
+            continue
+        for number, part in enumerate(item.content or ()):
+            if found.text and not found.text[-1].isspace():
+                found.text += "\n\n"
+            start = len(found.text)
+            found.text += part.text or part.refusal or ""
+            place = f"output[{nth}].content[{number}]"
+            _annotated(part.annotations or (), found, start, place)
+    return found
+
+
+def _annotated(annotations: Any, found: Response, start: int, place: str) -> None:
+    """Add the annotations of the text that starts at an offset of the answer."""
+    text = found.text[start:]
+    for nth, a in enumerate(annotations):
+        where = f"{place}.annotations[{nth}]"
+        if a.type == "url_citation":
+            inner = a.url_citation or a
+            url, title = inner.url, inner.title or ""
+            first, last = span(inner.start_index, inner.end_index, len(text), where)
+            source = Source((url,), title, url)
+        elif a.type in ("file_citation", "container_file_citation"):
+            if a.start_index is not None:
+                first, last = span(a.start_index, a.end_index, len(text), where)
+            else:
+                first, last = span(a.index, a.index, len(text), where)
+            source = _file(a.file_id, a.filename, "")
+        else:
+            continue  # file_path: a file that the model made
+        first, last, is_mark = _mark(text, first, last)
+        found.cited.append(
+            Cited(start + first, start + last, found.source(source), is_mark, quote=a.quote)
+        )
+
+
+def _file(file_id: str, filename: str | None, text: str) -> Source:
+    name = filename or ""
+    stem = name.rpartition(".")[0]
+    return Source(tuple(n for n in (file_id, name, stem) if n), name, text=text)
+
+
+def _mark(text: str, first: int, last: int) -> tuple[int, int, bool]:
+    """The characters of a citation, and whether they are the citation itself.
+
+    ``end_index`` is called the last character; where the bracket that closes a link is just behind
+    it, that is part of the link.
+    """
+    if first == last:
+        return first, last, True
+    for end in (last, last + 1):
+        if _MARK.fullmatch(text, first, min(end, len(text))):
+            return first, min(end, len(text)), True
+    return first, last, False
+
+
+OPENAI = Vendor(
+    "openai",
+    knows,
+    rb'"object"\s*:\s*"(?:response|chat\.completion)"|"type"\s*:\s*"(?:url|file)_citation"',
+    read,
+    by="own",
+)

@@ -1,0 +1,305 @@
+"""Files of vendors' responses as submissions: one JSON object a line.
+
+A line says which query it answers: ``query_id``, the ``custom_id`` or ``key`` of a batch, or the
+question itself. The response stands in ``response``, where batches have it, or is the line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from citeforge.engines.jsonlines import decode_line, raw_lines
+from citeforge.engines.segment import Segmenter
+from citeforge.evaluator.benchmark import Benchmark
+from citeforge.evaluator.vendors.anthropic import ANTHROPIC
+from citeforge.evaluator.vendors.gemini import GEMINI
+from citeforge.evaluator.vendors.langchain import LANGCHAIN
+from citeforge.evaluator.vendors.matching import Matching
+from citeforge.evaluator.vendors.openai import OPENAI
+from citeforge.evaluator.vendors.placing import place_marks
+from citeforge.evaluator.vendors.records import Response, Source, Vendor, Wrong
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.submission import CitedSpan, OwnPassage, SubmissionLine
+from citeforge.schemas.urls import same_url
+
+VENDORS = {v.name: v for v in (ANTHROPIC, OPENAI, GEMINI, LANGCHAIN)}
+Lines = Iterator[tuple[int, SubmissionLine]]
+_OURS = re.compile(rb'"(?:output|article)"\s*:\s*"')
+_PATH = re.compile(r" - at `\$\.?(.*)`$")
+_NAMES = ("query_id", "custom_id", "key")
+_QUESTIONS = ("question", "input", "query")
+
+
+class _Given(msgspec.Struct):
+    """A document of the request, or a page that an answer cites."""
+
+    text: str
+    id: str | None = None
+    title: str = ""
+    url: str = ""
+
+
+class _Line(msgspec.Struct):
+    """What a line says besides the response."""
+
+    context: str | list[Any] | None = None  # of LangChain: its documents
+    run: int = 0
+    documents: list[_Given] | None = None
+    pages: list[_Given] | None = None
+
+
+def vendor_of(start: bytes) -> str | None:
+    """The vendor whose responses a file holds, by its first bytes; None for anything else."""
+    line = start.lstrip().partition(b"\n")[0]
+    if not line.startswith(b"{"):
+        return None
+    try:
+        row = msgspec.json.decode(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        if _OURS.search(line):
+            return None
+        return next((v.name for v in VENDORS.values() if re.search(v.mark, line)), None)
+    if not isinstance(row, dict) or isinstance(row.get("output"), str):
+        return None
+    body = _body(row)
+    return next((v.name for v in VENDORS.values() if v.knows(body) or v.knows(row)), None)
+
+
+def _body(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The response of a line: in ``response``, ``response.body`` or ``result.message``."""
+    result = row.get("result")
+    if isinstance(result, dict) and isinstance(result.get("message"), dict):
+        message: dict[str, Any] = result["message"]
+        return message
+    found = row.get("response")
+    if not isinstance(found, dict):
+        return row
+    body = found.get("body")
+    return body if isinstance(body, dict) else found
+
+
+def read_vendor(
+    name: str,
+    path: Path,
+    benchmark: Benchmark,
+    on_error: Callable[[InputError], None] | None = None,
+) -> Lines:
+    """Answers of a file of responses.
+
+    Args:
+        name: ``anthropic``, ``openai``, ``gemini`` or ``langchain``; behind a colon how sources
+            are found among the passages shown (:data:`citeforge.evaluator.vendors.matching.WAYS`).
+        path: JSON Lines, plain or .gz.
+        benchmark: what is answered.
+        on_error: told of every wrong line, which is then passed over; None to raise.
+
+    Raises:
+        InputError: file, line, field, and what would be right.
+        UsageError: sources cannot be found in this way.
+    """
+    vendor, _, way = name.partition(":")
+    reader = _Reader(VENDORS[vendor], path, benchmark, way or VENDORS[vendor].by)
+    decoder = msgspec.json.Decoder(_Line)
+    for number, line in raw_lines(path):
+        if not line.strip():
+            continue
+        try:
+            said = decode_line(path, number, line, decoder, _Line)
+            yield number, reader.line(number, said, msgspec.json.decode(line))
+        except InputError as error:
+            if on_error is None or error.line is None:
+                raise
+            on_error(error)
+
+
+@dataclass
+class _Reader:
+    vendor: Vendor
+    path: Path
+    benchmark: Benchmark
+    way: str
+
+    def __post_init__(self) -> None:
+        self.matching = Matching(self.benchmark, self.way)
+
+    @cached_property
+    def segmenter(self) -> Segmenter:
+        from citeforge.engines.sentences import SentenceSegmenter
+
+        return SentenceSegmenter()
+
+    @cached_property
+    def by_text(self) -> dict[str, str]:
+        texts: list[str] = self.benchmark.queries["text"].to_pylist()
+        return dict(zip(texts, self.benchmark.query_ids, strict=True))
+
+    def line(self, number: int, said: _Line, row: dict[str, Any]) -> SubmissionLine:
+        """The answer of one line.
+
+        Raises:
+            InputError: what is wrong with it.
+        """
+        query = self._query(number, row)
+        self._require_answer(number, row)
+        # Documents of LangChain stand beside the answer, not in it.
+        body = row if self.vendor.knows(row) else _body(row)
+        try:
+            response = self.vendor.read(body)
+        except Wrong as error:
+            raise error.error(self.path, number) from error
+        except msgspec.ValidationError as error:
+            place = _PATH.search(str(error))
+            raise InputError(
+                _PATH.sub("", str(error)),
+                path=self.path,
+                line=number,
+                field=place.group(1) if place else None,
+                allowed=f"a response of {self.vendor.name}; --format names another format",
+            ) from error
+        except RecursionError as error:
+            raise InputError("is nested too deeply", path=self.path, line=number) from error
+        return self._answer(number, query, said, response)
+
+    def _query(self, number: int, row: Mapping[str, Any]) -> str:
+        name = next((row[n] for n in _NAMES if isinstance(row.get(n), str | int)), None)
+        if name is not None:
+            return str(name)
+        asked = next((str(row[n]) for n in _QUESTIONS if isinstance(row.get(n), str)), None)
+        if asked is None:
+            raise InputError(
+                "does not say which query it answers",
+                path=self.path,
+                line=number,
+                allowed='"query_id" beside "response", the custom_id or key of a batch, or the '
+                'text of the question as "question"',
+            )
+        return self.by_text.get(asked, asked[:60])
+
+    def _require_answer(self, number: int, row: Mapping[str, Any]) -> None:
+        """Refuse the line of a request that failed.
+
+        Raises:
+            InputError: says why it failed.
+        """
+        result, response = row.get("result"), row.get("response")
+        why = row.get("error")
+        if isinstance(result, dict) and result.get("type") in ("errored", "canceled", "expired"):
+            why = result.get("error") or result["type"]
+        elif isinstance(response, dict) and isinstance(status := response.get("status_code"), int):
+            why = why or (f"status {status}" if status >= 400 else None)
+        if why:
+            raise InputError(
+                f"is a request that failed ({str(why)[:120]})",
+                path=self.path,
+                line=number,
+                allowed="send it again, or leave the line out: the answer then counts as missing",
+            )
+
+    def _answer(self, number: int, query: str, said: _Line, response: Response) -> SubmissionLine:
+        if self.matching.way == "own" or said.documents is not None:
+            context = None
+            passages, found = _own(said, response)
+            n_shown = len(passages)
+        else:
+            passages = None
+            context, n_shown, found = self._found(number, query, said, response)
+        base = self.benchmark.grammar.base
+        # A source that is none of the passages shown counts as a citation beyond them.
+        beyond = iter(range(n_shown, n_shown + len(found)))
+        numbers = [base + (next(beyond) if f is None else f) for f in found]
+        output, spans = response.text, None
+        if not response.has_marks:
+            placed = place_marks(
+                output,
+                response.cited,
+                [numbers[c.source] for c in response.cited],
+                self.benchmark.grammar,
+                self.segmenter,
+                n_shown,
+            )
+            output, spans = placed.output, self._spans(response, found, placed.spans)
+        return SubmissionLine(
+            query,
+            output,
+            context=context,
+            run=said.run,
+            passages=passages,
+            finish_reason=response.finish_reason,
+            spans=spans or None,
+        )
+
+    def _found(
+        self, number: int, query: str, said: _Line, response: Response
+    ) -> tuple[str, int, list[int | None]]:
+        """Context set, passages shown, and position of each source among them."""
+        known = list(self.benchmark.manifest.contexts)
+        named = said.context if isinstance(said.context, str) else None
+        context = named or (known[0] if len(known) == 1 else None)
+        if context not in known:
+            problem = "names no context" if context is None else f"context {context!r} is unknown"
+            raise InputError(
+                problem,
+                path=self.path,
+                line=number,
+                field="context",
+                allowed=f"one of {', '.join(known)}: what the system was shown; or --format "
+                f"{self.vendor.name}:own, where its sources are its own",
+            )
+        shown = self.matching.shown(context, query)
+        return context, len(shown), [self.matching.find(s, shown) for s in response.sources]
+
+    def _spans(
+        self, response: Response, found: list[int | None], places: list[tuple[int, int]]
+    ) -> list[CitedSpan]:
+        return [
+            CitedSpan(
+                start,
+                end,
+                found[c.source],
+                response.sources[c.source].name,
+                response.text[c.start : c.end] if c.is_mark else None,
+                c.quote,
+                c.quote_at and c.quote_at[0],
+                c.quote_at and c.quote_at[1],
+                c.quote_unit,
+                c.confidence,
+            )
+            for c, (start, end) in zip(response.cited, places, strict=True)
+        ]
+
+
+def _own(said: _Line, response: Response) -> tuple[list[OwnPassage], list[int | None]]:
+    """Passages that an answer brings, and position of each source among them.
+
+    Documents of the request are shown, cited or not; other sources stand behind them.
+    """
+    given = said.documents or []
+    pages = {same_url(p.url): p for p in said.pages or ()}
+    passages = [OwnPassage(d.text, d.id, d.title, d.url) for d in given]
+    found: list[int | None] = []
+    for source in response.sources:
+        at = _given(source, given)
+        if at is None:
+            at = len(passages)
+            page = pages.get(same_url(source.url)) if source.url else None
+            text, title = source.text, source.title
+            if page is not None:
+                text, title = page.text, page.title or title
+            passages.append(OwnPassage(text, next(iter(source.ids), None), title, source.url))
+        found.append(at)
+    return passages, found
+
+
+def _given(source: Source, given: list[_Given]) -> int | None:
+    """The document of the request that a source is, by number, id or title."""
+    if source.index is not None:
+        return source.index if 0 <= source.index < len(given) else None
+    named = (i for i, d in enumerate(given) if d.id in source.ids or d.title in source.ids)
+    return next(named, None)

@@ -1,0 +1,159 @@
+"""What the readers of vendors' responses have in common: an answer, its sources, its citations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.urls import same_url
+
+
+@dataclass(frozen=True)
+class Source:
+    """Something that an answer cites.
+
+    Attributes:
+        ids: what may be the id of a passage, the surest first (file id, file name, title, …).
+        title: its title.
+        url: its address.
+        text: its text, or the words of it that are known; empty where the vendor gives none.
+        index: 0-based place among what was shown; None where the vendor has no such number.
+    """
+
+    ids: tuple[str, ...] = ()
+    title: str = ""
+    url: str = ""
+    text: str = ""
+    index: int | None = None
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What two mentions of one source share."""
+        if self.url:
+            return same_url(self.url), self.index
+        return self.ids, self.title, self.index
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        number = "" if self.index is None else f"number {self.index}"
+        return next((n for n in (*self.ids, self.url, self.title) if n), number)
+
+
+@dataclass(frozen=True)
+class Cited:
+    """One citation.
+
+    Attributes:
+        start: first character of the answer that is cited for; also the place of a mark.
+        end: behind the last one.
+        source: position among the sources of the answer.
+        is_mark: the characters are the citation itself (a link), or none at all.
+        quote: words of the source.
+        quote_at: (start, end) of the quotation in the source.
+        quote_unit: ``char``, ``block`` or ``page``.
+        confidence: 0 to 1.
+    """
+
+    start: int
+    end: int
+    source: int
+    is_mark: bool = False
+    quote: str | None = None
+    quote_at: tuple[int, int] | None = None
+    quote_unit: str | None = None
+    confidence: float | None = None
+
+
+@dataclass
+class Response:
+    """A response, read.
+
+    Attributes:
+        text: the answer.
+        sources: what it cites, or was shown.
+        cited: its citations.
+        finish_reason: as submissions have it.
+        has_marks: the text cites by marks of its own, as our prompts ask for.
+    """
+
+    text: str = ""
+    sources: list[Source] = field(default_factory=list)
+    cited: list[Cited] = field(default_factory=list)
+    finish_reason: str | None = None
+    has_marks: bool = False
+
+    def source(self, source: Source) -> int:
+        """Position of a source, which is added where it is new; more of its words are kept."""
+        for at, known in enumerate(self.sources):
+            if known.key == source.key:
+                if source.text not in known.text:
+                    text = f"{known.text}\n{source.text}" if known.text else source.text
+                    self.sources[at] = replace(known, text=text)
+                return at
+        self.sources.append(source)
+        return len(self.sources) - 1
+
+
+@dataclass(frozen=True)
+class Vendor:
+    """How responses of one vendor are read.
+
+    Attributes:
+        name: as in ``--format``.
+        knows: whether a decoded response is one of theirs.
+        mark: expression (bytes) that tells a response whose line is too long to be decoded.
+        read: response to what it says; raises ValueError with what is wrong, or
+            :class:`Wrong` with the field.
+        by: how sources are found among the passages shown, unless ``--format`` says.
+    """
+
+    name: str
+    knows: Callable[[Mapping[str, Any]], bool]
+    mark: bytes
+    read: Callable[[Any], Response]
+    by: str
+
+
+class Wrong(Exception):
+    """Something in a response is wrong.
+
+    Attributes:
+        message: what.
+        place: which field.
+        allowed: what would be right.
+    """
+
+    def __init__(self, message: str, place: str, allowed: str | None = None) -> None:
+        super().__init__(message)
+        self.message, self.place, self.allowed = message, place, allowed
+
+    def error(self, path: object, line: int) -> InputError:
+        """The error that the user reads."""
+        return InputError(
+            self.message, path=path, line=line, field=self.place, allowed=self.allowed
+        )
+
+
+def span(start: int | None, end: int | None, size: int, place: str) -> tuple[int, int]:
+    """Offsets, checked.
+
+    Args:
+        start: first character; None is 0.
+        end: behind the last character.
+        size: characters of the text.
+        place: field, for the error.
+
+    Raises:
+        Wrong: they lie outside the text, or the wrong way round.
+    """
+    first = 0 if start is None else start
+    if end is None or not 0 <= first <= end <= size:
+        raise Wrong(
+            f"spans {first} to {end}, and the text has {size} characters",
+            place,
+            "offsets within the text, the end behind the start; was the text changed?",
+        )
+    return first, end
