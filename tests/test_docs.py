@@ -40,6 +40,7 @@ PAGES = {
     "docs/publish.md": 13,
     "docs/rage.md": 6,
     "docs/recipes.md": 4,
+    "docs/reports.md": 4,
     "docs/scale.md": 3,
     "docs/scoring.md": 10,
     "docs/systems.md": 7,

@@ -184,6 +184,7 @@ TARGETS: dict[str, Target] = {
                 ("outputs", OUTSIDE),
                 *((f"vendors-{v}.jsonl", "--measures ALCE.CitRec --judge lexical")
                   for v in ("anthropic", "openai", "gemini", "langchain")),
+                ("vendors-reports.jsonl", "--measures fact --judge lexical"),
             )
         ),
         _submission("answers-hagrid", "cited.jsonl", "hagrid", "--judge lexical"),

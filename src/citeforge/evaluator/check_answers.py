@@ -8,6 +8,7 @@ from typing import Protocol
 from citeforge.evaluator.benchmark import Benchmark, ContextTable
 from citeforge.evaluator.kalma.inputs import OWN_PASSAGES, Shown, read_answer, read_shown
 from citeforge.evaluator.origin import Reach
+from citeforge.evaluator.research.check import report_markup, report_warnings
 from citeforge.evaluator.spans import span_warnings
 from citeforge.schemas.submission import SubmissionLine
 
@@ -50,6 +51,10 @@ class Marks:
 
     def warnings(self, answer: SubmissionLine, context: str, row: int) -> Iterator[str]:
         """Marks that are not read as citations, and numbers beyond the context."""
+        report = report_markup(answer)
+        if report is not None:
+            yield from report_warnings(answer, report)
+            return
         shown = len(answer.passages) if answer.passages is not None else self._size(context, row)
         output, grammar = answer.output, self._benchmark.grammar
         parsed = grammar.parse(output, shown)

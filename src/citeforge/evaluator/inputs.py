@@ -107,7 +107,9 @@ class ItemReader:
         """Keep an answer to the query of a row."""
         passages = self._shown[row]
         if answer.passages is not None:
-            passages = tuple(Passage(p.docid or "", p.title, p.text) for p in answer.passages)
+            passages = tuple(
+                Passage(p.docid or "", p.title, p.text, url=p.url) for p in answer.passages
+            )
             self._bare.update(p.id for p in passages if p.id and not p.text)
         item = Item(row, self._texts[row], answer.output, passages, gold=self._gold[row])
         self.runs.setdefault(answer.run, {})[row] = item

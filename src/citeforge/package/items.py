@@ -21,12 +21,14 @@ class Passage:
         title: its title, or an empty string.
         text: its text.
         label: relevant, irrelevant, seemingly_relevant or unjudged; None for a system's own.
+        url: where a system's own passage was found.
     """
 
     id: str
     title: str
     text: str
     label: str | None = None
+    url: str = ""
 
     @property
     def is_relevant(self) -> bool:

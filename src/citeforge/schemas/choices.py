@@ -167,6 +167,12 @@ FORMATS = (
             ("langchain", "outputs of LangChain's retrieval chains"),
         )
     ),
+    Choice(
+        "deep-research",
+        "",
+        "DeepResearch Bench's reports",
+        "citeforge.evaluator.research.reader:read_reports",
+    ),
     Choice("citeforge", "", "ours", f"{_READERS}:read_own"),
 )
 FINDING = (

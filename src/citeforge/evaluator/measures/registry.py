@@ -26,6 +26,7 @@ _MODULES = (
     "measures.auto_ais",
     "measures.nli",
     "measures.trec_support",
+    "research.fact",
     "measures.overlap",
     "measures.bleu",
     "measures.rouge",

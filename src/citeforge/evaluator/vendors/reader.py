@@ -18,6 +18,7 @@ import msgspec
 from citeforge.engines.jsonlines import decode_line, raw_lines
 from citeforge.engines.segment import Segmenter
 from citeforge.evaluator.benchmark import Benchmark
+from citeforge.evaluator.research.reader import is_report
 from citeforge.evaluator.vendors.anthropic import ANTHROPIC
 from citeforge.evaluator.vendors.gemini import GEMINI
 from citeforge.evaluator.vendors.langchain import LANGCHAIN
@@ -31,7 +32,8 @@ from citeforge.schemas.urls import same_url
 
 VENDORS = {v.name: v for v in (ANTHROPIC, OPENAI, GEMINI, LANGCHAIN)}
 Lines = Iterator[tuple[int, SubmissionLine]]
-_OURS = re.compile(rb'"(?:output|article)"\s*:\s*"')
+_OURS = re.compile(rb'"output"\s*:\s*"')
+_REPORT = re.compile(rb'"article"\s*:\s*"')
 _PATH = re.compile(r" - at `\$\.?(.*)`$")
 _NAMES = ("query_id", "custom_id", "key")
 _QUESTIONS = ("question", "input", "query")
@@ -56,7 +58,8 @@ class _Line(msgspec.Struct):
 
 
 def vendor_of(start: bytes) -> str | None:
-    """The vendor whose responses a file holds, by its first bytes; None for anything else."""
+    """The vendor whose responses a file holds, by its first bytes, or ``deep-research`` for one of
+    reports; None for anything else."""
     line = start.lstrip().partition(b"\n")[0]
     if not line.startswith(b"{"):
         return None
@@ -65,8 +68,14 @@ def vendor_of(start: bytes) -> str | None:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         if _OURS.search(line):
             return None
+        if _REPORT.search(line):
+            return "deep-research"
         return next((v.name for v in VENDORS.values() if re.search(v.mark, line)), None)
-    if not isinstance(row, dict) or isinstance(row.get("output"), str):
+    if not isinstance(row, dict):
+        return None
+    if is_report(row):
+        return "deep-research"
+    if isinstance(row.get("output"), str):
         return None
     body = _body(row)
     return next((v.name for v in VENDORS.values() if v.knows(body) or v.knows(row)), None)

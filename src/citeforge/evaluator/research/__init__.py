@@ -1,0 +1,1 @@
+"""Reports of deep-research systems, which cite by URL."""

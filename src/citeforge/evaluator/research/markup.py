@@ -1,0 +1,183 @@
+"""How reports cite: links, numbers with a list of references, bare URLs.
+
+What is read, outside code and images:
+
+- ``[text](url)``: text that belongs to the sentence stays in it; it goes where links stand in round
+  brackets of their own, or the text is a number, the host, or a word such as "source";
+- ``[7]``, ``[7, 8]``, ``【7†L1-L5】``, ``[7†L1-L5]``, ``[^7]``: numbers of the list of references;
+- ``<url>`` and bare URLs.
+
+An entry of the list of references is a line that starts with a number (``[7]``, ``7.``, ``[^7]:``)
+and has a URL, there or in the lines before the next entry. The list itself is no statement.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from citeforge.schemas.grammar import Grammar
+
+_URL = r"https?://(?:[^\s()<>\[\]【】「」，。；、）]|\([^\s()<>]*\))+"
+_TARGET = r"<?(?P<{}>https?://(?:[^\s()<>]|\([^\s()<>]*\))+)>?(?:\s+\"[^\"\n]*\")?"
+_TOKEN = re.compile(
+    r"(?P<code>```.*?(?:```|\Z)|`[^`\n]+`)"
+    r"|(?P<image>!\[[^\[\]\n]*\]\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\))"
+    rf"|\[(?P<label>(?:[^\[\]\n]|\[[^\[\]\n]*\])*)\]\({_TARGET.format('target')}\)"
+    r"|\[(?P<dagger>\d{1,3})†[^\[\]\n]*\]"
+    rf"|<?(?P<bare>{_URL})>?",
+    re.DOTALL,
+)
+_ENTRY = re.compile(r"\s*(?:[-*•]\s+)?(?:\[\^?(\d{1,3})\]|【(\d{1,3})】|(\d{1,3})[.)])\s*:?")
+_WORDS = re.compile(
+    r"\W*(?:\^?\d{1,3}|sources?|links?|refs?|references?|here|来源|链接|原文|quelle|fuente|出典)\W*",
+    re.IGNORECASE,
+)
+_BETWEEN = re.compile(r"\s*(?:[,;，；、]|and|und|et|y|和)?\s*")
+_TRAILING = ".,;:!?'\"*_，。；：！？、）"
+
+FAILED = "scrape failed:"
+"""How DeepResearch Bench's files begin the text of a page that could not be fetched."""
+
+
+def has_text(text: str) -> bool:
+    """Whether the text of a page is one."""
+    return bool(text.strip()) and not text.startswith(FAILED)
+
+
+@dataclass(frozen=True)
+class Mention:
+    """One citation in a report.
+
+    Attributes:
+        start: its first character.
+        end: behind its last one.
+        keys: URLs as written; a number without an entry as ``[7]``.
+        kept: what stays in the text in its place.
+    """
+
+    start: int
+    end: int
+    keys: tuple[str, ...]
+    kept: str = ""
+
+
+@dataclass
+class Markup:
+    """The citations of a report.
+
+    Attributes:
+        mentions: in order.
+        lists: (start, end) of lists of references.
+        references: number to URL.
+        twice: numbers that the list has more than once; the first entry counts.
+        unlisted: numbers that are cited and have no entry with a URL, in order.
+    """
+
+    mentions: list[Mention] = field(default_factory=list)
+    lists: tuple[tuple[int, int], ...] = ()
+    references: dict[int, str] = field(default_factory=dict)
+    twice: list[int] = field(default_factory=list)
+    unlisted: list[int] = field(default_factory=list)
+
+
+def read_markup(report: str, shown: Sequence[str] = ()) -> Markup:
+    """The citations of a report.
+
+    Args:
+        report: Markdown.
+        shown: URLs of the passages of the line, in order; in a report without a list of references
+            its numbers are theirs, from 1.
+    """
+    parsed = Grammar().parse(report, 0)
+    found = Markup(lists=parsed.lists)
+    for start, end in parsed.lists:
+        _read_list(report[start:end], found)
+    if not found.references:
+        found.references = {number: url for number, url in enumerate(shown, 1) if url}
+    taken: list[tuple[int, int]] = list(parsed.lists)
+    for match in _TOKEN.finditer(report):
+        if any(s < match.end() and match.start() < e for s, e in parsed.lists):
+            continue
+        taken.append(match.span())
+        mention = _mention(match, found.references)
+        if mention is not None:
+            found.mentions.append(mention)
+    for marker in parsed.markers:
+        inside = any(s < marker.end and marker.start < e for s, e in taken)
+        if marker.numbers and not marker.is_listed and not inside:
+            keys = tuple(dict.fromkeys(_key(n, found.references) for n in marker.numbers))
+            found.mentions.append(Mention(marker.start, marker.end, keys))
+    found.mentions = _in_brackets(report, sorted(found.mentions, key=lambda m: m.start))
+    cited = [k for m in found.mentions for k in m.keys if k.startswith("[")]
+    found.unlisted = [int(k[1:-1]) for k in dict.fromkeys(cited)]
+    return found
+
+
+def _in_brackets(report: str, mentions: Sequence[Mention]) -> list[Mention]:
+    """Mentions; those that have round brackets to themselves become one, brackets included."""
+    found: list[Mention] = []
+    at = 0
+    while at < len(mentions):
+        last = at
+        while last + 1 < len(mentions) and _BETWEEN.fullmatch(
+            report, mentions[last].end, mentions[last + 1].start
+        ):
+            last += 1
+        group = mentions[at : last + 1]
+        start, end = group[0].start, group[-1].end
+        if report[start - 1 : start] in ("(", "（") and report[end : end + 1] in (")", "）"):
+            keys = tuple(dict.fromkeys(k for m in group for k in m.keys))
+            group = [Mention(start - 1, end + 1, keys)]
+        found += group
+        at = last + 1
+    return found
+
+
+def _key(number: int, references: Mapping[int, str]) -> str:
+    return references.get(number, f"[{number}]")
+
+
+def _read_list(text: str, found: Markup) -> None:
+    number: int | None = None
+    for line in text.splitlines():
+        entry = _ENTRY.match(line)
+        rest = line
+        if entry is not None:
+            number = int(next(g for g in entry.groups() if g))
+            rest = line[entry.end() :]
+        url = next(_urls(rest), None)
+        if url is None or number is None:
+            continue
+        if number in found.references:
+            if entry is not None:
+                found.twice.append(number)
+            continue
+        found.references[number] = url
+
+
+def _urls(text: str) -> Iterator[str]:
+    for match in _TOKEN.finditer(text):
+        if match["target"]:
+            yield match["target"]
+        elif match["bare"]:
+            yield match["bare"].rstrip(_TRAILING)
+
+
+def _mention(match: re.Match[str], references: Mapping[int, str]) -> Mention | None:
+    start, end = match.span()
+    if match["dagger"]:
+        return Mention(start, end, (_key(int(match["dagger"]), references),))
+    if match["bare"]:
+        url = match["bare"].rstrip(_TRAILING)
+        if not match[0].startswith("<"):
+            end = match.start("bare") + len(url)
+        return Mention(start, end, (url,))
+    if match["target"] is None:
+        return None
+    label = match["label"].strip()
+    host = (urlsplit(match["target"]).hostname or "").removeprefix("www.")
+    is_mark = not label or _WORDS.fullmatch(label) or label.lower().removeprefix("www.") == host
+    return Mention(start, end, (match["target"],), "" if is_mark else label)
