@@ -242,11 +242,11 @@ def cited(kept: Kept, wanted: Sequence[Measure]) -> Found:
 
 
 _PAPER = "Penzkofer & Baumann 2024 (RAGE), section 3.2"
-_rage = partial(
-    partial, family="rage", source=_PAPER, compute=cited,
-    numbers=RageNumbers, own_numbers=OwnRageNumbers,
+_share, _count = (
+    partial(make, family="rage", source=_PAPER, compute=cited,
+            numbers=RageNumbers, own_numbers=OwnRageNumbers)
+    for make in (percent, count)
 )  # fmt: skip
-_share, _count = _rage(percent), _rage(count)
 _OF_LABELS = (
     _share("CiteP", definition="relevant among the distinct cited passages"),
     _share("CiteR", definition="cited among the relevant passages shown"),
