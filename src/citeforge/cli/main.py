@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 
 import click
+from click.shell_completion import CompletionItem
 
 from citeforge import __version__
 from citeforge.cli.terminal import speak_the_terminals_language
@@ -94,6 +95,10 @@ COMMANDS = {
         "citeforge.cli.doctor:doctor",
         "Tell what is installed, what answers, and what to type next.",
     ),
+    "demo": (
+        "citeforge.cli.demo:demo",
+        "Build, answer, score and report a small benchmark, to see what that looks like.",
+    ),
     "sources": ("citeforge.cli.sources:sources", "List the sources that can be read."),
 }
 
@@ -122,13 +127,37 @@ class LazyGroup(click.Group):
             )
         return super().resolve_command(ctx, args)
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Commands and options; the texts stand here, so that no command is imported for them."""
+        found = [CompletionItem(name, help=text) for name, (_, text) in COMMANDS.items()
+                 if name.startswith(incomplete)]  # fmt: skip
+        return found + click.Command.shell_complete(self, ctx, incomplete)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
 
+def _show_completion(ctx: click.Context, param: click.Parameter, shell: str | None) -> None:
+    if shell is not None and not ctx.resilient_parsing:
+        from citeforge.cli.completion import script
+
+        click.echo(script(ctx.command, shell))
+        ctx.exit()
+
+
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="citeforge")
+@click.option(
+    "--show-completion",
+    type=click.Choice(["auto", "bash", "zsh", "fish"]),
+    is_flag=False,
+    flag_value="auto",
+    is_eager=True,
+    expose_value=False,
+    callback=_show_completion,
+    help="Print what a shell reads to complete command lines (default: for the shell in SHELL).",
+)
 @click.option(
     "--plugin",
     "files",

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 from pydantic import BaseModel, ValidationError
 
+from citeforge.cli.completion import NAMED
 from citeforge.schemas.errors import UsageError, suggestion
 from citeforge.schemas.recipes.flags import Flag, flags_of, nested
 
@@ -78,7 +79,7 @@ def _type(flag: Flag) -> Any:
     if flag.type is Path:
         return click.Path(path_type=Path)
     if flag.type not in _RANGES:
-        return str
+        return NAMED.get(flag.place[-1], str)
     bounds = flag.bounds
     if not bounds:
         return flag.type

@@ -1,0 +1,95 @@
+"""Completion in shells: commands, options, and the names that options take."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import click
+from click.shell_completion import CompletionItem, get_completion_class
+
+from citeforge.schemas import choices
+from citeforge.schemas.errors import UsageError
+
+SHELLS = ("bash", "zsh", "fish")
+GUESSED = "auto"
+"""Stands for the shell that the environment names."""
+_HOW = {
+    "bash": '# in ~/.bashrc: eval "$(citeforge --show-completion bash)"',
+    "zsh": '# in ~/.zshrc: eval "$(citeforge --show-completion zsh)"',
+    "fish": "# citeforge --show-completion fish > ~/.config/fish/completions/citeforge.fish",
+}
+
+
+def script(command: click.Command, shell: str) -> str:
+    """What a shell reads to complete command lines, with a comment that says where it belongs.
+
+    Args:
+        command: ``citeforge`` itself.
+        shell: one of ``SHELLS``, or ``GUESSED``.
+
+    Raises:
+        UsageError: the environment names another shell, or none.
+    """
+    name = Path(os.environ.get("SHELL", "")).name if shell == GUESSED else shell
+    made = get_completion_class(name) if name in SHELLS else None
+    if made is None:
+        told = f"the shell {name!r} is not known" if name else "SHELL names no shell"
+        raise UsageError(f"--show-completion: {told}; name one of {', '.join(SHELLS)}")
+    return f"{_HOW[name]}\n{made(command, {}, 'citeforge', '_CITEFORGE_COMPLETE').source()}"
+
+
+class Named(click.ParamType):
+    """Any text, for which a shell offers names.
+
+    Attributes:
+        name: as help texts show it.
+    """
+
+    name = "text"
+
+    def __init__(self, names: Callable[[], Iterable[str]], joined: bool = False) -> None:
+        """Offer names.
+
+        Args:
+            names: gives them; called when a shell asks.
+            joined: whether several may stand with commas between.
+        """
+        self._names, self._joined = names, joined
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Names that begin with what was typed, after the last comma."""
+        before, comma, typed = incomplete.rpartition(",") if self._joined else ("", "", incomplete)
+        return [
+            CompletionItem(f"{before}{comma}{name}")
+            for name in self._names()
+            if name.startswith(typed)
+        ]
+
+
+def _of(declared: Iterable[choices.Choice]) -> Callable[[], list[str]]:
+    return lambda: [f"{c.name}:" if c.argument else c.name for c in declared if c.name]
+
+
+def _measures() -> list[str]:
+    from citeforge.evaluator.measures.registry import families, measures
+
+    return [*measures(), *families()]
+
+
+NAMED = {
+    "judge": Named(_of(choices.JUDGES)),
+    "strong_judge": Named(_of(choices.JUDGES)),
+    "embedder": Named(_of(choices.EMBEDDERS)),
+    "retriever": Named(_of(choices.RETRIEVERS)),
+    "segmenter": Named(_of(choices.SEGMENTERS)),
+    "perplexity": Named(_of(choices.PERPLEXITY)),
+    "llm": Named(_of(choices.ANSWERING)),
+    "kg": Named(_of(choices.GRAPHS)),
+    "file_format": Named(lambda: ["auto", *(c.name for c in choices.FORMATS)]),
+    "measures": Named(_measures, joined=True),
+}
+"""Fields of records to what a shell offers for them."""

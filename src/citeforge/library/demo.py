@@ -1,0 +1,61 @@
+"""A first look: the example data that come with the package, and what to do with them."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from citeforge.schemas.errors import UsageError
+
+EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+"""What ``examples/`` of the repository holds of data, also where the package was installed."""
+_STEPS = (
+    "build rage --source beir:{out}/examples/facts --mixture mix=3,3,0 --n-seemingly 0"
+    " --licence apache-2.0 --out {out}/facts",
+    "verify {out}/facts",
+    "show {out}/facts --query q21",
+    "run random --benchmark {out}/facts --out {out}/random.jsonl",
+    "run top-1 --benchmark {out}/facts --out {out}/top-1.jsonl",
+    "run echo-relevant --benchmark {out}/facts --out {out}/echo-relevant.jsonl",
+    "check {out}/top-1.jsonl --benchmark {out}/facts",
+    "score {out}/random.jsonl {out}/top-1.jsonl {out}/echo-relevant.jsonl --benchmark {out}/facts"
+    " --measures CiteP,CiteR,CiteF1,ALCE.CitRec --judge lexical --details --out {out}/scores",
+    "compare {out}/scores/random.scores.json {out}/scores/top-1.scores.json",
+    "report {out}/scores/random.scores.json {out}/scores/top-1.scores.json"
+    " {out}/scores/echo-relevant.scores.json --out {out}/report.html",
+)
+_NEXT = """\
+random cites anything; top-1 copies the first passage and cites it, so that all it says is
+supported, and most of it beside the point; echo-relevant cites what is relevant. Every answer is
+in {out}/report.html.
+
+Next, your own system (its file names the benchmark, its answers cite passages by [number]):
+
+  citeforge prompts {out}/facts --out {out}/prompts.jsonl
+  citeforge llm run {out}/prompts.jsonl --llm openai:MODEL --out {out}/mine.jsonl
+  citeforge score {out}/mine.jsonl --benchmark {out}/facts
+
+and your own data: citeforge build rage --help"""
+
+
+def start(out: Path) -> list[str]:
+    """Copy the examples into a new folder; what to do with them, one command line each.
+
+    Args:
+        out: folder to make; without white space in its name, so that lines can be typed again.
+
+    Raises:
+        UsageError: the folder holds something, or its name cannot be typed.
+    """
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise UsageError(f"--out {out}: is there already; name a new folder, or remove it")
+    if str(out).startswith("-") or any(c.isspace() or c in "'\"\\$" for c in str(out)):
+        raise UsageError(f"--out {out}: name a folder without spaces and quotes")
+    for name in ("facts", "answers", "labels", "people"):
+        shutil.copytree(EXAMPLES / name, out / "examples" / name)
+    return [step.format(out=out.as_posix()) for step in _STEPS]
+
+
+def next_steps(out: Path) -> str:
+    """What was seen, and what to type next."""
+    return _NEXT.format(out=out.as_posix())

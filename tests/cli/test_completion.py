@@ -1,0 +1,71 @@
+"""Completion in shells, by what they are given to read."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from conftest import Cli
+
+WORDS = "_CITEFORGE_COMPLETE"
+
+
+def offered(cli: Cli, shell: str, *words: str) -> set[str]:
+    """Names that are offered for the last of the words."""
+    number = words[-1] if shell == "fish" else str(len(words))
+    typed = " ".join(["citeforge", *words])
+    done = cli(**{WORDS: f"{shell}_complete", "COMP_WORDS": typed, "COMP_CWORD": number})
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    if shell == "zsh":  # kind, name, help: one line each
+        return set(lines[1::3])
+    return {line.split(",", 1)[1].split("\t")[0] for line in lines}
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_commands_options_and_names_are_offered(cli: Cli, shell: str) -> None:
+    assert offered(cli, shell, "sc") == {"score"}
+    assert offered(cli, shell, "score", "--judge-p") == {"--judge-profile"}
+    assert offered(cli, shell, "score", "--protocol", "re") == {"reference"}
+    assert offered(cli, shell, "run", "rand") == {"random"}
+    assert offered(cli, shell, "score", "--judge", "lex") == {"lexical"}
+    assert offered(cli, shell, "score", "--measures", "CiteP,CiteR") == {"CiteP,CiteR"}
+    assert offered(cli, shell, "score", "--segmenter", "") == {"nupunkt", "spacy", "punkt"}
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_scripts_say_where_they_belong(cli: Cli, shell: str) -> None:
+    done = cli("--show-completion", shell)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("# ")
+    assert f"citeforge --show-completion {shell}" in done.stdout.splitlines()[0]
+    assert f"_CITEFORGE_COMPLETE={shell}_complete" in done.stdout
+    assert cli("--show-completion", SHELL=f"/usr/bin/{shell}").stdout == done.stdout
+    program = shutil.which(shell)
+    if program is not None:
+        subprocess.run([program, "-n"], input=done.stdout, text=True, check=True)
+
+
+def test_bash_itself_completes(cli: Cli, tmp_path: Path) -> None:
+    made = cli("--show-completion", "bash").stdout
+    # The program is stood in for: what bash calls, with which words, and what it makes of it.
+    (tmp_path / "citeforge").write_text('#!/bin/sh\necho "plain,$(echo $COMP_WORDS)/$COMP_CWORD"\n')
+    (tmp_path / "citeforge").chmod(0o755)
+    asked = "COMP_WORDS=(citeforge sc); COMP_CWORD=1; _citeforge_completion citeforge sc"
+    done = subprocess.run(
+        ["bash", "-c", f'{made}\n{asked}\necho "${{COMPREPLY[@]}}"'],
+        capture_output=True, text=True, env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, check=True,
+    )  # fmt: skip
+    assert done.stdout == "citeforge sc/1\n"
+
+
+def test_a_shell_that_is_not_known(cli: Cli) -> None:
+    done = cli("--show-completion", SHELL="/bin/tcsh")
+    assert done.returncode == 2
+    assert done.stderr == (
+        "error: --show-completion: the shell 'tcsh' is not known; name one of bash, zsh, fish\n"
+    )
+    assert "SHELL names no shell" in cli("--show-completion", SHELL="").stderr
