@@ -40,14 +40,12 @@ def script(command: click.Command, shell: str) -> str:
     return f"{_HOW[name]}\n{made(command, {}, 'citeforge', '_CITEFORGE_COMPLETE').source()}"
 
 
-class Named(click.ParamType):
+class Named(click.types.StringParamType):
     """Any text, for which a shell offers names.
 
     Attributes:
         name: as help texts show it.
     """
-
-    name = "text"
 
     def __init__(self, names: Callable[[], Iterable[str]], joined: bool = False) -> None:
         """Offer names.
