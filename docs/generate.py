@@ -25,6 +25,7 @@ from citeforge.ir_convert.registry import DECLARATIONS
 from citeforge.kg.domain import Domain
 from citeforge.schemas.authorship import LabelSet
 from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.recipes.boards import BOARDS_VERSION, Boards
 from citeforge.schemas.scores import SCORES_VERSION, ScoreFile
 from citeforge.schemas.submission import Header, SubmissionLine
 from citeforge.schemas.tables import BY_CONFIG, KG_BY_CONFIG, SCHEMA_VERSION
@@ -42,6 +43,7 @@ FORMATS: dict[str, tuple[int, dict[str, Any]]] = {
     "replay-store-export": (1, msgspec.json.schema(ExportedRow)),
     "label-set": (1, LabelSet.model_json_schema()),
     "kg-domain": (1, Domain.model_json_schema()),
+    "leaderboard": (BOARDS_VERSION, Boards.model_json_schema()),
 }
 """Name of a file format to its version and its JSON Schema."""
 

@@ -295,6 +295,8 @@ def _scores() -> None:
         cite("run", system, "--benchmark", "facts", "--out", f"{system}.jsonl")
         cite("score", f"{system}.jsonl", "--benchmark", "facts", "--measures", "rage,ALCE.CitRec",
              "--judge", "lexical", "--details", "--out", first / f"{system}.json")  # fmt: skip
+    cite("leaderboard", "init", "board", "--benchmark", Path("facts").resolve())
+    cite("leaderboard", "add", "random.jsonl", "--boards", "board")
     for system in ("label-blind", "label-follower"):
         cite("run", system, "--benchmark", "authorship", "--out", f"{system}.jsonl")
         cite("score", f"{system}.jsonl", "--benchmark", "authorship", "--out",

@@ -19,13 +19,15 @@ from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.check import check
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.score import score
+from citeforge.library.scores import score_files
 from citeforge.package.package import Package
 from citeforge.publish.export.registry import FORMATS, export
 from citeforge.publish.hidden import join_package, split_package
+from citeforge.publish.leaderboard.build import build_site
 from citeforge.publish.leaderboard.queries import query_pages
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.training import TrainingOptions
-from citeforge.schemas.recipes.verbs import AuditOptions
+from citeforge.schemas.recipes.verbs import AuditOptions, ScoreOptions
 from conftest import EXAMPLES, Cli
 
 KINDS = ("rage", "twins", "authorship", "kalma")
@@ -111,10 +113,44 @@ def _hides(folder: Path, package: Package, tmp_path: Path) -> None:
     split_package(folder, public, gold)
     assert verify(public) == []
     tables = {p.parent.name for p in public.rglob("*.parquet")}
-    assert tables == {*package.kind.public, "contexts"}
-    assert {p.label for i in Package(public).items() for p in i.passages} == {"unjudged"}
+    assert tables == {*package.kind.public, *package.kind.blinded}
+    half = Package(public)
+    items = [i for name in half.contexts for i in half.items(name)]
+    assert {p.label for i in items for p in i.passages} <= {"unjudged"}
+    assert not any(i.knowledge or i.gold for i in items)
+    template = load_template(package.kind.template)
+    for name in half.contexts:
+        assert list(render_prompts(half, name, template)) == list(
+            render_prompts(package, name, template)
+        )
+    assert [page.id for page in query_pages(half)] == package.query_ids
     join_package(public, gold, tmp_path / "joined")
-    assert Package(tmp_path / "joined").hash == package.hash
+    before = {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+    joined = tmp_path / "joined"
+    assert before == {p.relative_to(joined): p.read_bytes() for p in joined.rglob("*.*")}
+    _scores_alike(folder, public, gold, tmp_path)
+
+
+def _scores_alike(folder: Path, public: Path, gold: Path, tmp_path: Path) -> None:
+    """Answers to the public half score with the gold half what the whole package gives, to the
+    last digit; a site of these scores shows no label."""
+    seen, again = tmp_path / "seen.jsonl", tmp_path / "again.jsonl"
+    run_system("random", Benchmark(public), [], 1, 0, seen)
+    hashes = (Package(public).hash, Package(folder).hash)
+    again.write_text(seen.read_text().replace(*hashes))
+    options = ScoreOptions(judge="lexical", details=True)
+    (found,) = score_files([seen], public, options, gold=gold).scores
+    (wanted,) = score_files([again], folder, options).scores
+    same = {"submission", "submission_sha256"}
+    assert found.file.model_dump(exclude=same) == wanted.file.model_dump(exclude=same)
+    assert any(m.value is not None for m in found.file.measures)
+    build_site(public, [found.file], tmp_path / "site", gold=gold)
+    for path in (p for p in (tmp_path / "site").rglob("*") if p.is_file()):
+        text = path.read_text()
+        assert '"relevant"' not in text, path
+        assert 'class="tag">relevant' not in text, path
+        assert '"minimum knowledge"' not in text, path
+        assert 'class="gold"' not in text, path
 
 
 def _runs(folder: Path, package: Package, tmp_path: Path) -> None:

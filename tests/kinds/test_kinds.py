@@ -116,7 +116,8 @@ def test_names_in_a_declaration_are_known(name: str) -> None:
     runs = {k.removeprefix("run ") for k in kind.refusals if k.startswith("run ")}
     assert runs <= set(SYSTEMS.all())
     assert not runs & set(kind.systems)
-    assert kind.public or kind.refusal("hide-gold")
+    assert bool(kind.blinded) != bool(kind.refusal("hide-gold"))
+    assert set(kind.blinded) <= set(kind.tables) - set(kind.public)
     assert kind.refusal("export")
     assert kind.refusal("annotate")
 

@@ -18,35 +18,11 @@ from citeforge.publish.leaderboard.build import build_site
 from citeforge.publish.leaderboard.queries import differences, query_pages
 from citeforge.publish.leaderboard.ranking import slug
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.scores import About, Counts, MeasureScore, ScoreFile
+from citeforge.schemas.scores import About, ScoreFile
 from conftest import EXAMPLES, ROOT, Cli
+from conftest_boards import EVIL, entry, scored
 from conftest_pages import opened, serious_faults
 from conftest_plots import answer
-
-EVIL = (
-    "<img src=x onerror=\"document.title='owned'\"></script><script>document.title='owned'</script>"
-)
-
-
-def entry(name: str, values: list[float], signature: str | None = None) -> MeasureScore:
-    value = 100 * float(np.mean(values))
-    return MeasureScore(
-        name=name, signature=signature or f"{name}|p:strict|bench:x", scale=100, value=value,
-        low=value - 2, high=value + 2, stderr=1.0, interval="bootstrap", n=len(values),
-        n_undefined=0, per_query=values,
-    )  # fmt: skip
-
-
-def scored(
-    benchmark_hash: str, system: str, measures: list[MeasureScore], queries: list[str]
-) -> ScoreFile:
-    counts = Counts(n_queries=len(queries), n_runs=1, n_answered=len(queries), n_missing=0,
-                    n_unparsed=0)  # fmt: skip
-    return ScoreFile(
-        system=system, submission=f"{system}.jsonl", submission_sha256="0" * 64, benchmark="x",
-        benchmark_hash=benchmark_hash, protocol="strict", context="mix", counts=counts,
-        query_ids=queries, measures=measures,
-    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -394,10 +370,10 @@ def test_the_page_of_answers_is_accessible(hidden: Path, browser: Any, scheme: s
 
 
 def test_all_queries_are_listed_page_by_page(browser: Any, tmp_path: Path) -> None:
-    from citeforge.publish.leaderboard.build import _TEMPLATES
+    from citeforge.publish.leaderboard.pages import TEMPLATES
 
     rows = [[f"q-{i}", f"q{i}", f"Query {i}"] for i in range(230)]
-    script = (_TEMPLATES / "viewer.js").read_text()
+    script = (TEMPLATES / "viewer.js").read_text()
     body = "".join(f"<button id={i}>{i}</button>" for i in ("back", "next"))
     (tmp_path / "x.html").write_text(
         f"<input id=find><p id=count></p><ul id=found></ul>{body}"

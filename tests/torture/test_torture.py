@@ -25,7 +25,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Torture]:
 NAMES = (
     "build-rage", "build-rage-overwrite", "build-hagrid", "build-authorship", "llm-run",
     "llm-import", "judge", "score", "export-beir", "card", "audit", "leaderboard-again",
-    "kg-snapshot",
+    "leaderboard-add", "kg-snapshot",
 )  # fmt: skip
 """The quick ones of all kinds."""
 ON_DISKS = ("build-hagrid", "llm-import", "score", "export-beir", "card", "leaderboard-again")

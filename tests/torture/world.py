@@ -135,6 +135,11 @@ def commands(url: str) -> list[Command]:
             ("oldsite",),
         ),
         Command(
+            "leaderboard-add",
+            ("leaderboard", "add", "random.jsonl", "--boards", "board"),
+            ("board/site", "board/scores/base/random.json", "board/submissions/base/random.jsonl"),
+        ),
+        Command(
             "kg-snapshot",
             ("kg", "snapshot", "--kg", graph, "--entities", "ids.txt", "--out", "s.nt.gz"),
             ("s.nt.gz",),
@@ -177,6 +182,8 @@ def build_world(run: Callable[[list[str], Path], Run], world: Path) -> None:
     for name in ("random", "echo"):
         done("score", f"{name}.jsonl", "--benchmark", "base", "--out", f"scores/{name}.json")
     done("leaderboard", "build", "--benchmark", "base", "--scores", "scores", "--out", "oldsite")
+    done("leaderboard", "init", "board", "--benchmark", "base")
+    done("leaderboard", "add", "echo.jsonl", "--boards", "board")
     rows = [{"premise": f"Io is moon {i}.", "hypothesis": f"Io is moon {i % 4}."} for i in range(9)]
     text = "".join(json.dumps(r) + "\n" for r in rows)
     (world / "pairs.jsonl").write_text(text)

@@ -82,7 +82,7 @@ COMMANDS = {
     ),
     "leaderboard": (
         "citeforge.cli.leaderboard:leaderboard",
-        "A static ranking and viewer: build.",
+        "A static ranking and viewer of one benchmark or several: init, add, build.",
     ),
     "kg": ("citeforge.cli.kg:kg", "Ask a knowledge graph: profile, snapshot, link."),
     "kalma": ("citeforge.cli.kalma:kalma", "Look into KaLMA benchmarks: trace."),

@@ -26,7 +26,7 @@ def publish(
     """
     import tempfile
 
-    from citeforge.publish.hidden import split_package
+    from citeforge.publish.hidden import given_away, split_package
     from citeforge.publish.hub import Publisher, check_sound
     from citeforge.schemas.errors import UsageError
 
@@ -41,6 +41,8 @@ def publish(
     with tempfile.TemporaryDirectory() as work:
         public, gold = Path(work) / "public", Path(work) / "gold"
         split_package(folder, public, gold)
+        for line in given_away(folder):
+            click.echo(f"note: {line}", err=True)
         _one(publisher, public, repo_id, private, revision, dry_run)
         _gold(publisher, gold, f"{repo_id}-gold", revision, dry_run)
 

@@ -14,7 +14,9 @@ RankInterval = tuple[int, int]
 
 
 def rank_intervals(
-    columns: Sequence[Floats | None], clusters: npt.NDArray[np.int64] | None = None
+    columns: Sequence[Floats | None],
+    clusters: npt.NDArray[np.int64] | None = None,
+    level: float = LEVEL,
 ) -> list[RankInterval | None]:
     """For each system the ranks that it may have, from 1; all at once with 95 % confidence.
 
@@ -27,6 +29,7 @@ def rank_intervals(
         columns: values of each system by query, higher is better, NaN where undefined; None for a
             system without any, which has no rank.
         clusters: cluster of each query, where questions repeat.
+        level: probability, at most, that any of the intervals misses its rank.
     """
     known = [i for i, c in enumerate(columns) if c is not None and not np.isnan(c).all()]
     found: list[RankInterval | None] = [None] * len(columns)
@@ -34,7 +37,7 @@ def rank_intervals(
         return found
     values = np.stack([np.asarray(columns[i], np.float64) for i in known], axis=1)
     t, df = _paired(values, clusters)
-    better = _holm(t, df)
+    better = _holm(t, df, level)
     for place, i in enumerate(known):
         n_better = int(better[:, place].sum())
         n_worse = int(better[place].sum())
@@ -89,7 +92,7 @@ def _ratio(gap: Floats, spread: Floats, n: Floats) -> tuple[Floats, Floats]:
     return t, np.maximum(n - 1, 1)
 
 
-def _holm(t: Floats, df: Floats) -> npt.NDArray[np.bool_]:
+def _holm(t: Floats, df: Floats, level: float) -> npt.NDArray[np.bool_]:
     """Whether the row's system is better than the column's, after Holm over all pairs."""
     from scipy.special import stdtr
 
@@ -101,7 +104,7 @@ def _holm(t: Floats, df: Floats) -> npt.NDArray[np.bool_]:
     pairs = t[rows, columns]
     p = 2 * stdtr(df[rows, columns], -np.abs(pairs))
     order = np.argsort(p, kind="stable")
-    passed = p[order] * np.arange(len(p), 0, -1) < LEVEL
+    passed = p[order] * np.arange(len(p), 0, -1) < level
     n_passed = int(np.argmin(passed)) if not passed.all() else len(passed)
     for place in order[:n_passed].tolist():
         i, j = int(rows[place]), int(columns[place])

@@ -23,6 +23,7 @@ _BUNDLE = replace(
         **RAGE.readings,
     },
     public=(),
+    blinded={},
     refusals={
         "hide-gold": "its cells tell relevant passages from others by what they leave out",
         "run authorship": _NO_CELLS,

@@ -34,8 +34,13 @@ KALMA = Kind(
         "kalma-relevance",
     ),
     exports=("kalma", "hf-csv"),
+    blinded={
+        "queries": Hook("citeforge.publish.hidden:without_relation"),
+        "contexts": Hook("citeforge.publish.hidden:as_it_is"),
+    },
+    withheld=("absent_*",),
+    public_facts=("domain",),
     refusals={
-        "hide-gold": "beside the full sub-graphs, those with facts removed tell what is gold",
         "export": _NO_PASSAGES,
         "annotate": OTHER_TASKS,
         "run gold": _NO_ANSWERS,

@@ -50,8 +50,14 @@ class Kind:
         default_measures: families of measures that are computed when none are named.
         annotation: annotation tasks that look at a benchmark of it.
         exports: formats that it can be exported to.
-        public: tables that ``publish --hide-gold`` publishes as they are; contexts go without
-            labels, all else stays in the gold half.
+        public: tables that ``publish --hide-gold`` publishes as they are.
+        blinded: tables of which it publishes a part, to what makes a public table of one; all
+            other tables stay in the gold half.
+        withheld: patterns of context sets that stay there, too: beside others they tell what is
+            gold.
+        public_facts: fields of the manifest's ``config`` that systems cannot be run without.
+        open_secret: what the public half gives away all the same, in words for the user; empty
+            for nothing.
         refusals: what is not offered, to why not: ``hide-gold``, ``run SYSTEM``;
             ``export`` and ``annotate`` are about formats and tasks that are not listed.
         problems: what must hold in a package of it beyond hashes and schemas, as (table, what is
@@ -83,6 +89,10 @@ class Kind:
     annotation: tuple[str, ...]
     exports: tuple[str, ...]
     public: tuple[str, ...] = ()
+    blinded: Mapping[str, Hook[[pa.Table], pa.Table]] = field(default_factory=dict)
+    withheld: tuple[str, ...] = ()
+    public_facts: tuple[str, ...] = ()
+    open_secret: str = ""
     refusals: Mapping[str, str] = field(default_factory=dict)
     problems: tuple[Hook[[Package], Iterator[tuple[str, str]]], ...]
     pages: Hook[[Package, Sequence[str]], Iterator[QueryPage]]

@@ -35,6 +35,7 @@ RAGE = Kind(
         "rl-prompts",
     ),
     public=("corpus", "queries"),
+    blinded={"contexts": Hook("citeforge.publish.hidden:unlabelled")},
     refusals={
         "run label-blind": NO_CELLS,
         "run label-follower": NO_CELLS,

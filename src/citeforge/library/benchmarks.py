@@ -25,6 +25,27 @@ def package_folder(name: str | Path) -> Path:
     return local_folder(Path(name))
 
 
+def gold_folder(name: str | Path) -> Path:
+    """The folder of a gold half, downloaded from the Hub when the name says ``hub:``.
+
+    It is no package of its own, so that nothing verifies it before it is joined.
+
+    Args:
+        name: folder, or ``hub:ORG/NAME-gold[@REVISION]``.
+
+    Raises:
+        InputError: the Hub cannot be reached, or has no such data set for this token.
+    """
+    from citeforge.publish.hub import Publisher, hub_errors, parse_hub
+
+    half = Path(name)
+    found = parse_hub(half.as_posix())
+    if found is None:
+        return half
+    with hub_errors(found[0]):
+        return Publisher().fetch(*found)
+
+
 def load(where: str | Path, gold: str | Path | None = None) -> Benchmark:
     """Open a benchmark; every file is checked against the manifest.
 
@@ -44,13 +65,8 @@ def load(where: str | Path, gold: str | Path | None = None) -> Benchmark:
     if gold is None:
         return Benchmark(folder)
     from citeforge.publish.hidden import join_package
-    from citeforge.publish.hub import Publisher, hub_errors, parse_hub
 
-    half = Path(gold)
-    found = parse_hub(half.as_posix())
-    if found is not None:
-        with hub_errors(found[0]):
-            half = Publisher().fetch(*found)
+    half = gold_folder(gold)
     work = tempfile.mkdtemp(prefix="citeforge-")
     joined = Path(work) / "joined"
     public_hash = join_package(folder, half, joined)

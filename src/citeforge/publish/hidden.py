@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from citeforge.builders.package import PackageWriter
 from citeforge.builders.stats import WORDS, context_sizes, corpus_stats, word_lengths
@@ -16,7 +19,7 @@ from citeforge.package.package import Package
 from citeforge.publish.hub import copy_files
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.manifest import Manifest
-from citeforge.schemas.tables import CONTEXTS, UNJUDGED
+from citeforge.schemas.tables import CONTEXTS, QUERIES, UNJUDGED
 
 LINK = "hidden.json"
 
@@ -24,9 +27,9 @@ LINK = "hidden.json"
 def split_package(folder: Path, public: Path, gold: Path) -> tuple[Manifest, Manifest]:
     """Write the public and the gold half of a package.
 
-    The public half has corpus, queries and contexts without labels; it is a package of its own.
-    The gold half has everything else of the original, to the byte, and joins with the public one
-    to the original again.
+    The public half has what systems are shown, without labels; it is a package of its own. The
+    gold half has everything else of the original, to the byte, and joins with the public one to
+    the original again.
 
     Raises:
         UsageError: its kind says why this cannot be.
@@ -35,28 +38,36 @@ def split_package(folder: Path, public: Path, gold: Path) -> tuple[Manifest, Man
     manifest = package.manifest
     if reason := package.kind.refusal("hide-gold"):
         raise UsageError(f"--hide-gold: {reason}")
-    public_tables = package.kind.public
-    shown = [n for n in manifest.files if n.split("/")[0] in public_tables]
+    kind = package.kind
+    contexts = [n for n in package.contexts if not any(fnmatch(n, w) for w in kind.withheld)]
+    shown = [n for n in manifest.files if n.split("/")[0] in kind.public]
     copy_files(folder, shown, public)
     writer = PackageWriter(public)
-    for config in public_tables:
+    for config in kind.public:
         splits = {n.rsplit("-", 3)[0].removeprefix(f"{config}/") for n in shown
                   if n.startswith(f"{config}/")}  # fmt: skip
         for split in sorted(splits):
             names = [n for n in shown if n.startswith(f"{config}/{split}-")]
             files = {n.removeprefix(f"{config}/"): manifest.files[n] for n in names}
             writer.note(config, split, files)
-    for name in package.contexts:
-        writer.add("contexts", name, _unlabelled(package.context_table(name)))
+    for config, blind in kind.blinded.items():
+        for split in contexts if config == "contexts" else package.splits.get(config, []):
+            writer.add(config, split, blind(package.table(config, split)))
     choices: dict[str, Any] = {
         "hidden_gold": True,
         "seed": manifest.config.get("seed"),
-        "contexts": list(manifest.contexts),
+        "contexts": contexts,
+        **{k: manifest.config[k] for k in kind.public_facts if k in manifest.config},
     }
+    cleared: dict[str, Any] = {name: {} for name in ("counts", "short_mappings", "models", "files")}
     open_half = manifest.model_copy(
-        update={"config": choices, "counts": {}, "short_mappings": {}, "models": {}, "files": {}}
+        update={
+            **cleared,
+            "config": choices,
+            "contexts": {n: manifest.contexts[n] for n in contexts},
+        }
     )
-    written = writer.finish(open_half, _public_stats(Package(public, manifest)))
+    written = writer.finish(open_half, _public_stats(Package(public, manifest), contexts))
     hidden = [n for n in manifest.files if n not in shown and n not in (CARD,)]
     copy_files(folder, [*hidden, CARD, MANIFEST], gold)
     link = {"public_hash": written.benchmark_hash, "shown": shown}
@@ -64,15 +75,35 @@ def split_package(folder: Path, public: Path, gold: Path) -> tuple[Manifest, Man
     return written, manifest
 
 
-def _public_stats(half: Package) -> dict[str, object]:
+def given_away(folder: Path) -> list[str]:
+    """What a public half lacks, and what it gives away all the same, in words for the user."""
+    package = Package(folder)
+    kept = [n for n in package.contexts if any(fnmatch(n, w) for w in package.kind.withheld)]
+    found = [package.kind.open_secret] if package.kind.open_secret else []
+    if kept:
+        found.append(
+            f"the context sets {', '.join(kept)} stay in the gold half: beside the others they "
+            "tell what is gold"
+        )
+    return found
+
+
+def _public_stats(half: Package, contexts: Sequence[str]) -> dict[str, object]:
     """Statistics of what is public, counted there: none is taken over from the whole."""
-    stats: dict[str, object] = {"queries": len(half), **corpus_stats(half.corpus)}
-    for name in half.contexts:
+    stats: dict[str, object] = {"queries": len(half)}
+    if half.kind.shows_triples:
+        for name in contexts:
+            sizes = pc.list_value_length(half.context_table(name)["triples"])
+            stats[f"context {name}: triples, mean"] = round(pc.mean(sizes).as_py() or 0.0, 4)
+        return stats
+    stats |= corpus_stats(half.corpus)
+    for name in contexts:
         stats |= context_sizes(name, half.context_table(name))
     return stats | {WORDS: word_lengths(half)}
 
 
-def _unlabelled(table: pa.Table) -> pa.Table:
+def unlabelled(table: pa.Table) -> pa.Table:
+    """Contexts of passages without their labels (schema CONTEXTS)."""
     rows = [
         {
             "query_id": r["query_id"],
@@ -81,6 +112,21 @@ def _unlabelled(table: pa.Table) -> pa.Table:
         for r in table.to_pylist()
     ]
     return pa.Table.from_pylist(rows, schema=CONTEXTS)
+
+
+def as_it_is(table: pa.Table) -> pa.Table:
+    """A table that tells nothing of what is gold."""
+    return table
+
+
+def without_relation(table: pa.Table) -> pa.Table:
+    """KaLMA's queries without the relation that their question starts from: it is gold (schema
+    QUERIES)."""
+    rows = table.to_pylist()
+    for row in rows:
+        said = {k: v for k, v in json.loads(row["metadata"] or "{}").items() if k != "relation"}
+        row["metadata"] = json.dumps(said, ensure_ascii=False, sort_keys=True)
+    return pa.Table.from_pylist(rows, schema=QUERIES)
 
 
 def gold_link(gold: Path) -> dict[str, Any]:

@@ -1,54 +1,55 @@
-"""``leaderboard build``: the whole site."""
+"""Sites: of one benchmark, or of several with a matrix before them."""
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
 from citeforge.engines.files import write_text
 from citeforge.engines.folders import files_below, is_temporary, whole_folder
-from citeforge.evaluator.explorer.part import chunk_file, explorer_part, text_of
-from citeforge.evaluator.missing import not_computed
-from citeforge.evaluator.plots.choose import main_measure
 from citeforge.evaluator.plots.page import embed
-from citeforge.evaluator.report import index_base
-from citeforge.evaluator.rows import named
 from citeforge.package.manifest import load_manifest
 from citeforge.package.package import Package
 from citeforge.publish.hidden import gold_link
-from citeforge.publish.leaderboard.queries import query_pages
-from citeforge.publish.leaderboard.ranking import View, about_rows, compact, make_views, rest, slug
+from citeforge.publish.leaderboard.matrix import board_column, compact_matrix
+from citeforge.publish.leaderboard.pages import TEMPLATES, Site, environment, write_pages
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.scores import MeasureScore, ScoreFile
+from citeforge.schemas.scores import ScoreFile
 
-_TEMPLATES = Path(__file__).parent / "templates"
 _OURS = re.compile(
-    r"(site\.css|explorer\.css|ranking\.js|viewer\.js|explorer\.js|index\.html|queries\.html"
-    r"|answers\.html|answers/(?:[qgvfap])(?:-[^/]+)?\.js|more-\d+\.js"
-    r"|systems/[^/]+\.html|queries/[^/]+\.html)"
+    r"(matrix\.js|((?P<folder>[a-z0-9][a-z0-9_-]*)/)?("
+    r"site\.css|site\.js|explorer\.css|ranking\.js|viewer\.js|explorer\.js|index\.html"
+    r"|queries\.html|answers\.html|answers/(?:[qgvfap])(?:-[^/]+)?\.js|more-\d+\.js"
+    r"|systems/[^/]+\.html|queries/[^/]+\.html))"
 )
-"""Names of a site's files."""
+"""Names of a site's files; where it has several benchmarks, each has a folder of them."""
 
 
 @dataclass(frozen=True)
-class Site:
-    """What was written.
+class Bench:
+    """A benchmark of a site.
 
     Attributes:
-        systems: number of system pages.
-        queries: number of query pages.
-        index_bytes: size of the first page.
+        name: folder of its pages, where there are several.
+        folder: package.
+        load: reads its score files, when it is their turn.
+        title: title of its pages; None for the benchmark's name.
+        gold: the half with the labels, where the benchmark was published without them: scores made
+            with it are accepted, and no page shows a label or a gold answer.
+        measure: measure of its column; None for the one that ranks its table.
+        context: context set of its column; None for the one with the most systems.
     """
 
-    systems: int
-    queries: int
-    index_bytes: int
+    name: str
+    folder: Path
+    load: Callable[[], Sequence[ScoreFile]]
+    title: str | None = None
+    gold: Path | None = None
+    measure: str | None = None
+    context: str | None = None
 
 
 def build_site(
@@ -72,32 +73,67 @@ def build_site(
         InputError: no scores, scores of another benchmark, two of one system in one context, or a
             folder that holds something else.
     """
-    package = Package(folder)
-    _check(files, [package.hash, *([] if gold is None else [_hash_of_whole(package, gold)])])
-    if gold is not None or package.manifest.config.get("hidden_gold"):
-        files = [_without_labels(f) for f in files]
+    bench = Bench("", folder, lambda: files, title, gold)
+    with growing_site([bench], out) as site:
+        return site
+
+
+@contextmanager
+def growing_site(
+    benches: Sequence[Bench], out: Path, title: str | None = None, config: Path | None = None
+) -> Iterator[Site]:
+    """Write a site beside ``out``; it takes that name, all at once, when the block ends well.
+
+    Args:
+        benches: one, or several, which get a matrix and a folder each.
+        out: folder of the site.
+        title: title of the matrix; of one benchmark's pages where that has none.
+        config: file that names the benchmarks, for messages.
+
+    Raises:
+        InputError: as :func:`build_site`.
+    """
+    if len(benches) == 1:
+        only = benches[0]
+        package = Package(only.folder)
+        files = _ready(only, package)
+        with whole_folder(out, strangers) as made:
+            yield write_pages(package, files, made, only.title or title)[0]
+        return
+    packages = [Package(b.folder) for b in benches]
+    titles = [b.title or p.name for b, p in zip(benches, packages, strict=True)]
+    others = [(t, b.name) for t, b in zip(titles, benches, strict=True)]
     with whole_folder(out, strangers) as made:
-        return _write(package, files, made, title)
+        columns, sites = [], []
+        for bench, package, name in zip(benches, packages, titles, strict=True):
+            files = _ready(bench, package)
+            site, views = write_pages(package, files, made / bench.name, name, others)
+            chosen = (bench.measure, bench.context)
+            columns.append(board_column(bench.name, name, views, *chosen, config))
+            sites.append(site)
+        data = compact_matrix(columns)
+        text = environment().get_template("matrix.html.j2").render(
+            site={"title": title or "Leaderboard", "others": others}, root="",
+            columns=columns, data=embed(data),
+        )  # fmt: skip
+        write_text(made / "index.html", text)
+        for asset in ("site.css", "site.js", "matrix.js"):
+            write_text(made / asset, (TEMPLATES / asset).read_text(encoding="utf-8"))
+        yield Site(sum(s.systems for s in sites), sum(s.queries for s in sites), len(text.encode()))
 
 
-def _answers(
-    environment: Environment, site: dict[str, Any], files: Sequence[ScoreFile], out: Path
-) -> bool:
-    """The page with all answers, its data in chunks; none where no score file carries answers."""
-    shown = named([f for f in files if f.answers])
-    if not shown:
-        return False
-    part = explorer_part(shown, main_measure(shown), index_base(shown))
-    page = environment.get_template("answers.html.j2").render(
-        site=site | {"answers": True}, explorer=part.html
-    )
-    write_text(out / "answers.html", page)
-    write_text(out / "explorer.css", text_of("explorer.css"))
-    scripts = "\n".join(map(text_of, ("chunks.js", "explorer.js")))
-    write_text(out / "explorer.js", scripts)
-    for name, piece in part.pieces.items():
-        write_text(out / "answers" / f"{name}.js", chunk_file(name, piece))
-    return True
+def _ready(bench: Bench, package: Package) -> Sequence[ScoreFile]:
+    """The scores of a benchmark as pages may show them.
+
+    Raises:
+        InputError: scores of another benchmark, or two of one system in one context.
+    """
+    files = bench.load()
+    hidden = [] if bench.gold is None else [_hash_of_whole(package, bench.gold)]
+    _check(files, [package.hash, *hidden])
+    if hidden or package.manifest.config.get("hidden_gold"):
+        files = [without_labels(f) for f in files]
+    return files
 
 
 def _hash_of_whole(package: Package, gold: Path) -> str:
@@ -115,7 +151,7 @@ def _hash_of_whole(package: Package, gold: Path) -> str:
     return load_manifest(gold).benchmark_hash
 
 
-def _without_labels(file: ScoreFile) -> ScoreFile:
+def without_labels(file: ScoreFile) -> ScoreFile:
     """Scores whose answers show no label and no gold answer.
 
     What a single answer scores stays: it is what the maintainers decided to publish.
@@ -135,61 +171,18 @@ def strangers(out: Path) -> list[str]:
     Raises:
         InputError: not a site of ours.
     """
-    if not (out / "ranking.js").is_file():
+    if not any((out / name).is_file() for name in ("ranking.js", "matrix.js")):
         raise InputError(
             "holds something else than a leaderboard", path=out, allowed="an empty folder"
         )  # fmt: skip
-    return [
-        name
-        for name in files_below(out)
-        if (out / name).is_symlink() or not (_OURS.fullmatch(name) or is_temporary(out / name))
-    ]
+    folders = {p.parent.name for p in out.glob("*/ranking.js")}
 
+    def is_ours(name: str) -> bool:
+        found = _OURS.fullmatch(name)
+        within = found is not None and (found["folder"] is None or found["folder"] in folders)
+        return within or is_temporary(out / name)
 
-def _write(package: Package, files: Sequence[ScoreFile], out: Path, title: str | None) -> Site:
-    environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES),
-        autoescape=select_autoescape(default=True, default_for_string=True),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    views = make_views(files)
-    site: dict[str, Any] = {
-        "title": title or package.name,
-        "benchmark": package.name,
-        "hash": package.hash,
-        "version": package.manifest.version,
-        "kind": package.kind.name,
-    }
-    for name in ("site.css", "ranking.js", "viewer.js"):
-        write_text(out / name, (_TEMPLATES / name).read_text(encoding="utf-8"))
-    site["answers"] = _answers(environment, site, files, out)
-    pages = list(query_pages(package, {f.context for f in files}))
-    taken: set[str] = set()
-    names = {p.id: slug(p.id, taken) for p in pages}
-    index = environment.get_template("index.html.j2").render(
-        site=site, data=embed({"views": [compact(v) for v in views]}), n_queries=len(pages)
-    )
-    write_text(out / "index.html", index)
-    for number, view in enumerate(views):
-        text = json.dumps(rest(view), separators=(",", ":"))
-        write_text(out / f"more-{number}.js", f"citeforgeMore({number},{text});\n")
-    n_systems = _systems(environment, site, views, names, out)
-    search = embed([[names[p.id], p.id, p.text] for p in pages])
-    template = environment.get_template("queries.html.j2")
-    write_text(out / "queries.html", template.render(site=site, data=search, n=len(pages)))
-    template = environment.get_template("query.html.j2")
-    order = [names[p.id] for p in pages]
-    scores = _scores(views)
-    for at, page in enumerate(pages):
-        text = template.render(
-            site=site, page=page, scores=scores.get(page.id, []),
-            before=order[at - 1] if at else None,
-            after=order[at + 1] if at + 1 < len(order) else None,
-        )  # fmt: skip
-        write_text(out / "queries" / f"{names[page.id]}.html", text)
-    return Site(n_systems, len(pages), len(index.encode()))
+    return [n for n in files_below(out) if (out / n).is_symlink() or not is_ours(n)]
 
 
 def _check(files: Sequence[ScoreFile], hashes: Sequence[str]) -> None:
@@ -211,64 +204,3 @@ def _check(files: Sequence[ScoreFile], hashes: Sequence[str]) -> None:
                 allowed="one score file a system; name it in the submission's header",
             )
         seen[key] = file.submission
-
-
-def _systems(
-    environment: Environment,
-    site: dict[str, Any],
-    views: Sequence[View],
-    names: dict[str, str],
-    out: Path,
-) -> int:
-    template = environment.get_template("system.html.j2")
-    count = 0
-    for view in views:
-        for file, name in zip(view.files, view.slugs, strict=True):
-            hardest = _hardest(file, view.main, names)
-            text = template.render(
-                site=site, file=file, view=view, hardest=hardest, measures=file.measures,
-                about=about_rows(file),
-                missing=not_computed([file]),
-            )  # fmt: skip
-            write_text(out / "systems" / f"{name}.html", text)
-            count += 1
-    return count
-
-
-def _hardest(file: ScoreFile, main: str, names: dict[str, str]) -> list[tuple[str, str, float]]:
-    """(page, query, value) of the queries with the lowest values on the main measure."""
-    entry = next((m for m in file.measures if m.name == main), None)
-    if entry is None:
-        return []
-    known = [
-        (v * entry.scale, q)
-        for q, v in zip(file.query_ids, entry.per_query, strict=True)
-        if v is not None and q in names
-    ]
-    return [(names[q], q, v) for v, q in sorted(known)[:20]]
-
-
-def _best(view: View) -> list[tuple[int, MeasureScore]]:
-    """The best systems of a view, as numbers, with their main entries; of the same queries."""
-    rows = [
-        (i, entry)
-        for i, entry in enumerate(view.entries.get(view.main, []))
-        if entry is not None and view.files[i].query_ids == view.files[0].query_ids
-    ]
-    rows.sort(key=lambda r: -(r[1].value or 0.0))
-    return rows
-
-
-def _scores(views: Sequence[View]) -> dict[str, list[tuple[str, str, str, str, float]]]:
-    """Query to (view, system, page, measure, value), best systems of each view first."""
-    found: dict[str, list[tuple[str, str, str, str, float]]] = {}
-    for view in views:
-        best = _best(view)
-        for at, query in enumerate(view.files[0].query_ids):
-            rows = [
-                (view.title, view.files[i].system, view.slugs[i], view.main, value * entry.scale)
-                for i, entry in best
-                if (value := entry.per_query[at]) is not None
-            ]
-            found.setdefault(query, []).extend(rows)
-    return found

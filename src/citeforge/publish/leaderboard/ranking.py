@@ -107,7 +107,7 @@ def compact(view: View) -> dict[str, object]:
     return {
         "t": view.title,
         "m": list(view.measures),
-        "d": [_definition(n) for n in view.measures],
+        "d": [definition(n) for n in view.measures],
         "main": view.measures.index(view.main) if view.main else 0,
         "s": [f.system for f in view.files],
         "p": list(view.slugs),
@@ -117,7 +117,7 @@ def compact(view: View) -> dict[str, object]:
         "n": [f.counts.n_missing for f in view.files],
         "f": [name for name in COLUMNS if _said(view, name)],
         "a": [
-            [_about(f, name) for name in COLUMNS if _said(view, name)] for f in view.files
+            [about_text(f, name) for name in COLUMNS if _said(view, name)] for f in view.files
         ],
     }  # fmt: skip
 
@@ -127,10 +127,11 @@ COLUMNS = ("organisation", "model", "parameters", "date", "cost")
 
 
 def _said(view: View, name: str) -> bool:
-    return any(_about(f, name) for f in view.files)
+    return any(about_text(f, name) for f in view.files)
 
 
-def _about(file: ScoreFile, name: str) -> str:
+def about_text(file: ScoreFile, name: str) -> str:
+    """What a submission says of its system in one field of :data:`COLUMNS`; empty for nothing."""
     value = getattr(file.about, name, None)
     return "" if value is None else f"${value:,.2f}" if name == "cost" else str(value)
 
@@ -138,7 +139,7 @@ def _about(file: ScoreFile, name: str) -> str:
 def about_rows(file: ScoreFile) -> list[tuple[str, str]]:
     """What a submission says of its system: (field, text)."""
     names = (*COLUMNS, "url")
-    return [(name, text) for name in names if (text := _about(file, name))]
+    return [(name, text) for name in names if (text := about_text(file, name))]
 
 
 def rest(view: View) -> dict[str, object]:
@@ -163,6 +164,7 @@ def _hundredths(value: float | None) -> int | None:
     return None if value is None else round(100 * value)
 
 
-def _definition(name: str) -> str:
+def definition(name: str) -> str:
+    """A measure in one line; empty for one that is not ours."""
     found = find(name.split("[")[0])
     return found.definition if found is not None else ""

@@ -1,22 +1,10 @@
 "use strict";
 // Draws one page of the ranking at a time: a table of 1,000 systems sorts as fast as one of 50.
-const PAGE = 50;
-const byName = new Intl.Collator("en", { numeric: true });
-const data = JSON.parse(document.getElementById("data").textContent);
-const get = id => document.getElementById(id);
 const more = [];
+let filters = makeFilters([], [], draw);
 const state = { view: 0, by: 0, down: true, start: 0, find: "", columns: [], sort: null };
 
 window.citeforgeMore = (view, found) => { more[view] = found; draw(); };
-
-function make(tag, attributes, ...children) {
-  const element = document.createElement(tag);
-  for (const name in attributes) element.setAttribute(name, attributes[name]);
-  element.append(...children);
-  return element;
-}
-
-const shown = value => value === null || value === undefined ? "–" : (value / 100).toFixed(2);
 
 function choose(view) {
   state.view = view;
@@ -25,6 +13,7 @@ function choose(view) {
   state.sort = v.main;
   state.down = true;
   state.start = 0;
+  filters = makeFilters(v.f, v.a, () => { state.start = 0; draw(); });
   state.columns = [...new Set([v.main, ...v.m.keys()])].slice(0, 6).sort((a, b) => a - b);
   get("measure").replaceChildren(...v.m.map((name, i) => make("option", { value: i }, name)));
   get("measure").value = v.main;
@@ -60,9 +49,8 @@ function rank(measure) {
 
 function order() {
   const v = data.views[state.view];
-  const words = state.find.toLowerCase();
   const rows = v.s.map((_, i) => i)
-    .filter(i => !words || `${v.s[i]} ${v.a[i].join(" ")}`.toLowerCase().includes(words));
+    .filter(i => said(state.find, v.s[i], v.a[i]) && filters.pass(v.a[i]));
   const sign = state.down ? -1 : 1;
   if (state.sort === null) rows.sort((a, b) => -sign * byName.compare(v.s[a], v.s[b]));
   else {
@@ -112,7 +100,8 @@ function draw() {
   const page = rows.slice(state.start, state.start + PAGE).map(i => {
     const line = make("tr", {}, make("td", {}, place[i] === null ? "–" : String(place[i])),
       make("td", {}, groups[i] ? [...new Set(groups[i])].join("–") : "–"),
-      make("td", { class: "left" }, make("a", { href: `systems/${v.p[i]}.html` }, v.s[i])));
+      make("td", { class: "left system" },
+        make("a", { href: `systems/${v.p[i]}.html`, dir: "auto", title: v.s[i] }, v.s[i])));
     for (const m of columns) {
       const cell = make("td", {}, make("a", { href: `systems/${v.p[i]}.html#m${m}` }, shown(v.v[m][i])));
       const ends = m === state.by ? interval(v, i) : null;
@@ -129,7 +118,7 @@ function draw() {
     ...v.f.map(name => make("th", { scope: "col", class: "left" }, name)));
   get("table").replaceChildren(make("thead", {}, head), make("tbody", {}, ...page));
   const end = Math.min(state.start + PAGE, rows.length);
-  get("count").textContent = rows.length ? `Systems ${state.start + 1} to ${end} of ${rows.length}` : "No system of that name.";
+  get("count").textContent = rows.length ? `Systems ${state.start + 1} to ${end} of ${rows.length}` : "No such system.";
   get("back").disabled = state.start === 0;
   get("next").disabled = end >= rows.length;
 }

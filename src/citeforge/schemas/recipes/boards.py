@@ -1,0 +1,92 @@
+"""A leaderboard of one or several benchmarks: what ``leaderboard.yaml`` says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Self
+
+from pydantic import Field, field_validator, model_validator
+
+from citeforge.schemas.recipes.base import Part
+from citeforge.schemas.recipes.verbs import ScoreOptions
+
+BOARDS_VERSION = 1
+_TAKEN = frozenset({"systems", "queries", "answers"})
+"""Folders that a site has already."""
+
+
+class Board(Part):
+    """One benchmark of a leaderboard. Folders are relative to that of the file."""
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,59}$")
+    """Folder of its pages, submissions and scores; small letters, digits, - and _."""
+    benchmark: str = Field(min_length=1)
+    """Package: folder, or hub:ORG/NAME@REVISION."""
+    title: str | None = None
+    """What pages call it (default: the benchmark's name)."""
+    gold: str | None = None
+    """Gold half of publish --hide-gold: folder, or hub:ORG/NAME-gold."""
+    submissions: Path | None = None
+    """Folder of submissions (default: submissions/NAME)."""
+    scores: Path | None = None
+    """Folder of score files (default: scores/NAME)."""
+    measure: str | None = None
+    """Measure of its column where there are several benchmarks (default: the main one)."""
+    context: str | None = None
+    """Context set of its column (default: the one with the most systems)."""
+    score: ScoreOptions = ScoreOptions()
+    """Options of `citeforge score` that submissions are scored with."""
+
+    @field_validator("name")
+    @classmethod
+    def _is_free(cls, name: str) -> str:
+        if name in _TAKEN:
+            raise ValueError(f"{name!r} is a folder of every site; take another name")
+        return name
+
+
+class Boards(Part):
+    """A leaderboard: its benchmarks, and where its site goes."""
+
+    leaderboard: int = BOARDS_VERSION
+    """Version of this format."""
+    title: str | None = None
+    """Title of the pages (default: the benchmark's name, where there is one)."""
+    site: Path = Path("site")
+    """Folder of the site."""
+    boards: tuple[Board, ...] = Field(min_length=1)
+    """The benchmarks, in the order of columns."""
+
+    @model_validator(mode="after")
+    def _names_differ(self) -> Self:
+        names = [b.name for b in self.boards]
+        twice = next((n for n in names if names.count(n) > 1), None)
+        if twice is not None:
+            raise ValueError(f"boards: the name {twice!r} comes twice")
+        return self
+
+    def find(self, name: str) -> Board | None:
+        """The board of a name; None where there is none."""
+        return next((b for b in self.boards if b.name == name), None)
+
+    def below(self, folder: Path) -> Boards:
+        """The same with every folder named from ``folder``, where the file stands."""
+
+        def placed(spec: str) -> str:
+            return spec if spec.startswith("hub:") else str(folder / spec)
+
+        boards = tuple(
+            b.model_copy(
+                update={
+                    "benchmark": placed(b.benchmark),
+                    "gold": None if b.gold is None else placed(b.gold),
+                    "submissions": folder / (b.submissions or Path("submissions") / b.name),
+                    "scores": folder / (b.scores or Path("scores") / b.name),
+                    "score": b.score.model_copy(
+                        update={"labels": tuple(folder / p for p in b.score.labels)}
+                    ),
+                }
+            )
+            for b in self.boards
+        )
+        return self.model_copy(update={"site": folder / self.site, "boards": boards})

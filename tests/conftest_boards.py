@@ -1,0 +1,32 @@
+"""Made scores for leaderboards."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from citeforge.schemas.scores import Counts, MeasureScore, ScoreFile
+
+EVIL = (
+    "<img src=x onerror=\"document.title='owned'\"></script><script>document.title='owned'</script>"
+)
+
+
+def entry(name: str, values: list[float], signature: str | None = None) -> MeasureScore:
+    value = 100 * float(np.mean(values))
+    return MeasureScore(
+        name=name, signature=signature or f"{name}|p:strict|bench:x", scale=100, value=value,
+        low=value - 2, high=value + 2, stderr=1.0, interval="bootstrap", n=len(values),
+        n_undefined=0, per_query=values,
+    )  # fmt: skip
+
+
+def scored(
+    benchmark_hash: str, system: str, measures: list[MeasureScore], queries: list[str]
+) -> ScoreFile:
+    counts = Counts(n_queries=len(queries), n_runs=1, n_answered=len(queries), n_missing=0,
+                    n_unparsed=0)  # fmt: skip
+    return ScoreFile(
+        system=system, submission=f"{system}.jsonl", submission_sha256="0" * 64, benchmark="x",
+        benchmark_hash=benchmark_hash, protocol="strict", context="mix", counts=counts,
+        query_ids=queries, measures=measures,
+    )  # fmt: skip
