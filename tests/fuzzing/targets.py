@@ -199,7 +199,7 @@ TARGETS: dict[str, Target] = {
             "leaderboard build --boards board --out site",
             "leaderboard add --boards board --check", "leaderboard add --boards board",
             "leaderboard add board/submissions/facts/random.jsonl --boards board --replace",
-        ), ("*.yaml", "scores/*", "submissions/*")),
+        ), ("*.yaml", "*scores/*", "*submissions/*")),
         _package("facts", "show @ --query q01", "rebuild @ --out again --source beir:{w}/beir", "run random --benchmark @ --out r.jsonl",
                  "score {w}/facts.jsonl --benchmark @", "check {w}/facts.jsonl --benchmark @",
                  "build twins --benchmark @ --llm replay:{w}/twins.db --out out --keep-failed",

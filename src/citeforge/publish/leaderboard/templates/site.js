@@ -14,10 +14,9 @@ function make(tag, attributes, ...children) {
   return element;
 }
 
-// Whether a system's name and what is said of it hold all words.
+// Whether a system's name and what is said of it hold these words.
 function said(words, name, about) {
-  const text = `${name} ${about.join(" ")}`.toLowerCase();
-  return words.toLowerCase().split(/\s+/).every(word => text.includes(word));
+  return `${name} ${about.join(" ")}`.toLowerCase().includes(words.toLowerCase());
 }
 
 // One choice for each field that tells systems apart; `changed` is called after a choice.
