@@ -10,6 +10,7 @@ import pytest
 from citeforge.evaluator import report
 from citeforge.evaluator.explorer.arithmetic import arithmetic
 from citeforge.evaluator.explorer.chunks import make_chunks
+from citeforge.evaluator.plots.page import Part
 from citeforge.schemas.scores import ScoreFile
 from conftest_pages import opened, serious_faults
 from conftest_plots import HOSTILE, answer, scored
@@ -66,7 +67,7 @@ def page(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A report that carries its data, and one that loads them from the folder beside it."""
     out = tmp_path_factory.mktemp("explorer") / "my report.html"
     patch = pytest.MonkeyPatch()
-    patch.setattr(report, "plots_part", lambda files: report.Part("", "", {}))
+    patch.setattr(report, "plots_part", lambda *_: Part("", "", {}))
     if request.param == "beside":
         patch.setattr(report, "INLINE", 0)
     n = report.write_page(out, systems(), None, one_file=False)
@@ -89,6 +90,11 @@ def test_sorted_filtered_searched_and_kept_in_the_address(browser: Any, page: Pa
     shown = ready(opened(browser, page))
     assert count(shown) == f"250 of 250 queries, lowest CiteP of {HOSTILE} first"
     assert shown.locator(".x-row").count() < 30  # of 250: only what is seen is there
+    # Before one is chosen, the first of the list is shown.
+    text = shown.locator(".x-row span").first.inner_text()
+    shown.wait_for_function("document.querySelector('#x-detail h3')")
+    assert shown.locator("#x-detail h3").inner_text() == text
+    assert "q=" not in shown.url
     values = [float(t.split()[0]) for t in shown.locator(".x-row b").all_inner_texts()]
     assert values == sorted(values)
     shown.get_by_label("have an unsupported statement").check()

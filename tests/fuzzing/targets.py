@@ -80,13 +80,43 @@ _SCORES = (
     "report scores/random.json --format csv --out r.csv",
     "report scores/random.json --format json --out r.json",
     "compare scores/random.json scores/top-1.json",
+    "report scores/random.json scores/top-1.json --columns CiteP,rage --best bold --against random "
+    "--significance + --out t.tex",
+    "report scores/random.json scores/top-1.json --per-context --columns CiteR --out t.md",
+    "report scores/random.json scores/top-1.json --best bold --against top-1 --out t.csv",
+    "compare scores/random.json scores/top-1.json --against random --across contexts,judges "
+    "--out c.html",
+    *(
+        f"compare scores/random.json scores/top-1.json --measures rage --out c.{ending}"
+        for ending in ("csv", "json", "tex", "md")
+    ),
     "plan scores/random.json scores/top-1.json --effect 2",
+    "plan scores/top-1.json --effect 2 --measure CiteP --power .9",
     "annotate plan scores/random.json --half-width 5 --out plan.json",
+    "annotate plan scores/random.json --half-width 9 --correlation .5 --design stratified",
     "leaderboard build --benchmark {w}/facts --scores scores --out site",
     "annotate export scores/random.json --task citation-support --out sheet.csv",
     "annotate export scores/random.json --task utility --sample 2 --out sheet.json",
     "meta-eval --judge lexical --labels {w}/labels.jsonl --scores scores/random.json "
     "--scores scores/top-1.json",
+)
+_LABELLED = (
+    "report corrected/one.json --out r.html",
+    "report corrected/one.json --format latex",
+    "report corrected/one.json --format csv",
+    "report corrected/one.json --plot calibration --out r.svg",
+    "report corrected/one.json --plot corrected --out r.svg",
+    "annotate plan corrected/one.json --half-width 15 --design stratified --out o.json",
+    "compare corrected/one.json corrected/one.json",
+    "leaderboard build --benchmark {w}/wide --scores corrected --out site",
+)
+_AUDITED = (
+    "report {w}/scores/random.json --benchmark audited",
+    "report {w}/scores/random.json --benchmark audited --plot negatives --out n.svg",
+    "leaderboard build --benchmark audited --scores {w}/scores --out site",
+    "annotate export --task audit-negative --benchmark audited --sample 2 --out sheet.csv",
+    "card audited",
+    f"build rage --source beir:{{w}}/beir {RAGE} --decided audited/audit.json",
 )
 _CELLS = (
     "report cells/label-blind.json cells/label-follower.json --out r.html",
@@ -191,6 +221,8 @@ TARGETS: dict[str, Target] = {
         _submission("answers-asqa", "asqa.jsonl", "asqa", "--judge lexical"),
         _submission("answers-authorship", "authorship.jsonl", "authorship", ""),
         _submission("answers-position", "position.jsonl", "position", ""),
+        _submission("answers-deflection", "deflection.jsonl", "deflection", ""),
+        _submission("answers-faithfulness", "faithful.jsonl", "faithfulness", ""),
         _submission("answers-kalma", "kalma.jsonl", "kalma", "--judge lexical"),
         _submission("answers-kalma-csv", "answers.csv", "kalma", "--judge lexical --context full"),
         Target("scores", ("scores",), _SCORES),
@@ -200,6 +232,15 @@ TARGETS: dict[str, Target] = {
             "leaderboard add --boards board --check", "leaderboard add --boards board",
             "leaderboard add board/submissions/facts/random.jsonl --boards board --replace",
         ), ("*.yaml", "*scores/*", "*submissions/*")),
+        Target("scores-corrected", ("corrected",), _LABELLED),
+        Target("audit", ("audited",), _AUDITED, ("audited/audit.json",)),
+        _read("labels-plan", "plan.json",
+              "annotate export {w}/corrected/one.json --task statement-support --queries @ "
+              "--out ask.csv"),
+        *(_package(kind, f"run {control} --benchmark @ --out r.jsonl", "run random --benchmark @ --out r.jsonl",
+                   f"score {{w}}/{file} --benchmark @", f"check {{w}}/{file} --benchmark @")
+          for kind, control, file in (("deflection", "deflection-aware", "deflection.jsonl"),
+                                      ("faithfulness", "faithful", "faithful.jsonl"))),
         _package("facts", "show @ --query q01", "rebuild @ --out again --source beir:{w}/beir", "run random --benchmark @ --out r.jsonl",
                  "score {w}/facts.jsonl --benchmark @", "check {w}/facts.jsonl --benchmark @",
                  "build twins --benchmark @ --llm replay:{w}/twins.db --out out --keep-failed",
@@ -233,7 +274,13 @@ TARGETS: dict[str, Target] = {
               "--scores {w}/scores/top-1.json", _CORRECTED),
         _read("labels-expertqa", "expertqa.jsonl", _CORRECTED),
         Target("calibrate", ("facts", "expertqa.jsonl"),
-               ("calibrate facts --labels expertqa.jsonl --judge lexical",), ("expertqa.jsonl",)),
+               ("calibrate facts --labels expertqa.jsonl --judge lexical",
+                "calibrate facts --labels expertqa.jsonl --judge lexical --out judge.csv"),
+               ("expertqa.jsonl",)),
+        Target("calibrate-scores", ("wide", "corrected", "own-labels.jsonl"), (
+            "calibrate wide --labels own-labels.jsonl --scores corrected/one.json --judge lexical "
+            "--out judge.svg",
+        ), ("corrected/one.json", "own-labels.jsonl")),
         _read("labels-alce", "alce-human.json", _CORRECTED),
         Target("known-flaws", ("facts", "known-flaws.jsonl", "negatives.jsonl"),
                ("audit facts --known-flaws known-flaws.jsonl --strict",

@@ -211,6 +211,10 @@ def _packages() -> None:
     shutil.copy(ROOT / "src/citeforge/engines/judge/data/llm-three-level.yaml", "profile.yaml")
     cite("build", "position", "--benchmark", "facts", "--k", 3, "--out", "position")
     cite("run", "position-blind", "--benchmark", "position", "--out", "position.jsonl")
+    for kind in ("deflection", "faithfulness"):
+        cite("build", kind, "--benchmark", "facts", "--k", 3, "--out", kind)
+    cite("run", "deflection-blind", "--benchmark", "deflection", "--out", "deflection.jsonl")
+    cite("run", "faithful", "--benchmark", "faithfulness", "--out", "faithful.jsonl")
     Path("bench.yaml").write_text("# Of a bench.\nrandom: {}\n\n# No more.\n")
     shutil.copytree("facts", "copy")
     cite("audit", "copy", "--known-flaws", "known-flaws.jsonl", "--accept")
@@ -336,6 +340,21 @@ def _scores() -> None:
     table(Path("negatives.csv"), rows)
     cite("annotate", "import", "negatives.csv", "--key", "negatives.csv.key.json", "--out",
          "negatives.jsonl")  # fmt: skip
+    shutil.copytree("facts", "audited")
+    cite("audit", "audited", "--strong-judge", "lexical", "--labels", "negatives.jsonl")
+    _corrected()
+
+
+def _corrected() -> None:
+    """Scores corrected by labels of people, and a plan for more of them."""
+    cite("build", "rage", "--source", "beir:beir", "--embedder", "offline", "--mixture",
+         "mix=3,3,3", "--out", "wide")  # fmt: skip
+    labels = EXAMPLES / "labels"
+    shutil.copy(labels / "labels.jsonl", "own-labels.jsonl")
+    cite("score", labels / "answers.jsonl", "--benchmark", "wide", "--measures", "ALCE.CitRec",
+         "--judge", "lexical", "--labels", labels / "labels.jsonl",
+         "--out", "corrected/one.json")  # fmt: skip
+    cite("annotate", "plan", "corrected/one.json", "--half-width", 15, "--out", "plan.json")
 
 
 def _stores() -> None:

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from citeforge.evaluator.compare import load_scores
-from citeforge.evaluator.groups import significance_groups
 from citeforge.package.package import Package
 from citeforge.publish.hidden import split_package
 from citeforge.publish.leaderboard.build import build_site
@@ -223,15 +222,6 @@ def test_size_of_1000_systems_and_30_measures(package: Path, tmp_path: Path, bro
     page = opened(browser, tmp_path / "big" / "index.html")
     assert page.locator("#count").inner_text() == "Systems 1 to 50 of 1000"
     assert page.problems == []
-
-
-def test_groups_by_hand() -> None:
-    """B differs from A by noise around 0; C lies below A in every query."""
-    a = [0.9, 0.8, 0.9, 0.8, 0.9, 0.8]
-    b = [0.8, 0.9, 0.8, 0.9, 0.8, 0.89]
-    c = [0.4, 0.3, 0.45, 0.3, 0.4, 0.35]
-    rows = [entry("x", c), entry("x", a), None, entry("x", b)]
-    assert significance_groups(rows) == [2, 1, 0, 1]
 
 
 def test_differences_and_names() -> None:

@@ -31,8 +31,17 @@ from citeforge.schemas.recipes.verbs import JudgeOptions
 @verdicts_option
 @model_options
 @endpoint_options
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="What judge and people find in each system, as a plot (.svg, .png, .pdf) or .csv.",
+)
 def calibrate(
-    benchmark: Path, labels: tuple[Path, ...], scores: tuple[Path, ...], **given: Any
+    benchmark: Path,
+    labels: tuple[Path, ...],
+    scores: tuple[Path, ...],
+    out: Path | None,
+    **given: Any,
 ) -> None:
     """Measure a judge's errors, and keep them in a package.
 
@@ -40,11 +49,17 @@ def calibrate(
     """
     from citeforge.engines.setup import require_judge
     from citeforge.evaluator.human import calibration
+    from citeforge.evaluator.plots.files import require_plot, write_plot
+    from citeforge.evaluator.plots.people import beside
     from citeforge.evaluator.table import render_calibration
 
+    require_plot(out)
     pairs = calibration.labelled_pairs(labels, scores)
     session = require_judge(record_from(JudgeOptions, given), run_options(given))
     found = calibration.calibrate(pairs, session, labels[0])
     calibration.write_calibration(benchmark, found)
     click.echo(render_calibration(found))
+    if out is not None:
+        write_plot(out, beside(found.shares, found.judge))
+        click.echo(f"{out}: {len(found.shares)} systems")
     click.echo(f"{benchmark}: kept in stats.json; tables and benchmark hash are as they were")

@@ -30,7 +30,7 @@ def compare(scores: tuple[Path, ...], out: Path | None, **given: Any) -> None:
     from citeforge.engines.files import write_text
     from citeforge.evaluator.compare import compare_many, load_scores
     from citeforge.evaluator.comparisons import COMPARISONS
-    from citeforge.evaluator.report import format_of
+    from citeforge.evaluator.plots.files import format_of
     from citeforge.evaluator.table import render_differences
     from citeforge.schemas.errors import FailuresError, UsageError
 

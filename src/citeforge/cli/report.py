@@ -31,9 +31,15 @@ from citeforge.schemas.recipes.verbs import TableOptions
     "--plot",
     "plot_name",
     help="Of a file that is a plot: intervals (default), precision-recall, differences, "
-    "distribution, position, citations, cost or length.",
+    "distribution, position, citations, cost, corrected, calibration, length, "
+    "or negatives (with --benchmark).",
 )
 @add(options_of(TableOptions))
+@click.option(
+    "--benchmark",
+    type=click.Path(path_type=Path),
+    help="Tell what its audit found among the negatives (pages, md, --plot negatives).",
+)
 @click.option("--measure", help="What a plot shows (default: the main measure of the files).")
 def report(
     scores: tuple[Path, ...],
@@ -42,6 +48,7 @@ def report(
     title: str | None,
     one_file: bool,
     plot_name: str | None,
+    benchmark: Path | None,
     measure: str | None,
     **given: Any,
 ) -> None:
@@ -50,22 +57,29 @@ def report(
     The HTML report is one file that needs no network. It shows answers when the scores were made
     with --details.
     """
-    from citeforge.engines.files import write_bytes
-    from citeforge.evaluator.compare import load_scores
-    from citeforge.evaluator.report import DRAWN, format_of, rendered, write_page
+    from citeforge.evaluator.plots.drawing import start
+    from citeforge.evaluator.plots.files import DRAWN, format_of
     from citeforge.schemas.errors import UsageError
 
     chosen = kind or format_of(out)
     if out is None and chosen in DRAWN:
         raise UsageError(f"--format {chosen}: name a file with --out")
+    if chosen == "html" or chosen in DRAWN:
+        start()  # while the other modules load
+    from citeforge.engines.files import write_bytes
+    from citeforge.evaluator.audited import audit_for
+    from citeforge.evaluator.compare import load_scores
+    from citeforge.evaluator.report import rendered, write_page
+
     files = [load_scores(path) for path in scores]
     table = record_from(TableOptions, given)
+    audit = None if benchmark is None else audit_for(benchmark, files)
     if chosen == "html" and out is not None and table.is_plain and not (plot_name or measure):
-        beside = write_page(out, files, title, one_file)
+        beside = write_page(out, files, title, one_file, audit)
         told = f", and {beside:,} files in {out.with_suffix('.data')}" if beside else ""
         click.echo(f"{out}: {out.stat().st_size / 1e3:,.0f} kB{told}")
         return
-    content = rendered(files, chosen, title, plot_name, measure, table)
+    content = rendered(files, chosen, title, plot_name, measure, table, audit)
     if out is None:
         write_data(content.decode())
         return

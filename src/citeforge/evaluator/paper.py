@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from citeforge.engines.textfiles import harmless
 from citeforge.evaluator import latex
 from citeforge.evaluator.compare import baseline_of, compare_many, holm, wanted_measures
-from citeforge.evaluator.groups import LEVEL
+from citeforge.evaluator.ranks import LEVEL
 from citeforge.evaluator.rows import named
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.verbs import TableOptions

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from citeforge.evaluator.statistics import Floats
+from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 LEVEL = 0.05
 RankInterval = tuple[int, int]
@@ -43,6 +46,43 @@ def rank_intervals(
         n_worse = int(better[place].sum())
         found[i] = 1 + n_better, len(known) - n_worse
     return found
+
+
+def ranks_of(
+    files: Sequence[ScoreFile], entries: Sequence[MeasureScore | None]
+) -> list[RankInterval | None]:
+    """Rank intervals of systems by one measure.
+
+    Args:
+        files: score files.
+        entries: one measure of each; None where it has none that may be compared.
+
+    Returns:
+        One a system; None without a value, and where the queries or the recipe are others than of
+        most systems.
+    """
+    kinds = [
+        None if e is None or e.value is None else (e.signature, tuple(f.query_ids))
+        for f, e in zip(files, entries, strict=True)
+    ]
+    found = Counter(k for k in kinds if k is not None).most_common(1)
+    if not found:
+        return [None] * len(files)
+    ranked = [kind == found[0][0] for kind in kinds]
+    columns = [
+        np.array([math.nan if v is None else v for v in e.per_query])
+        if here and e is not None else None
+        for here, e in zip(ranked, entries, strict=True)
+    ]  # fmt: skip
+    clusters = files[ranked.index(True)].clusters
+    return rank_intervals(columns, np.array(clusters) if clusters else None)
+
+
+def ranks_by_measure(files: Sequence[ScoreFile]) -> dict[str, list[RankInterval | None]]:
+    """Measure to the rank intervals of all systems (:func:`ranks_of`)."""
+    found = [{m.name: m for m in f.measures} for f in files]
+    names = dict.fromkeys(m.name for f in files for m in f.measures)
+    return {name: ranks_of(files, [known.get(name) for known in found]) for name in names}
 
 
 def _paired(values: Floats, clusters: npt.NDArray[np.int64] | None) -> tuple[Floats, Floats]:

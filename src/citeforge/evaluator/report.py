@@ -8,15 +8,18 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from jinja2 import Environment, select_autoescape
 
+from citeforge.builders.audit.records import Audit
 from citeforge.engines.files import write_text
 from citeforge.engines.folders import files_below, is_temporary, whole_folder
 from citeforge.engines.textfiles import harmless
+from citeforge.evaluator.audited import told_of_negatives
 from citeforge.evaluator.authorship.page import render as authorship_page
 from citeforge.evaluator.authorship.tables import recipes, tables
 from citeforge.evaluator.explorer.part import (
@@ -31,7 +34,10 @@ from citeforge.evaluator.missing import not_computed
 from citeforge.evaluator.paper import PAPER, paper_table
 from citeforge.evaluator.plots.choose import main_measure, plot
 from citeforge.evaluator.plots.figure import Figure
-from citeforge.evaluator.plots.page import Part, embed, plots_part
+from citeforge.evaluator.plots.files import DRAWN
+from citeforge.evaluator.plots.negatives import negatives
+from citeforge.evaluator.plots.page import embed, plots_part
+from citeforge.evaluator.ranks import as_text, ranks_by_measure
 from citeforge.evaluator.rows import named
 from citeforge.evaluator.table import corrected_cell, corrected_columns
 from citeforge.schemas.errors import UsageError
@@ -60,7 +66,10 @@ def render_html(files: Sequence[ScoreFile], title: str | None = None) -> str:
 
 
 def render_page(
-    files: Sequence[ScoreFile], title: str | None = None, folder: str | None = None
+    files: Sequence[ScoreFile],
+    title: str | None = None,
+    folder: str | None = None,
+    audit: Audit | None = None,
 ) -> Page:
     """A report as a page without any outside reference; data are shown as text only.
 
@@ -69,6 +78,7 @@ def render_page(
         title: of the page; None for what it is about.
         folder: name of the folder beside the page that large data go to, in chunks; None to keep
             all in the page.
+        audit: of the benchmark, told in a section of its own.
     """
     files = named(files)
     environment = Environment(autoescape=select_autoescape(default=True))
@@ -78,7 +88,8 @@ def render_page(
         + ("all cells" if _of_cells(files) else "context ")
         + ("" if _of_cells(files) else ", ".join(sorted({f.context for f in files})))
     )
-    plots = Part("", "", {}) if _of_cells(files) else plots_part(files)
+    of_audit = None if audit is None else partial(_of_audit, audit)
+    plots = plots_part([] if _of_cells(files) else files, of_audit)
     explorer = explorer_part(files, main_measure(files), index_base(files))
     pieces: dict[str, Any] = {**explorer.pieces, **plots.tables}
     inside = inlined(pieces) if pieces else ""
@@ -92,11 +103,23 @@ def render_page(
         subtitle=subtitle,
         data=embed(_data(files)),
         authorship=authorship_page(files) if _of_cells(files) else "",
+        audit=told_of_negatives(audit) if audit else [],
     )  # fmt: skip
     return Page(html, pieces if beside else {})
 
 
-def write_page(out: Path, files: Sequence[ScoreFile], title: str | None, one_file: bool) -> int:
+def _of_audit(audit: Audit) -> list[Figure]:
+    found = negatives(audit)
+    return [] if found is None else [found]
+
+
+def write_page(
+    out: Path,
+    files: Sequence[ScoreFile],
+    title: str | None,
+    one_file: bool,
+    audit: Audit | None = None,
+) -> int:
     """Write a page, and its data in chunks beside it where they are large.
 
     Args:
@@ -104,6 +127,7 @@ def write_page(out: Path, files: Sequence[ScoreFile], title: str | None, one_fil
         files: score files.
         title: of the page; None for what it is about.
         one_file: keep all in the page, whatever its size.
+        audit: of the benchmark.
 
     Returns:
         Number of files beside it.
@@ -112,7 +136,7 @@ def write_page(out: Path, files: Sequence[ScoreFile], title: str | None, one_fil
         InputError: the folder of the chunks holds something else.
     """
     folder = out.with_suffix(".data")
-    page = render_page(files, title, None if one_file else folder.name)
+    page = render_page(files, title, None if one_file else folder.name, audit)
     if page.pieces:
         with whole_folder(folder, _strangers) as made:
             for name, piece in page.pieces.items():
@@ -137,8 +161,11 @@ def _data(files: Sequence[ScoreFile]) -> dict[str, Any]:
     left_out: Any = {"answers": True, "query_ids": True, "design": True,
                 "measures": {"__all__": {"per_query"}}}  # fmt: skip
     systems = [file.model_dump(mode="json", exclude=left_out) for file in files]
+    several = len(files) > 1 and not _of_cells(files)
+    ranks = ranks_by_measure(files) if several else {}
     return {
         "systems": systems,
+        "ranks": {name: [as_text(r) if r else "" for r in row] for name, row in ranks.items()},
         "design": _of_cells(files),
         "warnings": _unlike(files),
         "not_computed": not_computed(files),
@@ -237,20 +264,24 @@ def render_latex(files: Sequence[ScoreFile], title: str | None = None) -> str:
 
 
 def render_csv(files: Sequence[ScoreFile], title: str | None = None) -> str:
-    """One line for each system and measure, with its signature; no cell starts a formula."""
+    """One line for each system and measure, with its signature and the ranks that it may have; no
+    cell starts a formula."""
     files = named(files)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     corrected = any(m.corrected for f in files for m in f.measures)
     extra = ["corrected", "corrected_low", "corrected_high", "n_labels"] if corrected else []
-    writer.writerow(["system", "measure", "value", "low", "high", "n", "signature", *extra])
-    for file in files:
+    ranks = {} if _of_cells(files) else ranks_by_measure(files)
+    writer.writerow(["system", "measure", "value", "low", "high", "n", "signature", "rank_low",
+                     "rank_high", *extra])  # fmt: skip
+    for place, file in enumerate(files):
         for m in file.measures:
             numbers = (m.value, m.low, m.high, m.n)
             c = m.corrected
             more = [c.value, c.low, c.high, c.n_labels] if c else [None] * len(extra)
             row = [harmless(file.system), m.name, *numbers, harmless(m.signature)]
-            writer.writerow([*row, *more])
+            rank = (ranks[m.name][place] if ranks else None) or (None, None)
+            writer.writerow([*row, *rank, *more])
     return text.getvalue()
 
 
@@ -268,21 +299,11 @@ RENDERERS: dict[str, Callable[[Sequence[ScoreFile], str | None], str]] = {
     "latex": render_latex,
 }
 
-ENDINGS = {".html": "html", ".htm": "html", ".md": "md", ".json": "json", ".csv": "csv",
-           ".tex": "latex", ".svg": "svg", ".png": "png", ".pdf": "pdf"}  # fmt: skip
-"""Ending of a file name to the format that it asks for."""
-DRAWN: dict[str, Callable[[Figure], bytes]] = {
-    "svg": lambda f: (f.svg + "\n").encode(),
-    "png": lambda f: f.png(),
-    "pdf": lambda f: f.pdf(),
-}
-"""Formats that are one plot."""
-
 
 def rendered(
     files: Sequence[ScoreFile], ending: str, title: str | None = None,
     plot_name: str | None = None, measure: str | None = None,
-    table: TableOptions | None = None,
+    table: TableOptions | None = None, audit: Audit | None = None,
 ) -> bytes:  # fmt: skip
     """A report in one of the formats.
 
@@ -293,6 +314,7 @@ def rendered(
         plot_name: for a plot, which; None for ``intervals``.
         measure: for a plot, of what; None for the main one.
         table: what a table for a paper shows; None for all, with intervals.
+        audit: of the benchmark, for a page, Markdown, and the plot ``negatives``.
 
     Raises:
         UsageError: an option for another kind of file, or the files do not hold what it shows.
@@ -310,24 +332,34 @@ def rendered(
     if ending in DRAWN:
         if title is not None:
             raise UsageError("--title is a page's; a plot's title says what is seen")
-        return DRAWN[ending](plot(named(files), plot_name or "intervals", measure))
+        return DRAWN[ending](_plot(files, plot_name, measure, audit))
     if plot_name is not None or measure is not None:
         raise UsageError(f"--plot and --measure need a file that is a plot: {', '.join(DRAWN)}")
-    return RENDERERS[ending](files, title).encode()
+    if audit is None:
+        return RENDERERS[ending](files, title).encode()
+    if ending == "html":
+        return render_page(files, title, audit=audit).html.encode()
+    if ending != "md":
+        raise UsageError("--benchmark is for pages, Markdown, and --plot negatives")
+    lines = "\n".join(f"- {line}" for line in told_of_negatives(audit))
+    return f"{render_markdown(files, title)}\n{lines}\n".encode()
 
 
-def format_of(out: str | Path | None) -> str:
-    """Format that a file name asks for; ``md`` without a file.
-
-    Raises:
-        UsageError: the name has no known ending.
-    """
-    if out is None:
-        return "md"
-    ending = Path(out).suffix.lower()
-    if ending not in ENDINGS:
+def _plot(
+    files: Sequence[ScoreFile], name: str | None, measure: str | None, audit: Audit | None
+) -> Figure:
+    if name != "negatives":
+        if audit is not None:
+            raise UsageError("--benchmark is for pages, Markdown, and --plot negatives")
+        return plot(named(files), name or "intervals", measure)
+    if measure is not None:
+        raise UsageError("--plot negatives shows no measure")
+    if audit is None:
+        raise UsageError("--plot negatives: name the benchmark with --benchmark")
+    found = negatives(audit)
+    if found is None:
         raise UsageError(
-            f"{out}: a report cannot be written as {ending or 'a file without ending'!r}; "
-            f"known: {', '.join(ENDINGS)}, or name the format"
+            "--plot negatives: nobody labelled a sample of the benchmark's negatives (audit "
+            "--labels)"
         )
-    return ENDINGS[ending]
+    return found

@@ -375,7 +375,8 @@ def report(
         UsageError: the ending of ``out`` says no format.
         MissingExtraError: a plot without the extra ``report``.
     """
-    from citeforge.evaluator.report import format_of, rendered
+    from citeforge.evaluator.plots.files import format_of
+    from citeforge.evaluator.report import rendered
 
     if not scores:
         raise UsageError("report needs the scores of at least one system")

@@ -11,10 +11,13 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from scipy.stats import binomtest
 
 from citeforge.evaluator.plots import labels, palette
 from citeforge.evaluator.plots.choose import plot
+from citeforge.evaluator.statistics import wilson
 from citeforge.schemas.errors import UnknownValueError, UsageError
+from citeforge.schemas.scores import Corrected, ScoreFile
 from conftest_plots import answer, many, scored
 
 
@@ -22,18 +25,23 @@ def table(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
 
 
-def test_intervals_are_sorted_and_in_groups() -> None:
-    """B differs from A by noise around 0; C lies below A in every query."""
+def test_intervals_are_sorted_with_ranks() -> None:
+    """B differs from A by noise around 0; C lies below both in every query; D has other queries."""
     a = [0.9, 0.8, 0.9, 0.8, 0.9, 0.8]
     b = [0.8, 0.9, 0.8, 0.9, 0.8, 0.89]
     c = [0.4, 0.3, 0.45, 0.3, 0.4, 0.35]
-    found = plot([scored(n, {"CiteP": v}) for n, v in (("c", c), ("a", a), ("b", b))], "intervals")
+    values = {"c": c, "a": a, "b": b, "d": [0.1, 0.2]}
+    found = plot([scored(n, {"CiteP": v}) for n, v in values.items()], "intervals")
     rows = table(found.csv)
-    assert [(r["system"], r["group"]) for r in rows] == [("a", "1"), ("b", "1"), ("c", "2")]
+    assert [(r["system"], r["ranks, 95 %"]) for r in rows] == [
+        ("a", "1–2"), ("b", "1–2"), ("c", "3"), ("d", "–"),
+    ]  # fmt: skip
     assert float(rows[0]["CiteP (%)"]) == pytest.approx(100 * sum(a) / 6)
-    assert found.title == (
-        "a has the highest CiteP, 85.0; 1 of 2 others do not differ significantly from it"
-    )
+    assert found.title == ("a has the highest CiteP, 85.0; 1 of 3 others may be first, too")
+    assert ">1–2</text>" in found.svg
+    assert "No ranks: scored on other queries" in found.note
+    alone = plot([scored("a", {"CiteP": a}), scored("c", {"CiteP": c})], "intervals")
+    assert alone.title.endswith("and is first with 95 % confidence")
 
 
 def test_differences_are_counted() -> None:
@@ -62,6 +70,58 @@ def test_means_by_position_and_by_citations() -> None:
     assert [(r[at], float(r["CiteP (%)"])) for r in cited] == [
         ("0", 0.0), ("1", pytest.approx((100 + 20) / 2)), ("2", 50.0),
     ]  # fmt: skip
+
+
+def labelled() -> ScoreFile:
+    """Of ten answers the judge finds all of five, half of three and nothing of two."""
+    judge = [1.0] * 5 + [0.5] * 3 + [0.0] * 2
+    people = [1.0, 1.0, 0.5, 0.5, None, 0.5, 0.5, 1.0, 0.0, 0.5]
+    file = scored("one", {"ALCE.CitRec": judge, "CiteP": judge})
+    file.measures[0].corrected = Corrected(
+        value=61.0, low=50.0, high=72.0, stderr=5.0, method="ppi++", n_labels=9,
+        signature="ALCE.CitRec|v:1|corr:ppi++,n=9", tuning=0.4, labels_value=60.0, labels_low=45.0,
+        labels_high=75.0, human=people, labelled=[0, 1, 2, 3, 5, 6, 7, 8, 9],
+    )  # fmt: skip
+    return file
+
+
+def test_a_judge_beside_people() -> None:
+    """Whoever asks for a measure without labels sees the one that has them."""
+    found = plot([labelled(), scored("two", {"ALCE.CitRec": [0.5] * 10})], "calibration", "CiteP")
+    rows = table(found.csv)
+    assert [(r["system"], r["judge from"], r["answers"]) for r in rows] == [
+        ("one", "0.0", "2"), ("one", "40.0", "3"), ("one", "80.0", "4"),
+    ]  # fmt: skip
+    assert [float(r["judge, mean (%)"]) for r in rows] == [0, 50, 100]
+    means = [(0 + 50) / 2, (50 + 50 + 100) / 3, (100 + 100 + 50 + 50) / 4]
+    assert [float(r["people, mean (%)"]) for r in rows] == pytest.approx(means)
+    ends = binomtest(3, 4).proportion_ci(method="wilson")  # 75 % of four answers
+    assert (float(rows[2]["low"]), float(rows[2]["high"])) == pytest.approx(
+        (100 * ends.low, 100 * ends.high)
+    )
+    # The judge (4 · 100 + 3 · 50) / 9, people (25 · 2 + 200 + 300) / 9.
+    assert found.title == (
+        "ALCE.CitRec: the judge beside people, one: 61.1 against 61.1 on average"
+    )
+    with pytest.raises(UsageError, match="--labels"):
+        plot([scored("two", {"ALCE.CitRec": [0.5] * 10})], "calibration")
+
+
+def test_corrected_values_stand_beside_the_raw() -> None:
+    found = plot([labelled(), scored("two", {"ALCE.CitRec": [0.5] * 10})], "corrected")
+    rows = [(r["by"], float(r["ALCE.CitRec (%)"]), r["labelled answers"]) for r in table(found.csv)]
+    assert rows == [
+        ("judge alone", 65.0, "0"), ("labels alone", 60.0, "9"), ("corrected", 61.0, "9"),
+    ]  # fmt: skip
+    assert found.title == (
+        "ALCE.CitRec of one is 61.0 corrected for the judge's errors, 65.0 by the judge alone"
+    )
+
+
+@given(st.integers(0, 50), st.integers(1, 50))
+def test_wilson_is_scipy_s(hits: int, n: int) -> None:
+    theirs = binomtest(min(hits, n), n).proportion_ci(method="wilson")
+    assert wilson(min(hits, n) / n, n) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
 
 
 def test_histogram_shares_add_up() -> None:

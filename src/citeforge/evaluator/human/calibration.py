@@ -49,6 +49,23 @@ class Judged:
 
 
 @dataclass(frozen=True)
+class Shares:
+    """Statements of a system that are supported.
+
+    Attributes:
+        statements: labelled ones with a verdict.
+        effective: answers that they are of, weighted by their statements (Kish 1965).
+        judge: share that the judge finds supported.
+        people: share that people do.
+    """
+
+    statements: int
+    effective: float
+    judge: float
+    people: float
+
+
+@dataclass(frozen=True)
 class Calibration:
     """A judge against people.
 
@@ -62,6 +79,7 @@ class Calibration:
         kappa: Cohen's kappa.
         by_system: accuracy in each system with at least ten statements.
         drift: p of equal accuracy in these systems (chi-squared test); NaN with fewer than two.
+        shares: what judge and people find in every system.
     """
 
     judge: str
@@ -73,6 +91,7 @@ class Calibration:
     kappa: float
     by_system: dict[str, float]
     drift: float
+    shares: dict[str, Shares]
 
     @property
     def key(self) -> str:
@@ -147,7 +166,17 @@ def calibrate(
         cohen_kappa([(str(a), str(b)) for a, b in pairs]),
         {name: sum(right) / len(right) for name, right in large.items()},
         _drift(list(large.values())),
-    )
+        {name: _shares([a for (system, _), a in answers.items() if system == name])
+         for name in systems},
+    )  # fmt: skip
+
+
+def _shares(answers: Sequence[Sequence[tuple[bool, bool]]]) -> Shares:
+    """Of the answers of one system: (people, judge) of each statement."""
+    sizes = [len(a) for a in answers]
+    n = sum(sizes)
+    people, judge = (sum(pair[k] for a in answers for pair in a) / n for k in (0, 1))
+    return Shares(n, n * n / sum(s * s for s in sizes), judge, people)
 
 
 def _drift(systems: Sequence[Sequence[bool]]) -> float:

@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from citeforge.evaluator.plots.common import entry, shown, systems, unit
+from citeforge.evaluator.plots.common import entries, entry, shown, systems, unit
 from citeforge.evaluator.plots.figure import WIDTH, Figure, altair, finished, values
 from citeforge.evaluator.statistics import estimate_all, mean_sample
 from citeforge.schemas.scores import AnswerDetail, ScoreFile
 from citeforge.schemas.tables import RELEVANT
 
 MOST = 6
-"""Systems that are drawn: as many as there are colours."""
+"""Systems that are drawn, the best ones: as many as there are colours."""
 _LAST = 9
 """Numbers of citations from here on stand together."""
 
@@ -54,7 +54,7 @@ def _by(
 ) -> Figure | None:  # fmt: skip
     alt = altair()
     rows: list[dict[str, object]] = []
-    drawn = [f for f in files if f.answers and entry(f, measure) is not None]
+    drawn = [f for f, _ in entries(files, measure) if f.answers]
     for file in drawn[:MOST]:
         rows += _means(file, measure, key, last)
     if len({r["x"] for r in rows}) < 2:
@@ -72,14 +72,14 @@ def _by(
     x = alt.X("at:N", title=axis, sort=order, axis=alt.Axis(labelAngle=0))
     chart = alt.layer(
         base.mark_rule(opacity=0.6).encode(x=x, xOffset=dodge, color=look["color"],
-                                           y=alt.Y("low:Q", **down), y2="high:Q"),
+                                           y=alt.Y("low:Q", **down), y2=alt.Y2("high")),
         base.mark_point(filled=True, size=60, opacity=1).encode(x=x, xOffset=dodge,
                                                                 y=alt.Y("value:Q", **down), **look),
     ).properties(width=WIDTH, height=240)  # fmt: skip
     title = _title(rows, names, measure, name)
     note = "Mean over the queries of each column, with 95 % intervals (columns of one query: none)."
     if len(drawn) > MOST:
-        note += f" The first {MOST} of {len(drawn)} systems with answers."
+        note += f" The best {MOST} of {len(drawn)} systems with answers."
     return Figure(
         f"{name}-{measure}", title,
         f"{title}. " + "; ".join(f"{r['system']} at {r['at']}: {shown(float(str(r['value'])))}"

@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from citeforge.evaluator.measures.registry import find
 from citeforge.evaluator.plots.answers import by_citations, by_position
 from citeforge.evaluator.plots.common import entries
+from citeforge.evaluator.plots.drawing import unchecked
 from citeforge.evaluator.plots.figure import Figure
 from citeforge.evaluator.plots.intervals import intervals
+from citeforge.evaluator.plots.people import calibration, corrected, corrected_measures
 from citeforge.evaluator.plots.queries import differences, distribution, lengths
 from citeforge.evaluator.plots.scatter import PAIRS, cost, precision_recall
 from citeforge.schemas.errors import UnknownValueError, UsageError
@@ -18,6 +20,8 @@ _PREFERRED = ("CiteF1@query", "CiteF1", "ALCE.CitF1", "ALCE.CitRec", "NLI.F1", "
               "KaLMA.F1@micro", "AutoAIS.cit", "ROUGE-Lsum.F", "BLEU")  # fmt: skip
 _IN_PAGE = 4
 """Measures whose intervals a page draws; the table has the others."""
+_CORRECTED_IN_PAGE = 2
+"""Measures whose corrected values and calibration a page draws."""
 
 
 def main_measure(files: Sequence[ScoreFile]) -> str:
@@ -59,6 +63,8 @@ PLOTS: dict[str, Callable[[Sequence[ScoreFile], str], Figure | None]] = {
     "position": by_position,
     "citations": by_citations,
     "cost": cost,
+    "corrected": corrected,
+    "calibration": calibration,
     "length": lambda files, _: lengths(files),
 }
 """Plots by name: (score files, measure) to a figure, None where they do not hold what it shows."""
@@ -82,7 +88,8 @@ def plot(files: Sequence[ScoreFile], name: str, measure: str | None = None) -> F
     known = list(dict.fromkeys(m.name for f in files for m in f.measures))
     if measure is not None and measure not in known:
         raise UnknownValueError("measure", measure, known)
-    found = PLOTS[name](files, measure or main_measure(files))
+    with unchecked():
+        found = PLOTS[name](files, measure or main_measure(files))
     if found is None:
         raise UsageError(
             f"--plot {name}: {_NEEDS.get(name, 'no system has values of the measure')}"
@@ -97,6 +104,8 @@ _NEEDS = {
     "position": "score with --details, on a benchmark whose passages are labelled",
     "citations": "score with --details",
     "length": "score with --details",
+    "corrected": "score with --labels, or on a benchmark with a calibration of the judge",
+    "calibration": "score with --labels",
     "cost": 'two submissions are needed whose headers say "cost" (US dollars)',
 }
 
@@ -112,6 +121,10 @@ def page_figures(files: Sequence[ScoreFile]) -> Iterator[Figure]:
         yield from _present(intervals(files, name))
     for pair in PAIRS:
         yield from _present(precision_recall(files, *pair))
+    for name in corrected_measures(files)[:_CORRECTED_IN_PAGE]:
+        yield from _present(corrected(files, name))
+    for name in corrected_measures(files, labelled=True)[:_CORRECTED_IN_PAGE]:
+        yield from _present(calibration(files, name))
     for name in ("differences", "distribution", "position", "citations", "cost", "length"):
         yield from _present(PLOTS[name](files, main))
 

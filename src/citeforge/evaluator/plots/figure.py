@@ -13,6 +13,7 @@ from typing import Any
 
 from citeforge.engines.textfiles import harmless
 from citeforge.evaluator.plots import palette
+from citeforge.evaluator.plots.drawing import to_pdf, to_png, to_svg
 from citeforge.schemas.extras import extras_named
 
 WIDTH = 400
@@ -55,9 +56,7 @@ class Figure:
         Raises:
             MissingExtraError: the extra ``report`` is not installed.
         """
-        with extras_named():
-            import vl_convert
-        return str(vl_convert.vegalite_to_svg(self.spec))
+        return to_svg(self.spec)
 
     @property
     def csv(self) -> str:
@@ -79,15 +78,11 @@ class Figure:
 
     def png(self) -> bytes:
         """Picture at twice the size."""
-        import vl_convert
-
-        return bytes(vl_convert.svg_to_png(self.svg, scale=_PNG_SCALE))
+        return to_png(self.svg, _PNG_SCALE)
 
     def pdf(self) -> bytes:
         """Page of the drawing's size; equal bytes in every run."""
-        import vl_convert
-
-        return _in_order(bytes(vl_convert.svg_to_pdf(self.svg)))
+        return _in_order(to_pdf(self.svg))
 
 
 def _in_order(pdf: bytes) -> bytes:
@@ -133,7 +128,15 @@ def finished(chart: Any, title: str) -> dict[str, Any]:
         axis={**text, "gridColor": palette.LINE, "domainColor": palette.SOFT,
               "tickColor": palette.SOFT, "labelFontSize": 11, "titleFontSize": 11,
               "titleFontWeight": "normal", "gridOpacity": 0.6},
-        legend={**text, "labelFontSize": 11, "symbolLimit": 100, "symbolOpacity": 1},
+        legend={**text, "labelFontSize": 11, "titleFontSize": 11, "titleFontWeight": "normal",
+                "symbolLimit": 100, "symbolOpacity": 1},
         header={**text, "labelFontSize": 11, "titleFontSize": 11, "titleFontWeight": "normal"},
     )  # fmt: skip
-    return dict(configured.to_dict())
+    return dict(configured.to_dict(validate=alt_schema().DEBUG_MODE))
+
+
+def alt_schema() -> Any:
+    """Altair's module of schemas, which knows whether they are validated."""
+    from altair.utils import schemapi
+
+    return schemapi

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from jinja2 import Environment, StrictUndefined, select_autoescape
 
 from citeforge.evaluator.plots import palette
 from citeforge.evaluator.plots.choose import page_figures
+from citeforge.evaluator.plots.drawing import drawn, start, unchecked
 from citeforge.evaluator.plots.figure import Figure
 from citeforge.schemas.errors import MissingExtraError
 from citeforge.schemas.extras import EXTRAS
@@ -42,14 +44,25 @@ def embed(value: Any) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def plots_part(files: Sequence[ScoreFile]) -> Part:
-    """The plots of score files; without the extra ``report``, what to install."""
+def plots_part(
+    files: Sequence[ScoreFile], more: Callable[[], Sequence[Figure]] | None = None
+) -> Part:
+    """The plots of score files; without the extra ``report``, what to install.
+
+    Args:
+        files: score files; none for the others alone.
+        more: makes further plots, which come last; None for no more.
+    """
+    if not files and more is None:
+        return Part("", "", {})
     missing, figures = "", list[Figure]()
     absent = next((m for m in ("altair", "vl_convert") if find_spec(m) is None), None)
     if absent:
         missing = f"There are no plots: {MissingExtraError(absent, *EXTRAS[absent])}"
     else:
-        figures = list(page_figures(files))
+        start()
+        with unchecked():
+            figures = drawn(chain(page_figures(files) if files else (), more() if more else ()))
     if not (missing or figures):
         return Part("", "", {})
     environment = Environment(

@@ -65,12 +65,13 @@ def _histograms(
     bars = alt.Chart(values(cells)).mark_bar(color=palette.colour(0)).encode(
         x=alt.X("from:Q", title=f"{title_of_x}, by {one}", bin="binned",
                 scale=alt.Scale(domain=[low, high], nice=False)),
-        x2="to:Q",
+        x2=alt.X2("to"),
         y=alt.Y("share:Q", title=None, axis=alt.Axis(tickCount=3, format="d")),
     ).properties(width=WIDTH, height=52)  # fmt: skip
     chart = bars.facet(
         row=alt.Row("system:N", sort=names, title=f"share of {several} (%)",
                     header=alt.Header(labelAngle=0, labelAlign="left", labelOrient="top",
+                                      labelAnchor="start",
                                       labelPadding=2, labelLimit=WIDTH)),
         spacing=8,
     )  # fmt: skip
@@ -120,14 +121,16 @@ def differences(first: ScoreFile, second: ScoreFile, measure: str) -> Figure | N
          "who": other if found[i][0] > 0 else one}
         for i, end in zip(drawn, edges[1:], strict=True)
     ]  # fmt: skip
+    sides = alt.Scale(domain=[one, other], range=[palette.colour(1), palette.colour(0)])
     chart = alt.Chart(values(bars)).mark_rect().encode(
         x=alt.X("from:Q", title="queries, sorted by the difference",
                 scale=alt.Scale(domain=[0, n], nice=False)),
-        x2="to:Q",
-        y=alt.Y("zero:Q", title=f"difference of {unit(measure, a.scale)}"), y2="difference:Q",
+        x2=alt.X2("to"),
+        y=alt.Y("zero:Q", title=f"difference of {unit(measure, a.scale)}"), y2=alt.Y2("difference"),
+        # Bars that only touch show the background between them.
+        strokeWidth=alt.StrokeWidthValue(0.6), stroke=alt.Stroke("who:N", legend=None, scale=sides),
         color=alt.Color("who:N", legend=alt.Legend(title=None, orient="bottom", labelLimit=240),
-                        scale=alt.Scale(domain=[one, other],
-                                        range=[palette.colour(1), palette.colour(0)])),
+                        scale=sides),
     ).properties(width=WIDTH, height=240)  # fmt: skip
     title = (
         f"{measure}: {second.system} is better than {first.system} on {better:,} queries, "

@@ -132,7 +132,27 @@ def _note(labelled: bool, what: str) -> str:
     return f"Lines are 95 % intervals {what}.{names}"
 
 
-def _chart(rows: Sequence[dict[str, object]], x: _Axis, y: _Axis) -> tuple[Any, bool]:
+def agreement_chart(
+    rows: Sequence[dict[str, object]], x_title: str, y_title: str
+) -> tuple[Any, bool]:
+    """Two percentages of each system, with the diagonal.
+
+    Args:
+        rows: ``system``, ``x``, ``x_low``, ``x_high``, and likewise ``y``.
+        x_title: of the axis.
+        y_title: of the axis.
+
+    Returns:
+        The chart, and whether the dots have labels rather than a legend.
+    """
+    both = [*_domain(rows, "x", 100), *_domain(rows, "y", 100)]
+    ends = [min(both), max(both)]
+    return _chart(rows, _Axis(x_title, ends), _Axis(y_title, ends), diagonal=True)
+
+
+def _chart(
+    rows: Sequence[dict[str, object]], x: _Axis, y: _Axis, diagonal: bool = False
+) -> tuple[Any, bool]:
     """Dots with intervals; labels where each has room beside its own dot, else a legend."""
     alt = altair()
     names = [str(r["system"]) for r in rows]
@@ -148,14 +168,27 @@ def _chart(rows: Sequence[dict[str, object]], x: _Axis, y: _Axis) -> tuple[Any, 
     look = systems(names, legend=boxes is None)
     layers = [
         base.mark_rule(opacity=0.5).encode(
-            x=at("x_low", x, across, alt.X), x2="x_high:Q", y=at("y", y, down, alt.Y),
+            x=at("x_low", x, across, alt.X), x2=alt.X2("x_high"), y=at("y", y, down, alt.Y),
             color=look["color"]),
         base.mark_rule(opacity=0.5).encode(
-            x=at("x", x, across, alt.X), y=at("y_low", y, down, alt.Y), y2="y_high:Q",
+            x=at("x", x, across, alt.X), y=at("y_low", y, down, alt.Y), y2=alt.Y2("y_high"),
             color=look["color"]),
         base.mark_point(filled=True, size=70, opacity=1).encode(
             x=at("x", x, across, alt.X), y=at("y", y, down, alt.Y), **look),
     ]  # fmt: skip
+    if diagonal:
+        ends: list[dict[str, object]] = [{"from": x.ends[0], "to": x.ends[1]}]
+        line = (
+            alt.Chart(values(ends))
+            .mark_rule(color=palette.SOFT, strokeDash=[4, 3])
+            .encode(
+                x=at("from", x, across, alt.X),
+                x2=alt.X2("to"),
+                y=at("from", y, down, alt.Y),
+                y2=alt.Y2("to"),
+            )
+        )
+        layers.insert(0, line)
     if boxes is not None:
         placed: list[dict[str, object]] = [
             {"text": text, "left": box.x, "middle": box.y + box.height / 2}
@@ -163,7 +196,7 @@ def _chart(rows: Sequence[dict[str, object]], x: _Axis, y: _Axis) -> tuple[Any, 
         ]
         words = alt.Chart(values(placed)).encode(
             x=alt.X("left:Q", scale=None, axis=None), y=alt.Y("middle:Q", scale=None, axis=None),
-            text="text:N",
+            text=alt.Text("text:N"),
         )  # fmt: skip
         style = {"align": "left", "baseline": "middle", "fontSize": labels.FONT_SIZE}
         # The background first, as a rim: intervals pass behind the words.

@@ -6,9 +6,11 @@ const index = JSON.parse(holder.textContent);
 const load = window.citeforgeLoad;
 const $ = id => document.getElementById(`x-${id}`);
 const ROW = 52;
-const FLAGS = [["unsupported", 8, "have an unsupported statement"], ["uncited", 2, "cite nothing"],
-  ["outside", 4, "cite what was not shown"], ["refused", 16, "refuse (by English phrases)"],
-  ["missing", 1, "are missing"]];
+// Name in the address, bit, of several answers, of one.
+const FLAGS = [["unsupported", 8, "have an unsupported statement", "unsupported statement"],
+  ["uncited", 2, "cite nothing", "cites nothing"],
+  ["outside", 4, "cite what was not shown", "cites what was not shown"],
+  ["refused", 16, "refuse (by English phrases)", "refuses"], ["missing", 1, "are missing", "missing"]];
 const state = { a: 0, b: -1, m: 0, o: "worst", t: "", low: "", high: "", low2: "", high2: "",
   f: new Set(), q: "" };
 const found = { A: [], B: null, flags: [], flagsB: [], rows: [], hits: null, ids: [], texts: [] };
@@ -144,7 +146,7 @@ function draw() {
     const i = rows[at], selected = found.ids[i] === state.q;
     const value = make("span", {}, make("b", {}, B ? `${shown(A[i])} against ${shown(B[i])}` : shown(A[i])));
     if (B && A[i] !== null && B[i] !== null) value.append(`, difference ${A[i] >= B[i] ? "+" : "−"}${shown(Math.abs(A[i] - B[i]))}`);
-    const told = FLAGS.filter(f => (found.flags[i] || 0) & f[1]).map(f => f[0]);
+    const told = FLAGS.filter(f => (found.flags[i] || 0) & f[1]).map(f => f[3]);
     if (told.length) value.append(` · ${told.join(", ")}`);
     const row = make("div", { class: "x-row", role: "option", id: `x-row-${at}`,
       "aria-selected": String(selected), "aria-posinset": at + 1, "aria-setsize": rows.length },
@@ -261,8 +263,12 @@ function jump(place, k) {
 }
 let asked = 0;
 async function detail() {
-  const mine = ++asked, i = found.ids.indexOf(state.q), box = $("detail");
-  if (i < 0) { box.replaceChildren(make("p", { class: "note" }, "Choose an answer from the list.")); return; }
+  const mine = ++asked, box = $("detail");
+  let i = found.ids.indexOf(state.q);
+  if (i < 0) {  // nothing chosen yet: the first of the list
+    if (!found.rows.length) { box.replaceChildren(make("p", { class: "note" }, "No answer is like that.")); return; }
+    i = found.rows[0];
+  }
   const block = Math.floor(i / index.block), at = i % index.block;
   const systems = [state.a, state.b].filter(s => s >= 0);
   const parts = await Promise.all(systems.map(async s => index.systems[s].answers
@@ -358,7 +364,10 @@ for (const [name, , words] of FLAGS) {
   $("flags").append(make("label", {}, box, words));
 }
 $("flags").hidden = !index.systems.some(s => s.answers);
-function changed() { $("list").scrollTop = 0; toControls(); toAddress(); apply(); }
+function changed() {
+  $("list").scrollTop = 0; toControls(); toAddress(); apply();
+  if (!found.ids.includes(state.q)) detail();
+}
 function reloaded() {
   $("list").scrollTop = 0;
   toControls();

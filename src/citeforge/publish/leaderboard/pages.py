@@ -11,6 +11,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
 from citeforge.engines.files import write_text
+from citeforge.evaluator.audited import audit_of, told_of_negatives
 from citeforge.evaluator.explorer.part import chunk_file, explorer_part, text_of
 from citeforge.evaluator.missing import not_computed
 from citeforge.evaluator.plots.choose import main_measure
@@ -85,9 +86,11 @@ def write_pages(
     pages = list(query_pages(package, {f.context for f in files}))
     taken: set[str] = set()
     names = {p.id: slug(p.id, taken) for p in pages}
+    audit = audit_of(package)
     index = templates.get_template("index.html.j2").render(
-        site=site, data=embed({"views": [compact(v) for v in views]}), n_queries=len(pages)
-    )
+        site=site, data=embed({"views": [compact(v) for v in views]}), n_queries=len(pages),
+        audit=told_of_negatives(audit) if audit else [],
+    )  # fmt: skip
     write_text(out / "index.html", index)
     for number, view in enumerate(views):
         text = json.dumps(rest(view), separators=(",", ":"))

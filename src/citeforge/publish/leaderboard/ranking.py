@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from citeforge.evaluator.measures.registry import find, place
-from citeforge.evaluator.ranks import RankInterval, rank_intervals
+from citeforge.evaluator.ranks import RankInterval, ranks_of
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 _PREFERRED = ("CiteF1", "ALCE.CitF1", "NLI.F1", "KaLMA.F1@micro", "AutoAIS.cit", "BLEU")
@@ -70,7 +67,7 @@ def make_views(files: Sequence[ScoreFile]) -> list[View]:
             for entry in file.measures:
                 signatures.setdefault(entry.name, entry.signature)
         entries = {n: [_comparable(f, n, signatures[n]) for f in mine] for n in names}
-        ranks = {n: _ranks(mine, row) for n, row in entries.items()}
+        ranks = {n: ranks_of(mine, row) for n, row in entries.items()}
         main = next((n for n in _PREFERRED if n in names), names[0] if names else "")
         views.append(
             View(
@@ -80,21 +77,6 @@ def make_views(files: Sequence[ScoreFile]) -> list[View]:
         )  # fmt: skip
     views.sort(key=lambda v: -len(v.files))
     return views
-
-
-def _ranks(
-    files: Sequence[ScoreFile], entries: Sequence[MeasureScore | None]
-) -> list[RankInterval | None]:
-    """Rank intervals of the systems that answered the first one's queries; none for others."""
-    queries = files[0].query_ids
-    columns = [
-        None
-        if e is None or e.value is None or f.query_ids != queries
-        else np.array([math.nan if v is None else v for v in e.per_query])
-        for f, e in zip(files, entries, strict=True)
-    ]
-    clusters = np.array(files[0].clusters) if files[0].clusters else None
-    return rank_intervals(columns, clusters)
 
 
 def _comparable(file: ScoreFile, name: str, signature: str) -> MeasureScore | None:
