@@ -48,6 +48,9 @@ def test_arithmetic_is_that_of_the_value_or_none() -> None:
     assert arithmetic("ALCE.CitRec", found, 1.0) == "3 supported of 3 statements = 3/3"
     assert arithmetic("CiteP", found, 0.5) is None  # another rule made that number
     assert arithmetic("BLEU", found, 0.5) is None
+    nothing = answer("q", [[3]], 1)
+    told = arithmetic("CiteF1@query", nothing, 0.0)
+    assert told == "precision and recall are 0, and so is their harmonic mean"
 
 
 def systems() -> list[ScoreFile]:

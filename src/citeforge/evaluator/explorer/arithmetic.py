@@ -52,8 +52,10 @@ def _recall(answer: AnswerDetail) -> Line | None:
 
 def _f1(answer: AnswerDetail) -> Line | None:
     p, r = _precision(answer), _recall(answer)
-    if p is None or r is None or p[1] + r[1] == 0:
+    if p is None or r is None:
         return None
+    if p[1] + r[1] == 0:
+        return "precision and recall are 0, and so is their harmonic mean", 0.0
     text = f"2 · {p[1]:.3f} · {r[1]:.3f} / ({p[1]:.3f} + {r[1]:.3f})"
     return text, 2 * p[1] * r[1] / (p[1] + r[1])
 

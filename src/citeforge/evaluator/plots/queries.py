@@ -119,7 +119,7 @@ def differences(first: ScoreFile, second: ScoreFile, measure: str) -> Figure | N
     bars: list[dict[str, object]] = [
         {"from": i, "to": end, "difference": found[i][0], "zero": 0,
          "who": other if found[i][0] > 0 else one}
-        for i, end in zip(drawn, edges[1:], strict=True)
+        for i, end in zip(drawn, edges[1:], strict=True) if found[i][0]
     ]  # fmt: skip
     sides = alt.Scale(domain=[one, other], range=[palette.colour(1), palette.colour(0)])
     chart = alt.Chart(values(bars)).mark_rect().encode(

@@ -297,6 +297,7 @@ async function detail() {
 }
 
 // --- scatter and brush -------------------------------------------------------------------
+const PAD = 20;  // room for the names of the axes
 let ends = [0, 10000];
 function scatter() {
   const canvas = $("scatter"), wide = canvas.clientWidth, ratio = devicePixelRatio || 1;
@@ -308,16 +309,23 @@ function scatter() {
   let low = 0, high = index.measures[state.m][1] * 100;
   for (const v of [found.A, found.B]) for (const x of v) if (x !== null) { if (x < low) low = x; if (x > high) high = x; }
   ends = [low, high];
-  const place = x => 12 + (wide - 24) * (x - low) / (high - low || 1);
+  const place = x => PAD + (wide - 2 * PAD) * (x - low) / (high - low || 1);
   draw2d.strokeStyle = ink("--line");
-  draw2d.beginPath(); draw2d.moveTo(12, wide - 12); draw2d.lineTo(wide - 12, 12); draw2d.stroke();
+  draw2d.beginPath(); draw2d.moveTo(PAD, wide - PAD); draw2d.lineTo(wide - PAD, PAD); draw2d.stroke();
   const chosen = new Uint8Array(index.n);
   for (const i of found.rows) chosen[i] = 1;
   for (const on of [0, 1]) {
-    draw2d.fillStyle = on ? ink("--mark") : ink("--line");
+    // Queries with the same two values share a dot, whose area tells how many they are.
+    const dots = new Map();
     for (let i = 0; i < index.n; i++) {
       if (chosen[i] !== on || found.A[i] === null || found.B[i] === null) continue;
-      draw2d.fillRect(place(found.A[i]) - 1.5, wide - place(found.B[i]) - 1.5, 3, 3);
+      const at = `${found.A[i]} ${found.B[i]}`, dot = dots.get(at);
+      if (dot) dot[2]++; else dots.set(at, [found.A[i], found.B[i], 1]);
+    }
+    draw2d.fillStyle = on ? ink("--mark") : ink("--line");
+    for (const [a, b, n] of dots.values()) {
+      const size = Math.min(2 * PAD, 2.5 + Math.sqrt(n));
+      draw2d.fillRect(place(a) - size / 2, wide - place(b) - size / 2, size, size);
     }
   }
   canvas.setAttribute("aria-label", `${index.measures[state.m][0]} of ${index.systems[state.b].name} (up) against ${index.systems[state.a].name} (right), ${found.rows.length} queries chosen`);
@@ -331,8 +339,8 @@ let from = null;
 const point = event => {
   const box = $("scatter").getBoundingClientRect(), [low, high] = ends;
   const value = share => low + (high - low) * Math.max(0, Math.min(1, share));
-  const room = box.width - 24;
-  return [value((event.clientX - box.left - 12) / room), value((box.bottom - event.clientY - 12) / room)];
+  const room = box.width - 2 * PAD;
+  return [value((event.clientX - box.left - PAD) / room), value((box.bottom - event.clientY - PAD) / room)];
 };
 $("scatter").addEventListener("pointerdown", event => {
   from = point(event);

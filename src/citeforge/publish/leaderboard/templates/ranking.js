@@ -98,8 +98,9 @@ function draw() {
   // What ranks stands first, beside the name: a phone shows it without scrolling.
   const columns = [state.by, ...state.columns.filter(m => m !== state.by)];
   const page = rows.slice(state.start, state.start + PAGE).map(i => {
-    const line = make("tr", {}, make("td", {}, place[i] === null ? "–" : String(place[i])),
-      make("td", {}, groups[i] ? [...new Set(groups[i])].join("–") : "–"),
+    const ranks = groups[i] ? [...new Set(groups[i])].join("–") : "–";
+    const line = make("tr", {}, make("td", {}, place[i] === null ? "–" : String(place[i]),
+      make("small", { class: "phone" }, ranks)), make("td", {}, ranks),
       make("td", { class: "left system" },
         make("a", { href: `systems/${v.p[i]}.html`, dir: "auto", title: v.s[i] }, v.s[i])));
     for (const m of columns) {
