@@ -31,6 +31,9 @@ READERS = {
     "statements": "lambda t: split_statements(t, GRAMMAR, SEGMENTER, 5)",
     "statements_1": "lambda t: split_statements(t, Grammar(version=1), SpacySegmenter(), 5)",
     "split_list": "split_list",
+    "markup": "read_markup",
+    "place_marks": "lambda t: place_marks(t, [Cited(i, i + 9, i % 5) for i in range(0, len(t) - 9, "
+    "40)], [1 + i % 5 for i in range(0, len(t) - 9, 40)], GRAMMAR, SEGMENTER, 5)",
 }
 QUADRATIC = "lambda t: re.findall(' +y', t)"
 
@@ -40,7 +43,10 @@ from citeforge.engines.segment import SpacySegmenter
 from citeforge.engines.sentences import SentenceSegmenter
 from citeforge.evaluator.measures.alce import split_list
 from citeforge.evaluator.measures.rage import reference_scorer, strict_scorer
+from citeforge.evaluator.research.markup import read_markup
 from citeforge.evaluator.statements import split_statements
+from citeforge.evaluator.vendors.placing import place_marks
+from citeforge.evaluator.vendors.records import Cited
 from citeforge.schemas.grammar import Grammar, without_markers
 from citeforge.schemas.kg import Triple
 from citeforge.schemas.triples import TripleGrammar
@@ -107,6 +113,14 @@ KNOWN: list[tuple[str, str, str, str]] = [
     ("statements_1", "Dr. A.", ")", ""),
     ("split_list", "", "a", ""),
     ("split_list", "", ",", ""),
+    ("markup", "", "[", ""),
+    ("markup", "", "[a](https://a.org/(", ""),
+    ("markup", "https://a.org", " ", "x https://b.org"),
+    ("markup", "", "A is B [1]. ", ""),
+    ("markup", "", "![a](", ""),
+    ("place_marks", "", "A is B [1]. ", ""),
+    ("place_marks", "```", "A is B. ", ""),
+    ("place_marks", "", "a", ""),
 ]
 
 MARKS = """[ ] ( ) 【 】 ［ ］ 1 12 , ; - – † ^ ` ``` $ # * _ | " “ ” ' : . ? ! 。 ؟ … a A w Q1 r v

@@ -14,7 +14,7 @@ from citeforge.engines.registry import resolved
 from citeforge.engines.textfiles import read_csv
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.submission import read_answers
-from citeforge.evaluator.vendors.reader import VENDORS, read_vendor, vendor_of
+from citeforge.evaluator.vendors.reader import VENDORS, read_vendor, require_lines, vendor_of
 from citeforge.ir_convert.alce import passage_id, read_items
 from citeforge.ir_convert.saved import read_saved
 from citeforge.schemas.choices import FORMATS
@@ -37,7 +37,7 @@ def detect(path: Path, start: bytes | None = None) -> str:
         start: its first ``START`` bytes; None to read them.
 
     Raises:
-        InputError: the file cannot be read.
+        InputError: the file cannot be read, or holds responses of a vendor, not one a line.
     """
     if path.is_dir():
         return "attrieval"
@@ -57,6 +57,7 @@ def detect(path: Path, start: bytes | None = None) -> str:
     vendor = vendor_of(start)
     if vendor is not None:
         return vendor
+    require_lines(path, start)
     if first == b"[" or (first == b"{" and b'"data"' in start[:4096] and b'"query_id"' not in line):
         return "alce"
     return "citeforge"

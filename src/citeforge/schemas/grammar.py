@@ -8,8 +8,8 @@ version: ``strict`` in a signature is version 1, ``strict2`` version 2 (METRICS 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -320,6 +320,12 @@ def _outside(
             at += 1
         if at == len(taken) or taken[at][0] >= end:
             yield (start, end)
+
+
+def overlaps(span: tuple[int, int], others: Sequence[tuple[int, int]]) -> bool:
+    """Whether a span shares a character with one of others, sorted ones that do not overlap."""
+    after = bisect_left(others, span[1], key=lambda other: other[0])
+    return after > 0 and others[after - 1][1] > span[0]
 
 
 def without_markers(output: str, markers: tuple[Marker, ...]) -> str:

@@ -64,6 +64,21 @@ def test_formats_are_known_by_their_first_line(name: str, tmp_path: Path) -> Non
     assert detect(write_jsonl(tmp_path / "ours.jsonl", [ours])) == "citeforge"
 
 
+@pytest.mark.parametrize("name", VENDORS)
+def test_responses_that_are_not_one_a_line(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(rows(name)))
+    with pytest.raises(
+        InputError, match=rf"a\.json: holds an array of responses of {name}, .*jq -c '\.\[\]' a"
+    ):
+        detect(path)
+    path.write_text(json.dumps(rows(name)[0], indent=1))
+    with pytest.raises(
+        InputError, match=rf"holds responses of {name}, not one a line; .*jq -c '\.' a\.json"
+    ):
+        detect(path)
+
+
 def test_anthropic(benchmark: Benchmark) -> None:
     found = read(FILES["anthropic"], benchmark)
     shown = {q: [p.id for p in shown_to(benchmark, q)] for q in ("q01", "q02", "q03", "q04")}
@@ -109,6 +124,7 @@ def test_openai(benchmark: Benchmark) -> None:
     assert found["q02"].output == "Ganymede is the largest moon[1]. It is larger than Mercury."
     assert found["q02"].passages is not None
     assert found["q02"].passages[0].text.startswith("Ganymede, a moon of Jupiter")
+    assert found["q02"].passages[0].docid == "moon-ganymede"  # so that its label is known
     assert found["q03"].output == "Titan has an atmosphere, mostly of nitrogen[1]."
     # The uploaded files are named after passages: their names without endings are ids.
     by_id = read(FILES["openai"], benchmark, "openai:id")["q02"]
@@ -194,6 +210,8 @@ def test_ways_to_find_a_source(tmp_path: Path, benchmark: Benchmark) -> None:
         Matching(benchmark, "url=link").find(Source(url="https://a.b"), shown)
     with pytest.raises(UsageError, match="unknown way to find sources 'ids'.*did you mean 'id'"):
         Matching(benchmark, "ids")
+    with pytest.raises(UsageError, match="gemini's sources have no number.*gemini:id, :title"):
+        list(answers_of(FILES["gemini"], benchmark, "gemini:index"))
     with pytest.raises(UsageError, match="only url takes a field"):
         Matching(benchmark, "id=x")
 

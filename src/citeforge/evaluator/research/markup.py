@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from citeforge.schemas.grammar import Grammar
+from citeforge.schemas.grammar import Grammar, overlaps
 
 _URL = r"https?://(?:[^\s()<>\[\]【】「」，。；、）]|\([^\s()<>]*\))+"
 _TARGET = r"<?(?P<{}>https?://(?:[^\s()<>]|\([^\s()<>]*\))+)>?(?:\s+\"[^\"\n]*\")?"
@@ -35,7 +35,7 @@ _WORDS = re.compile(
     r"\W*(?:\^?\d{1,3}|sources?|links?|refs?|references?|here|来源|链接|原文|quelle|fuente|出典)\W*",
     re.IGNORECASE,
 )
-_BETWEEN = re.compile(r"\s*(?:[,;，；、]|and|und|et|y|和)?\s*")
+_BETWEEN = re.compile(r"\s*+(?:[,;，；、]|and|und|et|y|和)?+\s*+")
 _TRAILING = ".,;:!?'\"*_，。；：！？、）"
 
 FAILED = "scrape failed:"
@@ -97,16 +97,16 @@ def read_markup(report: str, shown: Sequence[str] = ()) -> Markup:
         _read_list(report[start:end], found)
     if not found.references:
         found.references = {number: url for number, url in enumerate(shown, 1) if url}
-    taken: list[tuple[int, int]] = list(parsed.lists)
+    taken: list[tuple[int, int]] = []
     for match in _TOKEN.finditer(report):
-        if any(s < match.end() and match.start() < e for s, e in parsed.lists):
+        if overlaps(match.span(), parsed.lists):
             continue
         taken.append(match.span())
         mention = _mention(match, found.references)
         if mention is not None:
             found.mentions.append(mention)
     for marker in parsed.markers:
-        inside = any(s < marker.end and marker.start < e for s, e in taken)
+        inside = overlaps((marker.start, marker.end), taken)
         if marker.numbers and not marker.is_listed and not inside:
             keys = tuple(dict.fromkeys(_key(n, found.references) for n in marker.numbers))
             found.mentions.append(Mention(marker.start, marker.end, keys))

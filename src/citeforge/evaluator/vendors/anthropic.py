@@ -139,4 +139,5 @@ ANTHROPIC = Vendor(
     rb'|"stop_reason"\s*:',
     read,
     by="shown",
+    numbered=True,
 )

@@ -171,4 +171,4 @@ def _known(annotation: _Annotation, found: Response) -> int:
     return found.source(Source(ids, title, url, annotation.cited_text or ""))
 
 
-LANGCHAIN = Vendor("langchain", knows, rb'"page_content"\s*:', read, by="own")
+LANGCHAIN = Vendor("langchain", knows, rb'"page_content"\s*:', read, by="own", numbered=True)

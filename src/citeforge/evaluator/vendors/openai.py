@@ -19,6 +19,7 @@ _LINK = r"\[[^\[\]\n]*\]\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*\)"
 _MARK = re.compile(
     rf"\(\s*{_LINK}(?:\s*[,;]\s*{_LINK})*\s*\)|{_LINK}|【[^【】\n]*】|\[\^?\d+\]|<?https?://\S+>?|[\ue200-\ue2ff].*"
 )
+_ENDING = re.compile(r"(?<=.)\.[A-Za-z][A-Za-z0-9]{0,4}\Z")
 
 
 class _Inner(msgspec.Struct):
@@ -156,9 +157,10 @@ def _annotated(annotations: Any, found: Response, start: int, place: str) -> Non
 
 
 def _file(file_id: str, filename: str | None, text: str) -> Source:
+    """A file; the name that its owner gave it says more than the id that the service did."""
     name = filename or ""
-    stem = name.rpartition(".")[0]
-    return Source(tuple(n for n in (file_id, name, stem) if n), name, text=text)
+    ids = dict.fromkeys((_ENDING.sub("", name), name, file_id))
+    return Source(tuple(n for n in ids if n), name, text=text)
 
 
 def _mark(text: str, first: int, last: int) -> tuple[int, int, bool]:

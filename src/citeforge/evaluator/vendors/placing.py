@@ -15,13 +15,14 @@ from dataclasses import dataclass
 from citeforge.engines.segment import Segmenter
 from citeforge.evaluator.statements import Statement, Statements, split_statements
 from citeforge.evaluator.vendors.records import Cited
-from citeforge.schemas.grammar import Grammar
+from citeforge.schemas.grammar import Grammar, overlaps
 
 JOINER = "\u2060"
 """Word joiner: put behind a bracket of the answer that would be read as a mark and is none."""
 _STOPS = ".!?。！？"
 _BRACKETS = "[【［(（"
-_MOST_TRIES = 30
+_TRIES, _FEW_TRIES, _LONG = 30, 4, 20_000
+"""Readings of a text while places are sought, and of one of so many characters."""
 _JOINS = re.compile(r"[(\-\u2010-\u2015\uff0d\uff5e]")
 
 
@@ -157,10 +158,11 @@ def _marks(text: str, cited: Sequence[Cited], numbers: Sequence[int]) -> dict[in
 def _escapes(text: str, grammar: Grammar, n_docs: int, taken: Sequence[Edit]) -> list[Edit]:
     """Edits after which no bracket of the answer itself is read as a citation."""
     found = []
+    places = sorted((e.start, e.end) for e in taken)
     for marker in grammar.parse(text, n_docs).markers:
         if marker.is_listed or not marker.numbers:
             continue
-        if any(e.start < marker.end and marker.start < e.end for e in taken):
+        if overlaps((marker.start, marker.end), places):
             continue
         found += [
             Edit(at + 1, at + 1, JOINER)
@@ -220,7 +222,7 @@ class _Placing:
 
     def place(self) -> Shift:
         """Marks where the grammar reads them as meant."""
-        for _ in range(_MOST_TRIES):
+        for _ in range(_TRIES if len(self.text) < _LONG else _FEW_TRIES):
             found = Shift(self.text, self._edits())
             if not self._better(self._read(found.text)):
                 return found
@@ -237,20 +239,20 @@ class _Placing:
         return [Edit(p, p, _bracketed(self.text, p, numbers)) for p, numbers in at.items()]
 
     def _better(self, after: Statements) -> bool:
-        """Whether another place was chosen, where the text is read otherwise than meant."""
-        wrong = next(
-            (i for i, s in enumerate(self.before.statements)
-             if i >= len(after.statements) or not self._as_meant(i, s, after.statements[i])),
-            None if len(after.statements) == len(self.before.statements)
-            else len(self.before.statements) - 1,
-        )  # fmt: skip
-        if wrong is None:
-            return False
-        for at in (wrong, wrong - 1, wrong + 1):
-            if self.adding.get(at) and self.tries[at] < 2:
-                self.tries[at] += 1
-                return True
-        return False
+        """Whether other places were chosen, where the text is read otherwise than meant."""
+        pairs = zip(self.before.statements, after.statements, strict=False)
+        wrong = [i for i, (old, new) in enumerate(pairs) if not self._as_meant(i, old, new)]
+        if len(after.statements) != len(self.before.statements):
+            # What follows the first one is compared with others than its own.
+            wrong = [min([*wrong, len(after.statements), len(self.before.statements) - 1])]
+        moved = False
+        for first in wrong:
+            for at in (first, first - 1, first + 1):
+                if self.adding.get(at) and self.tries[at] < 2:
+                    self.tries[at] += 1
+                    moved = True
+                    break
+        return moved
 
     def _as_meant(self, at: int, before: Statement, after: Statement) -> bool:
         numbers, found = {*before.numbers, *self.adding.get(at, ())}, set(after.numbers)

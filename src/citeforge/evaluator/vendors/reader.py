@@ -26,7 +26,7 @@ from citeforge.evaluator.vendors.matching import Matching
 from citeforge.evaluator.vendors.openai import OPENAI
 from citeforge.evaluator.vendors.placing import place_marks
 from citeforge.evaluator.vendors.records import Response, Source, Vendor, Wrong
-from citeforge.schemas.errors import InputError
+from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.submission import CitedSpan, OwnPassage, SubmissionLine
 from citeforge.schemas.urls import same_url
 
@@ -79,6 +79,25 @@ def vendor_of(start: bytes) -> str | None:
         return None
     body = _body(row)
     return next((v.name for v in VENDORS.values() if v.knows(body) or v.knows(row)), None)
+
+
+def require_lines(path: Path, start: bytes) -> None:
+    """Refuse responses that are not one a line, by their first bytes.
+
+    Raises:
+        InputError: a JSON array of responses, or one over several lines.
+    """
+    first = start.lstrip()
+    is_array = first.startswith(b"[")
+    if not is_array and first.partition(b"\n")[0].strip() != b"{":
+        return
+    found = next((v.name for v in VENDORS.values() if re.search(v.mark, first)), None)
+    if found is not None and b'"docs"' not in first and not _OURS.search(first):
+        raise InputError(
+            f"holds {'an array of ' if is_array else ''}responses of {found}, not one a line",
+            path=path,
+            allowed=f"one JSON object a line: jq -c '{'.[]' if is_array else '.'}' {path.name}",
+        )
 
 
 def _body(row: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -137,6 +156,12 @@ class _Reader:
 
     def __post_init__(self) -> None:
         self.matching = Matching(self.benchmark, self.way)
+        if self.way == "index" and not self.vendor.numbered:
+            name = self.vendor.name
+            raise UsageError(
+                f"--format {name}:index: {name}'s sources have no number among the passages shown; "
+                f"find them by {name}:id, :title or :url=FIELD"
+            )
 
     @cached_property
     def segmenter(self) -> Segmenter:

@@ -108,6 +108,7 @@ class Vendor:
         read: response to what it says; raises ValueError with what is wrong, or
             :class:`Wrong` with the field.
         by: how sources are found among the passages shown, unless ``--format`` says.
+        numbered: sources have a number among what was shown.
     """
 
     name: str
@@ -115,6 +116,7 @@ class Vendor:
     mark: bytes
     read: Callable[[Any], Response]
     by: str
+    numbered: bool = False
 
 
 class Wrong(Exception):
