@@ -45,6 +45,7 @@ CALLS = {
     "llm stats": "citeforge.engines.llm.store.ReplayStore.stats",
     "llm export": "citeforge.engines.llm.exchange.export_store",
     "llm import": "citeforge.engines.llm.exchange.import_store",
+    "demo": "citeforge.library.demo.start",
     "doctor": "citeforge.engines.doctor.examine",
     "sources": "citeforge.ir_convert.registry.open_source",
 }

@@ -35,7 +35,7 @@ PAGES = {
     "docs/bundles.md": 12,
     "docs/first-benchmark.md": 13,
     "docs/kalma.md": 11,
-    "docs/leaderboard.md": 12,
+    "docs/leaderboard.md": 11,
     "docs/models.md": 8,
     "docs/publish.md": 13,
     "docs/rage.md": 6,

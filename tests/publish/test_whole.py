@@ -117,3 +117,28 @@ def test_audit_and_card_change_all_files_or_none(
     run("audit", package)
     run("verify", package)
     assert "audit.json" in content(package)
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_the_old_folder_is_there_until_the_new_one_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: bool
+) -> None:
+    """Names are swapped in one step; where a system cannot, the old folder steps aside first."""
+    out = tmp_path / "site"
+    out.mkdir()
+    (out / "index.html").write_text("old")
+    renamed = []
+    rename = Path.rename
+    monkeypatch.setattr(Path, "rename", lambda p, to: renamed.append(p) or rename(p, to))
+    if not at_once:
+        monkeypatch.setattr(folders, "_exchanged", lambda one, other: False)
+    with folders.whole_folder(out, lambda _: []) as made:
+        (made / "index.html").write_text("new")
+        assert (out / "index.html").read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["site"]
+    assert (out / "index.html").read_text() == "new"
+    assert bool(renamed) != at_once
+    one, other = tmp_path / "one", tmp_path / "other"
+    one.mkdir()
+    assert not folders._exchanged(one, other)  # there is nothing to swap it with
+    assert one.exists()
