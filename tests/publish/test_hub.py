@@ -240,8 +240,11 @@ def test_hidden_gold(package: Path, cli: Cli, tmp_path: Path) -> None:
         assert hub.repos[f"{REPO}-gold"].private
         there = ("--benchmark", f"hub:{REPO}")
         assert cli("run", "random", *there, "--out", "s.jsonl", **env).returncode == 0
-        result = cli("score", "s.jsonl", *there, "--gold", f"hub:{REPO}-gold", **env)
+        half = ("--gold", f"hub:{REPO}-gold")
+        result = cli("score", "s.jsonl", *there, *half, "--out", "scores/s.json", **env)
         assert result.returncode == 0, result.stderr
+        site = ("leaderboard", "build", *there, *half, "--scores", "scores", "--out", "site")
+        assert "1 systems" in cli(*site, **env).stdout
         # The submission names the public half; the scores are those of the whole benchmark.
         lines = (
             (tmp_path / "s.jsonl").read_text().replace(public.benchmark_hash, gold.benchmark_hash)
