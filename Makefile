@@ -55,8 +55,8 @@ test-ray: $(STAMP)  ## run the tests that start a Ray cluster on loopback (minut
 	CITEFORGE_RAY=1 $(BIN)/python -m pytest -q -m ray
 
 SIMULATIONS := 2000
-coverage: $(STAMP)  ## see whether intervals cover and tests keep their level (SIMULATIONS=2000; an hour)
-	$(BIN)/python -m benchmarks.coverage $(SIMULATIONS)
+coverage: $(STAMP)  ## see whether intervals cover and tests keep their level (SIMULATIONS=2000 PARTS=; minutes)
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.coverage $(SIMULATIONS) $(PARTS)
 
 fuzz: $(STAMP)  ## run the property tests on new examples, and many more (minutes)
 	CITEFORGE_HYPOTHESIS=fuzz $(BIN)/python -m pytest -q -n 2 -m hypothesis

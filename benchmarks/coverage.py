@@ -1,182 +1,181 @@
 """Whether 95 % intervals cover in 95 of 100 benchmarks, and tests reject in 5: simulated ones.
 
-``python -m benchmarks.coverage [SIMULATIONS]``: measures of answers with statements, citations, a
-judge that errs, of 30, 100 and 300 queries; raw intervals against the measure's mean over all
-queries, corrected ones against what people would say.
+``python -m benchmarks.coverage [SIMULATIONS [PART…]]``: measures of answers with statements,
+citations and a judge that errs, of 30, 100 and 300 queries, by systems of seven levels; raw
+intervals against the measure over all queries, corrected ones against what people would say.
+Parts: raw, repeats, corrected, differences, rates, authorship, null, ranks, cascade, expertqa; all
+without a name.
 """
 
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from benchmarks.simulated import World, chosen, labelled_twice, truth, world
+from citeforge.builders.audit.strata import Stratum, stratified
 from citeforge.evaluator.compare import holm, paired_t, permutation_tests
-from citeforge.evaluator.entries import make_entry
-from citeforge.evaluator.measures.registry import find
-from citeforge.evaluator.ppi import Units, powered
+from citeforge.evaluator.intervals import Range
+from citeforge.evaluator.ppi import Units, powered, rates_of, rogan_gladen, t_test
 from citeforge.evaluator.ranks import rank_intervals
-from citeforge.evaluator.statistics import (
-    Floats,
-    Sample,
-    estimate_all,
-    harmonic,
-    harmonic_sample,
-    mean_sample,
-    ratio,
-)
-from citeforge.schemas.signature import Signature
+from citeforge.evaluator.statistics import Floats, estimate_all, mean_sample
 
 SIZES = (30, 100, 300)
-JUDGES = {
-    "good": ((0.95, 0.95), (0.95, 0.95)),
-    "bad": ((0.6, 0.7), (0.6, 0.7)),
-    "biased": ((0.95, 0.9), (0.6, 0.9)),
-}
+LEVELS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+"""How good systems are; a simulated benchmark is of any, so that no lucky value decides."""
+GOOD, BAD, HARSH = (0.95, 0.95), (0.6, 0.7), (0.6, 0.9)
+RATES = {"good": GOOD, "bad": BAD, "biased": HARSH}
+JUDGES = {"good": (GOOD, GOOD), "bad": (BAD, BAD), "biased by system": (GOOD, HARSH)}
 """Sensitivity and specificity on the answers of two systems."""
-_POPULATION = 100_000
-_STATEMENTS = 6
-_RESAMPLES = 2_000
-"""Of the bootstrap here; score files have 10,000."""
+Shares = dict[str, float]
 
 
-@dataclass(frozen=True)
-class World:
-    """All queries there are, answered by one system.
-
-    Attributes:
-        samples: measures, by the judge where there is one.
-        human: the judged ones, by people.
-    """
-
-    samples: dict[str, Sample]
-    human: dict[str, Sample]
+def worlds(judge: tuple[float, float], seed: int, repeats: bool = False) -> list[World]:
+    """A world a level."""
+    return [world(judge, level, seed + i, repeats=repeats) for i, level in enumerate(LEVELS)]
 
 
-def world(judge: tuple[float, float], level: float, seed: int, size: int = _POPULATION) -> World:
-    """Answers of one to six statements; queries are easy or hard for recall and citations alike.
-
-    Args:
-        judge: its sensitivity and specificity.
-        level: how good the system is, 0 to 1.
-        seed: of everything.
-        size: queries.
-    """
-    rng = np.random.default_rng(seed)
-    ease = rng.beta(4 * level, 4 * (1 - level), size)
-    n = rng.integers(1, _STATEMENTS + 1, size)
-    here = np.arange(_STATEMENTS) < n[:, None]
-    cited = here & (rng.random(here.shape) < 0.85)
-    several = cited & (rng.random(here.shape) < 0.4)
-    first = cited & (rng.random(here.shape) < ease[:, None])
-    second = several & (rng.random(here.shape) < ease[:, None] / 2)
-    relevant = rng.integers(1, 4, size)
-    hits = rng.binomial(relevant, ease)
-    wrong = rng.binomial(3, 1 - ease)
-    precision, recall = ratio(hits * 1.0, (hits + wrong) * 1.0), hits / relevant
-    precision = np.nan_to_num(precision)
-    length = np.round(np.exp(rng.normal(4, 0.5, size)))
-    right = (rng.random(size) < ease).astype(float)
-
-    def judged(truth: np.ndarray) -> np.ndarray:
-        sensitivity, specificity = judge
-        draw = rng.random(truth.shape)
-        return np.where(truth, draw < sensitivity, draw >= specificity)
-
-    human = _judged(first, second, here, cited, several)
-    said = _judged(judged(first) & cited, judged(second) & several, here, cited, several)
-    plain = {
-        "CiteP": mean_sample("CiteP", precision[None]),
-        "CiteR": mean_sample("CiteR", recall[None]),
-        "CiteF1": harmonic_sample("CiteF1", precision[None], recall[None]),
-        "CiteF1@query": mean_sample("CiteF1@query", harmonic(precision, recall)[None]),
-        "ShortEM": mean_sample("ShortEM", right[None]),
-        "Distinct": mean_sample("Distinct", (hits + wrong)[None] * 1.0),
-        "Length": mean_sample("Length", length[None]),
-    }
-    return World({**plain, **said}, human)
-
-
-def _judged(
-    first: np.ndarray, second: np.ndarray, here: np.ndarray, cited: np.ndarray, several: np.ndarray
-) -> dict[str, Sample]:
-    supported = first | second
-    n = here.sum(axis=1)
-    recall = supported.sum(axis=1) / n
-    n_cited = (cited.sum(axis=1) + several.sum(axis=1)).astype(float)
-    precision = np.nan_to_num(ratio((first.sum(axis=1) + second.sum(axis=1)) * 1.0, n_cited))
-    both = np.stack([(supported & several).sum(axis=1), several.sum(axis=1)], axis=-1)[None] * 1.0
-    best = np.where(several, first | second, first).sum(axis=1) / np.maximum(1, cited.sum(axis=1))
-    return {
-        "ALCE.CitRec": mean_sample("ALCE.CitRec", recall[None]),
-        "ALCE.CitPrec": mean_sample("ALCE.CitPrec", precision[None]),
-        "ALCE.CitF1": harmonic_sample("ALCE.CitF1", precision[None], recall[None]),
-        "ALCE.MultiSupported": Sample(
-            "ALCE.MultiSupported", both, lambda s: ratio(s[..., 0], s[..., 1]),
-            ratio(both[..., 0], both[..., 1]),
-        ),
-        "AutoAIS.cit@cited": mean_sample("AutoAIS.cit@cited", best[None]),
-    }  # fmt: skip
-
-
-def chosen(sample: Sample, rows: np.ndarray) -> Sample:
-    """A benchmark of some of the queries."""
-    return Sample(sample.name, sample.sums[:, rows], sample.combine, sample.per_query[:, rows])
-
-
-def truth(sample: Sample) -> float:
-    """Over all queries."""
-    return float(sample.combine(sample.sums[0].sum(axis=0)))
-
-
-def raw_coverage(found: World, n: int, simulations: int, seed: int) -> dict[str, float]:
-    """Share of printed intervals (as in score files, cut to the measure's range) that cover."""
+def raw_coverage(found: Sequence[World], n: int, simulations: int, seed: int) -> Shares:
+    """Share of printed intervals that cover."""
     rng = np.random.default_rng([seed, n])
-    true = {name: truth(s) for name, s in found.samples.items()}
-    size = found.samples["CiteP"].sums.shape[1]
-    covered = dict.fromkeys(true, 0)
-    signature = Signature("m", "strict", "1,strict2", "c", "b@0")
-    for _ in range(simulations):
-        rows = rng.integers(0, size, n)
-        samples = [chosen(s, rows) for s in found.samples.values()]
-        for sample, estimate in zip(samples, estimate_all(samples, _RESAMPLES), strict=True):
-            measure = find(sample.name)
-            assert measure is not None
-            entry = make_entry(measure, sample, estimate, signature)
-            value = true[sample.name] * measure.scale
-            if entry.low is not None and entry.high is not None:
-                covered[sample.name] += entry.low <= value <= entry.high
+    true = [{name: truth(s) for name, s in w.samples.items()} for w in found]
+    covered = dict.fromkeys(true[0], 0)
+    for i in range(simulations):
+        here = i % len(found)
+        rows, clusters = found[here].draw(rng, n)
+        samples = [chosen(s, rows) for s in found[here].samples.values()]
+        for sample, estimate in zip(samples, estimate_all(samples, clusters), strict=True):
+            covered[sample.name] += estimate.low <= true[here][sample.name] <= estimate.high
     return {name: k / simulations for name, k in covered.items()}
 
 
+def units_of(
+    found: World, name: str, rng: np.random.Generator, n: int, labels: int
+) -> Units | None:
+    """A benchmark with labels; None for a draw that ``score`` refuses: labels that are all alike.
+
+    Args:
+        found: all there is.
+        name: measure.
+        rng: of the draw.
+        n: questions.
+        labels: labelled answers.
+    """
+    rows, clusters = found.draw(rng, n)
+    labelled = np.zeros(len(rows), bool)
+    labelled[rng.choice(len(rows), min(labels, len(rows)), replace=False)] = True
+    human = found.human[name]
+    values = human.combine(human.sums[0, rows][labelled])
+    known = values[~np.isnan(values)]
+    if len(known) < 2 or np.ptp(known) == 0:
+        return None
+    raw = found.samples[name]
+    return Units(
+        raw.sums[0, rows], human.sums[0, rows], labelled, np.zeros(len(rows), bool), clusters
+    )
+
+
 def corrected_coverage(
-    found: World, n: int, labels: int, simulations: int, seed: int
-) -> dict[str, tuple[float, float]]:
-    """(share of corrected intervals that cover what people say, width against labels alone)."""
+    found: Sequence[World], n: int, labels: int, simulations: int, seed: int
+) -> dict[str, tuple[float, float, float]]:
+    """By measure: (share of corrected intervals that cover what people say, of those of the labels
+    alone; width of the former in the latter's)."""
     rng = np.random.default_rng([seed, n, labels])
     result = {}
-    size = found.samples["CiteP"].sums.shape[1]
-    for name, human in found.human.items():
-        true, raw, covered, widths = truth(human), found.samples[name], 0, []
-        # Without the draws that `score` refuses: people say the same of all labelled answers.
-        for _ in range(simulations):
-            rows = rng.integers(0, size, n)
-            labelled = np.zeros(n, bool)
-            labelled[rng.choice(n, labels, replace=False)] = True
-            values = human.combine(human.sums[0, rows][labelled])
-            if np.ptp(values[~np.isnan(values)]) == 0:
+    for name in found[0].human:
+        true = [truth(w.human[name]) for w in found]
+        hits, widths = np.zeros(2), []
+        for i in range(simulations):
+            here = i % len(found)
+            units = units_of(found[here], name, rng, n, labels)
+            if units is None:
                 continue
-            units = Units(raw.sums[0, rows], human.sums[0, rows], labelled, np.zeros(n, bool))
-            value = powered(units, human.combine)
-            alone = powered(units, human.combine, tuning=0.0)
-            covered += value.low <= true <= value.high
-            widths.append((value.high - value.low) / (alone.high - alone.low))
-        result[name] = covered / len(widths), float(np.mean(widths))
+            human = found[here].human[name]
+            both = [
+                powered(units, human.combine, tuning, within=human.within) for tuning in (None, 0.0)
+            ]
+            hits += [p.low <= true[here] <= p.high for p in both]
+            widths.append((both[0].high - both[0].low) / (both[1].high - both[1].low))
+        shares = (hits / len(widths)).tolist()
+        result[name] = shares[0], shares[1], float(np.mean(widths))
     return result
 
 
-def null_rejections(found: World, n: int, simulations: int, seed: int) -> dict[str, float]:
+def difference_coverage(
+    first: World, second: World, n: int, labels: int, simulations: int, seed: int
+) -> Shares:
+    """Of a judged mean's difference by two systems: raw intervals against the judge's difference,
+    and against people's; corrected ones against people's; corrected p below .05."""
+    rng = np.random.default_rng([seed, n, labels, 3])
+    name = "ALCE.CitRec"
+    worlds_ = (first, second)
+    sides = [(w.samples[name].per_query[0], w.human[name].per_query[0]) for w in worlds_]
+    judged, human = (sides[1][i] - sides[0][i] for i in (0, 1))
+    counts = dict.fromkeys(("raw", "raw against people", "corrected", "corrected p < .05"), 0)
+    for _ in range(simulations):
+        rows = rng.integers(0, len(judged), n)
+        labelled = np.zeros(n, bool)
+        labelled[rng.choice(n, labels, replace=False)] = True
+        (raw,) = estimate_all([mean_sample(name, judged[rows][None])])
+        sums = [mean_sample(name, d[rows][None]) for d in (judged, human)]
+        units = Units(sums[0].sums[0], sums[1].sums[0], labelled, np.zeros(n, bool))
+        found = powered(units, sums[0].combine)
+        counts["raw"] += raw.low <= judged.mean() <= raw.high
+        counts["raw against people"] += raw.low <= human.mean() <= raw.high
+        counts["corrected"] += found.low <= human.mean() <= found.high
+        counts["corrected p < .05"] += t_test(found) < 0.05
+    return {what: k / simulations for what, k in counts.items()}
+
+
+def rates_coverage(n: int, labels: int, simulations: int, seed: int) -> Shares:
+    """Of Rogan–Gladen intervals: error rates from other answers, citation recall of these."""
+    rng = np.random.default_rng([seed, n, labels, 5])
+    covered = 0
+    for _ in range(simulations):
+        level = rng.choice(LEVELS)
+        other = [_statements(rng, rng.choice(LEVELS)) for _ in range(labels)]
+        rates = rates_of([list(zip(h.tolist(), j.tolist(), strict=True)) for h, j in other])
+        said = [_statements(rng, level)[1] for _ in range(n)]
+        sums = np.array([[j.mean()] for j in said])
+        asked = np.stack([np.ones((n, 1)), np.zeros((n, 1))])
+        found = rogan_gladen(sums, asked, lambda s: s[..., 0], rates, Range(0, 1))
+        covered += found.low <= level <= found.high
+    return {"citation recall": covered / simulations}
+
+
+def _statements(rng: np.random.Generator, level: float) -> tuple[np.ndarray, np.ndarray]:
+    """Whether people and a judge (.8, .85) call the statements of one answer supported."""
+    ease = rng.beta(4 * level, 4 * (1 - level))
+    human = rng.random(rng.integers(1, 7)) < ease
+    return human, np.where(human, rng.random(human.shape) < 0.8, rng.random(human.shape) > 0.85)
+
+
+def authorship(n: int, simulations: int, seed: int) -> Shares:
+    """CAB and CAS of systems that ignore labels, and of ones that follow them; p under the null."""
+    rng = np.random.default_rng([seed, n, 13])
+    shares = {}
+    for name, bias in (("null", 0.0), ("biased", 0.2)):
+        big = np.subtract(*labelled_twice(rng, 20, 20_000, bias))
+        first, second = labelled_twice(rng, simulations, n, bias)
+        changes = first - second
+        cab, cas = float(big.mean()), float(np.abs(big).mean())
+        cab = cab if bias else 0.0
+        signed = [mean_sample("CAB", d[None]) for d in changes]
+        sizes = [mean_sample("CAS", np.abs(d)[None]) for d in changes]
+        sizes = [replace(s, within=Range(0, 1)) for s in sizes]
+        for measure, samples, true in (("CAB", signed, cab), ("CAS", sizes, cas)):
+            held = [e.low <= true <= e.high for e in estimate_all(samples)]
+            shares[f"{measure}, {name}"] = float(np.mean(held))
+        if not bias:
+            p = np.array([paired_t(d) for d in changes])
+            shares |= {f"p < {bar:g}": float(np.mean(p < bar)) for bar in (0.01, 0.05, 0.5)}
+    return shares
+
+
+def null_rejections(found: World, n: int, simulations: int, seed: int) -> Shares:
     """Share of p below .05 where two systems do not differ, and of families with any (Holm)."""
     rng = np.random.default_rng([seed, n, 7])
     size = found.samples["CiteP"].sums.shape[1]
@@ -187,7 +186,7 @@ def null_rejections(found: World, n: int, simulations: int, seed: int) -> dict[s
         changes = [
             found.samples[m].per_query[0, one] - found.samples[m].per_query[0, other] for m in names
         ]
-        p_values = permutation_tests(changes, 2_000)
+        p_values = permutation_tests(changes, 1_000)
         permuted += int(np.sum(np.array(p_values) < 0.05))
         t += sum(paired_t(d[~np.isnan(d)]) < 0.05 for d in changes)
         family += min(holm(p_values)) < 0.05
@@ -216,48 +215,135 @@ def rank_coverage(levels: list[Floats], n: int, simulations: int, seed: int) -> 
     return held / simulations
 
 
-def main(simulations: int = 2_000) -> None:
-    """Print tables."""
-    print(f"{simulations:,} simulations a cell; Monte Carlo error ± "
-          f"{196 * (0.95 * 0.05 / simulations) ** 0.5:.1f} points")  # fmt: skip
-    for judge, ((*first,), _) in JUDGES.items():
-        found = world((first[0], first[1]), 0.6, 1)
-        for n in SIZES if judge == "good" else ():
-            shares = raw_coverage(found, n, simulations, 2)
-            print(f"raw, {n} queries: " + _line(shares), flush=True)
-    for judge, systems in JUDGES.items():
-        for number, rates in enumerate(systems if judge == "biased" else systems[:1]):
-            found = world(rates, 0.6, 3 + number)
-            for n in SIZES:
-                shown = corrected_coverage(found, n, min(50, n // 2), simulations, 4)
-                shares = {name: covered for name, (covered, _) in shown.items()}
-                width = np.mean([w for _, w in shown.values()])
-                where = f"{judge} judge (se {rates[0]}, sp {rates[1]})"
-                print(f"corrected, {where}, {n} queries, {min(50, n // 2)} labels: "
-                      f"{_line(shares)}; width {width:.3f}", flush=True)  # fmt: skip
-    found = world((0.95, 0.95), 0.6, 1)
-    for n in SIZES:
-        shares = null_rejections(found, n, simulations, 5)
-        print(f"p < .05 under the null, {n} queries: " + _line(shares), flush=True)
+def systems_of_ranks() -> tuple[list[Floats], list[Floats]]:
+    """Six equal systems, and six that differ."""
     rng = np.random.default_rng(6)
     base = rng.beta(2, 2, 20_000)
     equal = [np.clip(base + rng.normal(0, 0.2, base.shape), 0, 1) for _ in range(6)]
     equal = [x - x.mean() for x in equal]
-    spread = [x + 0.02 * i for i, x in enumerate(equal)]
+    return equal, [x + 0.02 * i for i, x in enumerate(equal)]
+
+
+def cascade_coverage(shares: Sequence[float], simulations: int, seed: int) -> float:
+    """Of the share of false negatives by a cascade: suspects that a strong judge confirmed, those
+    that it cleared, and all others; people looked at some of each.
+
+    Args:
+        shares: of false negatives in each.
+    """
+    rng = np.random.default_rng([seed, 17])
+    sizes, looked = (60, 140, 4000), (30, 40, 120)
+    hits = [round(n * p) for n, p in zip(sizes, shares, strict=True)]
+    covered = 0
+    for _ in range(simulations):
+        strata = [
+            Stratum(size, n, int(rng.hypergeometric(k, size - k, n)))
+            for size, k, n in zip(sizes, hits, looked, strict=True)
+        ]
+        _, low, high = stratified(strata)
+        covered += low <= sum(hits) / sum(sizes) <= high
+    return covered / simulations
+
+
+def main(simulations: int = 2_000, parts: Sequence[str] = ()) -> None:
+    """Print tables."""
+    print(f"{simulations:,} simulations a cell; Monte Carlo error ± "
+          f"{196 * (0.95 * 0.05 / simulations) ** 0.5:.1f} points")  # fmt: skip
+    for name in parts or PARTS:
+        PARTS[name](simulations)
+
+
+def _raw(simulations: int) -> None:
+    for judge, rates in RATES.items():
+        found = worlds(rates, 1)
+        for n in SIZES:
+            shares = raw_coverage(found, n, simulations, 2)
+            if judge != "good":
+                shares = {name: shares[name] for name in found[0].human}
+            _line(f"raw, {judge} judge, {n} queries", shares)
+
+
+def _corrected(simulations: int) -> None:
+    for judge, rates in RATES.items():
+        found = worlds(rates, 31)
+        for n in SIZES:
+            _labelled(f"{judge} judge, {n} queries", found, n, simulations)
+
+
+def _labelled(where: str, found: Sequence[World], n: int, simulations: int) -> None:
+    labels = min(50, n // 2)
+    shown = corrected_coverage(found, n, labels, simulations, 4)
+    width = float(np.mean([w for *_, w in shown.values()]))
+    shares = {name: share for name, (share, *_) in shown.items()}
+    _line(f"corrected, {where}, {labels} labels", shares | {"width": width})
+    _line(f"labels alone, {where}, {labels} labels", {k: s for k, (_, s, _) in shown.items()})
+
+
+def _repeats(simulations: int) -> None:
+    found = worlds(GOOD, 21, repeats=True)
     for n in SIZES:
-        shares = {
-            "6 equal systems": rank_coverage(equal, n, simulations, 8),
-            "6 unequal": rank_coverage(spread, n, simulations, 9),
-        }
-        print(f"rank intervals hold at once, {n} queries: " + _line(shares), flush=True)
+        where = f"{n} questions that repeat"
+        _line(f"raw, {where}", raw_coverage(found, n, simulations, 2))
+        _labelled(f"good judge, {where}", found, n, simulations)
+
+
+def _differences(simulations: int) -> None:
+    for judge, (one, other) in JUDGES.items():
+        pair = world(one, 0.6, 41), world(other, 0.6, 42)
+        for n in SIZES:
+            labels = min(50, n // 2)
+            shares = difference_coverage(*pair, n, labels, simulations, 4)
+            _line(f"difference of equals, {judge} judge, {n} queries, {labels} labels", shares)
+
+
+def _rates(simulations: int) -> None:
+    for n in SIZES:
+        _line(f"by error rates of 100 other answers, {n} queries",
+              rates_coverage(n, 100, simulations, 6))  # fmt: skip
+
+
+def _authorship(simulations: int) -> None:
+    for n in SIZES:
+        _line(f"authorship, {n} queries", authorship(n, simulations, 7))
+
+
+def _null(simulations: int) -> None:
+    found = world(GOOD, 0.6, 1)
+    for n in SIZES:
+        _line(f"p < .05 under the null, {n} queries", null_rejections(found, n, simulations, 5))
+
+
+def _ranks(simulations: int) -> None:
+    equal, spread = systems_of_ranks()
+    for n in SIZES:
+        shares = {"6 equal systems": rank_coverage(equal, n, simulations, 8),
+                  "6 unequal": rank_coverage(spread, n, simulations, 9)}  # fmt: skip
+        _line(f"rank intervals hold at once, {n} queries", shares)
+
+
+def _cascade(simulations: int) -> None:
+    cells = ((0.8, 0.3, 0.01), (0.9, 0.5, 0.05), (0.6, 0.1, 0.2))
+    shares = {f"{a:g}/{b:g}/{c:g}": cascade_coverage((a, b, c), simulations, 10)
+              for a, b, c in cells}  # fmt: skip
+    _line("false negatives by a cascade (confirmed/cleared/others)", shares)
+
+
+def _expertqa(simulations: int) -> None:
     from benchmarks import expertqa
 
     expertqa.main()
 
 
-def _line(shares: dict[str, float]) -> str:
-    return ", ".join(f"{name} {share:.3f}" for name, share in shares.items())
+def _line(what: str, shares: Shares) -> None:
+    found = ", ".join(f"{name} {share:.3f}" for name, share in shares.items())
+    print(f"{what}: {found}", flush=True)
 
+
+PARTS = {
+    "raw": _raw, "repeats": _repeats, "corrected": _corrected, "differences": _differences,
+    "rates": _rates, "authorship": _authorship, "null": _null, "ranks": _ranks,
+    "cascade": _cascade, "expertqa": _expertqa,
+}  # fmt: skip
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 2_000)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 2_000, sys.argv[2:])

@@ -14,11 +14,13 @@ import numpy as np
 from citeforge.engines.judge.lexical import LexicalJudge
 from citeforge.engines.judge.records import Judge, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.evaluator.compare import holm
 from citeforge.evaluator.human.files import EXPERTQA, FULL
-from citeforge.evaluator.ppi import LEAST_LABELS, Powered, Units, powered, t_test
+from citeforge.evaluator.intervals import Range
+from citeforge.evaluator.ppi import LEAST_LABELS, Powered, Units, interval_of, powered
+from citeforge.evaluator.ranks import LEVEL, ranks_of_intervals
 from citeforge.evaluator.statistics import Floats
 
+SHARE = Range(0, 1)
 _MARK = re.compile(r"\s*\[\d+\]")
 
 
@@ -80,8 +82,10 @@ class Draws:
         covered: share of corrected intervals that hold the value by all labels.
         widest: widest corrected interval, as a multiple of that of the labels alone.
         mean_width: mean of that multiple.
-        separated: pairs of systems that the corrected intervals tell apart, over all draws.
+        separated: pairs of systems whose rank intervals do not overlap, over all draws.
         wrong: of these, in another order than by all labels.
+        apart: pairs whose intervals of a single value do not overlap, which promises no order.
+        apart_wrong: likewise.
         raw_wrong: pairs in another order by the judge alone, of all pairs of systems.
         pairs: pairs of systems.
     """
@@ -91,6 +95,8 @@ class Draws:
     mean_width: float
     separated: int
     wrong: int
+    apart: int
+    apart_wrong: int
     raw_wrong: int
     pairs: int
 
@@ -120,7 +126,8 @@ def draw(
     of_system = {s: np.array([x == s for x in answers.systems]) for s in names}
     people = {s: float(answers.human[m].mean()) for s, m in of_system.items()}
     machine = {s: float(answers.judged[m].mean()) for s, m in of_system.items()}
-    covered = separated = wrong = 0
+    covered = 0
+    told, apart = np.zeros(2, int), np.zeros(2, int)
     widths = []
     for _ in range(draws):
         labelled = np.zeros(n, bool)
@@ -138,18 +145,14 @@ def draw(
             and labelled[m].sum() >= LEAST_LABELS
             and np.ptp(answers.human[m & labelled]) > 0
         }
-        pairs = list(itertools.combinations(estimates, 2))
-        p_values = holm([_p(estimates[a], estimates[b]) for a, b in pairs])
-        for (a, b), p in zip(pairs, p_values, strict=True):
-            if p < 0.05:
-                separated += 1
-                gap = estimates[a].value - estimates[b].value
-                wrong += gap * (people[a] - people[b]) < 0
+        level = 1 - LEVEL / max(1, len(estimates))
+        for counts, found_level in ((told, level), (apart, 1 - LEVEL)):
+            counts += _order(estimates, people, found_level)
     every = list(itertools.combinations(names, 2))
     raw_wrong = sum((machine[a] - machine[b]) * (people[a] - people[b]) < 0 for a, b in every)
     return Draws(
-        covered / draws, max(widths), float(np.mean(widths)), separated, wrong, raw_wrong,
-        len(every),
+        covered / draws, max(widths), float(np.mean(widths)), *told.tolist(), *apart.tolist(),
+        raw_wrong, len(every),
     )  # fmt: skip
 
 
@@ -161,17 +164,25 @@ def _value(
         answers.judged[chosen], answers.human[chosen], labelled[chosen],
         np.zeros(int(chosen.sum()), bool),
     )  # fmt: skip
-    return powered(units, lambda s: s[..., 0], tuning)
+    return powered(units, lambda s: s[..., 0], tuning, SHARE)
 
 
-def _p(a: Powered, b: Powered) -> float:
-    """Of a difference of two systems that answered other questions (Welch)."""
-    variance = a.stderr**2 + b.stderr**2
-    if variance == 0:
-        return 1.0
-    df = variance**2 / (a.stderr**4 / a.df + b.stderr**4 / b.df)
-    gap = a.value - b.value
-    return t_test(Powered(gap, gap, gap, variance**0.5, 0, 0, df))
+def _order(
+    estimates: dict[str, Powered], people: dict[str, float], level: float
+) -> tuple[int, int]:
+    """(pairs of systems whose intervals do not overlap, those in another order than by people)."""
+    ends = {
+        s: interval_of(e.value, e.stderr, e.df, e.n_labels, SHARE, level)
+        for s, e in estimates.items()
+    }
+    ranks = dict(zip(ends, ranks_of_intervals(list(ends.values())), strict=True))
+    found = wrong = 0
+    for a, b in itertools.permutations(ends, 2):
+        if ends[a][0] > ends[b][1]:
+            assert ranks[a][0] < ranks[b][1]
+            found += 1
+            wrong += people[a] < people[b]
+    return found, wrong
 
 
 def main() -> None:
@@ -188,16 +199,19 @@ def main() -> None:
             f"ExpertQA, {words}, lexical judge: {len(answers.systems)} answers, people "
             f"{100 * answers.human.mean():.2f}, judge {100 * answers.judged.mean():.2f}; of 1,000 "
             f"draws of 50 labelled answers {100 * found.covered:.1f} % cover; width of the labels' "
-            f"alone: mean {found.mean_width:.3f}, most {found.widest:.4f}; pairs told apart "
-            f"{found.separated:,}, in the wrong order {found.wrong:,} (raw: {found.raw_wrong} of "
-            f"{found.pairs} pairs)"
+            f"alone: mean {found.mean_width:.3f}, most {found.widest:.4f}; {_pairs(found)} (raw: "
+            f"{found.raw_wrong} of {found.pairs} pairs)"
         )
         for each in (LEAST_LABELS, 15):
             found = draw(answers, each=each)
-            print(
-                f"  {each} labelled answers of each system: pairs told apart "
-                f"{found.separated:,}, in the wrong order {found.wrong:,}"
-            )
+            print(f"  {each} labelled answers of each system: {_pairs(found)}")
+
+
+def _pairs(found: Draws) -> str:
+    return (
+        f"pairs told apart by rank intervals {found.separated:,}, in the wrong order "
+        f"{found.wrong:,}; by intervals of single values {found.apart:,}, {found.apart_wrong:,}"
+    )
 
 
 if __name__ == "__main__":

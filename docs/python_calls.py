@@ -25,7 +25,7 @@ CALLS = {
     "calibrate": "citeforge.evaluator.human.calibration.calibrate",
     "report": "citeforge.report",
     "annotate export": "citeforge.evaluator.annotation.sheets.export_sheet",
-    "annotate plan": "citeforge.evaluator.planning.plan_labels",
+    "annotate plan": "citeforge.library.label_plans.plan_labelling",
     "annotate import": "citeforge.evaluator.annotation.sheets.import_sheets",
     "meta-eval": "citeforge.evaluator.meta_eval.quality",
     "measures": "citeforge.evaluator.measures.registry.select",

@@ -118,35 +118,36 @@ def test_a_bundle_with_wrong_cells_is_told(base: Path, tmp_path: Path) -> None:
         assert message in found[1]
 
 
-SAID = {
-    "en": "I cannot answer this from the passages.",
-    "de": "Die Frage kann anhand der Texte nicht beantwortet werden.",
-    "es": "No puedo responder a la pregunta.",
-    "fr": "Les passages ne contiennent pas la réponse.",
-    "it": "Non è possibile rispondere alla domanda.",
-    "nl": "Ik kan deze vraag niet beantwoorden.",
-    "pt": "Não é possível responder à pergunta.",
-}
-ANSWERED = {
-    "en": "The bridge was not built before 1831; no other bridge is older.",
-    "de": "Die Brücke wurde 1831 gebaut.",
-    "es": "El puente se construyó en 1831.",
-    "fr": "Le pont a été construit en 1831.",
-    "it": "Il ponte fu costruito nel 1831.",
-    "nl": "De brug werd in 1831 gebouwd.",
-    "pt": "A ponte foi construída em 1831.",
-}
+SENTENCES = Path(__file__).parent.parent / "evaluator" / "refusals.txt"
+
+
+def sentences() -> list[tuple[str, bool, str]]:
+    """(language, whether it refuses, sentence)."""
+    lines = SENTENCES.read_text(encoding="utf-8").splitlines()
+    rows = [line.split(" ", 2) for line in lines if not line.startswith("#")]
+    return [(language, sign == "+", text) for language, sign, text in rows]
 
 
 def test_refusals_of_every_language() -> None:
-    assert set(SAID) == set(RULES)
-    for language, said in SAID.items():
-        assert is_refusal(said, f"rules:{language}"), language
-        assert not is_refusal(ANSWERED[language], f"rules:{language}"), language
-    # Rules of one language do not see the others', which is why one must be named.
-    assert not is_refusal(SAID["de"], "rules:en")
-    assert is_refusal(SAID["de"], "rules:en,de")
+    found = sentences()
+    assert {language for language, *_ in found} == set(RULES)
+    for language in RULES:
+        for refuses in (True, False):
+            n = sum((one, sign) == (language, refuses) for one, sign, _ in found)
+            assert n >= 15, (language, refuses)
+    wrong = [x for x in found if is_refusal(x[2], f"rules:{x[0]}") != x[1]]
+    assert not wrong
+
+
+def test_rules_are_of_their_language() -> None:
+    """Which is why one must be named."""
+    german = "Die Frage kann anhand der Texte nicht beantwortet werden."
+    assert not is_refusal(german, "rules:en")
+    assert is_refusal(german, "rules:en,de")
     assert is_refusal("  ", "rules:en")
+    # No answer of another language is taken for a refusal by all rules together.
+    every = "rules:" + ",".join(RULES)
+    assert not [text for _, refuses, text in sentences() if not refuses and is_refusal(text, every)]
 
 
 @pytest.mark.parametrize(

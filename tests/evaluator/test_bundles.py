@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,15 +12,21 @@ import pytest
 from citeforge.baselines.run import run_system
 from citeforge.builders.authorship.build import build_authorship
 from citeforge.builders.bundles.build import build_deflection, build_faithfulness, build_position
+from citeforge.builders.kalma.build import build_kalma
+from citeforge.engines.judge.lexical import LexicalJudge
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.sentences import SentenceSegmenter
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.compare import compare
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.score import score
+from citeforge.evaluator.tools import Tools
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes import (
     AuthorshipRecipe,
     DeflectionRecipe,
     FaithfulnessRecipe,
+    KalmaRecipe,
     PositionRecipe,
     RunOptions,
 )
@@ -86,6 +93,37 @@ def test_authorship_likewise(tmp_path: Path) -> None:
     assert alike.p_t > 0.05
 
 
+def test_absent_knowledge_likewise(tmp_path: Path) -> None:
+    people = [{"name": f"Ada Nr{i}", "qid": f"Q{i}", "spouse": f"Bo Nr{i}", "child": f"Cy Nr{i}"}
+              for i in range(1, N + 1)]  # fmt: skip
+    graphs, gold = tmp_path / "graphs.json", tmp_path / "gold.json"
+    graphs.write_text(json.dumps([[f"Who is {p['name']}?", [p]] for p in people]))
+    sets = [[p["qid"], [[p["qid"], "spouse", p["spouse"], 1], [p["qid"], "child", p["child"], 2]]]
+            for p in people]  # fmt: skip
+    gold.write_text(json.dumps(sets))
+    build_kalma(KalmaRecipe(source=f"kalma:{graphs}", gold=gold), RunOptions(out=tmp_path / "k"))
+    benchmark = Benchmark(tmp_path / "k")
+    measures = select(["KaLMA.NA.P", "KaLMA.NA.R"])
+    tools = Tools(JudgeSession(LexicalJudge()), SentenceSegmenter())
+
+    def of(system: str, seed: int = 0) -> ScoreFile:
+        path = tmp_path / f"{system}-{seed}.jsonl"
+        run_system(system, benchmark, ["absent_1"], 1, seed, path, title=f"{system} {seed}")
+        return score(path, benchmark, measures, tools=tools)
+
+    blind, aware, null = of("absent-blind"), of("absent-aware"), of("absent-blind", 1)
+    assert len(blind.query_ids) == N
+    told, alike = ({d.measure: d for d in compare([blind, other])} for other in (aware, null))
+    assert told["KaLMA.NA.R"].p_t < 0.001
+    assert told["KaLMA.NA.R"].p_permutation < 0.001
+    assert told["KaLMA.NA.R"].difference > 0
+    assert alike["KaLMA.NA.R"].p_t > 0.05
+    # What is marked: half of it is absent where marks are blind, nearly all where they are not.
+    precision = [m.value for f in (blind, aware) for m in f.measures if m.name == "KaLMA.NA.P"]
+    assert precision[0] == pytest.approx(50, abs=15)
+    assert precision[1] == pytest.approx(100 * 0.9 / 0.95, abs=8)
+
+
 def test_the_effect_of_position_has_an_interval_and_a_number_of_queries(
     bundles: dict[str, Path], tmp_path: Path
 ) -> None:
@@ -125,8 +163,6 @@ def test_controls_of_another_bundle_are_refused(bundles: dict[str, Path], tmp_pa
 
 def submission(benchmark: Benchmark, answers: dict[str, dict[str, str]], out: Path) -> ScoreFile:
     """Answers by cell and query; what is not there is missing."""
-    import json
-
     rows = [{"query_id": q, "context": cell, "output": text}
             for cell, by in answers.items() for q, text in by.items()]  # fmt: skip
     path = out / "s.jsonl"
@@ -210,8 +246,6 @@ def test_position_by_hand(bundles: dict[str, Path], tmp_path: Path) -> None:
 
 def test_refusals_by_a_judge(tmp_path: Path) -> None:
     from citeforge.engines.judge.records import JudgeFailure, Pair, Verdict
-    from citeforge.engines.judge.session import JudgeSession
-    from citeforge.evaluator.tools import Tools
 
     class Judge:
         signature, comparable = "no@1", False

@@ -3,25 +3,52 @@
 from __future__ import annotations
 
 import pytest
-from benchmarks.coverage import corrected_coverage, null_rejections, raw_coverage, world
+from benchmarks.coverage import (
+    authorship,
+    cascade_coverage,
+    corrected_coverage,
+    null_rejections,
+    rates_coverage,
+    raw_coverage,
+)
+from benchmarks.simulated import world
 
 
 @pytest.mark.parametrize("judge", [(0.95, 0.95), (0.6, 0.7)])
 def test_corrected_intervals_cover(judge: tuple[float, float]) -> None:
-    found = corrected_coverage(world(judge, 0.6, 3, 20_000), 100, 50, 80, 4)
-    # Binomial(80, .95): 1 in 10,000 lies below .84.
-    assert min(covered for covered, _ in found.values()) >= 0.84
+    found = corrected_coverage([world(judge, 0.6, 3, 20_000)], 100, 50, 100, 4)
+    # Binomial(100, .95): 1 in 10,000 lies below .86.
+    assert min(covered for covered, *_ in found.values()) >= 0.86
     # A judge never makes the interval wider than the labels alone do; a good one, narrower.
-    widths = [width for _, width in found.values()]
-    assert max(widths) < 1.0
+    widths = [width for *_, width in found.values()]
+    assert max(widths) <= 1.0
     assert (max(widths) < 0.9) == (judge[0] > 0.9)
 
 
-def test_raw_intervals_and_p_values() -> None:
-    found = world((0.95, 0.95), 0.6, 1, 20_000)
-    # Binomial(150, .95): 1 in 10,000 lies below .866.
-    assert min(raw_coverage(found, 30, 150, 2).values()) >= 0.866
-    shares = null_rejections(found, 30, 100, 5)
+@pytest.mark.parametrize("repeats", [False, True])
+def test_raw_intervals(repeats: bool) -> None:
+    found = [world((0.95, 0.95), level, 1, 20_000, repeats) for level in (0.5, 0.9)]
+    # Binomial(300, .95): 1 in 10,000 lies below .897.
+    assert min(raw_coverage(found, 30, 300, 2).values()) >= 0.897
+
+
+def test_p_values_under_the_null() -> None:
+    shares = null_rejections(world((0.95, 0.95), 0.6, 1, 20_000), 30, 100, 5)
     # 100 families: 1 in 1,000 lies above .13.
     assert shares["holm"] <= 0.13
     assert 0.02 < shares["t"] < 0.09
+
+
+def test_what_labels_change() -> None:
+    shares = authorship(30, 1000, 7)
+    # Binomial(1,000, .95): 1 in 10,000 lies below .923, or above .975.
+    for name in ("CAB, null", "CAB, biased", "CAS, null", "CAS, biased"):
+        assert 0.923 <= shares[name] <= 0.975, name
+    # Binomial(1,000, .05) and (1,000, .5) likewise.
+    assert 0.025 <= shares["p < 0.05"] <= 0.08
+    assert 0.44 <= shares["p < 0.5"] <= 0.56
+
+
+def test_error_rates_of_other_answers_and_a_cascade() -> None:
+    assert rates_coverage(100, 100, 200, 6)["citation recall"] >= 0.88
+    assert cascade_coverage((0.8, 0.3, 0.01), 300, 7) >= 0.9

@@ -58,11 +58,7 @@ def inputs(
 
 def values(found: Any) -> dict[str, float]:
     samples = {n: getattr(s, "sample", s) for n, s in found}
-    return {
-        n: estimate_all([s], resamples=2)[0].value
-        for n, s in samples.items()
-        if not isinstance(s, str)
-    }
+    return {n: estimate_all([s])[0].value for n, s in samples.items() if not isinstance(s, str)}
 
 
 # The first answer cites rA twice, rB once, rC once (shown, not gold), rE (gold, not shown) and an
@@ -162,7 +158,7 @@ def test_a_failing_judge_gives_bounds() -> None:
     assert found["KaLMA.Align@micro"] == 1 / 2
     upper = dict(align)["KaLMA.Align@micro"].upper
     assert upper is not None
-    assert estimate_all([upper], resamples=2)[0].value == 2 / 2
+    assert estimate_all([upper])[0].value == 2 / 2
 
 
 def test_na_by_hand() -> None:
@@ -206,15 +202,15 @@ def test_geval_by_hand() -> None:
     ((name, found),) = geval_samples(given, marker, ["consistency"])
     assert name == "GEval.consistency"
     # The unparsable reply is a judge failure: 1 at least, 5 at most; a missing answer gets 1.
-    assert estimate_all([found.sample], resamples=2)[0].value == (5 + 2 + 1 + 1) / 4
+    assert estimate_all([found.sample])[0].value == (5 + 2 + 1 + 1) / 4
     assert found.upper is not None
-    assert estimate_all([found.upper], resamples=2)[0].value == (5 + 2 + 5 + 1) / 4
+    assert estimate_all([found.upper])[0].value == (5 + 2 + 5 + 1) / 4
     assert marker.failed == 1
     assert "- Ada, rA: A" in llm.asked[0]
     llm = Scripted({"Good.": "5", "Bad.": "2", "Odd.": "?"})
     given = inputs(["Good [Q1, rA: A].", "Bad.", "Odd.", None], "reference")
     ((_, found),) = geval_samples(given, Marker(llm), ["fluency"])
-    assert estimate_all([found.sample], resamples=2)[0].value == (5 + 2 + 3) / 3
+    assert estimate_all([found.sample])[0].value == (5 + 2 + 3) / 3
     assert "- Ada" not in llm.asked[0]
 
 

@@ -34,10 +34,7 @@ def figures(
     ]
     world: Any = World([f"q{i}" for i in range(n)], [[] for _ in range(n)])
     inputs = KalmaInputs(world, protocol, readings, None, frozenset())
-    return {
-        name: estimate_all([sample], resamples=2)[0].value
-        for name, sample in citation_samples(inputs)
-    }
+    return {name: estimate_all([sample])[0].value for name, sample in citation_samples(inputs)}
 
 
 @pytest.mark.parametrize(
@@ -180,4 +177,4 @@ def test_the_first_hundred_answers_with_a_graph() -> None:
     inputs = KalmaInputs(world, "reference", [readings], None, frozenset())
     ((_, found),) = geval_samples(inputs, Marker(llm, reference=True), ["fluency"])
     assert len(llm.asked) == 100
-    assert estimate_all([found.sample], resamples=2)[0].value == 4
+    assert estimate_all([found.sample])[0].value == 4

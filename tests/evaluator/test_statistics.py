@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from citeforge.evaluator import statistics
+from citeforge.evaluator.intervals import Range
 from citeforge.evaluator.statistics import (
+    Estimate,
     estimate_all,
     harmonic,
     harmonic_sample,
@@ -44,7 +45,7 @@ def test_nothing_right_is_zero_and_nothing_defined_is_nothing() -> None:
             mean_sample("m", column(NAN, NAN)),
         ]
     )
-    assert (zero.value, zero.low, zero.high) == (0, 0, 0)
+    assert zero.value == 0
     assert math.isnan(none.value)
     assert none.interval == "none"
 
@@ -55,45 +56,6 @@ def test_runs_are_averaged_and_their_deviation_given() -> None:
     # Means of the runs: 0.5, 1, 0; their mean 0.5; their sd sqrt((0 + 0.25 + 0.25) / 2).
     assert estimate.value == (0.5 + 1 + 0) / 3
     assert estimate.sd_runs == pytest.approx(math.sqrt((0 + 0.25 + 0.25) / 2))
-
-
-def test_bootstrap_against_the_formula() -> None:
-    values = np.random.default_rng(4).normal(0.4, 0.2, (1, 716))
-    (estimate,) = estimate_all([mean_sample("m", values)])
-    stderr = values.std(ddof=1) / math.sqrt(716)
-    assert estimate.interval == "bootstrap"
-    assert estimate.stderr == pytest.approx(stderr, rel=0.05)
-    assert estimate.low == pytest.approx(values.mean() - 1.96 * stderr, abs=0.1 * stderr)
-    assert estimate.high == pytest.approx(values.mean() + 1.96 * stderr, abs=0.1 * stderr)
-
-
-def test_the_bootstrap_is_the_same_every_time_and_beside_others() -> None:
-    values = np.random.default_rng(4).random((2, 300))
-    alone = estimate_all([mean_sample("m", values)])[0]
-    beside = estimate_all([mean_sample("x", values**2), mean_sample("m", values)])[1]
-    assert alone == beside
-
-
-def test_the_normal_interval_of_many_queries(monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = np.random.default_rng(4)
-    precision, recall = rng.random((1, 2000)), rng.random((1, 2000)) ** 2
-    samples = [mean_sample("p", precision), harmonic_sample("f", precision, recall)]
-    boot = estimate_all(samples)
-    monkeypatch.setattr(statistics, "BOOTSTRAP_LIMIT", 1000)
-    normal = estimate_all(samples)
-    assert [e.interval for e in normal] == ["normal", "normal"]
-    assert normal[0].stderr == pytest.approx(precision.std(ddof=1) / math.sqrt(2000))
-    assert normal[1].value == boot[1].value
-    assert normal[1].stderr == pytest.approx(boot[1].stderr, rel=0.05)
-
-
-def test_the_normal_interval_of_several_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(statistics, "BOOTSTRAP_LIMIT", 100)
-    runs = np.random.default_rng(5).random((3, 200))
-    (estimate,) = estimate_all([mean_sample("m", runs)])
-    # All runs of a query move together: the error is that of the queries' means.
-    assert estimate.stderr == pytest.approx(runs.mean(axis=0).std(ddof=1) / math.sqrt(200))
-    assert estimate.sd_runs == pytest.approx(runs.mean(axis=1).std(ddof=1))
 
 
 def test_one_query_has_no_interval() -> None:
@@ -115,57 +77,83 @@ def test_measures_of_whole_sets_and_of_nothing_have_no_interval(n: int) -> None:
         assert math.isnan(estimate.high)
 
 
-def test_intervals_cover() -> None:
-    """Of 200 samples from a known distribution about 95 % of the intervals hold its mean."""
-    rng = np.random.default_rng(11)
-    hits = 0
-    for _ in range(200):
-        values = rng.binomial(1, 0.3, (1, 200)).astype(float)
-        (e,) = estimate_all([mean_sample("m", values)], resamples=1000)
-        hits += e.low <= 0.3 <= e.high
-    # Binomial(200, 0.95) is below 180 with probability 0.0015; the seed is fixed.
-    assert hits >= 180
+SHARE, COUNT = Range(0, 1), Range(0)
 
 
-def null_changes(rng: np.random.Generator, systems: int, n: int) -> np.ndarray:
-    """Precision of a system that ignores labels in one run minus that in another, shape
-    (systems, n): it cites the relevant one of 10 passages with chance .7, others with .15, and
-    decides 15 % of its citations anew."""
-    chance = np.where(np.arange(10) == 0, 0.7, 0.15)
-    same = rng.random((systems, n, 10))
-
-    def run() -> np.ndarray:
-        fresh = np.where(rng.random(same.shape) < 0.15, rng.random(same.shape), same)
-        cited = fresh < chance
-        total = cited.sum(-1)
-        return np.where(total > 0, cited[..., 0] / np.maximum(total, 1), 0.0)
-
-    return run() - run()
+def within(values: np.ndarray, what: Range) -> Estimate:
+    (found,) = estimate_all([replace(mean_sample("m", values), within=what)])
+    return found
 
 
-def test_few_queries_have_student_intervals_that_hold_what_they_promise() -> None:
-    """Of 1,000 systems without bias on 30 queries about 5 % seem biased (8 % by the bootstrap)."""
-    changes = null_changes(np.random.default_rng(20), 1000, 30)
-    estimates = estimate_all([mean_sample("m", d[None]) for d in changes])
-    assert {e.interval for e in estimates} == {"t"}
-    wrong = sum(not e.low <= 0 <= e.high for e in estimates)
-    # Binomial(1,000, .05) lies in 30 to 70 with probability .997; the seed is fixed.
-    assert 30 <= wrong <= 70
+@pytest.mark.parametrize("n, hits", [(30, 12), (30, 0), (30, 30), (500, 499)])
+def test_shares_of_queries_have_wilson_s_interval(n: int, hits: int) -> None:
+    from scipy.stats import binomtest
+
+    found = within(column(*[1.0] * hits, *[0.0] * (n - hits), NAN), SHARE)
+    theirs = binomtest(hits, n).proportion_ci(0.95, method="wilson")
+    assert (found.low, found.high) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
+    assert found.interval == "wilson"
 
 
-def test_student_interval_against_scipy() -> None:
+def test_other_shares_count_as_many_queries_as_vary_like_zeros_and_ones() -> None:
+    # Mean .5, variance (.0625 · 2 + 0) / 2 = 1/16, standard error √(1/48).
+    found = within(column(0.25, 0.5, 0.75), SHARE)
+    assert found.stderr == pytest.approx(math.sqrt(1 / 48))
+    n = (0.5 * 0.5) / (1 / 48) * 3 / 2  # 18: zeros and ones vary by p (1 − p) / (n − 1)
+    q = 4.302652729696142  # Student's t, 2 degrees of freedom
+    half = q / (1 + q * q / n) * math.sqrt(0.25 / n + q * q / 4 / n**2)
+    assert (found.low, found.high) == pytest.approx((0.5 - half, 0.5 + half))
+    # A measure from 1 to 5 has the same interval, stretched.
+    marks = within(1 + 4 * column(0.25, 0.5, 0.75), Range(1, 5))
+    assert (marks.low, marks.high) == pytest.approx((1 + 4 * found.low, 1 + 4 * found.high))
+    # All equal, and no end of the range: nothing varies.
+    same = within(column(0.5, 0.5, 0.5), SHARE)
+    assert (same.low, same.high) == pytest.approx((0.5, 0.5))
+
+
+def test_counts_are_corrected_for_skewness() -> None:
+    values = np.random.default_rng(3).lognormal(4, 0.5, 60)
+    found = within(values[None], COUNT)
     from scipy import stats
 
-    values = np.random.default_rng(6).random(40)
+    assert found.stderr == pytest.approx(stats.sem(values))
+    kappa = float(stats.skew(values)) / math.sqrt(60)
+    for end, sign in ((found.low, 1), (found.high, -1)):
+        t = (values.mean() - end) / stats.sem(values)
+        # Hall's cubic of the t statistic is the quantile of Student's t.
+        cubic = t + kappa * t**2 / 3 + kappa**2 * t**3 / 27 + kappa / 6
+        assert cubic == pytest.approx(sign * stats.t.ppf(0.975, 59))
+    assert found.interval == "skew-t"
+    assert found.high - values.mean() > values.mean() - found.low  # a long tail above
+
+
+def test_differences_have_student_s_interval() -> None:
+    from scipy import stats
+
+    values = np.random.default_rng(6).random(40) - 0.5
     padded = np.concatenate([values, np.full(300, np.nan)])
-    for given in (values, padded):
-        (e,) = estimate_all([mean_sample("m", given[None])])
-        low, high = stats.t.interval(0.95, 39, values.mean(), stats.sem(values))
-        assert (e.low, e.high) == pytest.approx((low, high))
-        assert e.stderr == pytest.approx(stats.sem(values))
-        assert e.interval == "t"
-    (e,) = estimate_all([mean_sample("m", np.random.default_rng(6).random((1, 100)))])
-    assert e.interval == "bootstrap"
+    low, high = stats.t.interval(0.95, 39, values.mean(), stats.sem(values))
+    for given, what in ((values, Range()), (padded, Range(-1, 1))):
+        found = within(given[None], what)
+        assert (found.low, found.high) == pytest.approx((low, high))
+        assert found.stderr == pytest.approx(stats.sem(values))
+        assert found.interval == "t"
+
+
+def test_all_runs_of_a_query_move_together() -> None:
+    runs = np.random.default_rng(5).random((3, 200))
+    (found,) = estimate_all([mean_sample("m", runs)])
+    assert found.stderr == pytest.approx(runs.mean(axis=0).std(ddof=1) / math.sqrt(200))
+    assert found.sd_runs == pytest.approx(runs.mean(axis=1).std(ddof=1))
+
+
+def test_queries_of_a_cluster_move_together() -> None:
+    # Every query twice: the interval of half as many.
+    values = np.random.default_rng(5).random(50)
+    twice = replace(mean_sample("m", np.repeat(values, 2)[None]), within=SHARE)
+    (found,) = estimate_all([twice], np.repeat(np.arange(50), 2))
+    once = within(values[None], SHARE)
+    assert (found.low, found.high) == pytest.approx((once.low, once.high))
 
 
 def test_what_hangs_on_one_query_has_no_interval() -> None:
@@ -180,12 +168,12 @@ def test_intervals_do_not_leave_what_is_possible() -> None:
     from citeforge.evaluator.measures.registry import measures
     from citeforge.schemas.signature import Signature
 
-    sample = mean_sample("CiteP", column(1.0, 1.0, 0.0))
+    sample = replace(mean_sample("Distinct", column(0.0, 0.0, 9.0)), within=COUNT)
     (estimate,) = estimate_all([sample])
-    assert estimate.high > 1
-    signature = Signature("CiteP", "strict", "1,strict", "mix", "b@1")
-    entry = make_entry(measures()["CiteP"], sample, estimate, signature)
-    assert (entry.low, entry.high, entry.interval) == (0, 100, "t")
+    assert estimate.low < 0
+    signature = Signature("Distinct", "strict", "1,strict", "mix", "b@1")
+    entry = make_entry(measures()["Distinct"], sample, estimate, signature)
+    assert (entry.low, entry.interval) == (0, "skew-t")
 
 
 def test_a_ratio_with_nothing_below_is_undefined() -> None:
@@ -196,15 +184,3 @@ def test_a_ratio_with_nothing_below_is_undefined() -> None:
     assert both[0] == 0
     assert both[1] == 2 * 0.5 * 0.25 / (0.5 + 0.25)
     assert math.isnan(both[2])
-
-
-def test_where_the_kinds_of_intervals_begin(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(statistics, "BOOTSTRAP_LIMIT", 200)
-    values = np.random.default_rng(7).random((1, 201))
-    kinds = {
-        n: estimate_all([mean_sample("m", values[:, :n])], resamples=50)[0].interval
-        for n in (1, 2, 99, 100, 200, 201)
-    }
-    assert kinds == {
-        1: "none", 2: "t", 99: "t", 100: "bootstrap", 200: "bootstrap", 201: "normal",
-    }  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from random import Random
 from typing import Any
 
 from citeforge.engines.draws import generator
@@ -14,6 +15,11 @@ from citeforge.schemas.kg import Triple
 from citeforge.schemas.triples import render
 
 _PLAIN = Domain(name="any", entity_class="Q0")
+_MARKS = {
+    "absent-blind": {True: 0.4, False: 0.4},
+    "absent-aware": {True: 0.9, False: 0.05},
+}
+"""Chance of an [NA], by whether the fact is absent."""
 
 
 def lines(
@@ -22,9 +28,10 @@ def lines(
     """Lines of a submission.
 
     Args:
-        name: ``random`` (1 to 8 distinct shown triples, drawn uniformly; lower bound) or
+        name: ``random`` (1 to 8 distinct shown triples, drawn uniformly; lower bound),
             ``echo-relevant`` (every shown triple of the minimum knowledge set, [NA] for absent
-            ones; upper bound).
+            ones; upper bound), or a control of absent knowledge: ``absent-blind`` marks what it
+            says as absent whether it is or not, ``absent-aware`` nearly only where it is.
         benchmark: what it answers, a kalma benchmark.
         contexts: context sets that it is shown.
         runs: runs, numbered from 0.
@@ -38,10 +45,29 @@ def lines(
         shown, _ = read_shown(benchmark, context)
         for run in range(runs):
             for query, mine in zip(benchmark.query_ids, shown, strict=True):
-                rng = generator(seed, "random baseline", context, query, run)
-                drawn = rng.sample(mine.triples, min(rng.randint(1, 8), len(mine.triples)))
-                text = _random(drawn, domain) if name == "random" else _echo(mine, domain)
+                if name in _MARKS:
+                    rng = generator(seed, "control of absent knowledge", name, context, query, run)
+                    text = _control(mine, domain, _MARKS[name], rng)
+                else:
+                    rng = generator(seed, "random baseline", context, query, run)
+                    drawn = rng.sample(mine.triples, min(rng.randint(1, 8), len(mine.triples)))
+                    text = _random(drawn, domain) if name == "random" else _echo(mine, domain)
                 yield {"query_id": query, "output": text, "context": context, "run": run}
+
+
+def _control(shown: Shown, domain: Domain, marks: dict[bool, float], rng: Random) -> str:
+    """Every fact of the minimum knowledge set, shown or not; some are marked as absent."""
+    gold = {key for key, _ in shown.gold}
+    parts = []
+    for triple, is_absent in [
+        *((t, False) for t in shown.triples if t.key in gold), *((t, True) for t in shown.absent)
+    ]:  # fmt: skip
+        sentence = verbalise(triple, domain).removesuffix(".")
+        if rng.random() < marks[is_absent]:
+            parts.append(f"{sentence} [NA].")
+        else:
+            parts.append(f"{sentence}." if is_absent else _cited(triple, domain))
+    return " ".join(parts)
 
 
 def _cited(triple: Triple, domain: Domain) -> str:

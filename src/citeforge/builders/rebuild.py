@@ -16,6 +16,7 @@ from citeforge.package.manifest import load_manifest
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes import Recipe, RunOptions
+from citeforge.schemas.recipes.base import Judging
 from citeforge.schemas.recipes.flags import flags_of
 
 _PACKAGES = ("benchmark", "twins")
@@ -69,6 +70,7 @@ def rebuild(folder: Path, run: RunOptions, inputs: Sequence[str] = ()) -> Rebuil
         )
     recipe = _changed(recipe, dict(_split(recipe, text) for text in inputs))
     recipe = _changed(recipe, _packages(recipe, folder, old.config.get("benchmark_hash")))
+    recipe = _changed(recipe, _profiles(recipe, folder))
     kept = {
         field: path
         for field, end in (("store", ".replay.db"), ("verdicts", ".verdicts.db"))
@@ -94,6 +96,16 @@ def _changed(recipe: Recipe, inputs: Mapping[str, Any]) -> Recipe:
         return type(recipe).model_validate({**dict(recipe), **inputs})
     except ValidationError as error:
         raise UsageError(f"--source: {error.errors()[0]['msg']}") from error
+
+
+def _profiles(recipe: Recipe, folder: Path) -> dict[str, Judging]:
+    """Where files of judge profiles lie: here, or beside the old package."""
+    found = {}
+    for field, judging in recipe:
+        name = judging.judge_profile if isinstance(judging, Judging) else None
+        if name is not None and not Path(name).is_file() and (folder.parent / name).is_file():
+            found[field] = judging.model_copy(update={"judge_profile": str(folder.parent / name)})
+    return found
 
 
 def _packages(recipe: Recipe, folder: Path, expected: str | None) -> dict[str, Path]:

@@ -7,7 +7,9 @@ from typing import Any
 
 import click
 
+from citeforge.cli.options import endpoint_options, model_options, run_options, verdicts_option
 from citeforge.cli.record_options import add, options_of, record_from
+from citeforge.schemas.recipes.base import Judging
 from citeforge.schemas.recipes.verbs import AnnotationOptions, LabelPlanOptions
 
 
@@ -32,22 +34,28 @@ def export(scores: tuple[Path, ...], **given: Any) -> None:
     click.echo(f"{options.out}: {count:,} items. {task.instruction} ({', '.join(task.labels)})")
 
 
+_PLAN = [n for n in LabelPlanOptions.model_fields if n == "judge" or n not in Judging.model_fields]
+
+
 @annotate.command("plan")
-@click.argument("scores", type=click.Path(path_type=Path))
-@add(options_of(LabelPlanOptions))
-def plan(scores: Path, **given: Any) -> None:
+@click.argument("answers", type=click.Path(path_type=Path))
+@add(options_of(LabelPlanOptions, _PLAN))
+@verdicts_option
+@model_options
+@endpoint_options
+def plan(answers: Path, **given: Any) -> None:
     """Say how many answers people must label, and draw them.
 
-    SCORES is a score file by the judge. With corrected values in it (score --labels), these labels
-    are the pilot; else the spread is taken from the judge's values.
+    ANSWERS is a score file by the judge; or a submission, with --benchmark and --judge. With
+    corrected values in the file (score --labels), or with --labels here, these labels are the
+    pilot; else the spread is taken from the judge's values.
     """
     from citeforge.evaluator.annotation.sheets import write_plan
-    from citeforge.evaluator.compare import load_scores
-    from citeforge.evaluator.planning import plan_labels
     from citeforge.evaluator.table import render_label_plan
+    from citeforge.library.label_plans import plan_labelling
 
     options = record_from(LabelPlanOptions, given)
-    found = plan_labels(load_scores(scores), options)
+    found = plan_labelling(answers, options, run_options(given))
     click.echo(render_label_plan(found, options.half_width))
     if options.out is not None:
         write_plan(found, options)

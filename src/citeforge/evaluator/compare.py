@@ -47,7 +47,7 @@ class Difference:
         second: name of the second.
         n: queries that both define.
         difference: mean paired difference.
-        low: lower end of its 95 % interval (over queries; Student's t below 100 of them).
+        low: lower end of its 95 % interval (over queries; Student's t).
         high: upper end.
         p_t: two-sided paired t-test.
         p_permutation: two-sided paired permutation test (signs flipped).

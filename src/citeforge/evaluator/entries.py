@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from citeforge.evaluator.compare import holm
+from citeforge.evaluator.intervals import NONE
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.statistics import Estimate, Measured, Sample, estimate_all
 from citeforge.evaluator.tools import Tools
@@ -41,7 +42,7 @@ def make_entry(
     )
     scale = measure.scale
     low, high = estimate.low, estimate.high
-    if estimate.interval in ("t", "normal"):  # symmetric, and so may leave the possible values
+    if estimate.interval != NONE:  # one that is symmetric may leave the possible values
         low = max(low, measure.low)
         high = high if measure.high is None else min(high, measure.high)
     return MeasureScore(
@@ -91,9 +92,10 @@ def make_entries(
         sign: recipe of a row.
         clusters: cluster of each query, where questions repeat.
     """
-    estimates = estimate_all([r.measured.sample for r in rows], clusters=clusters)
+    samples = [replace(r.measured.sample, within=r.measure.range) for r in rows]
+    estimates = estimate_all(samples, clusters=clusters)
     bounds = [r.measured.upper for r in rows if r.measured.upper is not None]
-    uppers = iter(estimate_all(bounds, resamples=2))
+    uppers = iter(estimate_all(bounds))
     entries = []
     for row, estimate in zip(rows, estimates, strict=True):
         name = row.measure.name if row.place is None else f"{row.measure.name}[{row.place}]"

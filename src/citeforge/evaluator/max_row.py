@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -41,7 +42,9 @@ def max_row(results: Sequence[ScoreFile]) -> ScoreFile:
             if m.name == name
         ]
         best = np.fmax.reduce(np.array(rows, np.float64))
-        samples.append(mean_sample(name, best[None, :]))
+        declared = find(name)
+        assert declared is not None
+        samples.append(replace(mean_sample(name, best[None, :]), within=declared.range))
     first = {m.name: m for m in results[0].measures}
     measures = []
     for sample, estimate in zip(samples, estimate_all(samples), strict=True):
@@ -54,6 +57,7 @@ def max_row(results: Sequence[ScoreFile]) -> ScoreFile:
                     "low": shown(estimate.low, scale),
                     "high": shown(estimate.high, scale),
                     "stderr": shown(estimate.stderr, scale),
+                    "interval": estimate.interval,
                     "sd_runs": None,
                     "n": sum(v == v for v in values),
                     "n_undefined": sum(v != v for v in values),

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from citeforge.evaluator.statistics import Floats
+from citeforge.evaluator.intervals import ANYTHING, LEVEL, WILSON, Interval, Range, student, wilson
+from citeforge.evaluator.statistics import Floats, ratio
 
 LEAST_LABELS = 10
 """Labelled answers below which nothing is corrected: no interval of so few can be trusted."""
@@ -25,7 +26,7 @@ class Powered:
 
     Attributes:
         value: estimate of what people would have found on all answers.
-        low: lower end of the 95 % interval (Student's t with Welch's degrees of freedom).
+        low: lower end of the 95 % interval, with Welch's degrees of freedom.
         high: upper end.
         stderr: standard error.
         tuning: weight of the judge, λ in [0, 1]; 0: the labels alone.
@@ -83,7 +84,10 @@ def power_tuning(human: Floats, judged: Floats, rest: Floats) -> float:
 
 
 def powered(
-    units: Units, combine: Callable[[Floats], Floats], tuning: float | None = None
+    units: Units,
+    combine: Callable[[Floats], Floats],
+    tuning: float | None = None,
+    within: Range = ANYTHING,
 ) -> Powered:
     """Estimate of ``combine`` of people's sums over all answers.
 
@@ -94,6 +98,8 @@ def powered(
         units: sums of each answer.
         combine: sums or means over answers, shape (…, k), to values; a function of their ratios.
         tuning: the judge's weight; None for the one that makes the variance least.
+        within: what values the measure can have: shares have Wilson's interval with the effective
+            number of answers, all others Student's t.
     """
     rest = ~units.labelled & ~units.settled
     parts = _Parts(units, rest)
@@ -116,13 +122,36 @@ def powered(
         return _nothing(n)
     moves = None if tuning is not None else _moves(units, rest, combine)
     stderr, df = parts.spread(gradient(combine, mean), weight, moves)
-    half = _quantile(df) * stderr
+    low, high = interval_of(value, stderr, df, n, within)
     if tuning is None:
         # The weight that is best in these labels is at least as good as none.
-        alone, alone_df = parts.spread(gradient(combine, parts.mean(0.0)), 0.0)
-        if half > _quantile(alone_df) * alone:
-            half, stderr, df = _quantile(alone_df) * alone, alone, alone_df
-    return Powered(value, value - half, value + half, stderr, weight, n, df)
+        at = parts.mean(0.0)
+        alone, alone_df = parts.spread(gradient(combine, at), 0.0)
+        ends = interval_of(float(combine(at)), alone, alone_df, n, within)
+        width = ends[1] - ends[0]
+        if high - low > width:
+            shorter = width / (high - low)
+            low, high = value - (value - low) * shorter, value + (high - value) * shorter
+            stderr, df = min((stderr, df), (alone, alone_df))
+    return Powered(value, low, high, stderr, weight, n, df)
+
+
+def interval_of(
+    value: float, stderr: float, df: float, n: int, within: Range, level: float = LEVEL
+) -> Interval:
+    """Interval of a corrected value: Wilson's for shares, Student's t for all others.
+
+    Args:
+        value: estimate.
+        stderr: its standard error.
+        df: degrees of freedom of that.
+        n: labelled answers.
+        within: what values the measure can have.
+        level: how often it is to cover.
+    """
+    if within.interval == WILSON and n > 1:
+        return wilson(value, stderr, n, df, within, level)
+    return student(value, stderr, df, level)
 
 
 class _Parts:
@@ -174,7 +203,7 @@ class _Parts:
             if moves is not None and mask is u.labelled:
                 step = moves
             influence[mask] += step
-            shares.append((float(step @ step), n))
+            shares.append(self._counted(step, mask))
         if 0 < self._open < 1:
             influence += self._between(judged, human, weight)
         n_groups = self._total
@@ -184,10 +213,19 @@ class _Parts:
             influence *= math.sqrt(n_groups / max(1, n_groups - 1))
         variance = float(influence @ influence)
         within = sum(v for v, _ in shares)
-        below = sum(v**2 / (n - 1) for v, n in shares)
+        below = sum(v**2 / max(1, n - 1) for v, n in shares)
         below += max(0.0, variance - within) ** 2 / max(1, n_groups - 1)
         df = variance**2 / below if below > 0 else math.nan
         return math.sqrt(variance), df
+
+    def _counted(self, step: Floats, mask: npt.NDArray[np.bool_]) -> tuple[float, int]:
+        """(variance that a group gives, answers or clusters of answers that it comes from)."""
+        clusters = self._units.clusters
+        if clusters is None:
+            return float(step @ step), len(step)
+        of_cluster = np.bincount(clusters[mask], step)
+        n = len(np.unique(clusters[mask]))
+        return float(of_cluster @ of_cluster) * n / max(1, n - 1), n
 
     def _between(self, judged: Floats, human: Floats, weight: float) -> Floats:
         """How the share of settled answers moves the value."""
@@ -212,27 +250,60 @@ def _moves(
         Shape (labelled,); the sum of squares is the jackknife's variance. None where an estimate
         without one answer is not defined.
     """
-    rows = np.flatnonzero(units.labelled)
-    n = len(rows)
+    n = int(units.labelled.sum())
     if n < 3:
         return None
-    values = np.empty(n)
-    kept = units.labelled.copy()
-    dropped = Units(units.judged, units.human, kept, units.settled)
-    parts = _Parts(dropped, rest)
-    judged_rest = units.judged[rest]
-    for place, row in enumerate(rows):
-        kept[row] = False
-        slope = gradient(combine, parts.mean(0.0))
-        weight = power_tuning(
-            units.human[kept] @ slope, units.judged[kept] @ slope, judged_rest @ slope
-        )
-        values[place] = float(combine(parts.mean(weight)))
-        kept[row] = True
+    human, judged = units.human[units.labelled], units.judged[units.labelled]
+    share = float((~units.settled).mean())
+    fixed = np.zeros(judged.shape[1])
+    if units.settled.any():
+        fixed = (1 - share) * units.judged[units.settled].mean(axis=0)
+    others = units.judged[rest]
+    of_rest = others.mean(axis=0) if len(others) else 0 * fixed
+    # Means without one answer, shape (labelled, k).
+    people = (human.sum(axis=0) - human) / (n - 1)
+    machine = (judged.sum(axis=0) - judged) / (n - 1)
+    weight = np.zeros(n)
+    if len(others):
+        slope = gradient(combine, fixed + share * people)
+        weight = _weights_without_one(human, judged, others, slope)
+    error = people - weight[:, None] * machine
+    values = combine(fixed + share * (error + weight[:, None] * of_rest))
     if np.isnan(values).any():
         return None
     found: Floats = math.sqrt((n - 1) / n) * (values.mean() - values)
     return found
+
+
+def _weights_without_one(human: Floats, judged: Floats, rest: Floats, slope: Floats) -> Floats:
+    """:func:`power_tuning` without each of the labelled answers in turn.
+
+    Leaving one of n out takes n / (n − 1) times the product of its deviations from a scatter
+    matrix.
+
+    Args:
+        human: sums of labelled answers by people, shape (n, k).
+        judged: of the same answers by the judge.
+        rest: of the answers without labels by the judge, shape (N, k).
+        slope: of the value in the sums without each, shape (n, k).
+    """
+    n, total = len(human), len(human) + len(rest)
+    d_human, d_judged = human - human.mean(axis=0), judged - judged.mean(axis=0)
+    every = np.concatenate([judged, rest])
+    middle = every.mean(axis=0)
+
+    def along(scatter: Floats) -> Floats:
+        return np.einsum("ij,jk,ik->i", slope, scatter, slope)
+
+    dropped = np.einsum("ij,ij->i", slope, d_human) * np.einsum("ij,ij->i", slope, d_judged)
+    shared = along(d_human.T @ d_judged) - n / (n - 1) * dropped
+    dropped = np.einsum("ij,ij->i", slope, judged - middle) ** 2
+    spread = along((every - middle).T @ (every - middle)) - total / (total - 1) * dropped
+    spread = np.maximum(spread, 0.0) / (total - 2)
+    # What is left of a scatter that is zero on paper is no spread.
+    real = spread > 1e-14 * np.einsum("ij,ij->i", slope, slope)
+    below = (1 + (n - 1) / len(rest)) * spread * (n - 1)
+    return np.clip(ratio(shared, np.where(real, below, 0.0)), 0.0, 1.0, out=np.zeros(n), where=real)
 
 
 def gradient(combine: Callable[[Floats], Floats], at: Floats) -> Floats:
@@ -240,18 +311,13 @@ def gradient(combine: Callable[[Floats], Floats], at: Floats) -> Floats:
 
     Args:
         combine: see :class:`~citeforge.evaluator.statistics.Sample`.
-        at: shape (k,).
+        at: shape (…, k); so is the slope.
     """
     step = 1e-6 * np.maximum(1.0, np.abs(at))
-    moves = np.diag(step)
-    slope: Floats = (combine(at + moves) - combine(at - moves)) / (2 * step)
+    moves = step[..., None] * np.eye(at.shape[-1])
+    here = at[..., None, :]
+    slope: Floats = (combine(here + moves) - combine(here - moves)) / (2 * step)
     return np.nan_to_num(slope)
-
-
-def _quantile(df: float) -> float:
-    from scipy.special import stdtrit
-
-    return float(stdtrit(df, 0.975)) if df >= 1 else math.nan
 
 
 def _nothing(n: int) -> Powered:
@@ -290,7 +356,11 @@ class Rates:
 
 
 def rogan_gladen(
-    said: Floats, asked: Floats, combine: Callable[[Floats], Floats], rates: Rates
+    said: Floats,
+    asked: Floats,
+    combine: Callable[[Floats], Floats],
+    rates: Rates,
+    within: Range = ANYTHING,
 ) -> Powered:
     """Share corrected by sensitivity and specificity (Rogan & Gladen 1978), with both
     uncertainties: of the answers scored, and of the two rates (Lang & Reiczigel 2014, section 2.2,
@@ -302,6 +372,7 @@ def rogan_gladen(
             says no to everything; shape (2, queries, k): (all yes, all no).
         combine: sums to values.
         rates: the judge's.
+        within: see :func:`powered`.
 
     Returns:
         NaN where the judge is no better than chance (sensitivity + specificity ≤ 1).
@@ -330,8 +401,9 @@ def rogan_gladen(
         + 2 * by_sensitivity * by_specificity * rates.covariance
     )
     stderr = math.sqrt(over_answers + max(0.0, of_rates))
-    half = 1.959963984540054 * stderr
-    return Powered(value, value - half, value + half, stderr, math.nan, 0, math.inf)
+    df = stderr**4 / (over_answers**2 / (n - 1)) if over_answers > 0 else math.inf
+    low, high = interval_of(value, stderr, df, n, within)
+    return Powered(value, low, high, stderr, math.nan, 0, df)
 
 
 def rates_of(answers: Sequence[Sequence[tuple[bool, bool]]]) -> Rates:

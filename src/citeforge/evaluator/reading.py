@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -192,6 +192,29 @@ class Reading(ABC):
     def clusters(self) -> npt.NDArray[np.int64] | None:
         """Cluster of each query, where questions repeat; None where none does."""
         return self.benchmark.clusters
+
+    def cell_of(self, line: int, answer: SubmissionLine, cells: Collection[str]) -> str:
+        """The cell that an answer is about, where a benchmark has several.
+
+        Args:
+            line: where it stands in the submission.
+            answer: with its context.
+            cells: names of the cells.
+
+        Raises:
+            InputError: it names none of them.
+        """
+        if answer.context is not None and answer.context in cells:
+            return answer.context
+        raise InputError(
+            "is missing"
+            if answer.context is None
+            else f"{answer.context!r} is no cell of the benchmark",
+            path=self.submission.path,
+            line=line,
+            field="context",
+            allowed=", ".join(cells),
+        )
 
     def details(self) -> list[AnswerDetail]:
         """Answers of the first run in statements, in the order of the benchmark."""

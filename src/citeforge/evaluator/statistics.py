@@ -9,18 +9,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from citeforge.evaluator.intervals import (
+    ANYTHING,
+    NONE,
+    SKEW,
+    WILSON,
+    Range,
+    skewed,
+    skewness_of,
+    student,
+    wilson,
+)
+
 Floats = npt.NDArray[np.float64]
-
-RESAMPLES = 10_000
-BOOTSTRAP_LIMIT = 20_000
-"""Queries above which the normal interval is given instead (and said so)."""
-
-STUDENT_LIMIT = 100
-"""Queries below which Student's t interval is given: percentiles of resamples are too narrow there
-(of systems without bias, 9 % instead of 5 % seemed biased on 30 queries)."""
-
-_SEED = 20240913
-_CHUNK = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,7 @@ class Sample:
         per_query: shape (runs, queries), NaN where the measure is not defined.
         has_interval: whether queries may be resampled; False for measures of whole sets.
         always: whether it has a value, 0, even where no single query has one.
+        within: what values the measure can have, which its interval depends on.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Sample:
     per_query: Floats
     has_interval: bool = True
     always: bool = False
+    within: Range = ANYTHING
 
 
 @dataclass(frozen=True)
@@ -140,7 +143,7 @@ class Estimate:
         high: upper end.
         stderr: standard error over queries.
         sd_runs: standard deviation between runs; NaN with one run.
-        interval: ``bootstrap``, ``t``, ``normal`` or ``none``.
+        interval: ``wilson``, ``skew-t``, ``t`` or ``none``.
     """
 
     value: float
@@ -152,125 +155,22 @@ class Estimate:
 
 
 def estimate_all(
-    samples: Sequence[Sample],
-    resamples: int = RESAMPLES,
-    clusters: npt.NDArray[np.int64] | None = None,
+    samples: Sequence[Sample], clusters: npt.NDArray[np.int64] | None = None
 ) -> list[Estimate]:
-    """Estimates of several measures over the same queries, with one set of resamples.
+    """Estimates of several measures over the same queries.
 
-    Queries are drawn with replacement; every resample keeps all runs of a query together. The
-    draws depend on the number of queries alone. Measures that fewer than ``STUDENT_LIMIT`` queries
-    enter have Student's t interval instead. With ``clusters``, queries of one cluster are drawn
-    together, and clusters are counted.
+    The standard error is the jackknife's over queries (for a mean, the usual one); the interval is
+    that of :attr:`~citeforge.evaluator.intervals.Range.interval`. All runs of a query stay
+    together. With ``clusters``, so do the queries of a cluster, and clusters are counted.
     """
-    if not samples:
-        return []
     if clusters is not None:
         samples = [clustered(s, clusters) for s in samples]
-    n = samples[0].sums.shape[1]
-    by_runs = [s.combine(_exact_sums(s.sums)) for s in samples]
-    if n > BOOTSTRAP_LIMIT:
-        return [
-            _normal(s, runs) if s.has_interval else _without_interval(runs)
-            for s, runs in zip(samples, by_runs, strict=True)
-        ]
-    if n < STUDENT_LIMIT:
-        return [
-            _student(s, runs) if s.has_interval else _without_interval(runs)
-            for s, runs in zip(samples, by_runs, strict=True)
-        ]
-    widths = [s.sums.shape[0] * s.sums.shape[2] for s in samples]
-    columns = np.concatenate([s.sums.transpose(1, 0, 2).reshape(n, -1) for s in samples], axis=1)
-    totals = _resampled(columns, resamples)
-    estimates = []
-    for sample, runs, end in zip(samples, by_runs, np.cumsum(widths).tolist(), strict=True):
-        shape = (resamples, sample.sums.shape[0], sample.sums.shape[2])
-        part = totals[:, end - shape[1] * shape[2] : end].reshape(shape)
-        if not sample.has_interval:
-            estimates.append(_without_interval(runs))
-            continue
-        if _enters(sample).sum() < STUDENT_LIMIT:
-            estimates.append(_student(sample, runs))
-            continue
-        draws = sample.combine(part).mean(axis=1)
-        estimates.append(_bootstrap(runs, draws[~np.isnan(draws)]))
-    return estimates
+    return [_estimate(s) for s in samples]
 
 
 def _exact_sums(sums: Floats) -> Floats:
     """Sums over queries that do not depend on the order of addition, shape (runs, k)."""
     return np.array([[math.fsum(run[:, k].tolist()) for k in range(sums.shape[2])] for run in sums])
-
-
-def _resampled(columns: Floats, resamples: int) -> Floats:
-    """Column sums of each resample, shape (resamples, columns)."""
-    n = len(columns)
-    rng = np.random.default_rng([_SEED, n])
-    totals = np.empty((resamples, columns.shape[1]))
-    parts = exact_parts(columns, n)
-    step = max(1, _CHUNK // n)
-    for start in range(0, resamples, step):
-        size = min(step, resamples - start)
-        drawn = rng.integers(0, n, (size, n))
-        drawn += np.arange(size)[:, None] * n
-        weights = np.bincount(drawn.ravel(), minlength=size * n).reshape(size, n)
-        totals[start : start + size] = exact_product(weights.astype(np.float64), parts)
-    return totals
-
-
-def exact_parts(columns: Floats, weight: int) -> list[Floats]:
-    """Summands of ``columns`` with so few digits that weighted sums of each are exact.
-
-    Sums of floats depend on their order, which a matrix product takes from the number of threads.
-    Each part is a multiple of one power of two a column, so small that every sum of it, under
-    integer weights that add up to ``weight`` at most, is a float64: the order is nothing to it
-    (Ozaki et al. 2012, Numerical Algorithms 59). What the parts leave lies below 2**-60 of a
-    column's largest value.
-
-    Args:
-        columns: shape (n, k).
-        weight: bound on the sum of the weights' magnitudes.
-
-    Returns:
-        Arrays of shape (n, k), largest first; one where the values are whole numbers.
-    """
-    digits = 52 - math.ceil(math.log2(max(2, weight)))
-    parts: list[Floats] = []
-    rest = columns
-    top = np.abs(columns).max(axis=0, initial=0.0)
-    _, exponents = np.frexp(top)
-    unit = exponents.astype(np.int64) - digits
-    while not parts or (rest.any() and len(parts) * digits < 60):
-        part = np.ldexp(np.rint(np.ldexp(rest, -unit)), unit)
-        parts.append(part)
-        rest = rest - part
-        unit = unit - digits
-    return parts
-
-
-def exact_product(weights: Floats, parts: Sequence[Floats]) -> Floats:
-    """``weights @ columns`` for parts of :func:`exact_parts`, the same bits on any processor.
-
-    Args:
-        weights: whole numbers, shape (m, n).
-        parts: arrays of shape (n, k).
-
-    Returns:
-        Shape (m, k).
-    """
-    product: Floats = weights @ parts[-1]
-    for part in parts[-2::-1]:
-        product = weights @ part + product
-    return product
-
-
-def _bootstrap(runs: Floats, draws: Floats) -> Estimate:
-    value = float(np.mean(runs))
-    if math.isnan(value) or len(draws) == 0:
-        return Estimate(value, math.nan, math.nan, math.nan, math.nan, "none")
-    low, high = np.quantile(draws, [0.025, 0.975])
-    spread = float(np.std(draws, ddof=1))
-    return Estimate(value, float(low), float(high), spread, _sd(runs), "bootstrap")
 
 
 def _enters(sample: Sample) -> npt.NDArray[np.bool_]:
@@ -279,45 +179,37 @@ def _enters(sample: Sample) -> npt.NDArray[np.bool_]:
     return weighs | ~np.isnan(sample.per_query).all(axis=0)
 
 
-def _student(sample: Sample, runs: Floats) -> Estimate:
-    """Student's t with the jackknife's standard error, which for a mean is the usual one."""
-    from scipy.special import stdtrit  # scipy.stats has the same, and takes half a second to import
-
+def _estimate(sample: Sample) -> Estimate:
+    runs = sample.combine(_exact_sums(sample.sums))
     value = float(np.mean(runs))
     sums = sample.sums[:, _enters(sample)]
     n = sums.shape[1]
-    if math.isnan(value) or n < 2:
-        return Estimate(value, math.nan, math.nan, math.nan, _sd(runs), "none")
+    if math.isnan(value) or n < 2 or not sample.has_interval:
+        return _without_interval(runs)
     without_one = sample.combine(_exact_sums(sums)[:, None, :] - sums).mean(axis=0)
     if np.isnan(without_one).any():  # all hangs on one query
-        return Estimate(value, math.nan, math.nan, math.nan, _sd(runs), "none")
+        return _without_interval(runs)
+    influence: Floats = without_one.mean() - without_one
     stderr = float(np.std(without_one, ddof=1)) * (n - 1) / math.sqrt(n)
-    half = float(stdtrit(n - 1, 0.975)) * stderr
-    return Estimate(value, value - half, value + half, stderr, _sd(runs), "t")
+    kind = sample.within.interval
+    if kind == WILSON:
+        df = math.inf if _is_binary(sums) else n - 1
+        low, high = wilson(value, stderr, n, df, sample.within)
+    elif kind == SKEW:
+        low, high = skewed(value, stderr, n - 1, skewness_of(influence))
+    else:
+        low, high = student(value, stderr, n - 1)
+    return Estimate(value, low, high, stderr, _sd(runs), kind)
 
 
-def _normal(sample: Sample, runs: Floats) -> Estimate:
-    """Delta method: the influence of each query on the value, then the normal interval."""
-    value = float(np.mean(runs))
-    n = sample.sums.shape[1]
-    if math.isnan(value) or n < 2:
-        return Estimate(value, math.nan, math.nan, math.nan, _sd(runs), "none")
-    influence = np.zeros(n)
-    for run in sample.sums:
-        mean = run.mean(axis=0)
-        for k in range(run.shape[1]):
-            step = np.zeros_like(mean)
-            step[k] = 1e-6 * max(1.0, abs(mean[k]))
-            slope = (sample.combine(mean + step) - sample.combine(mean - step)) / (2 * step[k])
-            influence += np.nan_to_num(slope) * (run[:, k] - mean[k])
-    influence /= len(sample.sums)
-    stderr = float(np.std(influence, ddof=1) / math.sqrt(n))
-    half = 1.959963984540054 * stderr
-    return Estimate(value, value - half, value + half, stderr, _sd(runs), "normal")
+def _is_binary(sums: Floats) -> bool:
+    """Whether the value is a share of queries: each counts 0 or 1, once."""
+    return sums.shape[0] == 1 and sums.shape[2] == 2 and bool(np.isin(sums, (0.0, 1.0)).all())
 
 
 def _without_interval(runs: Floats) -> Estimate:
-    return Estimate(float(np.mean(runs)), math.nan, math.nan, math.nan, _sd(runs), "none")
+    nan = math.nan
+    return Estimate(float(np.mean(runs)), nan, nan, nan, _sd(runs), NONE)
 
 
 def _sd(runs: Floats) -> float:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from citeforge.engines.columns import aligned
 from citeforge.evaluator.compare import Difference
 from citeforge.evaluator.human.calibration import Calibration
+from citeforge.evaluator.human.ranks import corrected_ranks
+from citeforge.evaluator.intervals import SKEW, STUDENT, WILSON
 from citeforge.evaluator.missing import not_computed
 from citeforge.evaluator.planning import LabelPlan, QueryPlan
+from citeforge.evaluator.ranks import as_text
 from citeforge.evaluator.rows import named
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
@@ -64,7 +67,7 @@ def render_scores(results: list[ScoreFile], width: int | None = None) -> str:
     foreign = [f"{r.system} read as {r.submission_format}" for r in results
                if r.submission_format != "citeforge"]  # fmt: skip
     missing = [f"not computed: {line}" for line in not_computed(results)]
-    notes = correction_notes(results)
+    notes = correction_notes(results) + order_notes(results)
     return "\n".join([*lines, *foreign, *missing, *notes, *_signatures(results)])
 
 
@@ -184,6 +187,17 @@ def correction_notes(results: Iterable[ScoreFile]) -> list[str]:
     return lines
 
 
+def order_notes(results: Sequence[ScoreFile]) -> list[str]:
+    """What may be said of the order of systems by corrected values."""
+    return [
+        f"ranks by {found.measure} corrected (at once, 95 %"
+        + ("" if found.paired else "; other queries were labelled of each")
+        + "): "
+        + ", ".join(f"{system} {as_text(ranks)}" for system, ranks in found.ranks.items())
+        for found in corrected_ranks(results)
+    ]
+
+
 def render_query_plans(plans: Iterable[QueryPlan], power: float) -> str:
     """What ``plan`` prints."""
     rows: list[tuple[str, ...]] = [
@@ -283,9 +297,11 @@ def _signatures(results: list[ScoreFile]) -> list[str]:
 def interval_note(made: Iterable[str]) -> list[str]:
     """What to say of the intervals in a table; nothing where there are none."""
     words = {
-        "bootstrap": "bootstrap over queries",
-        "t": "Student's t where fewer than 100 queries enter",
-        "normal": "normal (too many queries for the bootstrap)",
+        WILSON: "Wilson's with the effective number of queries for shares",
+        SKEW: "Student's t corrected for skewness for counts",
+        STUDENT: "Student's t for differences",
+        "bootstrap": "bootstrap over queries",  # score files of before have it, and the next
+        "normal": "normal",
     }
     found = [words[name] for name in words if name in set(made)]
     return [f"intervals: 95 %, {'; '.join(found)}; ± is the sd between runs"] if found else []

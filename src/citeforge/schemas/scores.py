@@ -24,6 +24,7 @@ class Corrected(BaseModel):
         n_labels: labelled answers; 0 where the rates come from elsewhere.
         signature: recipe of ``value``: that of the raw one, and ``corr:``.
         tuning: ``ppi++``: weight of the judge, from 0 (the labels alone) to 1.
+        df: degrees of freedom of ``stderr``; None for infinitely many, and in files of before.
         labels_value: ``ppi++``: estimate from the labels alone, as displayed.
         labels_low: lower end of its interval.
         labels_high: upper end.
@@ -42,6 +43,7 @@ class Corrected(BaseModel):
     n_labels: int = Field(ge=0)
     signature: str
     tuning: float | None = None
+    df: float | None = None
     labels_value: float | None = None
     labels_low: float | None = None
     labels_high: float | None = None
@@ -67,8 +69,8 @@ class MeasureScore(BaseModel):
         high: upper end.
         stderr: standard error, as displayed.
         sd_runs: standard deviation between runs, as displayed; None with one run.
-        interval: how the interval was made: ``bootstrap``, ``t`` (below 100 queries), ``normal``
-            (above 20,000) or ``none``.
+        interval: how the interval was made: ``wilson`` (shares), ``skew-t`` (counts), ``t``
+            (differences) or ``none``; ``bootstrap`` and ``normal`` in files of before.
         n: queries that enter the value.
         n_undefined: queries for which the measure is not defined.
         lower_bound: value if every pair on which the judge failed had been against; None without.

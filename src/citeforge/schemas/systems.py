@@ -19,6 +19,11 @@ def _control(name: str, family: str, what: str) -> System:
     return System(name, "", f"{family}: {what}", _BUNDLES, family=family, design=True)
 
 
+def _absent(name: str, what: str) -> System:
+    factory = f"{_SYSTEMS}.kalma:lines"
+    return System(name, "", f"absent knowledge: {what}", factory, family="KaLMA", shows="triples")
+
+
 PLAIN = (
     System(
         "random",
@@ -122,6 +127,8 @@ PLAIN = (
         "position",
         "the same at the first place, a third of it at the last (biased on purpose)",
     ),
+    _absent("absent-blind", "marks facts as absent with probability .4, absent or not"),
+    _absent("absent-aware", "marks facts as absent with .9 where they are, .05 where they are not"),
 )
 """Systems that need no model; those of kalma benchmarks have names of these."""
 

@@ -171,6 +171,18 @@ class BundleBuild(Build[R]):
         generator(self.recipe.seed, "bundle, relevant", query).shuffle(found)
         return found
 
+    def has_relevant(self, relevant: Docs) -> bool:
+        """Whether a query has a relevant passage; one that has none is counted."""
+        if not relevant:
+            self.counts["queries without a relevant passage"] += 1
+        return bool(relevant)
+
+    def has_others(self, others: Docs) -> bool:
+        """Whether ``k`` passages are left when no relevant one is shown; else it is counted."""
+        if len(others) < self.recipe.k:
+            self.counts[f"queries with fewer than {self.recipe.k} other passages"] += 1
+        return len(others) >= self.recipe.k
+
     def slots(self, query: str, docs: Docs) -> Docs:
         """The passages in an order drawn for the query."""
         shuffled = list(docs)
@@ -191,11 +203,7 @@ class Deflection(BundleBuild[DeflectionRecipe]):
 
     def arranged(self, query: str) -> Cells | None:
         k, relevant, others = self.recipe.k, self.relevant(query), self.base.negatives[query]
-        if not relevant:
-            self.counts["queries without a relevant passage"] += 1
-            return None
-        if len(others) < k:
-            self.counts[f"queries with fewer than {k} other passages"] += 1
+        if not (self.has_relevant(relevant) and self.has_others(others)):
             return None
         # All relevant passages must be there, and one related one at least beside them.
         if len(relevant) >= k:
@@ -222,11 +230,7 @@ class Faithfulness(BundleBuild[FaithfulnessRecipe]):
 
     def arranged(self, query: str) -> Cells | None:
         k, relevant, others = self.recipe.k, self.relevant(query), self.base.negatives[query]
-        if not relevant:
-            self.counts["queries without a relevant passage"] += 1
-            return None
-        if len(others) < k:
-            self.counts[f"queries with fewer than {k} other passages"] += 1
+        if not (self.has_relevant(relevant) and self.has_others(others)):
             return None
         target, shown, spare = relevant[0], others[: k - 1], others[k - 1 :]
         slots = self.slots(query, [target, *shown])
@@ -263,8 +267,7 @@ class Position(BundleBuild[PositionRecipe]):
 
     def arranged(self, query: str) -> Cells | None:
         k, relevant, others = self.recipe.k, self.relevant(query), self.base.negatives[query]
-        if not relevant:
-            self.counts["queries without a relevant passage"] += 1
+        if not self.has_relevant(relevant):
             return None
         # Half of the places at most are for relevant ones, so that there is something to choose.
         docs = [*relevant[: max(1, k // 2)], *others]

@@ -74,19 +74,9 @@ class CellReading(Reading):
 
     def add(self, line: int, answer: SubmissionLine) -> None:
         """Read one answer."""
-        kept = self._kept.get(answer.context or "")
-        if kept is None or answer.context is None:
-            raise InputError(
-                "is missing"
-                if answer.context is None
-                else f"{answer.context!r} is no cell of the benchmark",
-                path=self.submission.path,
-                line=line,
-                field="context",
-                allowed=", ".join(self._kept),
-            )
-        row = self.places.row(line, answer, answer.context)
-        found = kept.add(row, answer)
+        cell = self.cell_of(line, answer, self._kept)
+        row = self.places.row(line, answer, cell)
+        found = self._kept[cell].add(row, answer)
         self.tally.add(answer.output, found.distinct, found.n_out_of_range, found.n_unparsed)
         if self._watch is not None:
             self._watch.n_lines += 1

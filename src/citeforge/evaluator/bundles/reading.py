@@ -61,22 +61,13 @@ class BundleReading(Reading):
     def add(self, line: int, answer: SubmissionLine) -> None:
         """Read one answer."""
         cells = self._answers.by_cell
-        if answer.context not in cells:
-            raise InputError(
-                "is missing"
-                if answer.context is None
-                else f"{answer.context!r} is no cell of the benchmark",
-                path=self.submission.path,
-                line=line,
-                field="context",
-                allowed=", ".join(cells),
-            )
-        row = self.places.row(line, answer, answer.context)
-        grammar, shown = self.benchmark.grammar, self._answers.tables[answer.context].sizes[row]
+        cell = self.cell_of(line, answer, cells)
+        row = self.places.row(line, answer, cell)
+        grammar, shown = self.benchmark.grammar, self._answers.tables[cell].sizes[row]
         inside, beyond, unparsed = grammar.cited(answer.output, shown)
         self.tally.add(answer.output, len(inside) + beyond, beyond, unparsed)
         text = without_markers(answer.output, grammar.parse(answer.output, shown).markers)
-        cells[answer.context][answer.run, row] = CellAnswer(frozenset(inside), text)
+        cells[cell][answer.run, row] = CellAnswer(frozenset(inside), text)
 
     def finish(self) -> None:
         """There must be some answer."""

@@ -16,7 +16,6 @@ from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.ppi import LEAST_LABELS, Powered, Rates, Units, powered, rogan_gladen
 from citeforge.evaluator.reading import Reading
 from citeforge.evaluator.statistics import Measured, Sample
-from citeforge.schemas.errors import UsageError
 from citeforge.schemas.scores import Corrected, MeasureScore
 from citeforge.schemas.signature import Signature
 
@@ -65,7 +64,7 @@ def correct(
 
     Raises:
         InputError: labels of answers that there are not, or that contradict each other.
-        UsageError: the answers were not read by our own rules.
+        UsageError: the answers cite something else than passages.
     """
     judged = {
         r.measure.name: (r, e)
@@ -77,10 +76,6 @@ def correct(
         return []
     if not judged:
         return ["--labels correct nothing: no measure asks a judge"] if correction.labels else []
-    if not reading.is_strict:
-        raise UsageError(
-            "labels are about statements as strict reads them; leave out --protocol reference"
-        )
     nobody = reading.by_people(People(), measures)
     if correction.labels:
         return _by_labels(reading, judged, nobody, sign, correction.labels, system)
@@ -121,6 +116,9 @@ def _by_labels(
     by_people = reading.by_people(people, [r.measure for r, _ in judged.values()])
     warnings = _about(people)
     for name, (row, entry) in judged.items():
+        if row.measure.unlabelled:
+            warnings.append(f"{name} is not corrected: {row.measure.unlabelled}")
+            continue
         human, none = by_people[name], nobody[name]
         if isinstance(human, str) or isinstance(none, str):
             continue
@@ -131,8 +129,9 @@ def _by_labels(
             continue
         warnings += _unlike(name, found, row.measured.sample)
         sample = row.measured.sample
-        value = powered(found, sample.combine)
-        alone = powered(found, sample.combine, tuning=0.0)
+        within = row.measure.range
+        value = powered(found, sample.combine, within=within)
+        alone = powered(found, sample.combine, tuning=0.0, within=within)
         signed = replace(sign[name], correction=f"{PPI},n={value.n_labels}")
         entry.corrected = _record(row.measure, value, PPI, signed).model_copy(
             update={
@@ -255,15 +254,18 @@ def _by_rates(
         if isinstance(none, str):
             continue
         if not row.measure.linear:
-            warnings.append(
-                f"{name} is not corrected: error rates correct shares of verdicts, and it is none; "
-                "give labels of these answers (--labels)"
+            why = row.measure.unlabelled or (
+                "error rates correct shares of verdicts, and it is none; give labels of these "
+                "answers (--labels)"
             )
+            warnings.append(f"{name} is not corrected: {why}")
             continue
         sample = row.measured.sample
         no, yes = none.sample, none.upper or none.sample
         asked = np.stack([yes.sums.mean(axis=0), no.sums.mean(axis=0)])
-        found = rogan_gladen(sample.sums.mean(axis=0), asked, sample.combine, correction.rates)
+        found = rogan_gladen(
+            sample.sums.mean(axis=0), asked, sample.combine, correction.rates, row.measure.range
+        )
         if math.isnan(found.value):
             warnings.append(
                 f"{name} is not corrected: by the benchmark's calibration the judge is no better "
@@ -282,6 +284,7 @@ def _record(measure: Measure, found: Powered, method: str, signature: Signature)
         low=shown(_inside(found.low, measure), scale),
         high=shown(_inside(found.high, measure), scale),
         stderr=shown(found.stderr, scale),
+        df=None if math.isinf(found.df) else shown(found.df, 1),
         method=method,
         n_labels=found.n_labels,
         signature=str(signature),

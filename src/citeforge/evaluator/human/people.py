@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from citeforge.engines.judge.records import JudgeFailure, Keep, Pair, Verdict
-from citeforge.evaluator.human.files import FULL, Label
+from citeforge.engines.judge.records import Decision, JudgeFailure, Keep, Pair, Verdict
+from citeforge.evaluator.human.files import FULL, NOT, PARTIAL, Label
 from citeforge.evaluator.inputs import Inputs, Item
-from citeforge.evaluator.measures.alce import strict_claims
+from citeforge.evaluator.measures.alce import reference_claims, strict_claims
+from citeforge.evaluator.measures.attributed_ir import claims_of
 from citeforge.evaluator.measures.claims import Claim
 from citeforge.evaluator.measures.judging import render
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.text import normalise_answer
+
+_SUPPORT = {FULL: 1.0, PARTIAL: 0.5, NOT: 0.0}
 
 
 @dataclass
@@ -48,7 +51,7 @@ class LabelJudge:
     comparable = False
 
     def __init__(self, people: People) -> None:
-        self._verdicts = people.verdicts
+        self._people = people
 
     def identity(self) -> dict[str, Any]:
         return {"name": "people"}
@@ -57,11 +60,14 @@ class LabelJudge:
         return None
 
     def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
-        keep(
-            [
-                (i, Verdict(self._verdicts[p]) if p in self._verdicts else JudgeFailure("no label"))
-                for i, p in enumerate(pairs)
-            ]
+        keep([(i, self._decision(p)) for i, p in enumerate(pairs)])
+
+    def _decision(self, pair: Pair) -> Decision:
+        if pair not in self._people.verdicts:
+            return JudgeFailure("no label")
+        level = self._people.levels.get(pair)
+        return Verdict(
+            self._people.verdicts[pair], support=None if level is None else _SUPPORT[level]
         )
 
 
@@ -77,8 +83,24 @@ def of_system(labels: Sequence[Label], system: str, submission: str) -> list[Lab
     return [x for x in labels if x.system in names or x.system.removesuffix(".json") in names]
 
 
+@dataclass(frozen=True)
+class _Way:
+    """How a family of measures reads statements, and shows passages to a judge."""
+
+    read: Callable[[Item, Inputs], list[Claim]]
+    with_titles: tuple[bool, ...]
+
+
+_STRICT = (_Way(strict_claims, (True, False)),)
+_REFERENCE = (_Way(reference_claims, (True,)), _Way(claims_of, (False,)))
+
+
 def find_people(labels: Sequence[Label], inputs: Inputs) -> People:
     """Labels of a system as verdicts about the pairs that measures ask about.
+
+    Labels are about the statements that ``strict`` reads. Under ``reference`` those count that the
+    paper's code reads as the same words with the same citations; labels that bring the text of a
+    statement, or all sentences of an answer (ALCE's), are held against its own reading.
 
     Args:
         labels: of this system.
@@ -88,36 +110,84 @@ def find_people(labels: Sequence[Label], inputs: Inputs) -> People:
         InputError: a label of a query or statement that there is not, or two labels of one
             statement or citation that differ.
     """
-    people = People()
-    items = {item.row: item for item in inputs.runs[0]}
-    rows = {q: row for row, q in enumerate(inputs.benchmark.query_ids)}
-    texts = {item.query: row for row, item in items.items()}
-    claims: dict[int, list[Claim]] = {}
-    seen: dict[tuple[int, int, int | None], Label] = {}
+    finder = _Finder(inputs)
     for label in labels:
-        row = rows.get(label.query, texts.get(label.query))
-        if row is None or row not in items:
+        finder.add(label)
+    return finder.people
+
+
+class _Finder:
+    """Places labels, one after the other."""
+
+    def __init__(self, inputs: Inputs) -> None:
+        self.people = People()
+        self._inputs = inputs
+        self._is_strict = inputs.protocol == "strict"
+        self._ways = _STRICT if self._is_strict else _REFERENCE
+        self._labelled = inputs if self._is_strict else _as_strict(inputs)
+        self._items = {item.row: item for item in inputs.runs[0]}
+        self._rows = {q: row for row, q in enumerate(inputs.benchmark.query_ids)}
+        self._texts = {item.query: row for row, item in self._items.items()}
+        self._claims: dict[tuple[object, int], list[Claim]] = {}
+        self._seen: dict[tuple[int, object, int | None], Label] = {}
+
+    def add(self, label: Label) -> None:
+        """Keep one label."""
+        row = self._rows.get(label.query, self._texts.get(label.query))
+        if row is None or row not in self._items:
             raise label.wrong(
                 f"labels an answer to {label.query!r}, which {label.system} does not give",
                 "labels of answers to this benchmark's queries",
             )
-        people.rows.add(row)
-        if row not in claims:
-            claims[row] = strict_claims(items[row], inputs)
-        place = _statement(label, claims[row])
-        if place is None:
-            people.n_unplaced += 1
-            continue
-        claim = claims[row][place]
-        citation = _citation(label, claim, items[row])
+        self.people.rows.add(row)
+        item = self._items[row]
+        placed = [(way, c) for way in self._ways if (c := self._claim(label, row, way))]
+        if not placed:
+            self.people.n_unplaced += 1
+            return
+        citation = _citation(label, placed[0][1], item)
         if label.level is None:
-            people.n_undecided += 1
-            continue
-        known = seen.setdefault((row, place, citation), label)
+            self.people.n_undecided += 1
+            return
+        place = label.statement if label.text is None else _words(label.text)
+        known = self._seen.setdefault((row, place, citation), label)
         if known.level != label.level:
             raise _contradiction(known, label)
-        _learn(people, label, items[row], claim, citation)
-    return people
+        for way, claim in placed:
+            _learn(self.people, label, item, claim, citation, way, self._is_strict)
+
+    def _read(self, read: Callable[[Item, Inputs], list[Claim]], row: int) -> list[Claim]:
+        known = (read, row)
+        if known not in self._claims:
+            of = self._labelled if read is strict_claims else self._inputs
+            self._claims[known] = read(self._items[row], of)
+        return self._claims[known]
+
+    def _claim(self, label: Label, row: int, way: _Way) -> Claim | None:
+        """A label's statement, as a family reads it; None where it reads another one."""
+        claims = self._read(way.read, row)
+        if self._is_strict or label.text is not None or label.n_statements is not None:
+            place = _statement(label, claims)
+            return None if place is None else claims[place]
+        wanted = self._read(strict_claims, row)
+        place = _statement(label, wanted)
+        if place is None:
+            return None
+        mine = wanted[place]
+        _citation(label, mine, self._items[row])
+        same = (
+            c for c in claims
+            if _words(c.text) == _words(mine.text) and set(c.cited) == set(mine.cited)
+        )  # fmt: skip
+        return next(same, None)
+
+
+def _as_strict(inputs: Inputs) -> Inputs:
+    """The answers as those who labelled them saw them."""
+    from citeforge.engines.sentences import SentenceSegmenter
+
+    tools = replace(inputs.tools, segmenter=SentenceSegmenter())
+    return replace(inputs, protocol="strict", tools=tools, statements={})
 
 
 def _contradiction(first: Label, second: Label) -> InputError:
@@ -180,12 +250,20 @@ def _agree(people: People, pair: Pair, level: str) -> None:
         people.verdicts.pop(pair, None)
 
 
-def _learn(people: People, label: Label, item: Item, claim: Claim, citation: int | None) -> None:
+def _learn(
+    people: People,
+    label: Label,
+    item: Item,
+    claim: Claim,
+    citation: int | None,
+    way: _Way,
+    is_strict: bool,
+) -> None:
     """Keep a label under the premises of ALCE and of Attributed-IR."""
     assert label.level is not None
     cited = claim.cited if citation is None else (citation,)
-    for with_title in (True, False):
-        shown = [render(item.passages[c], True, with_title) for c in cited]
+    for with_title in way.with_titles:
+        shown = [render(item.passages[c], is_strict, with_title) for c in cited]
         pair = Pair("\n".join(shown), claim.text)
         if citation is not None:
             people.levels[pair] = label.level

@@ -99,5 +99,6 @@ MEASURES = (
         "AutoAIS.psg",
         definition="best shown passage of each statement entails it",
         compute=shown,
+        unlabelled="it looks at all passages shown, and labels are of cited ones",
     ),
 )

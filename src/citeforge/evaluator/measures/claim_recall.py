@@ -45,6 +45,7 @@ MEASURES = (
         source=ALCE,
         uses=("judge",),
         compute=claim_recall,
-        linear=True,
+        unlabelled="it asks whether gold claims follow from the answer, and labels are of what the "
+        "answer states",
     ),
 )

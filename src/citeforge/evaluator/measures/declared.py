@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from citeforge.evaluator.intervals import Range
 from citeforge.evaluator.statistics import Measured, mean_sample
 
 if TYPE_CHECKING:
@@ -52,6 +54,8 @@ class Measure:
         options: (tools, protocol) to choices that move it, as they stand in its signature.
         gold: protocol to the gold sets that it uses, where there are several.
         origin: plugin that brings it, with its version; None for ours.
+        unlabelled: why labels of statements and citations decide nothing of it; empty where they
+            do.
         linear: it is a share of verdicts, so that error rates of the judge can correct it.
     """
 
@@ -73,6 +77,12 @@ class Measure:
     gold: Mapping[str, str] = field(default_factory=dict, compare=False)
     origin: str | None = None
     linear: bool = False
+    unlabelled: str = ""
+
+    @property
+    def range(self) -> Range:
+        """What raw values it can have."""
+        return Range(self.low, math.inf if self.high is None else self.high)
 
 
 def percent(name: str, family: str, definition: str, **given: Any) -> Measure:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from citeforge.evaluator.measures.registry import find
 from citeforge.evaluator.plots.common import entries, entry, shown, systems, unit
 from citeforge.evaluator.plots.figure import WIDTH, Figure, altair, finished, values
 from citeforge.evaluator.statistics import estimate_all, mean_sample
@@ -101,13 +103,17 @@ def _means(
         place, value = key(answer), known.get(answer.query_id)
         if place is not None and value is not None:
             at = place if last is None else min(place, last)
-            columns.setdefault(at, []).append(value * found.scale)
+            columns.setdefault(at, []).append(value)
     rows: list[dict[str, object]] = []
+    declared = find(measure.partition("[")[0])
     for at in sorted(columns):
-        (estimate,) = estimate_all([mean_sample(measure, np.array([columns[at]]))])
-        low, high = estimate.low, estimate.high
-        ends = (estimate.value, estimate.value) if math.isnan(low) else (low, high)
-        rows.append({"system": file.system, "x": at, "value": estimate.value, "low": ends[0],
+        sample = mean_sample(measure, np.array([columns[at]]))
+        if declared is not None:
+            sample = replace(sample, within=declared.range)
+        (estimate,) = estimate_all([sample])
+        value, low, high = (found.scale * x for x in (estimate.value, estimate.low, estimate.high))
+        ends = (value, value) if math.isnan(low) else (low, high)
+        rows.append({"system": file.system, "x": at, "value": value, "low": ends[0],
                      "high": ends[1], "n": len(columns[at]),
                      "at": f"{at}+" if last is not None and at == last else str(at)})  # fmt: skip
     return rows

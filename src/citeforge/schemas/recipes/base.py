@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -82,7 +83,8 @@ class Recipe(BaseModel):
     def recorded(self, **facts: Any) -> dict[str, Any]:
         """``config`` of a manifest: this recipe, and what the build found (``facts``)."""
         own = self.model_dump(mode="json", exclude=set(_IN_MANIFEST))
-        return {"recipe": RECIPE_VERSION, **own, **facts}
+        told = {name: v.told() for name, v in self if isinstance(v, Judging)}
+        return {"recipe": RECIPE_VERSION, **own, **told, **facts}
 
 
 class Licensed(Recipe):
@@ -111,6 +113,14 @@ class Judging(Part):
     """Entailment label, when a model does not tell."""
     runtime: Runtime = "torch"
     """What computes a classifier or cross-encoder on a CPU; openvino (extra fast) is faster."""
+
+    def told(self) -> dict[str, Any]:
+        """As a manifest keeps it: a profile by the name of its file, wherever that lies here. What
+        it says is in the judge's signature, by the digest."""
+        own = self.model_dump(mode="json")
+        if self.judge_profile is not None:
+            own["judge_profile"] = Path(self.judge_profile).name
+        return own
 
 
 def checked(record: type[M], **values: Any) -> M:

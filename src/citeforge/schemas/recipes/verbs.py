@@ -163,13 +163,23 @@ class PlanOptions(Part):
     """Measure (default: all in the files)."""
 
 
-class LabelPlanOptions(Part):
+class LabelPlanOptions(JudgeOptions):
     """An interval that labels are to give."""
 
     half_width: float = Field(gt=0)
     """Half of the 95 % interval of the corrected value, as displayed."""
     measure: str | None = None
-    """Judged measure (default: the first in the file)."""
+    """Judged measure (default: the first in the score file; of a submission, ALCE.CitRec)."""
+    benchmark: Annotated[Path | None, Option(input=True)] = Field(
+        None, description="Package that a submission answers, or hub:ORG/NAME[@REVISION]."
+    )
+    """What a submission answers."""
+    context: str | None = None
+    """Context set of a submission."""
+    labels: Annotated[tuple[Path, ...], Option(input=True)] = Field(
+        (), description="Labels of a pilot, as score takes them; repeatable."
+    )
+    """Labels of a pilot."""
     correlation: float | None = Field(
         None,
         ge=0,

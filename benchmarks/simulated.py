@@ -1,0 +1,178 @@
+"""Simulated answers of which everything is known: what people say, and what a judge says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from citeforge.evaluator.measures.registry import find
+from citeforge.evaluator.statistics import (
+    Floats,
+    Sample,
+    harmonic,
+    harmonic_sample,
+    mean_sample,
+    ratio,
+)
+
+_POPULATION = 50_000
+_STATEMENTS = 6
+_SAME = 2 / 3
+Rows = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64] | None]
+
+
+@dataclass(frozen=True)
+class World:
+    """All queries there are, answered by one system.
+
+    Attributes:
+        samples: measures, by the judge where there is one.
+        human: the judged ones, by people.
+        clusters: the question of each query, in order; None where no question repeats.
+    """
+
+    samples: dict[str, Sample]
+    human: dict[str, Sample]
+    clusters: npt.NDArray[np.int64] | None = None
+
+    def draw(self, rng: np.random.Generator, n: int) -> Rows:
+        """Rows of a benchmark of n questions, and the question of each where they repeat."""
+        if self.clusters is None:
+            return rng.integers(0, self.samples["CiteP"].sums.shape[1], n), None
+        drawn = rng.integers(0, int(self.clusters[-1]) + 1, n)
+        start, end = np.searchsorted(self.clusters, [drawn, drawn + 1])
+        number = np.repeat(np.arange(n), end - start)
+        first = np.cumsum(end - start) - (end - start)
+        return start[number] + np.arange(len(number)) - first[number], number
+
+
+def world(
+    judge: tuple[float, float],
+    level: float,
+    seed: int,
+    size: int = _POPULATION,
+    repeats: bool = False,
+) -> World:
+    """Answers of one to six statements; queries are easy or hard for recall and citations alike.
+
+    Args:
+        judge: its sensitivity and specificity.
+        level: how good the system is, 0 to 1.
+        seed: of everything.
+        size: queries.
+        repeats: questions have several queries (HAGRID: several rows), 2.5 on the average, that
+            are equally hard and get the very answer of the first in two of three cases.
+    """
+    rng = np.random.default_rng(seed)
+    ease = rng.beta(4 * level, 4 * (1 - level), size)
+    clusters = np.sort(rng.integers(0, size * 2 // 5, size)) if repeats else None
+    if clusters is not None:
+        _, clusters = np.unique(clusters, return_inverse=True)
+        ease = ease[clusters]
+    n = rng.integers(1, _STATEMENTS + 1, size)
+    here = np.arange(_STATEMENTS) < n[:, None]
+    cited = here & (rng.random(here.shape) < 0.85)
+    several = cited & (rng.random(here.shape) < 0.4)
+    first = cited & (rng.random(here.shape) < ease[:, None])
+    second = several & (rng.random(here.shape) < ease[:, None] / 2)
+    relevant = rng.integers(1, 4, size)
+    hits = rng.binomial(relevant, ease)
+    wrong = rng.binomial(3, 1 - ease)
+    precision, recall = ratio(hits * 1.0, (hits + wrong) * 1.0), hits / relevant
+    precision = np.nan_to_num(precision)
+    length = np.round(np.exp(rng.normal(4, 0.5, size)))
+    right = (rng.random(size) < ease).astype(float)
+
+    def judged(truth: np.ndarray) -> np.ndarray:
+        sensitivity, specificity = judge
+        draw = rng.random(truth.shape)
+        return np.where(truth, draw < sensitivity, draw >= specificity)
+
+    human = _judged(first, second, here, cited, several)
+    said = _judged(judged(first) & cited, judged(second) & several, here, cited, several)
+    plain = {
+        "CiteP": mean_sample("CiteP", precision[None]),
+        "CiteR": mean_sample("CiteR", recall[None]),
+        "CiteF1": harmonic_sample("CiteF1", precision[None], recall[None]),
+        "CiteF1@query": mean_sample("CiteF1@query", harmonic(precision, recall)[None]),
+        "ShortEM": mean_sample("ShortEM", right[None]),
+        "Distinct": mean_sample("Distinct", (hits + wrong)[None] * 1.0),
+        "Length": mean_sample("Length", length[None]),
+    }
+    source = np.arange(size)
+    if clusters is not None:
+        same = rng.random(size) < _SAME
+        source = np.where(same, np.searchsorted(clusters, clusters), source)
+    samples = {name: chosen(_ranged(s), source) for name, s in {**plain, **said}.items()}
+    people = {name: chosen(_ranged(s), source) for name, s in human.items()}
+    return World(samples, people, clusters)
+
+
+def _judged(
+    first: np.ndarray, second: np.ndarray, here: np.ndarray, cited: np.ndarray, several: np.ndarray
+) -> dict[str, Sample]:
+    supported = first | second
+    n = here.sum(axis=1)
+    recall = supported.sum(axis=1) / n
+    n_cited = (cited.sum(axis=1) + several.sum(axis=1)).astype(float)
+    precision = np.nan_to_num(ratio((first.sum(axis=1) + second.sum(axis=1)) * 1.0, n_cited))
+    both = np.stack([(supported & several).sum(axis=1), several.sum(axis=1)], axis=-1)[None] * 1.0
+    best = np.where(several, first | second, first).sum(axis=1) / np.maximum(1, cited.sum(axis=1))
+    return {
+        "ALCE.CitRec": mean_sample("ALCE.CitRec", recall[None]),
+        "ALCE.CitPrec": mean_sample("ALCE.CitPrec", precision[None]),
+        "ALCE.CitF1": harmonic_sample("ALCE.CitF1", precision[None], recall[None]),
+        "ALCE.MultiSupported": Sample(
+            "ALCE.MultiSupported", both, lambda s: ratio(s[..., 0], s[..., 1]),
+            ratio(both[..., 0], both[..., 1]),
+        ),
+        "AutoAIS.cit@cited": mean_sample("AutoAIS.cit@cited", best[None]),
+    }  # fmt: skip
+
+
+def _ranged(sample: Sample) -> Sample:
+    """With the values that its measure is declared to have."""
+    measure = find(sample.name)
+    assert measure is not None, sample.name
+    return replace(sample, within=measure.range)
+
+
+def chosen(sample: Sample, rows: npt.NDArray[np.int64]) -> Sample:
+    """A benchmark of some of the queries."""
+    return replace(sample, sums=sample.sums[:, rows], per_query=sample.per_query[:, rows])
+
+
+def truth(sample: Sample) -> float:
+    """Over all queries."""
+    return float(sample.combine(sample.sums[0].sum(axis=0)))
+
+
+def labelled_twice(
+    rng: np.random.Generator, systems: int, n: int, bias: float = 0.0
+) -> tuple[Floats, Floats]:
+    """Precision in two runs of systems that ignore labels, or follow them, shape (systems, n).
+
+    A system cites the relevant one of 10 passages with chance .7, others with .15, and decides
+    15 % of its citations anew in the second run.
+
+    Args:
+        rng: of everything.
+        systems: how many.
+        n: queries.
+        bias: added to the chance of the relevant passage in the first run.
+    """
+    chance = np.where(np.arange(10) == 0, 0.7, 0.15)
+    same = rng.random((systems, n, 10))
+
+    def run(chance: Floats) -> Floats:
+        fresh = np.where(rng.random(same.shape) < 0.15, rng.random(same.shape), same)
+        cited = fresh < chance
+        total = cited.sum(-1)
+        found: Floats = np.where(total > 0, cited[..., 0] / np.maximum(total, 1), 0.0)
+        return found
+
+    moved = chance.copy()
+    moved[0] += bias
+    return run(moved), run(chance)

@@ -1,0 +1,125 @@
+"""95 % intervals of a value with a standard error, by what values the measure can have."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+WILSON, SKEW, STUDENT, NONE = "wilson", "skew-t", "t", "none"
+"""How intervals are made, as score files say it."""
+LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Range:
+    """What values a measure can have.
+
+    Attributes:
+        low: smallest.
+        high: largest.
+    """
+
+    low: float = -math.inf
+    high: float = math.inf
+
+    @property
+    def interval(self) -> str:
+        """The interval of such a measure.
+
+        Shares (and what else has two ends, neither below 0) get Wilson's, counts the one that
+        allows for skewness; what may be negative is a difference, and gets Student's t, so that
+        interval and t-test say the same.
+        """
+        if self.low < 0:
+            return STUDENT
+        return SKEW if math.isinf(self.high) else WILSON
+
+
+ANYTHING = Range()
+Interval = tuple[float, float]
+
+
+def student(value: float, stderr: float, df: float, level: float = LEVEL) -> Interval:
+    """Student's t interval; NaN below one degree of freedom."""
+    half = quantile(df, level) * stderr
+    return value - half, value + half
+
+
+def wilson(
+    value: float, stderr: float, n: int, df: float, within: Range, level: float = LEVEL
+) -> Interval:
+    """Wilson's interval with the effective number of answers.
+
+    Wilson (1927) for shares of zeros and ones; for other values between two ends, n is what a
+    share of zeros and ones with the same standard error would have been made of (Franco, Little,
+    Louis & Slud 2019, Journal of Survey Statistics and Methodology 7, sections 2 and 3.3), and
+    the quantile is Student's.
+
+    Args:
+        value: a value within the range.
+        stderr: its standard error; 0 where all values are equal.
+        n: answers that enter.
+        df: degrees of freedom of the standard error; infinite for zeros and ones, whose error
+            follows from the value.
+        within: the measure's ends.
+        level: how often it is to cover.
+    """
+    span = within.high - within.low
+    share, error = (value - within.low) / span, stderr / span
+    spread = share * (1 - share)
+    if error == 0 and spread > 0:
+        return value, value
+    if spread < 0:  # an estimate that left the range
+        return student(value, stderr, df, level)
+    effective = n if error == 0 or spread == 0 else spread / error**2 * n / (n - 1)
+    q = quantile(math.inf if error == 0 else df, level)
+    middle = (share + q * q / 2 / effective) / (1 + q * q / effective)
+    half = q * math.sqrt(spread / effective + q * q / 4 / effective**2) / (1 + q * q / effective)
+    # An end of the range that is the value itself is one of the interval, whatever the digits.
+    low = 0.0 if share == 0 else middle - half
+    high = 1.0 if share == 1 else middle + half
+    return within.low + span * low, within.low + span * high
+
+
+def skewed(value: float, stderr: float, df: float, skewness: float) -> Interval:
+    """Student's t interval, corrected for skewness by Hall's transformation.
+
+    Hall (1992), Journal of the Royal Statistical Society B 54, section 3: the cubic
+    T + κ/3 T² + κ²/27 T³ + κ/6 of the t statistic has no skewness of first order; it is inverted.
+
+    Args:
+        value: estimate.
+        stderr: standard error.
+        df: degrees of freedom.
+        skewness: of the estimate, κ: Σψ³ / (Σψ²)^(3/2) over the influences ψ of the answers.
+    """
+    q = quantile(df)
+
+    def inverse(y: float) -> float:
+        if abs(skewness) < 1e-8:
+            return y
+        return 3 / skewness * (float(np.cbrt(1 + skewness * (y - skewness / 6))) - 1)
+
+    return value - stderr * inverse(q), value - stderr * inverse(-q)
+
+
+def skewness_of(influence: npt.NDArray[np.float64]) -> float:
+    """κ of :func:`skewed`; 0 where nothing varies."""
+    squares = float(influence @ influence)
+    return float((influence**3).sum()) / squares**1.5 if squares > 0 else 0.0
+
+
+def quantile(df: float, level: float = LEVEL) -> float:
+    """How many standard errors an interval goes to either side: Student's t; of the normal
+    distribution for infinite ``df``."""
+    from scipy.special import (  # scipy.stats has the same, and takes half a second to import
+        ndtri,
+        stdtrit,
+    )
+
+    if math.isinf(df):
+        return float(ndtri((1 + level) / 2))
+    return float(stdtrit(df, (1 + level) / 2)) if df >= 1 else math.nan
