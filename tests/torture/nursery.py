@@ -56,6 +56,7 @@ def preload() -> None:
     rage_sources.make_embedder = lambda *args, **kwargs: HashedEmbedder()  # type: ignore[assignment]
     for module in (
         "builders.kalma.build builders.twins.build builders.authorship.build builders.rage "
+        "builders.bundles.build "
         "builders.frozen evaluator.score publish.export.registry publish.leaderboard.build "
         "publish.card builders.audit.run engines.llm.client engines.judge.session kg.snapshot "
         "kg.engines evaluator.compare engines.llm.writers"

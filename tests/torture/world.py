@@ -71,6 +71,12 @@ def commands(url: str) -> list[Command]:
             ("out",),
             True,
         ),
+        Command(
+            "build-faithfulness",
+            ("build", "faithfulness", "--benchmark", "base", "--k", "3", "--out", "out"),
+            ("out",),
+            True,
+        ),
         Command("build-kalma", (*kalma, "--rounds", "2", "--out", "out"), ("out",), True),
         Command(
             "llm-run",

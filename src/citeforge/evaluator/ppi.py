@@ -293,7 +293,8 @@ def _weights_without_one(human: Floats, judged: Floats, rest: Floats, slope: Flo
     middle = every.mean(axis=0)
 
     def along(scatter: Floats) -> Floats:
-        return np.einsum("ij,jk,ik->i", slope, scatter, slope)
+        found: Floats = np.einsum("ij,jk,ik->i", slope, scatter, slope)
+        return found
 
     dropped = np.einsum("ij,ij->i", slope, d_human) * np.einsum("ij,ij->i", slope, d_judged)
     shared = along(d_human.T @ d_judged) - n / (n - 1) * dropped
