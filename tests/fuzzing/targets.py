@@ -272,7 +272,8 @@ TARGETS: dict[str, Target] = {
         _read("labels", "labels.jsonl",
               "meta-eval --judge lexical --labels @ --scores {w}/scores/random.json "
               "--scores {w}/scores/top-1.json", _CORRECTED),
-        _read("labels-expertqa", "expertqa.jsonl", _CORRECTED),
+        _read("labels-expertqa", "expertqa.jsonl", _CORRECTED,
+              "annotate plan {w}/random.jsonl --benchmark {w}/facts --judge lexical --half-width 9 --labels @"),
         Target("calibrate", ("facts", "expertqa.jsonl"),
                ("calibrate facts --labels expertqa.jsonl --judge lexical",
                 "calibrate facts --labels expertqa.jsonl --judge lexical --out judge.csv"),
