@@ -100,7 +100,7 @@ def corrected_coverage(
             hits += [p.low <= true[here] <= p.high for p in both]
             widths.append((both[0].high - both[0].low) / (both[1].high - both[1].low))
         shares = (hits / len(widths)).tolist()
-        result[name] = shares[0], shares[1], float(np.mean(widths))
+        result[name] = shares[0], shares[1], float(np.nanmean(widths))
     return result
 
 

@@ -6,29 +6,20 @@ in the profile's ``source``).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from citeforge.builders.rebuild import _profiles
 from citeforge.engines.judge.chunks import sentences
 from citeforge.engines.judge.hf import HfJudge, HfOptions
-from citeforge.engines.judge.profiles import (
-    built_in,
-    in_signature,
-    named_profile,
-    profile_of_model,
-)
+from citeforge.engines.judge.profiles import built_in, named_profile, profile_of_model
 from citeforge.engines.judge.records import JudgeFailure, Pair, Verdict
 from citeforge.engines.judge.registry import make_judge
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.judge_profile import Chunks
-from citeforge.schemas.recipes import RageRecipe
-from citeforge.schemas.recipes.base import Judging
 
 PREMISE = "The bridge opened in 1964. It was moved to Arizona in 1971.\nIt stands in Lake Havasu."
 HYPOTHESIS = "It opened in 1964. It stands in Arizona."
@@ -427,33 +418,3 @@ def test_no_memory_for_a_part_fails_the_pair(
     )
     (found,) = JudgeSession(asked).ask([Pair(PREMISE, HYPOTHESIS)]).values()
     assert isinstance(found, JudgeFailure)
-
-
-def test_a_profile_is_what_it_says_wherever_it_lies(tmp_path: Path) -> None:
-    text = "\n".join([*(f"{k}: '{v}'" for k, v in GOOD.items()), "supported: ['1']"])
-    places = [tmp_path / "here" / "judge.yaml", tmp_path / "there" / "other.yaml"]
-    for place in places:
-        place.parent.mkdir()
-        place.write_text(text)
-    one, same = (in_signature(named_profile(str(place))) for place in places)
-    assert one == same
-    assert re.fullmatch(rf"\+{GOOD['name']}@[0-9a-f]{{8}}", one)
-    places[0].write_text(text.replace("['1']", "['0']"))
-    assert in_signature(named_profile(str(places[0]))) != one
-    # A manifest names the file, not the folder that it lay in.
-    told = [
-        RageRecipe(
-            source="beir:x", judging=Judging(judge="hf:x", judge_profile=str(folder / "judge.yaml"))
-        ).recorded()
-        for folder in (tmp_path / "here", tmp_path / "there")
-    ]
-    assert told[0] == told[1]
-    assert told[0]["judging"]["judge_profile"] == "judge.yaml"
-
-
-def test_rebuild_looks_for_a_profile_beside_the_package(tmp_path: Path) -> None:
-    recipe = RageRecipe(source="beir:x", judging=Judging(judge="hf:x", judge_profile="judge.yaml"))
-    assert _profiles(recipe, tmp_path / "package") == {}
-    (tmp_path / "judge.yaml").write_text("")
-    (found,) = _profiles(recipe, tmp_path / "package").values()
-    assert found.judge_profile == str(tmp_path / "judge.yaml")
