@@ -48,14 +48,30 @@ def student(value: float, stderr: float, df: float, level: float = LEVEL) -> Int
     return value - half, value + half
 
 
-def wilson(
+def wilson(share: float, n: float, q: float = 1.959963984540054) -> Interval:
+    """95 % score interval of a share (Wilson 1927, JASA 22).
+
+    Args:
+        share: between 0 and 1.
+        n: observations; of weighted ones, and of values between 0 and 1, as many zeros and ones as
+            vary as little.
+        q: standard errors to either side.
+    """
+    middle = (share + q * q / (2 * n)) / (1 + q * q / n)
+    half = q / (1 + q * q / n) * math.sqrt(share * (1 - share) / n + q * q / (4 * n * n))
+    # An end of the range that is the share itself is one of the interval, whatever the digits.
+    return (0.0 if share == 0 else max(0.0, middle - half),
+            1.0 if share == 1 else min(1.0, middle + half))  # fmt: skip
+
+
+def effective_wilson(
     value: float, stderr: float, n: int, df: float, within: Range, level: float = LEVEL
 ) -> Interval:
     """Wilson's interval with the effective number of answers.
 
     Wilson (1927) for shares of zeros and ones; for other values between two ends, n is what a
     share of zeros and ones with the same standard error would have been made of (Franco, Little,
-    Louis & Slud 2019, Journal of Survey Statistics and Methodology 7, sections 2 and 3.3), and
+    Louis & Slud 2019, Journal of Survey Statistics and Methodology 7), and
     the quantile is Student's.
 
     Args:
@@ -76,18 +92,14 @@ def wilson(
         return student(value, stderr, df, level)
     effective = n if error == 0 or spread == 0 else spread / error**2 * n / (n - 1)
     q = quantile(math.inf if error == 0 else df, level)
-    middle = (share + q * q / 2 / effective) / (1 + q * q / effective)
-    half = q * math.sqrt(spread / effective + q * q / 4 / effective**2) / (1 + q * q / effective)
-    # An end of the range that is the value itself is one of the interval, whatever the digits.
-    low = 0.0 if share == 0 else middle - half
-    high = 1.0 if share == 1 else middle + half
+    low, high = wilson(share, effective, q)
     return within.low + span * low, within.low + span * high
 
 
 def skewed(value: float, stderr: float, df: float, skewness: float) -> Interval:
     """Student's t interval, corrected for skewness by Hall's transformation.
 
-    Hall (1992), Journal of the Royal Statistical Society B 54, section 3: the cubic
+    Hall (1992), Journal of the Royal Statistical Society B 54: the cubic
     T + κ/3 T² + κ²/27 T³ + κ/6 of the t statistic has no skewness of first order; it is inverted.
 
     Args:

@@ -13,7 +13,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from citeforge.evaluator.intervals import ANYTHING, LEVEL, WILSON, Interval, Range, student, wilson
+from citeforge.evaluator.intervals import (
+    ANYTHING,
+    LEVEL,
+    WILSON,
+    Interval,
+    Range,
+    effective_wilson,
+    student,
+)
 from citeforge.evaluator.statistics import Floats, ratio
 
 LEAST_LABELS = 10
@@ -150,7 +158,7 @@ def interval_of(
         level: how often it is to cover.
     """
     if within.interval == WILSON and n > 1:
-        return wilson(value, stderr, n, df, within, level)
+        return effective_wilson(value, stderr, n, df, within, level)
     return student(value, stderr, df, level)
 
 

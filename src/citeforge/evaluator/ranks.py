@@ -60,7 +60,7 @@ def ranks_of_intervals(intervals: Sequence[tuple[float, float]]) -> list[RankInt
     """Ranks by intervals that hold all values at once: who lies above whom wholly is better.
 
     For systems of which nothing is paired (Klein, Wright & Wieczorek 2020, Journal of the Royal
-    Statistical Society C 69, section 2): where each interval of m systems holds with 1 − .05 / m,
+    Statistical Society C 69): where each interval of m systems holds with 1 − .05 / m,
     so do all ranks together with 95 %, whatever the systems have in common.
 
     Args:
@@ -161,9 +161,7 @@ def _holm(t: Floats, df: Floats, level: float) -> npt.NDArray[np.bool_]:
     return better_by_tests(t, 2 * stdtr(df, -np.abs(t)), level)
 
 
-def better_by_tests(
-    sign: Floats, p: Floats, level: float = LEVEL
-) -> npt.NDArray[np.bool_]:
+def better_by_tests(sign: Floats, p: Floats, level: float = LEVEL) -> npt.NDArray[np.bool_]:
     """Whether the row's system is better than the column's, after Holm over all pairs.
 
     Args:

@@ -15,10 +15,10 @@ from citeforge.evaluator.intervals import (
     SKEW,
     WILSON,
     Range,
+    effective_wilson,
     skewed,
     skewness_of,
     student,
-    wilson,
 )
 
 Floats = npt.NDArray[np.float64]
@@ -117,22 +117,6 @@ def harmonic(a: Floats, b: Floats) -> Floats:
     return both
 
 
-def wilson(share: float, n: float) -> tuple[float, float]:
-    """95 % score interval of a share (Wilson 1927, JASA 22).
-
-    For means of values between 0 and 1 that are not all 0 or 1 it is too wide rather than too
-    narrow: none of them varies more than share (1 - share).
-
-    Args:
-        share: between 0 and 1.
-        n: observations, at least 1; of weighted ones as many as vary as little.
-    """
-    z = 1.959963984540054
-    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    return max(0.0, middle - half), min(1.0, middle + half)
-
-
 @dataclass(frozen=True)
 class Estimate:
     """A value with its uncertainty, on the raw scale; NaN where there is none.
@@ -194,7 +178,7 @@ def _estimate(sample: Sample) -> Estimate:
     kind = sample.within.interval
     if kind == WILSON:
         df = math.inf if _is_binary(sums) else n - 1
-        low, high = wilson(value, stderr, n, df, sample.within)
+        low, high = effective_wilson(value, stderr, n, df, sample.within)
     elif kind == SKEW:
         low, high = skewed(value, stderr, n - 1, skewness_of(influence))
     else:

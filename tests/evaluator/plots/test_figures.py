@@ -13,9 +13,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
+from citeforge.evaluator.intervals import wilson
 from citeforge.evaluator.plots import labels, palette
 from citeforge.evaluator.plots.choose import plot
-from citeforge.evaluator.statistics import wilson
 from citeforge.schemas.errors import UnknownValueError, UsageError
 from citeforge.schemas.scores import Corrected, ScoreFile
 from conftest_plots import answer, many, scored

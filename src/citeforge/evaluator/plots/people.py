@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from citeforge.evaluator.intervals import wilson
 from citeforge.evaluator.plots import palette
 from citeforge.evaluator.plots.common import domain, entry, shown, unit
 from citeforge.evaluator.plots.figure import WIDTH, Figure, altair, finished, values
 from citeforge.evaluator.plots.scatter import agreement_chart
-from citeforge.evaluator.statistics import wilson
 from citeforge.schemas.scores import Corrected, MeasureScore, ScoreFile
 
 if TYPE_CHECKING:
