@@ -25,6 +25,7 @@ LAYERS = [
     "baselines",
     "publish",
     "library",
+    "inspect",
     "cli",
 ]
 

@@ -291,6 +291,36 @@ def _submissions() -> None:
         {"query": q, "passages": {"passage_text": ["a", "b"], "is_selected": [1, 0]},
          "rag_raw_answer": "Io [0]."} for q in texts
     ]).save_to_disk("outputs")  # fmt: skip
+    _inspect_logs()
+
+
+def _inspect_logs() -> None:
+    """A log of inspect_ai in both of its formats, of our answers."""
+    from inspect_ai.log import (
+        EvalConfig,
+        EvalDataset,
+        EvalLog,
+        EvalSample,
+        EvalSpec,
+        write_eval_log,
+    )
+    from inspect_ai.model import ModelOutput
+
+    manifest = json.loads(Path("facts/manifest.json").read_text())
+    said = {k: manifest[k] for k in ("benchmark_hash",)} | {"contexts": ["mix"]}
+    rows = [r for r in read(Path("facts.jsonl")) if "query_id" in r]
+    samples = [
+        EvalSample(id=r["query_id"], epoch=r.get("run", 0) + 1, input="?", target="", metadata={"context": "mix"},
+                   output=ModelOutput.from_content("m", r["output"]))
+        for r in rows
+    ]  # fmt: skip
+    log = EvalLog(
+        status="success", samples=samples,
+        eval=EvalSpec(created="2026-05-01T10:00:00+00:00", task="facts", dataset=EvalDataset(),
+                      model="m", config=EvalConfig(), metadata=said),
+    )  # fmt: skip
+    for name in ("log.eval", "log.json"):
+        write_eval_log(log, name)
 
 
 def _scores() -> None:

@@ -20,6 +20,8 @@ from citeforge.evaluator.check import check
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.score import score
 from citeforge.library.scores import score_files
+from citeforge.evaluator.submission import read_answers
+from citeforge.inspect.scoring import Scoring, Settings
 from citeforge.package.package import Package
 from citeforge.publish.export.registry import FORMATS, export
 from citeforge.publish.hidden import join_package, split_package
@@ -101,6 +103,30 @@ def _options(name: str, folder: Path, tmp_path: Path) -> TrainingOptions | None:
     answers = tmp_path / "right.jsonl"
     run_system("echo-relevant", Benchmark(folder), [], 1, 0, answers)
     return TrainingOptions(submission=answers, min_f1=1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_single_answers_score_as_among_all(
+    benchmarks: dict[str, Path], tmp_path: Path, kind: str
+) -> None:
+    """What inspect's scorer gives for a sample, and over all, in every kind."""
+    folder, out = benchmarks[kind], tmp_path / "s.jsonl"
+    benchmark, scoring = Benchmark(folder), Scoring(Settings(str(folder)))
+    context = None if benchmark.kind.is_design else benchmark.contexts[0]
+    run_system("random", benchmark, [context] if context else [], 1, 0, out)
+    answers = [answer for _, answer in read_answers(out)]
+    ours = score(out, benchmark, select(benchmark.kind.default_measures), context=context)
+    (whole,) = scoring.all(answers)
+    assert [(m.name, m.value, m.stderr) for m in whole.measures] == [
+        (m.name, m.value, m.stderr) for m in ours.measures
+    ]
+    if context is None:  # of one cell: what the answer cites
+        context = benchmark.contexts[0]
+        ours = score(out, benchmark, select(["rage"]), context=context)
+    for row, query in list(enumerate(ours.query_ids))[:4]:
+        (mine,) = (a for a in answers if (a.query_id, a.context) == (query, context))
+        found = scoring.one(mine)
+        assert found.values == {m.name: m.per_query[row] for m in ours.measures}
 
 
 def _hides(folder: Path, package: Package, tmp_path: Path) -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.brought import Brought
-from citeforge.evaluator.formats import answers_of, detect
+from citeforge.evaluator.formats import NAMED, answers_of, detect, origin_of
 from citeforge.evaluator.origin import (
+    Origin,
     anonymous_warnings,
-    is_anonymous,
     partly_asked,
     require_same_benchmark,
 )
@@ -69,14 +69,16 @@ class _Checker:
         self.answers = benchmark.kind.checking(benchmark)
         self.found = Findings()
         self.brought = Brought(benchmark)
+        self.origin = Origin()
         self.seen: dict[tuple[str, str, int], int] = {}
         self.runs: set[int] = set()
 
     def run(self, path: Path, file_format: str) -> Findings:
         chosen = detect(path) if file_format == "auto" else file_format
         try:
-            if chosen == "citeforge":
-                require_same_benchmark(path, self.benchmark)
+            if chosen in NAMED:
+                self.origin = self._origin(path, chosen)
+                require_same_benchmark(path, self.benchmark, self.origin.header)
         except InputError as error:
             self._unreadable(error)
         self.only = self.only or self._default_context(path, chosen)
@@ -94,6 +96,12 @@ class _Checker:
         self.found.errors.sort(key=lambda e: e[0] or 0)
         return self.found
 
+    @staticmethod
+    def _origin(path: Path, chosen: str) -> Origin:
+        if chosen == "citeforge":
+            return Origin(read_header(path) or {})
+        return origin_of(path, chosen)
+
     def _default_context(self, path: Path, chosen: str) -> str | None:
         """The set that ``score`` takes for lines that name none; None when it would ask."""
         try:
@@ -106,10 +114,11 @@ class _Checker:
     def _doubts(self, path: Path, chosen: str) -> None:
         """What makes it doubtful that the file answers this benchmark, and how answers end."""
         found: list[str] = []
-        if chosen == "citeforge":
-            found += partly_asked(read_header(path) or {}, self.benchmark)
-        if chosen != "citeforge" or is_anonymous(path):
-            found += anonymous_warnings(path, self.benchmark) if chosen == "citeforge" else []
+        header = self.origin.header
+        found += [*self.origin.warnings, *partly_asked(header, self.benchmark)]
+        if header.get("benchmark_hash") is None:
+            if chosen in NAMED:
+                found += anonymous_warnings(path, self.benchmark, header)
             found += self.answers.reach.warnings(self.benchmark.kind.shows)
         found += self.brought.warnings()
         if self.found.n_truncated:

@@ -13,6 +13,7 @@ from citeforge.engines.jsonlines import read_rows, read_start
 from citeforge.engines.registry import resolved
 from citeforge.engines.textfiles import read_csv
 from citeforge.evaluator.benchmark import Benchmark
+from citeforge.evaluator.origin import Origin
 from citeforge.evaluator.submission import read_answers
 from citeforge.evaluator.vendors.reader import VENDORS, read_vendor, require_lines, vendor_of
 from citeforge.ir_convert.alce import passage_id, read_items
@@ -23,6 +24,11 @@ from citeforge.schemas.submission import OwnPassage, SubmissionLine
 
 START = 1 << 16
 """Bytes that tell the format."""
+
+_ORIGINS = {"inspect": "citeforge.evaluator.inspect_logs:origin_of_log"}
+"""Formats that say which system answers which benchmark, to what reads that."""
+NAMED = ("citeforge", *_ORIGINS)
+"""Formats that can name the build of the benchmark by its hash."""
 
 Lines = Iterator[tuple[int, SubmissionLine]]
 T = TypeVar("T")
@@ -46,8 +52,12 @@ def detect(path: Path, start: bytes | None = None) -> str:
         if "Answer" in header:
             return "kalma"
         return "rage-toolkit" if "answer_citations" in header else "attributed-ir"
+    if path.suffix == ".eval":
+        return "inspect"
     if start is None:
         start = read_start(path, START)
+    if start.lstrip()[:1] == b"{" and _is_inspect_json(start[:4096]):
+        return "inspect"
     first = start.lstrip()[:1]
     line = start.split(b"\n", 1)[0]
     if b'"references"' in line and b'"topic_id"' in line:
@@ -61,6 +71,21 @@ def detect(path: Path, start: bytes | None = None) -> str:
     if first == b"[" or (first == b"{" and b'"data"' in start[:4096] and b'"query_id"' not in line):
         return "alce"
     return "citeforge"
+
+
+def _is_inspect_json(start: bytes) -> bool:
+    """Whether a file begins as logs of inspect_ai do that are written as JSON."""
+    return all(name in start for name in (b'"version"', b'"status"', b'"eval"', b'"task"'))
+
+
+def origin_of(path: Path, form: str) -> Origin:
+    """What a file of a format of others says of itself; nothing, for most formats.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    found: Origin = resolved(_ORIGINS[form])(path) if form in _ORIGINS else Origin()
+    return found
 
 
 def answers_of(

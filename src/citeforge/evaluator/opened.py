@@ -10,7 +10,7 @@ from citeforge.engines.files import digest_folder, sha256_file
 from citeforge.engines.jsonlines import read_start
 from citeforge.engines.textfiles import validated
 from citeforge.evaluator.benchmark import Benchmark
-from citeforge.evaluator.formats import START, Lines, answers_of, detect
+from citeforge.evaluator.formats import NAMED, START, Lines, answers_of, detect, origin_of
 from citeforge.evaluator.origin import (
     anonymous_warnings,
     asked_of,
@@ -62,16 +62,18 @@ class Submission:
             start = read_start(path, START)
         self.form = detect(path, start) if form == "auto" else form
         found = header_of(start.partition(b"\n")[0]) if self.form in _OURS else None
-        self.header: Mapping[str, object] = found or {}
+        theirs = origin_of(path, self.form)
+        self.header: Mapping[str, object] = found or theirs.header
+        self._missing = theirs.warnings
         self._has_header = found is not None
         self._looked_at: Lines | None = None
-        if self.form in _OURS and path.is_file():
+        if self.form in (*_OURS, *NAMED) and path.is_file():
             require_same_benchmark(path, benchmark, self.header)
 
     @property
     def is_anonymous(self) -> bool:
         """Whether it does not say by a hash which benchmark it answers."""
-        return self.form != "citeforge" or self.header.get("benchmark_hash") is None
+        return self.form not in NAMED or self.header.get("benchmark_hash") is None
 
     @property
     def asked(self) -> int | None:
@@ -79,10 +81,10 @@ class Submission:
         return asked_of(self.header, self._benchmark)
 
     def warnings(self) -> list[str]:
-        """What to say of a submission of our own format that lacks a hash or was asked a part."""
-        if self.form != "citeforge":
+        """What to say of a submission that could have a hash and lacks it, or was asked a part."""
+        if self.form not in NAMED:
             return []
-        found = partly_asked(self.header, self._benchmark)
+        found = [*self._missing, *partly_asked(self.header, self._benchmark)]
         if self.is_anonymous:
             found += anonymous_warnings(self.path, self._benchmark, self.header)
         return found

@@ -21,6 +21,19 @@ _LEAST = 3
 _HARDLY = math.log(1e-9)
 
 
+@dataclass(frozen=True)
+class Origin:
+    """What a file of another tool says of itself.
+
+    Attributes:
+        header: as the header of a submission would say it; empty where nothing is said.
+        warnings: what of it is missing.
+    """
+
+    header: Mapping[str, object] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+
 def require_same_benchmark(
     path: Path, benchmark: Benchmark, header: Mapping[str, object] | None = None
 ) -> None:
@@ -45,11 +58,6 @@ def require_same_benchmark(
             field="benchmark_hash",
             allowed="score it against the benchmark that it answers",
         )
-
-
-def is_anonymous(path: Path) -> bool:
-    """Whether a submission does not say by a hash which benchmark it answers."""
-    return (read_header(path) or {}).get("benchmark_hash") is None
 
 
 def anonymous_warnings(

@@ -138,7 +138,7 @@ class Package:
         if config not in known:
             raise UnknownValueError("config", config, known)
         found = read_table(self.shards(config, split), known[config])
-        return found if self.asked is None else _about(found, config, self.asked)
+        return found if self.asked is None else rows_about(found, config, self.asked)
 
     @cached_property
     def queries(self) -> pa.Table:
@@ -377,7 +377,7 @@ class Package:
         return items if show is None else condensed(items, self.condensed(show))
 
 
-def _about(table: pa.Table, config: str, queries: frozenset[str]) -> pa.Table:
+def rows_about(table: pa.Table, config: str, queries: frozenset[str]) -> pa.Table:
     """Rows that are about some queries; all of a table that is about none."""
     column = "_id" if config == "queries" else None
     column = column or next((c for c in ("query_id", "query-id") if c in table.column_names), None)

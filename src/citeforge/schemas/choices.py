@@ -154,6 +154,13 @@ FORMATS = (
     Choice("alce", "", "ALCE's results", f"{_READERS}:read_alce"),
     Choice("attributed-ir", "", "Attributed-IR's CSV", f"{_READERS}:read_attributed_ir"),
     Choice("attrieval", "", "AttriEval's saved data set", f"{_READERS}:read_attrieval"),
+    Choice(
+        "inspect",
+        "",
+        "logs of inspect_ai",
+        "citeforge.evaluator.inspect_logs:read_inspect",
+        "inspect_ai",
+    ),
     Choice("kalma", "", "KaLMA's CSV", f"{_READERS}:read_kalma_csv"),
     Choice("rage-toolkit", "", "rage_toolkit's predictions", f"{_READERS}:read_rage_toolkit"),
     Choice("trec-rag24", "", "TREC RAG 2024", f"{_READERS}:read_trec24"),

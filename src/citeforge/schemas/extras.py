@@ -34,6 +34,7 @@ EXTRAS = {
     "threadpoolctl": ("mauve", "MAUVE"),
     "altair": ("report", "plots"),
     "vl_convert": ("report", "plots"),
+    "inspect_ai": ("inspect", "a log or a task of inspect_ai"),
     "ray": ("ray", "--engine ray"),
     "pandas": ("pandas", "a DataFrame"),
 }

@@ -1,0 +1,159 @@
+"""Logs of inspect_ai (``.eval``, ``.json``) as submissions: what was answered, by which model."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from citeforge.evaluator.benchmark import Benchmark
+from citeforge.evaluator.origin import Origin
+from citeforge.schemas.errors import CiteforgeError, InputError
+from citeforge.schemas.extras import extras_named
+from citeforge.schemas.scores import About
+from citeforge.schemas.submission import TRUNCATED, SubmissionLine
+
+if TYPE_CHECKING:
+    from inspect_ai.log import EvalLog, EvalSample
+    from inspect_ai.model import ModelUsage
+
+_UNREAD = {"events", "events_data", "timelines", "store", "attachments", "messages"}
+"""Parts of samples that answers are not in, and that most of a log consists of."""
+_MOST_BYTES = 4 << 30
+_CUT = ("max_tokens", "model_length")
+"""Why a model stops that was not done."""
+_ALLOWED = "a log that `inspect eval` wrote (.eval, or .json), whole"
+
+
+def read_inspect(path: Path, benchmark: Benchmark) -> Iterator[tuple[int, SubmissionLine]]:
+    """(number, answer) of the samples of a log; epochs are runs.
+
+    The query is the sample's metadata ``query_id``, which tasks of ``citeforge[inspect]`` write, or
+    its id; the context set its metadata ``context``. A sample that ended with an error, or was
+    invalidated, is no answer.
+
+    Args:
+        path: log.
+        benchmark: what it answers.
+
+    Raises:
+        InputError: the log cannot be read, or holds no samples.
+        MissingExtraError: inspect_ai is not installed.
+    """
+    log = _read(path, header_only=False)
+    if not log.samples:
+        raise InputError(
+            f"holds no samples (its status is {log.status!r})",
+            path=path,
+            allowed="a log of a finished run, without --no-log-samples",
+        )
+    for number, sample in enumerate(log.samples, 1):
+        if sample.error is None and sample.invalidation is None:
+            yield number, _answer(sample)
+
+
+def _answer(sample: EvalSample) -> SubmissionLine:
+    said: Mapping[str, Any] = sample.metadata
+    context = said.get("context")
+    output = sample.output
+    is_cut = bool(output.choices) and output.stop_reason in _CUT
+    usage = _usage(sample.model_usage)
+    return SubmissionLine(
+        query_id=str(said.get("query_id", sample.id)),
+        output=output.completion,
+        context=None if context is None else str(context),
+        run=sample.epoch - 1,
+        finish_reason=TRUNCATED if is_cut else None,
+        meta={"usage": usage} if usage else None,
+    )
+
+
+def _usage(found: Mapping[str, ModelUsage]) -> dict[str, dict[str, Any]]:
+    """Tokens, and cost where it is known, by model."""
+    return {model: used.model_dump(exclude_none=True) for model, used in found.items()}
+
+
+def origin_of_log(path: Path) -> Origin:
+    """What a log says of the system and of the benchmark, as the header of a submission would.
+
+    Raises:
+        InputError: the log cannot be read.
+        MissingExtraError: inspect_ai is not installed.
+    """
+    log = _read(path, header_only=True)
+    spec, said = log.eval, log.eval.metadata or {}
+    usage = log.stats.model_usage
+    costs = [used.total_cost for used in usage.values()]
+    known = {k: said[k] for k in About.model_fields if isinstance(said.get(k), str | int | float)}
+    header: dict[str, Any] = {
+        "system": said.get("system") or spec.model,
+        "model": spec.model,
+        "date": str(spec.created)[:10],
+        "usage": _usage(usage),
+        **{k: said[k] for k in ("benchmark", "benchmark_hash") if isinstance(said.get(k), str)},
+        **known,
+    }
+    if costs and all(cost is not None for cost in costs):
+        header["cost"] = sum(cost for cost in costs if cost is not None)
+    limit = spec.config.limit
+    in_order = not spec.config.sample_shuffle and spec.config.sample_id is None
+    if isinstance(limit, int) and in_order and len(said.get("contexts") or ()) == 1:
+        header["limit"] = limit
+    return Origin(header, tuple(_warnings(log, "limit" in header)))
+
+
+def _warnings(log: EvalLog, is_limited: bool) -> Iterator[str]:
+    """What is missing in a log, as far as its header tells."""
+    config, results = log.eval.config, log.results
+    if log.status != "success":
+        yield (
+            f"the run did not finish (status {log.status!r}); samples that it lacks count as "
+            "missing answers"
+        )
+    elif results is not None and results.completed_samples < results.total_samples:
+        yield (
+            f"{results.total_samples - results.completed_samples:,} of "
+            f"{results.total_samples:,} samples ended with an error; they count as missing answers"
+        )
+    if not is_limited and (config.limit is not None or config.sample_id is not None):
+        yield (
+            "only a part of the samples was run (--limit or --sample-id); the others count as "
+            "missing answers"
+        )
+    if log.invalidated:
+        yield "samples of the log were invalidated; they count as missing answers"
+
+
+def _read(path: Path, header_only: bool) -> EvalLog:
+    with extras_named():
+        from inspect_ai.log import read_eval_log
+    _require_room(path)
+    try:
+        if path.suffix != ".eval":
+            with path.open("rb") as file:
+                return read_eval_log(file, header_only=header_only, format="json")
+        if header_only:
+            return read_eval_log(path.resolve(), header_only=True)
+        return read_eval_log(path.resolve(), exclude_fields=_UNREAD)
+    except CiteforgeError:
+        raise
+    except Exception as error:
+        # Whatever its reader, or a decoder beneath it, says of a damaged file.
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        raise InputError(
+            f"is no readable log of inspect_ai ({reason})", path=path, allowed=_ALLOWED
+        ) from error
+
+
+def _require_room(path: Path) -> None:
+    """Refuse an archive that unpacks to more than anybody's log."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            size = sum(entry.file_size for entry in archive.infolist())
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        return  # plain JSON, or damaged: its reader says so
+    if size > _MOST_BYTES:
+        raise InputError(
+            f"unpacks to {size:,} bytes", path=path, allowed=f"at most {_MOST_BYTES:,}"
+        )

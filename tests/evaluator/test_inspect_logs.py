@@ -1,0 +1,166 @@
+"""Logs of inspect_ai as submissions: epochs, errors, other benchmarks, damage."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("inspect_ai")
+
+from inspect_ai.log import (
+    EvalConfig,
+    EvalDataset,
+    EvalError,
+    EvalLog,
+    EvalResults,
+    EvalSample,
+    EvalSpec,
+    EvalStats,
+    ProvenanceData,
+    write_eval_log,
+)
+from inspect_ai.model import ModelOutput, ModelUsage
+
+from citeforge.evaluator.benchmark import Benchmark
+from citeforge.evaluator.check import check
+from citeforge.evaluator.measures.registry import select
+from citeforge.evaluator.opened import Submission
+from citeforge.evaluator.score import score
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.scores import ScoreFile
+
+
+@pytest.fixture(scope="module")
+def benchmark(package: Path) -> Benchmark:
+    return Benchmark(package)
+
+
+def sample(query: str, output: str, epoch: int = 1, **more: Any) -> EvalSample:
+    stop = more.pop("stop", "stop")
+    usage = {"m/x": ModelUsage(input_tokens=9, output_tokens=1, total_tokens=10, total_cost=0.5)}
+    return EvalSample(
+        id=f"x{query}", epoch=epoch, input="?", target="", metadata={"query_id": query},
+        output=ModelOutput.from_content("m/x", output, stop_reason=stop), model_usage=usage, **more
+    )  # fmt: skip
+
+
+def log_of(
+    benchmark: Benchmark | None, samples: list[EvalSample], total: int | None = None, **more: Any
+) -> EvalLog:
+    said = more.pop("metadata", {})
+    if benchmark is not None:
+        said |= {"benchmark": benchmark.name, "benchmark_hash": benchmark.hash, "contexts": ["mix"]}
+    done = sum(s.error is None for s in samples)
+    return EvalLog(
+        status=more.pop("status", "success"),
+        eval=EvalSpec(
+            created="2026-05-01T10:00:00+00:00", task="package", dataset=EvalDataset(),
+            model="m/x", config=EvalConfig(**more.pop("config", {})), metadata=said,
+        ),
+        results=EvalResults(total_samples=total or len(samples), completed_samples=done),
+        stats=EvalStats(model_usage={"m/x": ModelUsage(total_tokens=20, total_cost=1.25)}),
+        samples=samples, **more,
+    )  # fmt: skip
+
+
+def scored(path: Path, benchmark: Benchmark) -> ScoreFile:
+    return score(path, benchmark, select(["CiteP"]))
+
+
+@pytest.mark.parametrize("ending", ["eval", "json"])
+def test_epochs_are_runs_and_the_origin_is_kept(
+    benchmark: Benchmark, tmp_path: Path, ending: str
+) -> None:
+    path = tmp_path / f"a::b [b]é.{ending}"
+    long = "So it is [1]. " + "And on. " * 5000
+    samples = [sample("q01", long), sample("q01", "", epoch=2, stop="max_tokens")]
+    write_eval_log(log_of(benchmark, samples, metadata={"system": "<b>mine</b>"}), str(path))
+    read = Submission(path, benchmark)
+    (_, first), (_, second) = read.answers()
+    assert (read.form, read.system, first.query_id) == ("inspect", "<b>mine</b>", "q01")
+    assert (first.run, second.run, first.output) == (0, 1, long)
+    assert (first.finish_reason, second.finish_reason) == (None, "length")
+    assert first.meta["usage"]["m/x"]["total_tokens"] == 10
+    assert read.header["usage"] == {
+        "m/x": {"input_tokens": 0, "output_tokens": 0, "total_tokens": 20, "total_cost": 1.25}
+    }
+    assert read.about is not None
+    assert (read.about.model, read.about.cost, read.about.date) == ("m/x", 1.25, "2026-05-01")
+    found = scored(path, benchmark)
+    assert (found.counts.n_runs, found.counts.n_answered) == (2, 2)
+    assert found.counts.n_missing == 2 * len(benchmark) - 2
+    assert check(path, benchmark).n_truncated == 1
+
+
+def test_errors_and_what_was_invalidated_are_missing(benchmark: Benchmark, tmp_path: Path) -> None:
+    path = tmp_path / "log.eval"
+    error = EvalError(message="m", traceback="t", traceback_ansi="t")
+    bad = ProvenanceData(author="somebody", reason="cheated")
+    samples = [
+        sample("q01", "It is [1]."),
+        sample("q02", "half", error=error),
+        sample("q03", "It is [1].", invalidation=bad),
+    ]
+    write_eval_log(log_of(benchmark, samples, invalidated=True), str(path))
+    found = scored(path, benchmark)
+    assert (found.counts.n_answered, found.counts.n_missing) == (1, len(benchmark) - 1)
+    assert any("1 of 3 samples ended with an error" in w for w in found.warnings)
+    assert any("invalidated" in w for w in found.warnings)
+
+
+def test_a_cancelled_run_says_so(benchmark: Benchmark, tmp_path: Path) -> None:
+    path = tmp_path / "log.eval"
+    write_eval_log(
+        log_of(benchmark, [sample("q01", "It is [1].")], 30, status="cancelled"), str(path)
+    )
+    said = "the run did not finish (status 'cancelled')"
+    assert any(text.startswith(said) for _, text in check(path, benchmark).warnings)
+    assert any(text.startswith(said) for text in scored(path, benchmark).warnings)
+
+
+def test_a_limit_is_known(benchmark: Benchmark, tmp_path: Path) -> None:
+    path = tmp_path / "log.eval"
+    write_eval_log(log_of(benchmark, [sample("q01", "It is [1].")], config={"limit": 1}), str(path))
+    whole = scored(path, benchmark)
+    assert any("1 of 30 queries were asked" in w for w in whole.warnings)
+    only = score(path, benchmark, select(["CiteP"]), only_asked=True)
+    assert only.counts.n_missing == 0
+    write_eval_log(
+        log_of(benchmark, [sample("q01", "It is [1].")], config={"sample_id": ["q01"]}), str(path)
+    )
+    assert any("only a part of the samples" in w for w in scored(path, benchmark).warnings)
+
+
+def test_a_log_of_another_benchmark(benchmark: Benchmark, tmp_path: Path) -> None:
+    path = tmp_path / "log.eval"
+    other = log_of(None, [sample("q01", "[1]")], metadata={"benchmark_hash": "0" * 64})
+    write_eval_log(other, str(path))
+    with pytest.raises(InputError, match="made on a benchmark with hash 0000"):
+        scored(path, benchmark)
+    assert "made on a benchmark with hash" in check(path, benchmark).errors[0][1]
+    write_eval_log(log_of(None, [sample("q01", "[1]")]), str(path))  # nobody's task
+    assert any("no benchmark_hash" in w for w in scored(path, benchmark).warnings)
+    write_eval_log(log_of(None, [sample("q99", "[1]")]), str(path))
+    with pytest.raises(InputError, match="query_id 'q99' is not in the benchmark"):
+        scored(path, benchmark)
+
+
+def test_damaged_logs(benchmark: Benchmark, tmp_path: Path) -> None:
+    path = tmp_path / "log.eval"
+    write_eval_log(log_of(benchmark, []), str(path))
+    with pytest.raises(InputError, match="holds no samples"):
+        scored(path, benchmark)
+    whole = path.read_bytes()
+    for data in (b"", b"PK", whole[: len(whole) // 2], b"no log", whole.replace(b"PK", b"QK")):
+        path.write_bytes(data)
+        with pytest.raises(InputError, match="is no readable log of inspect_ai"):
+            scored(path, benchmark)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("header.json", "{}")
+    with pytest.raises(InputError, match="is no readable log of inspect_ai"):
+        check(path, benchmark)
+    with pytest.raises(InputError):
+        scored(tmp_path / "none.eval", benchmark)
