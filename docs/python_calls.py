@@ -32,6 +32,7 @@ CALLS = {
     "audit": "citeforge.audit",
     "card": "citeforge.publish.card.write_card",
     "publish": "citeforge.publish.hub.Publisher",
+    "publish-results": "citeforge.publish.results.send",
     "export": "citeforge.publish.export.registry.export",
     "leaderboard build": "citeforge.library.leaderboards.build_leaderboard",
     "leaderboard add": "citeforge.library.intake.add_submissions",

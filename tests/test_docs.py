@@ -33,6 +33,7 @@ PAGES = {
     "docs/answers.md": 11,
     "docs/authorship.md": 10,
     "docs/bundles.md": 12,
+    "docs/elsewhere.md": 6,
     "docs/first-benchmark.md": 13,
     "docs/kalma.md": 11,
     "docs/leaderboard.md": 11,
@@ -57,7 +58,7 @@ def outside(page: str, folder: Path, servers: ExitStack) -> dict[str, str]:
     if page == "docs/kalma.md":
         graph = ROOT / "examples" / "people" / "graph.ttl"
         return {"ENDPOINT": servers.enter_context(sparql_server(graph, folder))}
-    if page == "docs/publish.md":
+    if page in ("docs/publish.md", "docs/elsewhere.md"):
         hub = servers.enter_context(hub_server())
         return {
             "HF_ENDPOINT": hub.url,

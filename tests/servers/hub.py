@@ -20,6 +20,8 @@ from urllib.parse import parse_qs, unquote, urlparse
 
 import yaml
 
+MODELS = "models/"
+"""Before the names of model repositories in `Hub.repos`."""
 LFS = (".parquet", ".bin", ".safetensors", ".gz")
 
 
@@ -29,6 +31,7 @@ class Repo:
     commits: dict[str, dict[str, Any]] = field(default_factory=dict)
     branches: dict[str, str] = field(default_factory=dict)
     tags: dict[str, str] = field(default_factory=dict)
+    pulls: list[dict[str, Any]] = field(default_factory=list)
 
     def commit(self, branch: str, files: dict[str, dict[str, Any]], title: str) -> str:
         parent = self.branches.get(branch)
@@ -182,9 +185,10 @@ class Handler(BaseHTTPRequestHandler):
         match = re.fullmatch(r"/datasets/([^/]+/[^/]+)/resolve/([^/]+)/(.+)", path)
         if match:
             return self.resolve(*match.groups())
-        match = re.fullmatch(r"/api/datasets/([^/]+/[^/]+)(?:/(.*))?", path)
+        match = re.fullmatch(r"/api/(datasets|models)/([^/]+/[^/]+)(?:/(.*))?", path)
         if match:
-            return self.api(match[1], match[2] or "", body)
+            name = match[2] if match[1] == "datasets" else f"{MODELS}{match[2]}"
+            return self.api(name, match[3] or "", body)
         return self.error(404, "", f"no such page: {path}")
 
     def validate(self, given: dict[str, Any]) -> tuple[int, dict[str, str], Any]:
@@ -256,13 +260,20 @@ class Handler(BaseHTTPRequestHandler):
             revision, _, folder = tail.partition("/")
             oid = repo.resolve(revision)
             return self.tree(repo, oid, folder) if oid else self.no_revision(revision)
+        if verb == "discussions":
+            return self.discussions(repo)
         if verb == "paths-info":
             oid = repo.resolve(tail)
             given = parse_qs(body.decode()) if body[:1] not in (b"{",) else json.loads(body)
             files = repo.commits[oid]["files"] if oid else {}
             return 200, {}, [self.entry(p, files[p]) for p in given.get("paths", []) if p in files]
-        if not self.authorised() or self.hub.role == "read":
+        proposed = parse_qs(urlparse(self.path).query).get("create_pr", ["0"])[0] == "1"
+        # Whoever has a token may open a pull request, and add to it.
+        proposed |= tail.startswith("refs/pr/")
+        if not self.authorised() or (self.hub.role == "read" and not proposed):
             return self.error(403, "", "no write access")
+        if verb == "commit" and proposed:
+            return self.propose(name, repo, tail, body)
         if verb == "preupload":
             return self.preupload(repo, tail, json.loads(body))
         if verb == "commit":
@@ -279,6 +290,38 @@ class Handler(BaseHTTPRequestHandler):
             repo.branches[tail] = repo.resolve(given.get("startingPoint") or "main") or ""
             return 200, {}, b""
         return self.error(404, "", rest)
+
+    def discussions(self, repo: Repo) -> tuple[int, dict[str, str], Any]:
+        asked = {k: v[0] for k, v in parse_qs(urlparse(self.path).query).items()}
+        found = [
+            pull for pull in repo.pulls
+            if asked.get("author") in (None, pull["author"]["name"])
+            and asked.get("status") in (None, "all", pull["status"])
+        ]  # fmt: skip
+        at = 10 * int(asked.get("p", 0))
+        page = {"count": len(found), "start": at, "discussions": found[at : at + 10]}
+        return 200, {}, page
+
+    def propose(
+        self, name: str, repo: Repo, revision: str, body: bytes
+    ) -> tuple[int, dict[str, str], Any]:
+        """A commit to a pull request: a new one, or `refs/pr/N`."""
+        number = len(repo.pulls) + 1
+        branch = revision if revision.startswith("refs/pr/") else f"refs/pr/{number}"
+        if branch not in repo.branches:
+            repo.branches[branch] = repo.branches["main"]
+            title = json.loads(body.splitlines()[0])["value"]["summary"]
+            repo.pulls.append({
+                "num": number, "title": title, "status": "open", "isPullRequest": True,
+                "author": {"name": self.hub.user}, "createdAt": "2024-01-01T00:00:00.000Z",
+                "repo": {"name": name.removeprefix(MODELS), "type": "model"},
+            })  # fmt: skip
+        status, headers, content = self.commit(name, repo, branch, body)
+        number = int(branch.rsplit("/", 1)[1])
+        model = name.removeprefix(MODELS)
+        url = f"{self.hub.url}/{model}/discussions/{number}"
+        commit = f"{self.hub.url}/{model}/commit/{branch}"
+        return status, headers, {**content, "pullRequestUrl": url, "commitUrl": commit}
 
     def no_revision(self, revision: str) -> tuple[int, dict[str, str], Any]:
         return self.error(404, "RevisionNotFound", f"Invalid rev id: {revision}")

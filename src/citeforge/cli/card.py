@@ -18,10 +18,10 @@ import click
 )
 @click.option("--version", metavar="X.Y.Z", help="Set the version of the benchmark.")
 def card(folder: Path, scores: tuple[Path, ...], version: str | None) -> None:
-    """Write README.md and croissant.json of a package.
+    """Write README.md, croissant.json and eval.yaml of a package.
 
     From its manifest, statistics, audit.json, reference scores, and card.md, which is kept: write
-    there what only you know.
+    there what only you know. eval.yaml makes a published benchmark a leaderboard of the Hub.
     """
     from citeforge.builders.licences import conflicts
     from citeforge.evaluator.compare import load_scores

@@ -74,8 +74,15 @@ COMMANDS = {
         "List the measures, one line each, with what they need.",
     ),
     "audit": ("citeforge.cli.audit:audit", "Look for flaws in a package that verifies."),
-    "card": ("citeforge.cli.card:card", "Write README.md and croissant.json of a package."),
+    "card": (
+        "citeforge.cli.card:card",
+        "Write README.md and what else lies beside the tables.",
+    ),
     "publish": ("citeforge.cli.publish:publish", "Publish a package to the Hugging Face Hub."),
+    "publish-results": (
+        "citeforge.cli.publish_results:publish_results",
+        "Show a model's scores on its page of the Hugging Face Hub.",
+    ),
     "export": (
         "citeforge.cli.export:export",
         "Write a package in the layout of another tool, or as training data.",

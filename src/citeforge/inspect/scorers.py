@@ -24,7 +24,7 @@ def words(given: str | list[str] | None) -> tuple[str, ...]:
     return tuple(p.strip() for part in parts for p in str(part).split(",") if p.strip())
 
 
-@metric(scores="unreduced")
+@metric(scores="unreduced")  # type: ignore[untyped-decorator]
 def whole() -> Metric:
     """Every measure over all samples that were scored, epochs being runs, as ``citeforge score``.
 
@@ -63,7 +63,7 @@ def _line(kept: Mapping[str, Any], found: Score) -> SubmissionLine:
     )
 
 
-@scorer(metrics=[whole()])
+@scorer(metrics=[whole()])  # type: ignore[untyped-decorator]
 def measured(
     benchmark: str,
     measures: str | list[str] | None = None,

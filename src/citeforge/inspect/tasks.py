@@ -15,7 +15,7 @@ from citeforge.inspect.scoring import Settings, said_to_users, scoring_of
 from citeforge.schemas.errors import UsageError
 
 
-@task
+@task  # type: ignore[untyped-decorator]
 def package(
     benchmark: str = "",
     context: str | None = None,

@@ -16,6 +16,7 @@ HAGRID = replace(
     about="questions with the quotes that their gold answers cite (HAGRID)",
     paper="hagrid",
     default_measures=("alce", "attributed_ir"),
+    headline=("ALCE.CitF1", "ALCE.CitRec", "ALCE.CitPrec"),
 )
 ALCE = replace(
     RAGE,
@@ -25,6 +26,7 @@ ALCE = replace(
     about="questions with retrieved documents (ALCE)",
     paper="alce",
     default_measures=("alce",),
+    headline=("ALCE.CitF1", "ALCE.CitRec", "ALCE.CitPrec"),
     public=(*RAGE.public, "candidates", "condensed"),
     problems=(*RAGE.problems, Hook("citeforge.builders.alce.verify:wrong_candidates")),
 )

@@ -22,6 +22,7 @@ AUTHORSHIP = replace(
     },
     template="authorship",
     default_measures=("authorship",),
+    headline=(),
     public=("corpus", "queries", "authors"),
     public_facts=("design",),
     open_secret="answers and judgements are hidden, and no field says what is relevant; but the "

@@ -22,6 +22,7 @@ _BUNDLE = replace(
         "bundle": Hook("citeforge.evaluator.bundles.reading:BundleReading"),
         **RAGE.readings,
     },
+    headline=(),
     public=(),
     blinded={},
     refusals={

@@ -27,6 +27,7 @@ KALMA = Kind(
     other_questions={GENERAL: "general"},
     template="kalma",
     default_measures=("kalma",),
+    headline=("KaLMA.F1@micro", "KaLMA.P@micro", "KaLMA.R@micro"),
     annotation=(
         "kalma-authenticity",
         "kalma-naturalness",

@@ -48,6 +48,8 @@ class Kind:
         readings: what a measure may read of answers (``reads``), to the class that reads them so.
         template: prompt template that is taken when none is named: one of ours, or a Jinja file.
         default_measures: families of measures that are computed when none are named.
+        headline: measures with a leaderboard of their own on the Hub, the first one first; none
+            where values are of several context sets together.
         annotation: annotation tasks that look at a benchmark of it.
         exports: formats that it can be exported to.
         public: tables that ``publish --hide-gold`` publishes as they are.
@@ -86,6 +88,7 @@ class Kind:
     readings: Mapping[str, Hook[..., Reading]]
     template: str = "rage"
     default_measures: tuple[str, ...]
+    headline: tuple[str, ...] = ()
     annotation: tuple[str, ...]
     exports: tuple[str, ...]
     public: tuple[str, ...] = ()

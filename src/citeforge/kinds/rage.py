@@ -21,6 +21,7 @@ RAGE = Kind(
     items=Hook("citeforge.package.reading:passage_items"),
     readings={"passages": Hook("citeforge.evaluator.passages:PassageReading")},
     default_measures=("rage",),
+    headline=("CiteF1", "CiteP", "CiteR"),
     annotation=("audit-negative",),
     exports=(
         "beir",

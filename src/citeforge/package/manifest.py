@@ -22,7 +22,7 @@ MANIFEST = "manifest.json"
 STATS = "stats.json"
 CARD = "README.md"
 AUDIT, SCORES, BY_HAND = "audit.json", "reference_scores.json", "card.md"
-BESIDE = (AUDIT, SCORES, BY_HAND, "croissant.json")
+BESIDE = (AUDIT, SCORES, BY_HAND, "croissant.json", "eval.yaml")
 """Files that may join a package after its build; the manifest then knows them."""
 
 

@@ -13,6 +13,8 @@ from citeforge.builders.stats import WORDS, word_lengths
 from citeforge.engines.folders import amending
 from citeforge.package.manifest import AUDIT, SCORES, load_intact, load_manifest, read_stats
 from citeforge.package.package import Package
+from citeforge.publish.community import FILE as EVALS
+from citeforge.publish.community import render_evals
 from citeforge.publish.croissant import FILE as CROISSANT
 from citeforge.publish.croissant import render_croissant
 from citeforge.schemas.manifest import Manifest
@@ -27,7 +29,7 @@ def write_card(
     checked: Package | None = None,
     lengths: Mapping[str, int] | None = None,
 ) -> Manifest:
-    """Render ``README.md`` and ``croissant.json`` of a package; its tables stay.
+    """Render ``README.md``, ``croissant.json`` and ``eval.yaml`` of a package; its tables stay.
 
     All files change together, or none.
 
@@ -61,6 +63,9 @@ def write_card(
         if audit is not None:
             changed[AUDIT] = audit
         content = Beside.read(folder, changed).audit
+        evals = render_evals(manifest)
+        if evals is not None:
+            changed[EVALS] = evals
         changed[CROISSANT] = render_croissant(folder, manifest, content)
         manifest, files = refreshed(folder, manifest, stats, changed)
         write(files)

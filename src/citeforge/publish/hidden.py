@@ -11,11 +11,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from citeforge.builders.package import PackageWriter
+from citeforge.builders.package import PackageWriter, refreshed
 from citeforge.builders.stats import WORDS, context_sizes, corpus_stats, word_lengths
 from citeforge.engines.files import read_json, write_text
+from citeforge.engines.folders import amending
 from citeforge.package.manifest import CARD, MANIFEST, load_intact
 from citeforge.package.package import Package
+from citeforge.publish.community import FILE as EVALS
+from citeforge.publish.community import render_evals
 from citeforge.publish.hub import copy_files
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.manifest import Manifest
@@ -67,7 +70,8 @@ def split_package(folder: Path, public: Path, gold: Path) -> tuple[Manifest, Man
             "contexts": {n: manifest.contexts[n] for n in contexts},
         }
     )
-    written = writer.finish(open_half, _public_stats(Package(public, manifest), contexts))
+    stats = _public_stats(Package(public, manifest), contexts)
+    written = _with_leaderboards(public, writer.finish(open_half, stats), stats)
     hidden = [n for n in manifest.files if n not in shown and n not in (CARD,)]
     copy_files(folder, [*hidden, CARD, MANIFEST], gold)
     link = {"public_hash": written.benchmark_hash, "shown": shown}
@@ -86,6 +90,17 @@ def given_away(folder: Path) -> list[str]:
             "tell what is gold"
         )
     return found
+
+
+def _with_leaderboards(public: Path, manifest: Manifest, stats: dict[str, object]) -> Manifest:
+    """The public half with its ``eval.yaml``, where its kind has leaderboards."""
+    evals = render_evals(manifest)
+    if evals is None:
+        return manifest
+    with amending(public) as write:
+        manifest, files = refreshed(public, manifest, stats, {EVALS: evals})
+        write(files)
+    return manifest
 
 
 def _public_stats(half: Package, contexts: Sequence[str]) -> dict[str, object]:

@@ -386,6 +386,8 @@ def hub_errors(repo_id: str) -> Iterator[None]:
         raise InputError(
             f"the Hub answered {status} ({_line(error)})", path=repo_id, allowed=hint
         ) from error
+    except InputError:
+        raise  # ours, whatever it was made of
     except Exception as error:
         known = isinstance(error, FileMetadataError | LocalEntryNotFoundError)
         if not known and not _is_network(error):

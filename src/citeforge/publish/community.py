@@ -1,0 +1,89 @@
+"""``eval.yaml``: what a published benchmark tells the Hub's leaderboards (Community Evals).
+
+Format: https://huggingface.co/docs/hub/eval-results. A task is a measure on a context set; models
+answer with values in their own repositories, see :mod:`citeforge.publish.results`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from citeforge.kinds.registry import kind_of
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.manifest import Manifest
+
+FILE = "eval.yaml"
+FRAMEWORK = "citeforge"
+_ALLOWED = "what `citeforge card` writes for a benchmark with a leaderboard"
+
+
+@dataclass(frozen=True)
+class EvalTask:
+    """A leaderboard.
+
+    Attributes:
+        id: its id, by which results name it.
+        config: config of the data set that it is about.
+        split: its split.
+    """
+
+    id: str
+    config: str
+    split: str
+
+
+def task_id(context: str, measure: str) -> str:
+    """Id of the leaderboard of a measure on a context set."""
+    return re.sub(r"[^A-Za-z0-9._-]", "-", f"{context}_{measure}")
+
+
+def tasks_of(manifest: Manifest) -> list[EvalTask]:
+    """Leaderboards of a benchmark: its headline measures on each context set; none for
+    experiments, whose values are of several sets together."""
+    kind = kind_of(manifest)
+    return [
+        EvalTask(task_id(context, measure), "contexts", context)
+        for context in manifest.contexts
+        for measure in kind.headline
+    ]
+
+
+def render_evals(manifest: Manifest) -> str | None:
+    """Text of ``eval.yaml``; None for a benchmark without leaderboards."""
+    tasks = tasks_of(manifest)
+    if not tasks:
+        return None
+    kind = kind_of(manifest)
+    content = {
+        "name": manifest.name,
+        "description": f"A benchmark for cited generation: {kind.about}. Values are from 0 to 100; "
+        "missing answers count as wrong. The notes of each result say how it was computed.",
+        "evaluation_framework": FRAMEWORK,
+        "tasks": [{"id": t.id, "config": t.config, "split": t.split} for t in tasks],
+    }
+    return yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
+
+
+def read_tasks(path: Path, name: object = None) -> set[str]:
+    """Ids of the tasks of an ``eval.yaml``.
+
+    Args:
+        path: the file.
+        name: what to call it in messages.
+
+    Raises:
+        InputError: it is none.
+    """
+    try:
+        content: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
+        return {str(task["id"]) for task in content["tasks"]}
+    except (yaml.YAMLError, UnicodeDecodeError, KeyError, TypeError, ValueError) as error:
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:120]
+        raise InputError(
+            f"is no list of tasks ({reason})", path=name or path, allowed=_ALLOWED
+        ) from error

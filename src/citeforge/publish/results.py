@@ -1,0 +1,280 @@
+"""Scores of a model as ``.eval_results/*.yaml`` in its repository, by a pull request.
+
+Format: https://huggingface.co/docs/hub/eval-results.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import yaml
+
+from citeforge.package.manifest import MANIFEST, load_manifest
+from citeforge.publish.community import FILE, read_tasks, task_id
+from citeforge.publish.hub import Publisher, hub_errors
+from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.recipes.results import ResultsOptions
+from citeforge.schemas.scores import MeasureScore, ScoreFile
+
+if TYPE_CHECKING:
+    from huggingface_hub import EvalResultEntry
+
+FOLDER = ".eval_results"
+
+
+@dataclass(frozen=True)
+class Target:
+    """A published benchmark.
+
+    Attributes:
+        manifest: as it is there.
+        commit: what its revision is.
+        tasks: ids of its leaderboards.
+    """
+
+    manifest: Manifest
+    commit: str
+    tasks: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Results:
+    """What a model's repository is to get.
+
+    Attributes:
+        files: path in the repository to text.
+        n_values: values in them.
+        left_out: measures that have no leaderboard there, or no value.
+    """
+
+    files: dict[str, str]
+    n_values: int
+    left_out: list[str]
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What became of them.
+
+    Attributes:
+        state: ``opened``, ``updated`` or ``there`` (a pull request holds them), ``merged``.
+        url: address of the pull request; empty where none is needed.
+    """
+
+    state: str
+    url: str
+
+
+def target_of(options: ResultsOptions, publisher: Publisher | None = None) -> Target:
+    """Read what is known of a published benchmark.
+
+    Raises:
+        InputError: there is none, it has no leaderboards, or the Hub cannot be reached.
+    """
+    from huggingface_hub.errors import EntryNotFoundError
+
+    api = (publisher or Publisher()).api
+    name = f"{options.repo_id}@{options.revision}"
+    with hub_errors(options.repo_id):
+        commit = api.repo_info(options.repo_id, repo_type="dataset", revision=options.revision).sha
+        folder = Path()
+        for file in (MANIFEST, FILE):
+            try:
+                path = api.hf_hub_download(
+                    options.repo_id, file, repo_type="dataset", revision=commit
+                )
+            except EntryNotFoundError as error:
+                raise InputError(
+                    f"has no {file}", path=name,
+                    allowed="a benchmark that `citeforge card` and `citeforge publish` made; "
+                    "experiments have no leaderboards",
+                ) from error  # fmt: skip
+            folder = Path(path).parent
+    tasks = read_tasks(folder / FILE, f"{name} {FILE}")
+    return Target(load_manifest(folder), str(commit), frozenset(tasks))
+
+
+def results_of(
+    scores: Sequence[tuple[Path, ScoreFile]], target: Target, options: ResultsOptions
+) -> Results:
+    """Files of a model's repository: one a context set, its values in the order of the measures.
+
+    Args:
+        scores: score files of one system, one a context set.
+        target: the benchmark.
+        options: where it is, and where answers can be seen.
+
+    Raises:
+        InputError: a file is of another build, of the protocol ``reference``, of a part of the
+            queries, or holds no value that has a leaderboard.
+        UsageError: two files of one context set.
+    """
+    files: dict[str, str] = {}
+    left_out: list[str] = []
+    n_values = 0
+    for path, file in scores:
+        _require_fit(path, file, target)
+        name = _file_name(options.repo_id, file.context)
+        if name in files:
+            raise UsageError(
+                f"{path}: the second file of context {file.context!r}; a model has one value a "
+                "leaderboard: give the scores of one system"
+            )
+        entries, others = _entries(file, target, options)
+        left_out += [f"{path}: {other}" for other in others]
+        if not entries:
+            raise InputError(
+                "holds no value that has a leaderboard", path=path,
+                allowed=f"one of {', '.join(sorted(target.tasks))}",
+            )  # fmt: skip
+        files[name] = _text(entries)
+        n_values += len(entries)
+    return Results(files, n_values, left_out)
+
+
+def _file_name(repo_id: str, context: str) -> str:
+    return f"{FOLDER}/{task_id(repo_id.partition('/')[2], context)}.yaml"
+
+
+def _require_fit(path: Path, file: ScoreFile, target: Target) -> None:
+    theirs = target.manifest
+    # What is published without gold has another hash than what it was scored with.
+    is_hidden = bool(theirs.config.get("hidden_gold"))
+    fits = file.benchmark == theirs.name if is_hidden else (
+        file.benchmark_hash == theirs.benchmark_hash
+    )  # fmt: skip
+    if not fits:
+        raise InputError(
+            f"is of {file.benchmark}@{file.benchmark_hash[:8]}, and the published benchmark is "
+            f"{theirs.name}@{theirs.benchmark_hash[:8]}",
+            path=path, field="benchmark_hash", allowed="scores against the published one",
+        )  # fmt: skip
+    if file.protocol != "strict":
+        raise InputError(
+            f"is of the protocol {file.protocol!r}, which drops missing answers", path=path,
+            field="protocol", allowed="scores with --protocol strict",
+        )  # fmt: skip
+    if any("|asked:" in measure.signature for measure in file.measures):
+        raise InputError(
+            "covers a part of the queries (--only-asked)", path=path, allowed="scores over all"
+        )
+
+
+def _entries(
+    file: ScoreFile, target: Target, options: ResultsOptions
+) -> tuple[list[EvalResultEntry], list[str]]:
+    """Values that have a leaderboard, and names of the others."""
+    from huggingface_hub import EvalResultEntry
+
+    found, others = [], []
+    date = file.about.date if file.about is not None else None
+    for measure in file.measures:
+        task = task_id(file.context, measure.name)
+        if task not in target.tasks or measure.value is None:
+            others.append(measure.name)
+            continue
+        found.append(
+            EvalResultEntry(
+                dataset_id=options.repo_id,
+                task_id=task,
+                value=measure.value,
+                dataset_revision=target.commit,
+                date=date,
+                source_url=options.source_url,
+                source_name=options.source_name,
+                notes=_notes(measure, file),
+            )
+        )
+    return found, others
+
+
+def _notes(measure: MeasureScore, file: ScoreFile) -> str:
+    parts = [measure.signature]
+    if measure.low is not None and measure.high is not None:
+        parts.append(f"95 % interval {measure.low:.2f} to {measure.high:.2f}")
+    counts = file.counts
+    parts.append(f"{counts.n_queries:,} queries")
+    if counts.n_missing:
+        parts.append(f"{counts.n_missing:,} answers missing, counted as wrong")
+    if measure.lower_bound is not None and measure.upper_bound is not None:
+        parts.append(
+            f"the judge failed on {counts.n_judge_failed:,} pairs: between "
+            f"{measure.lower_bound:.2f} and {measure.upper_bound:.2f}"
+        )
+    return "; ".join(parts)
+
+
+def _text(entries: list[EvalResultEntry]) -> str:
+    from huggingface_hub import eval_result_entries_to_yaml
+
+    data = eval_result_entries_to_yaml(entries)
+    return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)
+
+
+def send(results: Results, options: ResultsOptions, publisher: Publisher | None = None) -> Sent:
+    """Open the pull request, or bring an open one of one's own up to date.
+
+    May be run again after anything: what a pull request or the model already holds is not sent
+    again.
+
+    Raises:
+        InputError: no token, no such model, or the connection was lost.
+    """
+    from huggingface_hub import CommitOperationAdd
+    from huggingface_hub.errors import LocalTokenNotFoundError
+
+    api = (publisher or Publisher()).api
+    model, title = options.model, f"Evaluation results on {options.repo_id}"
+
+    def holds(revision: str) -> bool:
+        found = api.get_paths_info(model, list(results.files), revision=revision)
+        there = {entry.path: getattr(entry, "blob_id", None) for entry in found}
+        return there == _blobs(results.files)
+
+    with hub_errors(model):
+        try:
+            me = api.whoami()["name"]
+        except LocalTokenNotFoundError as error:
+            raise InputError(
+                "no token", path=model, allowed="set HF_TOKEN, or run: hf auth login"
+            ) from error
+        if holds("main"):
+            return Sent("merged", "")
+        mine = api.get_repo_discussions(
+            model, author=me, discussion_type="pull_request", discussion_status="open"
+        )
+        number = next((d.num for d in _in_order(mine) if d.title == title), None)
+        revision = None if number is None else f"refs/pr/{number}"
+        if revision is not None and holds(revision):
+            return Sent("there", _url(api.endpoint, model, number))
+        done = api.create_commit(
+            model,
+            [CommitOperationAdd(name, text.encode()) for name, text in results.files.items()],
+            commit_message=title,
+            commit_description=f"{results.n_values} values of "
+            f"https://huggingface.co/datasets/{options.repo_id}",
+            revision=revision,
+            create_pr=revision is None,
+        )
+    if number is not None:
+        return Sent("updated", _url(api.endpoint, model, number))
+    return Sent("opened", str(done.pr_url))
+
+
+def _in_order(found: Iterable[object]) -> list[object]:
+    return sorted(found, key=lambda d: d.num)  # type: ignore[attr-defined]
+
+
+def _url(endpoint: str, model: str, number: int | None) -> str:
+    return f"{endpoint}/{model}/discussions/{number}"
+
+
+def _blobs(files: Mapping[str, str]) -> dict[str, str]:
+    """Ids that git gives to the contents."""
+    data = {name: text.encode() for name, text in files.items()}
+    return {n: hashlib.sha1(b"blob %d\0" % len(c) + c).hexdigest() for n, c in data.items()}

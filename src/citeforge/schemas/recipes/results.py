@@ -1,0 +1,41 @@
+"""Where values go that a model's page shows."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from citeforge.schemas.recipes.base import Part
+from citeforge.schemas.recipes.option import Option
+
+_REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
+
+
+class ResultsOptions(Part):
+    """Options of ``publish-results``."""
+
+    repo_id: Annotated[str, Option(metavar="ORG/NAME")] = Field(
+        description="Dataset repository of the benchmark."
+    )
+    """Repository of the benchmark."""
+    model: Annotated[str, Option(metavar="ORG/NAME")] = Field(
+        description="Model repository, which gets a pull request."
+    )
+    """Repository of the model."""
+    revision: str = "main"
+    """Of the benchmark's repository."""
+    source_url: str | None = None
+    """Where answers or logs can be seen."""
+    source_name: str | None = None
+    """What to call that place."""
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        for name, value in (("--repo-id", self.repo_id), ("--model", self.model)):
+            if not _REPOSITORY.fullmatch(value):
+                raise ValueError(f"{name} {value!r}: expected ORG/NAME")
+        if self.source_name is not None and self.source_url is None:
+            raise ValueError("--source-name names what --source-url leads to; give that, too")
+        return self

@@ -1,0 +1,206 @@
+"""Community Evals: leaderboards of a published benchmark, values in a model's pull request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from huggingface_hub import parse_eval_result_entries
+
+from citeforge.evaluator.benchmark import Benchmark
+from citeforge.evaluator.measures.registry import select
+from citeforge.evaluator.score import score
+from citeforge.kinds.registry import kinds
+from citeforge.package.manifest import load_manifest
+from citeforge.publish.community import read_tasks, render_evals, task_id
+from citeforge.publish.hub import Publisher
+from citeforge.publish.results import Sent, results_of, send, target_of
+from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.recipes.results import ResultsOptions
+from citeforge.schemas.scores import About, ScoreFile
+from conftest import Cli, write_jsonl
+from servers.hub import MODELS, Hub, Repo, blob_id, hub_server
+
+REPO, MODEL = "org/facts", "some/model"
+PATH = ".eval_results/facts_mix.yaml"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def online() -> Iterator[None]:
+    import huggingface_hub.constants as constants
+
+    patch = pytest.MonkeyPatch()
+    patch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+    patch.setattr(constants, "HF_HUB_OFFLINE", False)
+    yield
+    patch.undo()
+
+
+def with_files(hub: Hub, files: dict[str, bytes]) -> Repo:
+    repo = Repo()
+    hub.blobs |= {blob_id(content): content for content in files.values()}
+    found = {n: {"oid": blob_id(c), "size": len(c)} for n, c in files.items()}
+    repo.commit("main", found, "initial commit")
+    return repo
+
+
+@pytest.fixture
+def hub(package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+    """A Hub with the benchmark and a model of somebody's."""
+    import huggingface_hub.constants as constants
+
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+    evals = render_evals(load_manifest(package))
+    assert evals is not None
+    with hub_server() as hub:
+        files = {"manifest.json": (package / "manifest.json").read_bytes(),
+                 "eval.yaml": evals.encode()}  # fmt: skip
+        hub.repos[REPO] = with_files(hub, files)
+        hub.repos[MODELS + MODEL] = with_files(hub, {"README.md": b"# A model\n"})
+        yield hub
+
+
+def scored(package: Path, tmp_path: Path, output: str = "So [1]. And [2].") -> ScoreFile:
+    benchmark = Benchmark(package)
+    header = {"submission": {"system": "s", "benchmark_hash": benchmark.hash}}
+    lines = [{"query_id": q, "output": output} for q in benchmark.query_ids[1:]]
+    path = write_jsonl(tmp_path / "s.jsonl", [header, *lines])
+    return score(path, benchmark, select(["rage"]))
+
+
+def options(**more: Any) -> ResultsOptions:
+    return ResultsOptions(repo_id=REPO, model=MODEL, **more)
+
+
+def publisher(hub: Hub) -> Publisher:
+    return Publisher(hub.url, hub.token)
+
+
+def content(hub: Hub, revision: str) -> str:
+    repo = hub.repos[MODELS + MODEL]
+    file = repo.commits[repo.branches[revision]]["files"][PATH]
+    return hub.blobs[file["oid"]].decode()
+
+
+def test_eval_yaml_names_a_leaderboard_a_context_and_headline_measure(
+    package: Path, tmp_path: Path
+) -> None:
+    text = render_evals(load_manifest(package))
+    assert text is not None
+    found = yaml.safe_load(text)
+    assert set(found) == {"name", "description", "evaluation_framework", "tasks"}
+    assert found["name"] == "facts"
+    headline = ("CiteF1", "CiteP", "CiteR")
+    assert found["tasks"] == [
+        {"id": f"mix_{m}", "config": "contexts", "split": "mix"} for m in headline
+    ]
+    (tmp_path / "eval.yaml").write_text(text)
+    assert read_tasks(tmp_path / "eval.yaml") == {t["id"] for t in found["tasks"]}
+    for kind in kinds().values():
+        assert bool(kind.headline) != kind.is_design
+        assert all(m.scale == 100 for m in select(kind.headline))
+    hostile = load_manifest(package).model_copy(update={"name": "x: [y]\n- é '\""})
+    assert yaml.safe_load(render_evals(hostile) or "")["name"] == hostile.name
+    assert task_id("a b/../c", "CiteF1@query") == "a-b-..-c_CiteF1-query"
+
+
+@pytest.mark.parametrize("text", ["", "tasks: 3", "tasks: [a]", "{", "tasks:\n- idd: x", "\x00"])
+def test_a_file_that_is_no_eval_yaml(tmp_path: Path, text: str) -> None:
+    (tmp_path / "eval.yaml").write_text(text)
+    with pytest.raises(InputError, match="is no list of tasks"):
+        read_tasks(tmp_path / "eval.yaml")
+
+
+def test_a_pull_request_is_opened_once(hub: Hub, package: Path, tmp_path: Path) -> None:
+    hub.role = "read"  # whoever has a token may propose
+    file = scored(package, tmp_path)
+    file.about = About(date="2026-05-01")
+    asked = options(source_url="https://example.org/logs", source_name="Logs: [1] 'x'")
+    target = target_of(asked, publisher(hub))
+    assert target.commit == hub.repos[REPO].branches["main"]
+    results = results_of([(Path("s.json"), file)], target, asked)
+    assert (list(results.files), results.n_values) == ([PATH], 3)
+    assert {line.split(": ")[1] for line in results.left_out} >= {"Distinct", "Reward"}
+    url = f"{hub.url}/{MODEL}/discussions/1"
+    assert send(results, asked, publisher(hub)) == Sent("opened", url)
+    assert send(results, asked, publisher(hub)) == Sent("there", url)
+    repo = hub.repos[MODELS + MODEL]
+    assert len(repo.pulls) == 1
+    assert repo.history("main") == ["initial commit"]
+    assert repo.history("refs/pr/1")[0] == "Evaluation results on org/facts"
+    # Their parser reads what was sent as it was meant.
+    entries = parse_eval_result_entries(yaml.safe_load(content(hub, "refs/pr/1")))
+    by_name = {m.name: m for m in file.measures}
+    assert [(e.task_id, e.value) for e in entries] == [
+        (f"mix_{m}", by_name[m].value) for m in ("CiteP", "CiteR", "CiteF1")
+    ]
+    first = entries[0]
+    assert (first.dataset_id, first.dataset_revision) == (REPO, target.commit)
+    assert (first.date, first.source_name) == ("2026-05-01", "Logs: [1] 'x'")
+    assert first.notes is not None
+    assert first.notes.startswith(by_name["CiteP"].signature)
+    assert "30 queries; 1 answers missing" in first.notes
+
+
+def test_other_scores_bring_it_up_to_date(hub: Hub, package: Path, tmp_path: Path) -> None:
+    target = target_of(options(), publisher(hub))
+    for output, state in (("So [1].", "opened"), ("So [2].", "updated"), ("So [2].", "there")):
+        file = scored(package, tmp_path, output)
+        results = results_of([(Path("s.json"), file)], target, options())
+        assert send(results, options(), publisher(hub)).state == state
+        assert content(hub, "refs/pr/1") == results.files[PATH]
+    repo = hub.repos[MODELS + MODEL]
+    assert len(repo.pulls) == 1
+    repo.branches["main"] = repo.branches["refs/pr/1"]
+    repo.pulls[0]["status"] = "merged"
+    assert send(results, options(), publisher(hub)) == Sent("merged", "")
+
+
+def test_what_does_not_belong_there_is_refused(hub: Hub, package: Path, tmp_path: Path) -> None:
+    target = target_of(options(), publisher(hub))
+    file = scored(package, tmp_path)
+
+    def refused(**change: Any) -> str:
+        with pytest.raises(InputError) as caught:
+            results_of([(Path("s.json"), file.model_copy(update=change))], target, options())
+        return str(caught.value)
+
+    assert "is of facts@00000000, and the published benchmark is facts@" in refused(
+        benchmark_hash="0" * 64
+    )
+    assert "drops missing answers" in refused(protocol="reference")
+    part = file.measures[0].model_copy(update={"signature": "CiteP|p:strict|asked:2"})
+    assert "covers a part of the queries" in refused(measures=[part])
+    assert "holds no value that has a leaderboard" in refused(context="other")
+    with pytest.raises(UsageError, match=r"b\.json: the second file of context 'mix'"):
+        results_of([(Path("a.json"), file), (Path("b.json"), file)], target, options())
+    manifest = (package / "manifest.json").read_bytes()
+    hub.repos["org/bare"] = with_files(hub, {"manifest.json": manifest})
+    with pytest.raises(InputError, match=r"org/bare@main: has no eval\.yaml"):
+        target_of(ResultsOptions(repo_id="org/bare", model=MODEL), publisher(hub))
+    for name in ("model", "some/mo del", "../x", "a/b/c"):
+        with pytest.raises(ValueError, match="expected ORG/NAME"):
+            ResultsOptions(repo_id=REPO, model=name)
+
+
+def test_the_command(hub: Hub, package: Path, tmp_path: Path, cli: Cli) -> None:
+    (tmp_path / "s.json").write_text(scored(package, tmp_path).model_dump_json())
+    env = {"HF_ENDPOINT": hub.url, "HF_TOKEN": hub.token, "HF_HUB_OFFLINE": "0",
+           "HF_HUB_DISABLE_XET": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1"}  # fmt: skip
+    words = ("publish-results", "s.json", "--repo-id", REPO)
+    shown = cli(*words, "--model", MODEL, "--dry-run", "--out", "files", **env)
+    assert shown.returncode == 0, shown.stderr
+    text = (tmp_path / "files" / PATH).read_text()
+    assert shown.stdout.strip() == f"# {PATH}\n{text}".strip()
+    assert hub.repos[MODELS + MODEL].pulls == []
+    done = cli(*words, "--model", MODEL, **env)
+    assert done.returncode == 0, done.stderr
+    assert f"3 values on {REPO}; pull request opened: {hub.url}/{MODEL}" in done.stdout
+    assert content(hub, "refs/pr/1") == text
+    absent = cli(*words, "--model", "some/none", **env)
+    assert absent.returncode == 1
+    assert "some/none: the Hub answered" in absent.stderr
+    assert "Traceback" not in absent.stderr
