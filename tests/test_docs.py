@@ -33,7 +33,7 @@ PAGES = {
     "docs/answers.md": 11,
     "docs/authorship.md": 10,
     "docs/bundles.md": 12,
-    "docs/elsewhere.md": 6,
+    "docs/elsewhere.md": 8,
     "docs/first-benchmark.md": 13,
     "docs/kalma.md": 11,
     "docs/leaderboard.md": 11,

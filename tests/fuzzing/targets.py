@@ -95,6 +95,7 @@ _SCORES = (
     "annotate plan scores/random.json --half-width 5 --out plan.json",
     "annotate plan scores/random.json --half-width 9 --correlation .5 --design stratified",
     "leaderboard build --benchmark {w}/facts --scores scores --out site",
+    "export every-eval-ever scores --out records --model org/m",
     "annotate export scores/random.json --task citation-support --out sheet.csv",
     "annotate export scores/random.json --task utility --sample 2 --out sheet.json",
     "meta-eval --judge lexical --labels {w}/labels.jsonl --scores scores/random.json "

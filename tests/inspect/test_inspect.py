@@ -38,7 +38,12 @@ def environment(folder: Path) -> dict[str, str]:
     (info / "entry_points.txt").write_text(f"[inspect_ai]\nciteforge = {module}\n")
     (info / "direct_url.json").write_text('{"url": "file:///", "dir_info": {"editable": true}}')
     paths = (str(info.parent), str(ROOT / "src"), os.environ.get("PYTHONPATH", ""))
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "INSPECT_LOG_DIR": "logs"}
+    return {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(paths),
+        "INSPECT_LOG_DIR": "logs",
+        "COLUMNS": "500",
+    }
 
 
 def inspect_eval(folder: Path, *more: object) -> subprocess.CompletedProcess[str]:

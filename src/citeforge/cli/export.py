@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from citeforge.cli.record_options import add, options_of, record_from
+from citeforge.schemas.recipes.results import RecordOptions
 from citeforge.schemas.recipes.training import TrainingOptions
 
 
@@ -17,16 +18,19 @@ from citeforge.schemas.recipes.training import TrainingOptions
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder to make.")
 @click.option("--context", help="Context set, where a format has one a question.")
 @add(options_of(TrainingOptions))
+@add(options_of(RecordOptions))
 def export(format_name: str, folder: Path, out: Path, context: str | None, **given: Any) -> None:
     """Write a package in the layout of another tool, or as training data.
 
     FORMAT is beir, mteb, trec, alce, attrieval, attributed-ir, rage-toolkit, kalma or hf-csv; or
     sft (answers that cite well, for supervised fine-tuning) or rl-prompts (prompts with what
-    citeforge.rewards needs). What the format cannot carry is listed.
+    citeforge.rewards needs). What the format cannot carry is listed. FORMAT every-eval-ever takes
+    a score file, or a folder of them, and writes records for evaleval's collection.
     """
     from citeforge.publish.export.registry import export as write
 
-    lost = write(format_name, folder, out, context, record_from(TrainingOptions, given))
+    training = record_from(TrainingOptions, given)
+    lost = write(format_name, folder, out, context, training, record_from(RecordOptions, given))
     files = [p for p in sorted(out.rglob("*")) if p.is_file()]
     click.echo(f"{out}: {len(files)} files, {sum(p.stat().st_size for p in files):,} B")
     for what in lost:

@@ -6,7 +6,7 @@ Format: https://huggingface.co/docs/hub/eval-results.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -248,7 +248,7 @@ def send(results: Results, options: ResultsOptions, publisher: Publisher | None 
         mine = api.get_repo_discussions(
             model, author=me, discussion_type="pull_request", discussion_status="open"
         )
-        number = next((d.num for d in _in_order(mine) if d.title == title), None)
+        number = min((d.num for d in mine if d.title == title), default=None)
         revision = None if number is None else f"refs/pr/{number}"
         if revision is not None and holds(revision):
             return Sent("there", _url(api.endpoint, model, number))
@@ -264,10 +264,6 @@ def send(results: Results, options: ResultsOptions, publisher: Publisher | None 
     if number is not None:
         return Sent("updated", _url(api.endpoint, model, number))
     return Sent("opened", str(done.pr_url))
-
-
-def _in_order(found: Iterable[object]) -> list[object]:
-    return sorted(found, key=lambda d: d.num)  # type: ignore[attr-defined]
 
 
 def _url(endpoint: str, model: str, number: int | None) -> str:

@@ -9,8 +9,10 @@ from citeforge.engines.folders import whole_folder
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.package.package import Package
 from citeforge.publish.export import items, tables, training
+from citeforge.publish.export.every_eval import export_every_eval
 from citeforge.publish.export.tables import Lost
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
+from citeforge.schemas.recipes.results import RecordOptions
 from citeforge.schemas.recipes.training import TrainingOptions
 
 _WHOLE = {
@@ -26,6 +28,9 @@ _ITEMS = {
 }
 _TRAINING = {"sft": training.export_sft, "rl-prompts": training.export_rl}
 FORMATS = (*_WHOLE, *_ITEMS, "kalma", "hf-csv", *_TRAINING)
+"""Of packages."""
+RECORDS = "every-eval-ever"
+"""Of score files."""
 
 
 def export(
@@ -34,16 +39,18 @@ def export(
     out: Path,
     context: str | None = None,
     options: TrainingOptions | None = None,
+    records: RecordOptions | None = None,
 ) -> Lost:
-    """Write a package in another layout.
+    """Write a package in another layout, or score files as records of Every Eval Ever.
 
     Args:
         name: format.
-        folder: package.
+        folder: package; a score file or a folder of them for ``every-eval-ever``.
         out: folder to make.
         context: context set, for formats with one context a question; None for the first, and for
             all in training data.
         options: what training data are made of; for them alone.
+        records: what records of Every Eval Ever say; for them alone.
 
     Returns:
         What the format cannot carry.
@@ -53,9 +60,20 @@ def export(
         UsageError: options of training data for another format, or not all that ``sft`` needs.
         InputError: the folder exists, or the kind of benchmark is not exported to this format.
     """
-    if name not in FORMATS:
-        raise UnknownValueError("format", name, FORMATS)
-    asked = options or TrainingOptions()
+    if name not in (*FORMATS, RECORDS):
+        raise UnknownValueError("format", name, (*FORMATS, RECORDS))
+    asked, said = options or TrainingOptions(), records or RecordOptions()
+    if name == RECORDS:
+        if context is not None or asked != TrainingOptions(submission=asked.submission):
+            raise UsageError(
+                f"{name}: --context, --min-f1, --held-out and --template are for other formats"
+            )
+        with whole_folder(out) as made:
+            return export_every_eval(folder, made, said, asked.submission)
+    if said != RecordOptions():
+        raise UsageError(
+            f"{name}: --model, --organisation, --relationship and --dataset are for {RECORDS}"
+        )
     if name not in _TRAINING and asked != TrainingOptions():
         raise UsageError(
             f"{name}: --submission, --min-f1, --held-out and --template are for "

@@ -1,0 +1,73 @@
+"""Records of Every Eval Ever against their own JSON schemas and their own validator."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft7Validator
+
+from citeforge.evaluator.benchmark import Benchmark
+from citeforge.evaluator.measures.registry import select
+from citeforge.evaluator.score import score
+from citeforge.publish.export.every_eval import SCHEMA_VERSION, export_every_eval
+from citeforge.schemas.recipes.results import RecordOptions
+from conftest import Cli
+
+
+@pytest.fixture(scope="module")
+def theirs(peer: Callable[[str], Path]) -> Any:
+    """Their module of checks."""
+    sys.path.insert(0, str(peer("every_eval_ever")))
+    try:
+        from every_eval_ever.validator import validation_core  # type: ignore[import-not-found]
+    finally:
+        sys.path.pop(0)
+    return validation_core
+
+
+@pytest.mark.parametrize("details", [True, False])
+def test_no_errors(
+    peer: Callable[[str], Path],
+    theirs: Any,
+    package: Path,
+    cli: Cli,
+    tmp_path: Path,
+    details: bool,
+) -> None:
+    benchmark = Benchmark(package)
+    run = ("run", "random", "--benchmark", package, "--runs", "2", "--out", "r.jsonl")
+    assert cli(*run).returncode == 0
+    wanted = select(["rage", "retrieval", "alce"])
+    scores = tmp_path / "r.json"
+    file = score(tmp_path / "r.jsonl", benchmark, wanted, details=details)
+    scores.write_text(file.model_dump_json())
+    out = tmp_path / "out"
+    options = RecordOptions(model="org/m", organisation="Us", dataset="org/facts")
+    export_every_eval(scores, out, options)
+    schemas = peer("every_eval_ever") / "every_eval_ever" / "schemas"
+    files = {p.relative_to(out).as_posix() for p in out.rglob("*") if p.is_file()}
+    assert len(files) == 1 + details
+    for name in sorted(files):
+        is_aggregate = name.endswith(".json")
+        schema = json.loads(
+            (schemas / f"{'' if is_aggregate else 'instance_level_'}eval.schema.json").read_text()
+        )
+        assert schema["version"] == SCHEMA_VERSION
+        texts = (out / name).read_text()
+        rows = [texts] if is_aggregate else texts.splitlines()
+        errors = [e for row in rows for e in Draft7Validator(schema).iter_errors(json.loads(row))]
+        assert errors == []
+        check = theirs.validate_aggregate if is_aggregate else theirs.validate_instance_file
+        found = check(
+            out / name,
+            repo_path=name,
+            available_files=files,
+            read_repo_file=lambda q: (out / q).read_text(),
+            run_semantic_checks=True,
+        )
+        assert (found.valid, found.errors, found.warnings) == (True, [], [])

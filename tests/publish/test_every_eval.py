@@ -1,0 +1,155 @@
+"""Records of Every Eval Ever; the peers' tests hold them against their own schema and validator."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from citeforge.evaluator.benchmark import Benchmark
+from citeforge.evaluator.measures.registry import select
+from citeforge.evaluator.score import score
+from citeforge.publish.export.every_eval import export_every_eval
+from citeforge.publish.export.registry import export
+from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.recipes.results import RecordOptions
+from citeforge.schemas.recipes.training import TrainingOptions
+from citeforge.schemas.scores import About, ScoreFile
+from conftest import Cli, content, write_jsonl
+
+MODEL = RecordOptions(model="org/m")
+
+
+def scored(package: Path, folder: Path, details: bool = True, runs: int = 1) -> tuple[Path, Path]:
+    """(score file, submission): every query but the last cites its first two passages."""
+    benchmark = Benchmark(package)
+    lines = [
+        {"query_id": q, "output": "So it  is [1][2].", "run": run}
+        for q in benchmark.query_ids[:-1]
+        for run in range(runs)
+    ]
+    header = {"submission": {"system": "s", "benchmark_hash": benchmark.hash}}
+    submission = write_jsonl(folder / "s.jsonl", [header, *lines])
+    file = score(submission, benchmark, select(["rage"]), details=details)
+    path = folder / "s.json"
+    path.write_text(file.model_dump_json())
+    return path, submission
+
+
+def records(out: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    (aggregate,) = out.rglob("*.json")
+    lines = [line for p in out.rglob("*_samples.jsonl") for line in p.read_text().splitlines()]
+    return json.loads(aggregate.read_text()), [json.loads(line) for line in lines]
+
+
+def test_values_intervals_and_single_answers(package: Path, tmp_path: Path) -> None:
+    path, submission = scored(package, tmp_path)
+    file = ScoreFile.model_validate_json(path.read_text())
+    options = RecordOptions(
+        model="org/m", organisation="Us", relationship="third_party", dataset="org/facts"
+    )
+    lost = export_every_eval(path, tmp_path / "out", options, submission)
+    assert lost == ["s.json: single values of measures that are no share of 1: Distinct, Length"]
+    aggregate, lines = records(tmp_path / "out")
+    assert aggregate["model_info"]["id"] == "org/m"
+    assert aggregate["source_metadata"]["evaluator_relationship"] == "third_party"
+    by_name = {r["metric_config"]["metric_name"]: r for r in aggregate["evaluation_results"]}
+    for measure in (m for m in file.measures if m.value is not None):
+        found = by_name[measure.name]
+        assert found["score_details"]["score"] == measure.value
+        uncertainty = found["score_details"]["uncertainty"]
+        assert uncertainty["confidence_interval"]["lower"] == measure.low
+        assert uncertainty["standard_error"]["value"] == measure.stderr
+        assert found["metric_config"]["additional_details"]["signature"] == measure.signature
+        assert found["source_data"]["hf_repo"] == "org/facts"
+        mine = [x for x in lines if x["evaluation_result_id"] == found["evaluation_result_id"]]
+        if measure.name in ("Distinct", "Length"):
+            assert mine == []
+            assert found["metric_config"]["max_score"] == "Infinity"
+            continue
+        values = dict(zip(file.query_ids, measure.per_query, strict=True))
+        assert {x["sample_id"]: x["evaluation"]["score"] for x in mine} == {
+            q: v * measure.scale for q, v in values.items() if v is not None
+        }
+        assert all(x["evaluation"]["is_correct"] == (values[x["sample_id"]] == 1) for x in mine)
+    outputs = {x["sample_id"]: x["output"]["raw"] for x in lines}
+    assert set(map(tuple, outputs.values())) == {("So it  is [1][2].",), ("",)}
+    missing = {x["sample_id"] for x in lines if x.get("error") == "no answer"}
+    assert missing == {file.query_ids[-1]}
+
+
+def test_the_files_belong_together(package: Path, tmp_path: Path) -> None:
+    path, _ = scored(package, tmp_path)
+    for out in ("a", "b"):
+        export_every_eval(path, tmp_path / out, MODEL)
+    assert content(tmp_path / "a") == content(tmp_path / "b")
+    aggregate, lines = records(tmp_path / "a")
+    said = aggregate["detailed_evaluation_results"]
+    samples = tmp_path / "a" / said["file_path"]
+    assert said["checksum"] == hashlib.sha256(samples.read_bytes()).hexdigest()
+    assert said["total_rows"] == len(lines)
+    name = samples.name.removesuffix("_samples.jsonl")
+    assert uuid.UUID(name).version == 4
+    assert (samples.parent / f"{name}.json").is_file()
+    assert {x["evaluation_id"] for x in lines} == {aggregate["evaluation_id"]}
+    assert {x["output"]["raw"][0] for x in lines} == {"So it is. [1] [2]", ""}
+
+
+def test_without_single_answers_there_is_the_aggregate(package: Path, tmp_path: Path) -> None:
+    path, _ = scored(package, tmp_path, details=False)
+    lost = export_every_eval(path, tmp_path / "out", MODEL)
+    assert "s.json: records of single answers: score with --details" in lost
+    aggregate, lines = records(tmp_path / "out")
+    assert lines == []
+    assert "detailed_evaluation_results" not in aggregate
+
+
+def test_hostile_names_stay_in_their_folder(package: Path, tmp_path: Path) -> None:
+    path, _ = scored(package, tmp_path)
+    file = ScoreFile.model_validate_json(path.read_text())
+    names = {"../../x": "_.._.._x", "CON.a": "_CON.a", "data": "_data", 'a/b"<é>': "a_b____"}
+    for number, (name, folder) in enumerate(names.items()):
+        about = About(model=f"o:/{name.replace('/', '-')}")
+        changed = file.model_copy(update={"benchmark": name, "about": about})
+        path.write_text(changed.model_dump_json())
+        out = tmp_path / f"out{number}"
+        export_every_eval(path, out, RecordOptions())
+        (found,) = out.glob("data/*/o_/*/*.json")
+        assert found.relative_to(out).parts[1] == folder
+        aggregate, _ = records(out)
+        assert aggregate["evaluation_results"][0]["source_data"]["dataset_name"] == name
+
+
+def test_what_does_not_belong_there_is_refused(package: Path, tmp_path: Path) -> None:
+    path, submission = scored(package, tmp_path, runs=2)
+    out = tmp_path / "out"
+    lost = export_every_eval(path, out, MODEL, submission)
+    assert any("all runs but the first" in what for what in lost)
+    with pytest.raises(UsageError, match="the model is called 's'; name it with --model"):
+        export_every_eval(path, out, RecordOptions())
+    submission.write_text(submission.read_text() + "\n")
+    with pytest.raises(InputError, match="is not what was scored"):
+        export_every_eval(path, out, MODEL, submission)
+    (tmp_path / "none").mkdir()
+    with pytest.raises(InputError, match="holds no score files"):
+        export_every_eval(tmp_path / "none", out, MODEL)
+    (tmp_path / "none" / "a.json").write_text("{}")
+    with pytest.raises(InputError, match=r"a\.json"):
+        export_every_eval(tmp_path / "none", out, MODEL)
+    with pytest.raises(UsageError, match="are for every-eval-ever"):
+        export("trec", package, tmp_path / "new", records=MODEL)
+    with pytest.raises(UsageError, match="are for other formats"):
+        export("every-eval-ever", path, tmp_path / "new", options=TrainingOptions(min_f1=0.5))
+    assert not (tmp_path / "new").exists()
+
+
+def test_the_command_takes_a_folder(package: Path, tmp_path: Path, cli: Cli) -> None:
+    scored(package, tmp_path)
+    done = cli("export", "every-eval-ever", ".", "--out", "out", "--model", "org/m")
+    assert done.returncode == 0, done.stderr
+    assert "out: 2 files" in done.stdout
+    assert "not carried: s.json: the words of answers" in done.stdout
