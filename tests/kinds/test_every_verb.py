@@ -19,9 +19,9 @@ from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.check import check
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.score import score
-from citeforge.library.scores import score_files
 from citeforge.evaluator.submission import read_answers
 from citeforge.inspect.scoring import Scoring, Settings
+from citeforge.library.scores import score_files
 from citeforge.package.package import Package
 from citeforge.publish.export.registry import FORMATS, export
 from citeforge.publish.hidden import join_package, split_package
