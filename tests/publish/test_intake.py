@@ -7,7 +7,6 @@ import os
 import shutil
 import stat
 import subprocess
-import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -30,6 +29,7 @@ from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes import RageRecipe, RunOptions
 from citeforge.schemas.recipes.verbs import ScoreOptions
 from conftest import EXAMPLES, Cli
+from servers import zygote
 
 SYSTEMS = ("random", "echo-relevant", "top-1")
 Folder = dict[str, bytes]
@@ -136,16 +136,16 @@ def test_errors_leave_everything_as_it_was(root: Path) -> None:
 def test_two_at_once(root: Path, cli: Cli) -> None:
     """Each in a process of its own; both are on the site in the end, whoever comes last."""
     board = root / "board"
-    with ThreadPoolExecutor(3) as pool:
+    with ThreadPoolExecutor(2) as pool:
         done = list(pool.map(
-            lambda n: cli("leaderboard", "add", root / f"{n}.jsonl", "--boards", board), SYSTEMS
+            lambda n: cli("leaderboard", "add", root / f"{n}.jsonl", "--boards", board), SYSTEMS[:2]
         ))  # fmt: skip
-    assert [d.returncode for d in done] == [0, 0, 0], [d.stderr for d in done]
+    assert [d.returncode for d in done] == [0, 0], [d.stderr for d in done]
     together = content(board)
     assert not (board / ".leaderboard.lock").exists()
     add_submissions([], board)
     assert content(board) == together
-    assert len(list((board / "site" / "systems").iterdir())) == 3
+    assert len(list((board / "site" / "systems").iterdir())) == 2
 
 
 def test_which_board_it_is_for(root: Path) -> None:
@@ -155,6 +155,9 @@ def test_which_board_it_is_for(root: Path) -> None:
     with pytest.raises(UsageError, match=r"for which benchmark is it\?.*one of a, b"):
         add_submissions([file], folder)
     add_submissions([file], folder, board="b")
+    before = content(folder)
+    build_leaderboard(folder)
+    assert content(folder) == before
     there = folder / "submissions" / "b" / "random.jsonl"
     assert add_submissions([there], folder).checked[0].taken.board.name == "b"
     public, gold = root / "public", root / "gold"
@@ -206,13 +209,13 @@ def test_the_workflow_runs_from_init_to_a_site(root: Path) -> None:
     board, bin_ = root / "board", root / "bin"
     bin_.mkdir()
     here = {
-        "citeforge": f'exec "{sys.executable}" -m citeforge "$@"',
         "pip": 'echo "pip $@" >> ../called',
         "hf": 'echo "hf $@" >> ../called; ls "$3" > ../uploaded',
     }
     for name, body in here.items():
         (bin_ / name).write_text(f"#!/bin/bash\n{body}\n")
         (bin_ / name).chmod(stat.S_IRWXU)
+    zygote.stand_in(bin_)
     shutil.copy(root / "random.jsonl", board / "submissions" / "facts" / "team.jsonl")
     env = {**os.environ, "PATH": f"{bin_}:{os.environ['PATH']}", "SPACE": "org/board"}
     for step in steps(board):
