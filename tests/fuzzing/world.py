@@ -286,7 +286,10 @@ def _submissions() -> None:
          "answer": sentences} for i in ids
     ])  # fmt: skip
     for path in (EXAMPLES / "vendors").iterdir():
-        shutil.copy(path, f"vendors-{path.name}")
+        named = ("query_id", "custom_id", "key", "id", "input")
+        jsonl(Path(f"vendors-{path.name}"), [
+            row for row in read(path) if {row.get(n) for n in named} & {*ids, *texts}
+        ])  # fmt: skip
     datasets.Dataset.from_list([
         {"query": q, "passages": {"passage_text": ["a", "b"], "is_selected": [1, 0]},
          "rag_raw_answer": "Io [0]."} for q in texts

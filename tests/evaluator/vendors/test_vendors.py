@@ -370,6 +370,15 @@ def test_empty_answers_and_several_texts(tmp_path: Path, benchmark: Benchmark) -
     assert found["q02"].output == "Io.\n\nIo[1]."
 
 
+def test_a_number_that_is_too_long(tmp_path: Path, benchmark: Benchmark) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"query_id": "q01", "candidates": [], "usage": ' + "9" * 5000 + "}\n")
+    with pytest.raises(
+        InputError, match=r"a\.jsonl:1: cannot be read \(Integer value out of range"
+    ):
+        list(answers_of(path, benchmark, "gemini"))
+
+
 def test_a_line_that_is_nested_too_deeply(tmp_path: Path, benchmark: Benchmark) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text('{"query_id": "q01", "candidates": ' + "[" * 800 + "]" * 800 + "}\n")

@@ -140,11 +140,24 @@ def read_vendor(
             continue
         try:
             said = decode_line(path, number, line, decoder, _Line)
-            yield number, reader.line(number, said, msgspec.json.decode(line))
+            yield number, reader.line(number, said, _decoded(path, number, line))
         except InputError as error:
             if on_error is None or error.line is None:
                 raise
             on_error(error)
+
+
+def _decoded(path: Path, number: int, line: bytes) -> dict[str, Any]:
+    """All of a line that :func:`decode_line` has read in part.
+
+    Raises:
+        InputError: a part that was passed over cannot be read, such as a number of 5,000 digits.
+    """
+    try:
+        found: dict[str, Any] = msgspec.json.decode(line)
+        return found
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise InputError(f"cannot be read ({str(error)[:200]})", path=path, line=number) from error
 
 
 @dataclass
