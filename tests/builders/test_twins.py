@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import runpy
 import shutil
@@ -14,11 +15,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from citeforge.builders.derive import Base
 from citeforge.builders.rage import build_rage
-from citeforge.builders.twins.build import build_twins
+from citeforge.builders.twins.build import build_twins, twin_stats
 from citeforge.builders.verify import verify
 from citeforge.engines.embed import make_embedder
 from citeforge.engines.llm.records import Answer, Failure, Request, Result
@@ -158,6 +160,11 @@ def test_a_query_whose_relevant_passage_fails_is_dropped_and_counted(
     assert row["twin_id"]
     assert "length" in row["failed"]
     assert verify(tmp_path / "k") == []
+    stats = json.loads((tmp_path / "k" / "stats.json").read_text())
+    n = len(Base(tmp_path / "k").twins)
+    assert stats["twins that pass length, share"] == round((n - 1) / n, 4)
+    assert stats["twins that pass copy, share"] == 1.0
+    assert "twins that pass entailment, share" not in stats  # nobody judged
 
 
 def test_when_nothing_passes_the_build_stops_and_leaves_nothing(base: Path, tmp_path: Path) -> None:
@@ -234,6 +241,26 @@ def test_killed_while_asking_and_built_again_nothing_is_paid_for_twice(
     one, two = (load_intact(tmp_path / n) for n in ("killed", "calm"))
     assert one.files.keys() == two.files.keys()
     assert one.benchmark_hash == two.benchmark_hash
+
+
+def test_acceptance_by_check() -> None:
+    """Of three written twins one is too short and lacks a name; of the two left one is judged to
+    say something else; the fourth passage has no twin."""
+    likeness = {"attempts": 1, "edit_similarity": 0.5, "ngram_overlap": 0.2}
+    rows = [
+        {"failed": [], "length_ratio": 1.0},
+        {"failed": ["length", "entities"], "length_ratio": 0.2},
+        {"failed": ["entailment"], "length_ratio": 0.9},
+        {"failed": ["answer from the writer"], "length_ratio": math.nan},
+    ]
+    table = pa.Table.from_pylist([{**likeness, **r, "accepted": not r["failed"]} for r in rows])
+    stats = twin_stats(table, judged=True)
+    assert stats["twins accepted, share"] == 1 / 4
+    assert stats["twins that pass length, share"] == round(2 / 3, 4)
+    assert stats["twins that pass entities, share"] == round(2 / 3, 4)
+    assert stats["twins that pass copy, share"] == 3 / 3
+    assert stats["twins that pass entailment, share"] == 1 / 2
+    assert "twins that pass entailment, share" not in twin_stats(table, judged=False)
 
 
 def test_attempts_raise_the_temperature() -> None:

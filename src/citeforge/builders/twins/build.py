@@ -14,7 +14,7 @@ from citeforge.builders.derive import Base, Docs
 from citeforge.builders.package import PackageWriter
 from citeforge.builders.skeleton import Build, Stats
 from citeforge.builders.stats import context_stats, corpus_stats, mapping_stats
-from citeforge.builders.twins.checks import Checker, Passage
+from citeforge.builders.twins.checks import CHECKS, ENTAILMENT, Checker, Passage
 from citeforge.builders.twins.facts import Entities
 from citeforge.builders.twins.write import Twin, TwinWriter
 from citeforge.engines.folders import beside
@@ -230,7 +230,7 @@ class _Twins(Build[TwinsRecipe]):
         writer.add("gold", "gold", base.only(base.gold, "query_id", kept).cast(GOLD))
         table = pa.Table.from_pylist(rows, schema=TWINS)
         writer.add("twins", "twins", table)
-        stats |= twin_stats(table)
+        stats |= twin_stats(table, self.judge is not None)
         self.found = {
             "contexts": {n: base.manifest.contexts[n] for n in contexts},
             "counts": self._counts(kept),
@@ -288,17 +288,35 @@ class _Twins(Build[TwinsRecipe]):
         return counts | {f"failed check: {n}": c for n, c in sorted(failed.items())}
 
 
-def twin_stats(table: pa.Table) -> dict[str, object]:
-    """Statistics of the twins table: acceptance, attempts, likeness."""
+def twin_stats(table: pa.Table, judged: bool) -> dict[str, object]:
+    """Statistics of the twins table: acceptance, in all and by check, attempts, likeness.
+
+    Args:
+        table: schema TWINS, with the best attempt at each passage.
+        judged: whether entailment was checked.
+
+    Returns:
+        Statistics by name. Shares of a check are of all twins that were written; those of
+        entailment are of the twins that pass all other checks, which alone are judged.
+    """
     rows = table.to_pylist()
     good = [r for r in rows if r["accepted"]]
 
     def mean(column: str) -> float:
         return round(math.fsum(r[column] for r in good) / len(good), 4) if good else 0.0
 
+    written = [set(r["failed"]) for r in rows if not math.isnan(r["length_ratio"])]
+    asked = [failed for failed in written if failed <= {ENTAILMENT}] if judged else []
+    passing = {
+        f"twins that pass {name}, share": round(sum(name not in f for f in of) / len(of), 4)
+        for names, of in ((CHECKS, written), ((ENTAILMENT,), asked))
+        for name in names
+        if of
+    }
     return {
         "twins": len(good),
         "twins accepted, share": round(len(good) / len(rows), 4),
+        **passing,
         "twins: attempts, mean": mean("attempts"),
         "twins: length ratio, mean": mean("length_ratio"),
         "twins: edit similarity, mean": mean("edit_similarity"),

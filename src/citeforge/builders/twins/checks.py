@@ -35,6 +35,14 @@ _PREAMBLE = re.compile(
 )
 _MARKDOWN = re.compile(r"(?m)^\s{0,3}(#{1,6} |[-*+] |>\s|```|\d+[.)] )|\*\*[^*\n]+\*\*|`[^`\n]+`")
 
+CHECKS = (
+    "length", "copy", "preamble", "markdown", "numbers", "dates", "quotations", "entities",
+    "answer", "language",
+)  # fmt: skip
+"""Names of the checks that need no judge, in the order in which they are made."""
+ENTAILMENT = "entailment"
+"""Name of the judge's, which is asked about twins that pass the others."""
+
 
 @dataclass(frozen=True)
 class Passage:
@@ -108,26 +116,18 @@ class Checker:
             for pair, what in ((forth, "passage to twin"), (back, "twin to passage")):
                 verdict = verdicts[pair]
                 if isinstance(verdict, JudgeFailure):
-                    report.failed["entailment"] = f"{what}: the judge failed ({verdict.message})"
+                    report.failed[ENTAILMENT] = f"{what}: the judge failed ({verdict.message})"
                 elif not verdict.entailed:
-                    report.failed["entailment"] = f"{what}: not entailed"
+                    report.failed[ENTAILMENT] = f"{what}: not entailed"
         return reports
 
     def _report(self, passage: Passage, twin: str) -> Report:
         report = Report(measure(passage.text, twin, self.thresholds.ngram))
-        checks: tuple[tuple[str, Callable[[Passage, str, Measured], str | None]], ...] = (
-            ("length", self._length),
-            ("copy", self._copy),
-            ("preamble", _preamble),
-            ("markdown", _markdown),
-            ("numbers", _numbers),
-            ("dates", _dates),
-            ("quotations", _quotations),
-            ("entities", self._entities),
-            ("answer", _answer),
-            ("language", _language),
-        )
-        for name, run in checks:
+        checks: tuple[Callable[[Passage, str, Measured], str | None], ...] = (
+            self._length, self._copy, _preamble, _markdown, _numbers, _dates, _quotations,
+            self._entities, _answer, _language,
+        )  # fmt: skip
+        for name, run in zip(CHECKS, checks, strict=True):
             reason = run(passage, twin, report.measured)
             if reason is not None:
                 report.failed[name] = reason
