@@ -290,15 +290,37 @@ def test_a_refused_sentence_is_asked_again_then_the_next_triple_is_tried(tmp_pat
     ]  # fmt: skip
 
 
-def test_a_pair_for_which_nothing_can_be_written_is_dropped_and_counted(tmp_path: Path) -> None:
-    class Mute(Scripted):
-        def complete(self, requests: Sequence[Request]) -> list[Result]:
-            if requests and requests[0].task == "extend":
-                return [Answer("No.") for _ in requests]
-            return super().complete(requests)
+class Mute(Scripted):
+    """Never makes a paragraph longer."""
 
-    with pytest.raises(InputError, match="no triple could be written in round 2"):
+    def complete(self, requests: Sequence[Request]) -> list[Result]:
+        if requests and requests[0].task == "extend":
+            return [Answer("No.") for _ in requests]
+        return super().complete(requests)
+
+
+def test_the_template_stands_in_where_that_is_asked_for(tmp_path: Path) -> None:
+    given = options(tmp_path / "k", "father", limit=1)
+    recipe = given[0].model_copy(update={"choices": Choices(stand_in=True, attempts=2)})
+    manifest = build_kalma(recipe, given[1], open_graph(), Mute({}), ngram)
+    # Two attempts at each of four rounds, and then the template's sentence of the first triple.
+    assert manifest.counts["replies refused: extend: lost a citation"] == 4 * 2
+    assert manifest.counts["texts of the template in the writer's place: extend"] == 4
+    build_kalma(*options(tmp_path / "plain", "father", limit=1), open_graph(), template(), ngram)
+    mine, plain = (
+        read_table(shard_paths(tmp_path / name / "evolution", "evolution"), KG_EVOLUTION)
+        for name in ("k", "plain")
+    )
+    assert mine["paragraph"] == plain["paragraph"]
+    assert [len(r) for r in mine["refused"].to_pylist()] == [0, 3, 3, 3, 3]
+    assert mine["refused"][1][2].as_py() == "no reply could be taken: the template wrote it"
+
+
+def test_a_pair_for_which_nothing_can_be_written_is_dropped_and_counted(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no triple could be written in round 2") as error:
         build_kalma(*options(tmp_path / "k"), open_graph(), Mute({}), ngram)
+    assert "replies refused: extend: lost a citation" in str(error.value)
+    assert "--stand-in" in str(error.value)
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(UsageError, match="--pairs-from-kg"):
         build_kalma(KalmaRecipe(), RunOptions(out=tmp_path / "k"), open_graph(), template(), ngram)

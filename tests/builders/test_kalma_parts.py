@@ -98,7 +98,7 @@ def test_annotations() -> None:
     changed = text.replace("loved", "hated")
     assert check.wrong_annotation(changed, seed, POOL) == "changed the text"
     stray = text.replace("place of birth: London", "place of birth: Rome")
-    assert "which is not given" in str(check.wrong_annotation(stray, seed, POOL))
+    assert "cites what is not given" in str(check.wrong_annotation(stray, seed, POOL))
 
 
 # --- contexts ----------------------------------------------------------------------------------

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from citeforge.builders.kalma import tasks
 from citeforge.builders.rage import build_rage
 from citeforge.builders.twins.build import build_twins
+from citeforge.builders.verify import verify
 from citeforge.engines.embed import make_embedder
 from citeforge.engines.llm import smollm
 from citeforge.engines.llm.client import OpenAiLlm
@@ -29,6 +29,22 @@ BRIDGES = {
     "p2": "The Bay Bridge opened in 1936.",
     "p3": "Titan is a moon of Saturn.",
 }
+
+TWO = """
+@prefix wd: <http://www.wikidata.org/entity/> .
+@prefix wdt: <http://www.wikidata.org/prop/direct/> .
+@prefix wikibase: <http://wikiba.se/ontology#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+wd:P22 rdfs:label "father"@en ; wikibase:directClaim wdt:P22 .
+wd:P31 rdfs:label "instance of"@en ; wikibase:directClaim wdt:P31 .
+wd:P101 rdfs:label "field of work"@en ; wikibase:directClaim wdt:P101 .
+wd:P135 rdfs:label "movement"@en ; wikibase:directClaim wdt:P135 .
+wd:Q5 rdfs:label "human"@en .
+wd:Q1 rdfs:label "Ada Lovelace"@en ; wdt:P31 wd:Q5 ; wdt:P22 wd:Q2 ; wdt:P101 wd:Q3 .
+wd:Q2 rdfs:label "Lord Byron"@en ; wdt:P31 wd:Q5 ; wdt:P135 wd:Q4 .
+wd:Q3 rdfs:label "mathematics"@en .
+wd:Q4 rdfs:label "Romanticism"@en .
+"""
 
 
 @dataclass(frozen=True)
@@ -104,12 +120,34 @@ def test_twins_are_written(served: Served, bridges: Path, tmp_path: Path) -> Non
     assert json.loads((tmp_path / "twins" / "stats.json").read_text())
 
 
-def test_kalma_s_writer_is_answered(served: Served) -> None:
-    fact = "Marie Curie, spouse, Pierre Curie"
-    values = {"fact": fact, "first": "Marie Curie", "relation": "spouse", "second": "Pierre Curie"}
-    (answer,) = served.client().complete([tasks.request("seed", values, 0, 0.0, 0.1)])
-    assert isinstance(answer, Answer), answer
-    assert tasks.cleaned(answer.text)
+def test_kalma_is_built_answered_and_scored(served: Served, tmp_path: Path, cli: Cli) -> None:
+    """Every prompt of the writer gets its answer. What this model writes is not what was asked for
+    but in the seed (it is too small), so the template stands in, and both are counted."""
+    (tmp_path / "two.ttl").write_text(TWO)
+    endpoint = ("--base-url", served.url, "--timeout", 600)
+    done = cli(
+        *("build", "kalma", "--kg", "file:two.ttl", "--pairs-from-kg", "father"),
+        *("--writer", f"openai:{served.model}", *endpoint, "--rounds", 2, "--attempts", 1),
+        *("--stand-in", "--licence", "cc0-1.0", "--out", "two"),
+        OPENAI_API_KEY=os.environ["OPENAI_API_KEY"],
+    )
+    assert done.returncode == 0, done.stderr
+    manifest = json.loads((tmp_path / "two" / "manifest.json").read_text())
+    assert manifest["models"]["writer"] == {"name": f"openai:{served.model}"}
+    counts = manifest["counts"]
+    instead = {k: n for k, n in counts.items() if k.startswith("texts of the template")}
+    refused = {k: n for k, n in counts.items() if k.startswith("replies refused")}
+    # Each text was asked for once, and one that was refused is the template's.
+    assert sum(instead.values()) == sum(refused.values()) <= 5
+    assert verify(tmp_path / "two") == []
+    ran = cli(
+        *("run", "kalma", "--benchmark", "two", "--context", "full", "--max-answer", 32),
+        *("--llm", f"openai:{served.model}", *endpoint, "--out", "k.jsonl"),
+        OPENAI_API_KEY=os.environ["OPENAI_API_KEY"],
+    )
+    assert ran.returncode == 0, ran.stderr
+    scored = cli("score", "k.jsonl", "--benchmark", "two", "--measures", "KaLMA.Corr@micro")
+    assert scored.returncode == 0, scored.stderr
 
 
 def test_the_text_that_ends_an_answer_is_no_part_of_it(served: Served) -> None:

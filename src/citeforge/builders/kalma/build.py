@@ -153,8 +153,12 @@ class _Grown(Build[KalmaRecipe]):
         dropped = Counter(e.dropped for e in self.evolutions if e.dropped)
         if not kept:
             reasons = "; ".join(f"{what}: {n}" for what, n in dropped.items())
+            refused = ", ".join(f"{why} ({n})" for why, n in evolver.asker.refused.most_common(3))
             raise InputError(
-                f"no question is left ({reasons})", path=self.recipe.pairs or self.recipe.kg
+                f"no question is left ({reasons}"
+                + (f"; replies refused: {refused})" if refused else ")"),
+                path=self.recipe.pairs or self.recipe.kg,
+                allowed="a writer that does what it is asked, more --attempts, or --stand-in",
             )
         questions = [_question(e) for e in kept]
         entries = [
@@ -168,7 +172,12 @@ class _Grown(Build[KalmaRecipe]):
         )
         counts = {"pairs selected": len(selected.pairs), **selected.counts, **self.kg.counts}
         counts |= {f"pairs dropped: {what}": n for what, n in dropped.items()}
-        counts |= {f"replies refused: {what}": n for what, n in sorted(evolver.refused.items())}
+        asker = evolver.asker
+        counts |= {f"replies refused: {what}": n for what, n in sorted(asker.refused.items())}
+        counts |= {
+            f"texts of the template in the writer's place: {task}": n
+            for task, n in sorted(asker.stood_in.items())
+        }
         counts |= retrieved.counts if retrieved is not None else {}
         counts |= self._wordless(len(kept))
         self.found = {"contexts": contexts, "counts": counts}
@@ -179,7 +188,7 @@ class _Grown(Build[KalmaRecipe]):
     def _wordless(self, n_kept: int) -> dict[str, int]:
         """What the template writer had no words for, counted and told."""
         evolver, name = self.evolver, self.kg.domain.name
-        if not evolver.is_template or self.recipe.choices.questions == 1:
+        if not evolver.asker.is_template or self.recipe.choices.questions == 1:
             return {}
         if evolver.composer is None:
             warn(

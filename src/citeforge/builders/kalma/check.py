@@ -75,7 +75,8 @@ def wrong_annotation(reply: str, seed: str, pool: Sequence[Triple]) -> str | Non
     stray = [k for k in found if k not in known]
     unnamed = [t for t in pool if t.key in set(found) and not t.has_label]
     if stray:
-        return f"cites {stray[0].relation}: {stray[0].value} of {stray[0].qid}, which is not given"
+        key = stray[0]
+        return f"cites what is not given: {key.relation}: {key.value} of {key.qid}"
     if unnamed:
         return f"cites {unnamed[0].value}, which has no label"
     if normalise_em(plain(reply, pool)) != normalise_em(seed):

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from citeforge.builders.kalma import check
+from citeforge.builders.kalma.asking import Asker, each
 from citeforge.builders.kalma.phrasing import Composer, cannot_be_asked, gives_away
 from citeforge.builders.kalma.score import Scored, Specificity, rank
 from citeforge.builders.kalma.selection import Pair
-from citeforge.builders.kalma.tasks import cleaned, request
-from citeforge.engines.llm.records import Failure, Llm, Result
+from citeforge.engines.llm.records import Llm
 from citeforge.engines.perplexity.records import Perplexity
 from citeforge.engines.progress import progress
 from citeforge.kg.graph import KnowledgeGraph
@@ -69,16 +68,6 @@ class Evolution:
         return [(t, r.number) for r in self.rounds for t in r.triples]
 
 
-Values = Callable[[Evolution], dict[str, Any]]
-Accept = Callable[[Sequence[tuple[Evolution, str]]], list[str | None]]
-"""Takes replies, or says of each why not."""
-
-
-def _each(accept: Callable[[Evolution, str], str | None]) -> Accept:
-    """A check that looks at one reply after the other."""
-    return lambda replies: [accept(e, reply) for e, reply in replies]
-
-
 class Evolver:
     """Evolves all pairs together, so that a writer is asked in batches."""
 
@@ -90,19 +79,14 @@ class Evolver:
         extension: check.ExtensionCheck,
         choices: Choices,
     ) -> None:
-        self.kg, self.llm, self.choices = kg, llm, choices
+        self.kg, self.choices = kg, choices
         self.make_perplexity = make_perplexity
         self.perplexity: Perplexity | None = None
         self.extension = extension
         phrasing = kg.domain.questions if choices.questions > 1 else None
         self.composer = None if phrasing is None else Composer(kg.domain, phrasing)
-        self.refused = Counter[str]()
+        self.asker = Asker(llm, choices, kg.domain)
         self._aliases: dict[str, list[str]] = {}
-
-    @property
-    def is_template(self) -> bool:
-        """Whether the embedded writer writes, which says the same whenever it is asked."""
-        return self.llm.identity().get("name") == "template"
 
     def evolve(self, pairs: Sequence[Pair]) -> list[Evolution]:
         """All pairs, in order; those given up say why."""
@@ -121,54 +105,6 @@ class Evolver:
         self._questions(evolutions)
         return evolutions
 
-    def _ask(
-        self, task: str, evolutions: Sequence[Evolution], values: Values, accept: Accept
-    ) -> dict[str, list[str]]:
-        """Ask until every reply is taken or no attempt is left.
-
-        Returns:
-            Pair id to the replies that were refused, each with the reason.
-        """
-        refused: dict[str, list[str]] = {e.pair.id: [] for e in evolutions}
-        waiting = list(evolutions)
-        for attempt in range(self.choices.attempts):
-            if not waiting:
-                break
-            requests = [
-                request(task, values(e), attempt, self.choices.temperature, self.choices.step)
-                for e in waiting
-            ]
-            with progress(f"writing: {task}", len(requests), "texts") as advance:
-                results = self.llm.complete(requests)
-                advance(len(requests))
-            replies, reasons = self._judged(waiting, results, accept)
-            for evolution in waiting:
-                name = evolution.pair.id
-                reason, reply = reasons[name], replies.get(name)
-                if reason is not None:
-                    refused[name].append(f"{reason}: {reply}" if reply else reason)
-                    self.refused[f"{task}: {reason.split(':')[0].split(' (')[0][:60]}"] += 1
-            waiting = [e for e in waiting if reasons[e.pair.id] is not None]
-            if self.is_template:
-                break
-        return refused
-
-    def _judged(
-        self, waiting: Sequence[Evolution], results: Sequence[Result], accept: Accept
-    ) -> tuple[dict[str, str], dict[str, str | None]]:
-        """Replies, and why each cannot be taken (None when it was), by pair id."""
-        replies: dict[str, str] = {}
-        reasons: dict[str, str | None] = {}
-        for evolution, result in zip(waiting, results, strict=True):
-            if isinstance(result, Failure):
-                reasons[evolution.pair.id] = f"{result.reason}: {result.message}"
-            else:
-                replies[evolution.pair.id] = cleaned(result.text)
-        answered = [e for e in waiting if e.pair.id in replies]
-        found = accept([(e, replies[e.pair.id]) for e in answered])
-        reasons.update(zip((e.pair.id for e in answered), found, strict=True))
-        return replies, reasons
-
     def _seeds(self, evolutions: list[Evolution]) -> dict[str, str]:
         seeds = {e.pair.id: e.pair.paragraph for e in evolutions}
 
@@ -180,11 +116,11 @@ class Evolver:
             return None
 
         wanting = [e for e in evolutions if not e.pair.paragraph]
-        self._ask(
+        self.asker.ask(
             "seed",
             wanting,
             lambda e: {"fact": verbalise(e.pair.link, self.kg.domain)},
-            _each(accept),
+            each(accept),
         )
         for evolution in evolutions:
             if not seeds[evolution.pair.id]:
@@ -209,7 +145,7 @@ class Evolver:
             return reason
 
         active = [e for e in evolutions if not e.dropped]
-        refused = self._ask("annotate", active, values, _each(accept))
+        refused = self.asker.ask("annotate", active, values, each(accept))
         for e in active:
             notes = tuple(refused[e.pair.id])
             if e.pair.id not in taken:
@@ -256,7 +192,7 @@ class Evolver:
         return triple.relation if self.composer is None else self.composer.clause(triple)
 
     def _has_words(self, triple: Triple) -> bool:
-        if not self.is_template or self.composer is None:
+        if not self.asker.is_template or self.composer is None:
             return True
         return self.composer.phrasing.phrase(triple.relation) is not None
 
@@ -332,7 +268,7 @@ class Evolver:
                     taken[e.pair.id] = reply
             return reasons
 
-        return self._ask("extend", waiting, values, accept)
+        return self.asker.ask("extend", waiting, values, accept)
 
     def _questions(self, evolutions: list[Evolution]) -> None:
         for task in ("general", "specific"):
@@ -352,7 +288,7 @@ class Evolver:
                     setattr(e, task, reply)
                 return reason
 
-            self._ask(task, active, values, _each(accept))
+            self.asker.ask(task, active, values, each(accept))
             for e in active:
                 if not getattr(e, task):
                     e.dropped = f"the writer asked no {task} question"

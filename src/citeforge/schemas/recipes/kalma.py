@@ -31,6 +31,9 @@ class Choices(Part):
         0.3, ge=0, allow_inf_nan=False
     )
     """Added for every further attempt."""
+    stand_in: bool = False
+    """Where no reply of the writer can be taken, the template writes, and it is counted; else the
+    triple or the pair is given up."""
     kept_candidates: Annotated[int, Option(hidden=True)] = Field(10, ge=0)
     """Candidates that the package keeps of every round."""
     questions: Literal[1, 2] = 2
