@@ -185,6 +185,28 @@ def test_bare_sentences_are_taken_where_that_is_asked_for(endpoint: Endpoint) ->
     assert ran.counts[NO_STEP] == len(rows)
 
 
+def test_documents_that_are_named_bare_are_checked(endpoint: Endpoint) -> None:
+    """What a small model says of the step that would show it."""
+    replies = [
+        ["Summary:$", "Helps."],
+        ["Answer:\n$", "Document [1], [2]."],
+        ["Output:$", "It is so [1]."],
+        ["Output: It is so \\[1\\]\\.\n$", "Document [2] says more."],
+        [".", "End"],
+    ]
+    ran, rows, prompts = endpoint("interact", replies, o.InteractOptions(shots=0, bare=True))
+    assert {r["output"] for r in rows} == {"It is so [1]. Document [2] says more."}
+    said = ["It is so [1].", "Document [2] says more."]
+    steps = ["Check: Document [1], [2].", *(f"Output: {x}" for x in said)]
+    assert rows[0]["meta"] == {"steps": steps}
+    item = next(iter(endpoint.benchmark.items("mix")))
+    seen = next(p for p in prompts if f"Question: {item.query}\n" in p and p.endswith("Output:"))
+    assert [p.text in seen for p in item.passages[:3]] == [True, True, False]
+    ran, rows, _ = endpoint("interact", replies, o.InteractOptions(shots=0))
+    assert ran.counts[NO_STEP] == len(rows)
+    endpoint.accepted()
+
+
 def test_inline_search_brings_its_own_passages(endpoint: Endpoint) -> None:
     items = list(endpoint.benchmark.items("mix"))[:3]
     replies = [

@@ -10,6 +10,7 @@ Verb = Literal["check", "search", "output", "end", "other"]
 
 _VERB = re.compile(r"\W{0,3}(check|search|output|end)\b[\s*_]*:?[\s*_]*", re.IGNORECASE)
 _NUMBER = re.compile(r"\[\s*(\d{1,9})")
+_NAMED = re.compile(r"\W{0,9}documents?:? ?(?:\[\d{1,9}\](?:[ ,&.*]|and\b)*)+", re.IGNORECASE)
 _ABSTAINS = re.compile(
     r"sorry\b.*\brelevant (?:document|information)|none of the documents", re.IGNORECASE
 )
@@ -41,7 +42,8 @@ def read_action(reply: str, forced: bool = False, bare: bool = False) -> Action:
     Args:
         reply: what the model said.
         forced: whether the prompt ended with ``Output:``, so that the sentence comes bare.
-        bare: whether a line that names no step is taken for a sentence, as small models say it.
+        bare: whether a line that names no step is taken for a sentence, or for a check where it
+            names documents and says nothing else, as small models do.
     """
     line = next((x.strip() for x in reply.splitlines() if x.strip()), "")
     match = _VERB.match(line)
@@ -49,6 +51,8 @@ def read_action(reply: str, forced: bool = False, bare: bool = False) -> Action:
     rest = line[match.end() :].strip() if match else line
     if verb == "end" and rest.strip(" .!*_"):
         verb, rest = None, line  # a sentence that happens to begin so
+    if bare and not forced and verb is None and _NAMED.fullmatch(line):
+        return Action("check", line, f"Check: {line}")
     if (forced and verb in (None, "output")) or (bare and verb is None):
         if _ABSTAINS.search(line) or not rest:
             return Action("end" if not rest else "other", "", line)

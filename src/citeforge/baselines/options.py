@@ -117,7 +117,8 @@ class InteractOptions(ShotOptions):
     turns: int = Field(10, ge=1)
     """Steps after which an answer that is not ended ends."""
     bare: bool = False
-    """A reply that names no step is a sentence of the answer (ALCE's code ends there)."""
+    """A reply that names no step is a sentence of the answer, or a check where it names documents
+    and nothing else (ALCE's code ends there)."""
 
 
 class SearchOptions(ShotOptions):
