@@ -19,6 +19,7 @@ from citeforge.builders.verify import verify
 from citeforge.evaluator.compare import load_scores
 from citeforge.kg.domain import load_domain
 from citeforge.package.manifest import load_manifest
+from citeforge.publish.leaderboard.config import read_boards
 from citeforge.schemas.errors import InputError
 from conftest import ROOT, Cli
 
@@ -34,6 +35,7 @@ FILES = {
     "replay-store-export": "replay.jsonl",
     "label-set": "labels.yaml",
     "kg-domain": "domain.yaml",
+    "leaderboard": "leaderboard.yaml",
 }
 
 
@@ -156,6 +158,15 @@ def test_audit_and_accepted_flaws() -> None:
     assert audit.false_negatives is not None
     assert audit.flaws["near-duplicate"][0].key == ("near-duplicate", "q1", "d2")
     assert read_known(V1 / "known-flaws.jsonl") == {("near-duplicate", "q1", "d2")}
+
+
+def test_a_leaderboard() -> None:
+    file, boards = read_boards(V1)
+    assert file == V1 / "leaderboard.yaml"
+    assert [b.name for b in boards.boards] == ["oxo", "other"]
+    assert boards.boards[0].benchmark == str(V1 / "package")
+    assert boards.boards[0].score.judge == "lexical"
+    assert boards.boards[1].gold == "hub:ORG/NAME-gold"
 
 
 def test_labels_and_domain() -> None:
