@@ -1,6 +1,8 @@
 """Embedding passages on CPU, against `SentenceTransformer.encode(batch_size=32)` in float32.
 
-`PASSAGES` in the environment is how many are embedded (default: all 2,789 of beir_hagrid). Seconds
+`PASSAGES` in the environment is how many are embedded (default: all 2,789 of beir_hagrid).
+`COMPUTES=int8,int8` times whole builds alone, the second with the model kept by the first; with
+`SAMPLE=300` the peer embeds so many of the passages, and its seconds are multiplied. Seconds
 are those of the wall; processor seconds stand beside them, because others may use the machine.
 """
 
@@ -18,7 +20,9 @@ import numpy as np
 
 from benchmarks.measure import machine, measure
 
-QUERIES = 25
+QUERIES = 20
+DEPTH = 60
+"""Passages that the peer finds for each query, so that ten are left of them."""
 
 
 def read_texts(folder: str, limit: int) -> tuple[list[str], list[str]]:
@@ -38,12 +42,13 @@ def timed(function: Any) -> tuple[Any, float]:
 
 def prepare_ours(folder: str, limit: int, compute: str) -> Any:
     from citeforge.engines.embed import make_embedder
+    from citeforge.engines.fast.convert import CALIBRATION
 
     wanted = {"float32": "int8", "int8": "int8"}.get(compute, compute)
     embedder: Any = make_embedder("offline", device="cpu", compute=wanted)  # type: ignore[arg-type]
     texts, queries = read_texts(folder, limit)
     if compute == "int8":
-        embedder = embedder.rough(texts[:: max(1, len(texts) // 200)][:200])
+        embedder = embedder.rough(texts[:: max(1, len(texts) // CALIBRATION)][:CALIBRATION])
     embedder.encode(texts[:2], "passage")  # loads the model, or converts it
     return embedder, texts, queries
 
@@ -76,13 +81,71 @@ def run_peer(state: Any) -> Any:
     return (*found, model.encode(queries, normalize_embeddings=True))
 
 
-def prepare_build(folder: str, compute: str, limit: int) -> Any:
+def larger(data: Path, folder: Path, limit: int) -> None:
+    """A BEIR folder of all passages of beir_hagrid and all evidence of ExpertQA, with some of the
+    queries: as few to a passage as collections of millions have."""
+    hagrid = data / "beir_hagrid"
+    lines = (hagrid / "corpus.jsonl").read_text().splitlines()
+    rows = map(json.loads, (data / "expertqa" / "val.jsonl").read_text().splitlines())
+    claims = [claim for row in rows for claim in row["claims"]]
+    texts = dict.fromkeys(
+        e["text"] if isinstance(e, dict) else e for claim in claims for e in claim["evidence"]
+    )
+    more = [{"_id": f"e{i}", "title": "", "text": t} for i, t in enumerate(texts) if t.strip()]
+    lines = [*lines, *map(json.dumps, more)][:limit]
+    known = {json.loads(line)["_id"] for line in lines}
+    header, *judged = (hagrid / "qrels" / "dev.tsv").read_text().splitlines()
+    judged = [x for x in judged if x.split("\t")[1] in known]
+    asked = list(dict.fromkeys(x.split("\t")[0] for x in judged))
+    asked = asked[:: len(asked) // QUERIES][:QUERIES]
+    wanted = [json.loads(x) for x in (hagrid / "queries.jsonl").read_text().splitlines()]
+    (folder / "qrels").mkdir()
+    (folder / "corpus.jsonl").write_text("\n".join(lines) + "\n")
+    queries = [json.dumps(q) for q in wanted if q["_id"] in asked]
+    (folder / "queries.jsonl").write_text("\n".join(queries) + "\n")
+    kept = [x for x in judged if x.split("\t")[0] in asked]
+    (folder / "qrels" / "dev.tsv").write_text("\n".join([header, *kept]) + "\n")
+
+
+def run_peer_build(state: Any) -> Any:
+    """Embed and search, and nothing else of a build."""
+    import faiss
+
+    model, texts, queries = state
+
+    if (share := int(os.environ.get("SAMPLE", 0))) > 0:
+        _, seconds = timed(lambda: model.encode(texts[:: len(texts) // share], batch_size=32))
+        return None, seconds * len(texts) / len(texts[:: len(texts) // share])
+
+    def embed() -> Any:
+        vectors = model.encode(texts, batch_size=32, normalize_embeddings=True)
+        asked = model.encode(queries, batch_size=32, normalize_embeddings=True)
+        return faiss.knn(asked, vectors, DEPTH, metric=faiss.METRIC_INNER_PRODUCT)[1].tolist()
+
+    return timed(embed)
+
+
+def peer_lists(folder: Path, found: list[list[int]]) -> set[tuple[str, str]]:
+    """The ten nearest passages of each query that are not relevant, nor say the same as one."""
+    rows = [json.loads(x) for x in (folder / "corpus.jsonl").read_text().splitlines()]
+    asked = [json.loads(x) for x in (folder / "queries.jsonl").read_text().splitlines()]
+    judged = [x.split("\t") for x in (folder / "qrels" / "dev.tsv").read_text().splitlines()[1:]]
+    texts = {r["_id"]: " ".join(r["text"].split()) for r in rows}
+    lists = set()
+    for query, places in zip((q["_id"] for q in asked), found, strict=True):
+        barred = {texts[p] for q, p, _ in judged if q == query}
+        names = [rows[p]["_id"] for p in places if texts[rows[p]["_id"]] not in barred]
+        lists |= {(query, name) for name in names[:10]}
+    return lists
+
+
+def prepare_build(folder: str, compute: str) -> Any:
+    from sentence_transformers import SentenceTransformer  # noqa: F401
+
     from citeforge.schemas.recipes import RageRecipe
 
-    prepare_ours(folder, 200, "float32" if compute == "int8" else compute)  # converted before
     return RageRecipe(
         source=f"beir:{folder}", split="dev", embedder="offline", compute=compute,  # type: ignore[arg-type]
-        limit=limit,
     )  # fmt: skip
 
 
@@ -98,11 +161,43 @@ def run_build(recipe: Any) -> Any:
         (path,) = (out / "mapping").glob("seemingly_relevant-*.parquet")
         table = pq.read_table(path, partitioning=None)
     pairs = set(zip(table["query-id"].to_pylist(), table["corpus-id"].to_pylist(), strict=True))
-    return pairs, seconds, made.counts
+    return pairs, seconds, made.counts, made.models.get("nominator", {}).get("margin")
+
+
+def builds() -> None:
+    """Print whole builds beside the peer's embedding and search; each model is converted once."""
+    data = Path(os.environ["CITEFORGE_REAL_DATA"])
+    with TemporaryDirectory() as place:
+        folder = Path(place) / "beir"
+        folder.mkdir()
+        larger(data, folder, int(os.environ.get("PASSAGES", 10**9)))
+        os.environ["CITEFORGE_CACHE"] = str(Path(place) / "cache")
+        print("load", os.getloadavg(), flush=True)
+        peer = measure(prepare_peer, run_peer_build, str(folder), 10**9)
+        found, spent = peer.result
+        wanted = peer_lists(folder, found) if found else set()
+        n = len(read_texts(str(folder), 10**9)[0])
+        print(f"{n:,} passages, {QUERIES} queries; encode and faiss.knn: {peer.seconds:.1f} s, "
+              f"{spent:.1f} processor seconds", flush=True)  # fmt: skip
+        for compute in os.environ.get("COMPUTES", "int8,int8").split(","):
+            made = measure(prepare_build, run_build, str(folder), compute)
+            lists, seconds, counts, margin = made.result
+            exact = counts.get("passages embedded in float32", "all")
+            print(
+                f"build rage --compute {compute}: {made.seconds:.1f} s "
+                f"({peer.seconds / made.seconds:.2f}×), {seconds:.1f} processor seconds "
+                f"({spent / seconds:.2f}×); in float32: {exact}, margin {margin}; in lists of "
+                f"encode: {len(lists & wanted)} of {len(wanted)}",
+                flush=True,
+            )
+        print("load", os.getloadavg())
 
 
 def main() -> None:
     """Print passages a second, cosines, overlaps of top-10 lists, and whole builds."""
+    if os.environ.get("COMPUTES"):
+        builds()
+        return
     data = os.environ.get("CITEFORGE_REAL_DATA")
     if not data:
         sys.exit("set CITEFORGE_REAL_DATA to the folder that holds beir_hagrid")
@@ -129,24 +224,7 @@ def main() -> None:
             f"{(vectors * exact).sum(axis=1).mean():.6f}, overlap of top-10 lists {shared:.4f}",
             flush=True,
         )
-    builds(folder)
-
-
-def builds(folder: str) -> None:
-    """Whole builds; those of float32 decide what the lists are."""
-    for limit in (QUERIES, 10**6) if "PASSAGES" not in os.environ else (QUERIES,):
-        lists: dict[str, Any] = {}
-        for compute in ("fp32", "int8"):
-            made = measure(prepare_build, run_build, folder, compute, limit)
-            lists[compute], spent, counts = made.result
-            same = len(lists[compute] & lists["fp32"]) / len(lists["fp32"])
-            exact = counts.get("passages embedded in float32", "all")
-            print(
-                f"build rage, at most {limit:,} queries, {compute}: {made.seconds:.1f} s, "
-                f"{spent:.1f} processor seconds, passages in float32: {exact}, lists of fp32 "
-                f"{same:.4%}",
-                flush=True,
-            )
+    builds()
 
 
 if __name__ == "__main__":

@@ -99,12 +99,12 @@ def test_killed_while_deciding_and_resumed(
 
 @needs_fast
 def test_few_passages_are_all_embedded_in_float32(world: Path, tmp_path: Path) -> None:
-    # 2 queries × (4 × 30 + 6) nominations are 252, more than half of 400 passages.
+    # 2 queries × 2 × (60 + 6) nominations are 264, more than half of 400 passages.
     recipe = RageRecipe(
         source=f"beir:{world / 'beir'}",
         embedder=str(world / "model"),
         compute="int8",
-        mining=Mining(seemingly_relevant=30),
+        mining=Mining(seemingly_relevant=60),
     )
     made = build_rage(recipe, run_options(tmp_path / "out"))
     assert "nominator" not in made.models

@@ -14,6 +14,7 @@ from citeforge.builders.licences import conflicts
 from citeforge.builders.rage import build_rage
 from citeforge.builders.verify import verify
 from citeforge.engines.embed import make_embedder
+from citeforge.engines.progress import Lines
 from citeforge.package.manifest import load_manifest
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.manifest import Manifest
@@ -95,6 +96,30 @@ def test_same_seed_same_bytes_other_seed_other_draws(tmp_path: Path, small_beir:
         for i, seed in enumerate((0, 0, 1))
     ]
     assert hashes[0] == hashes[1] != hashes[2]
+
+
+def test_every_pass_over_the_corpus_tells_how_far_it_is(
+    tmp_path: Path, small_beir: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    begin = Lines.__init__
+
+    def impatient(self: Lines, stage: str, total: int | None, unit: str, interval: float) -> None:
+        begin(self, stage, total, unit, 0)
+
+    monkeypatch.setattr(Lines, "__init__", impatient)
+    mining = Mining(seemingly_relevant=0, drop_self=True)
+    build(
+        f"beir:{small_beir}",
+        tmp_path / "out",
+        extra_corpus=f"beir:{EXAMPLES / 'facts'}",
+        mining=mining,
+    )
+    stages = [line.partition(":")[0] for line in capsys.readouterr().err.splitlines()]
+    assert list(dict.fromkeys(stages)) == [
+        "reading the corpus", "reading the other corpus", "joining both corpora",
+        "looking passages up", "looking for copies of relevant passages", "looking for queries",
+        "writing the corpus", "counting words",
+    ]  # fmt: skip
 
 
 def test_what_falls_short_is_listed(tmp_path: Path, small_beir: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from citeforge.engines import search
 from citeforge.engines.gemm import Best, Gemm, Precision
 from citeforge.engines.search import Faiss, choose, nominate, rescore
+from citeforge.engines.trial import Trial
 from citeforge.engines.vectors import VectorShard
 
 WAYS: dict[str, Callable[[Any], Any]] = {
@@ -120,34 +122,53 @@ def test_a_crowd_is_scored_in_float32() -> None:
     assert np.allclose(best.scores[0], -np.sort(-exact)[:3], atol=1e-6)
 
 
-def test_small_searches_are_not_probed() -> None:
+def test_small_searches_do_not_wait_for_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     queries = unit(np.ones((2, 8)))
-    assert isinstance(choose(queries, queries, 1, 1e6), Faiss)
+    assert isinstance(choose(queries, 1e6), Trial)
+    monkeypatch.delitem(sys.modules, "torch")
+    assert isinstance(choose(queries, 1e6), Faiss)
+
+
+class Slow:
+    """A way that takes a given time on a clock of our own."""
+
+    def __init__(self, name: str, seconds: float, clock: list[float], log: list[str]) -> None:
+        self.name, self.seconds, self.clock, self.log = name, seconds, clock, log
+        self.way = Faiss(unit(np.ones((3, 8))))
+
+    def search(self, block: Any, start: int, best: Best) -> None:
+        self.clock[0] += self.seconds
+        self.log.append(f"{self.name} {start}+{len(block)}")
+        self.way.search(block, start, best)
 
 
 @pytest.mark.parametrize("fastest", [0, 1, 2])
-def test_the_fastest_on_the_probe_is_taken(monkeypatch: pytest.MonkeyPatch, fastest: int) -> None:
-    asked: list[str] = []
+def test_the_fastest_of_a_few_pieces_does_the_rest(fastest: int) -> None:
+    clock, log = [0.0], list[str]()
+    ways = [Slow(n, float(i != fastest), clock, log) for i, n in enumerate("abc")]
+    trial = Trial(ways[0], ways[1:], lambda: clock[0])
+    rng = np.random.default_rng(0)
+    corpus, best = unit(rng.normal(size=(16_000, 8))), Best(3, 5)
+    trial.search(corpus[:8000], 0, best)
+    trial.search(corpus[8000:], 8000, best)
+    assert trial.chosen is ways[fastest]
+    # 4 groups of 64 for each of 5 nominations, then pieces of 1,024 in turn, then what is left.
+    assert log[:5] == ["b 0+1280", "a 1280+1024", "b 2304+1024", "c 3328+1024", "a 4352+1024"]
+    assert log[-1].startswith("abc"[fastest])
+    ends = [sum(map(int, entry.split()[1].split("+"))) for entry in log]
+    starts = [int(entry.split()[1].split("+")[0]) for entry in log]
+    assert starts == [0, *ends[:-1]]
+    assert ends[-1] == 16_000
+    scores = unit(np.ones((3, 8))) @ corpus.T
+    assert np.array_equal(best.where, np.argsort(-scores, axis=1, kind="stable")[:, :5])
 
-    def seconds(way: Any, *rest: object) -> float:
-        asked.append(getattr(way, "precision", "faiss"))
-        return float(len(asked) - 1 != fastest)
 
-    monkeypatch.setattr(search, "_seconds", seconds)
-    monkeypatch.setattr(search, "cpu_has_bfloat16", lambda: True)
-    queries = unit(np.random.default_rng(0).normal(size=(4, 8)))
-    chosen = choose(queries, queries, 1, 1e13)
-    assert asked == ["faiss", "float32", "bfloat16"]
-    assert getattr(chosen, "precision", "faiss") == asked[fastest]
-
-
-def test_no_products_where_torch_would_round_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_products_where_torch_would_round_them() -> None:
     queries = unit(np.ones((2, 8)))
     before = torch.get_float32_matmul_precision()
-    monkeypatch.setattr(search, "_seconds", lambda way, *rest: isinstance(way, Faiss))
-    assert isinstance(choose(queries, queries, 1, 1e13), Gemm)
+    assert isinstance(choose(queries, 1e13), Trial)
     torch.set_float32_matmul_precision("medium")
     try:
-        assert isinstance(choose(queries, queries, 1, 1e13), Faiss)
+        assert isinstance(choose(queries, 1e13), Faiss)
     finally:
         torch.set_float32_matmul_precision(before)

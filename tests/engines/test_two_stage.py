@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from citeforge.builders import mining
 from citeforge.builders.exclusions import Exclusions
 from citeforge.builders.mining import SeeminglyRelevant
 from citeforge.engines import two_stage
@@ -54,10 +55,10 @@ class World:
         rows = np.arange(0, N, N // sample)
         return TwoStageSearch(self.corpus, self.queries, self.rough, self.embed, rows)
 
-    def miner(self, search: ExactSearch | TwoStageSearch, **mining: float) -> SeeminglyRelevant:
+    def miner(self, search: ExactSearch | TwoStageSearch, **options: float) -> SeeminglyRelevant:
         relevant = [[q] for q in range(QUERIES)]
         nothing = Exclusions(relevant, [{q} for q in range(QUERIES)], [[] for _ in relevant])
-        return SeeminglyRelevant(self.corpus, search, nothing, Mining.model_validate(mining))
+        return SeeminglyRelevant(self.corpus, search, nothing, Mining.model_validate(options))
 
 
 @pytest.mark.parametrize("options", [{}, {"margin": 0.1}, {"skip_top": 2, "seemingly_relevant": 3}])
@@ -88,16 +89,58 @@ def test_little_noise_embeds_little_and_much_noise_nominates_deeper(tmp_path: Pa
         measured.append(miner.n_measured)
     assert embedded[0] < N / 2 < embedded[1]
     assert margins[0] < 0.01 < margins[1]
-    assert measured[0] == QUERIES > measured[1]  # the others saw every passage: that is proof
+    assert measured == [QUERIES, QUERIES]
+
+
+def test_only_what_can_reach_a_list_is_embedded(tmp_path: Path) -> None:
+    world = World(tmp_path, 0.03)
+    search = world.search()
+    first = 3 + 6 + 1  # asked, in reserve, may be relevant
+    miner = world.miner(search, seemingly_relevant=3)
+    lists = miner.mine()
+    rough = world.queries @ _read(world.rough).T
+    order = np.argsort(-rough, axis=1)
+    wanted = set(np.arange(0, N, N // 30))
+    for row, chosen in enumerate(lists):
+        wanted.update(order[row, :first])
+        reach = np.flatnonzero(rough[row] + search.margin >= chosen[-1].score)
+        assert {m.position for m in chosen} <= set(reach)
+        wanted.update(reach)
+    known = {int(i) for rows, _ in search._rounds for i in rows}
+    assert wanted <= known
+    # The first pass knows the last of a list too low by a little: some more can reach that.
+    assert len(known) <= 1.2 * len(wanted) < N / 2
+
+
+def test_a_list_that_stood_by_too_small_a_margin_is_looked_at_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World(tmp_path, 0.0)
+    # Exactly the best of the first query, and roughly its 40th: its nominations do not tell.
+    hidden = int(np.argsort(-world.queries[0] @ world.exact.T)[40])
+    world.exact[hidden] = world.queries[0]
+    # The last query nominates a passage that is as far off.
+    telling = int(np.argsort(-world.queries[-1] @ world.exact.T)[5])
+    world.exact[telling] = world.queries[-1]
+    world.all = world.shard("all", world.exact)
+    monkeypatch.setattr(mining, "_MATRIX", 1)  # one query after another
+    miner = world.miner(world.search(sample=2), seemingly_relevant=2)
+    found = miner.mine()
+    assert found[0][0].position == hidden
+    assert found == world.miner(ExactSearch(world.queries, world.all), seemingly_relevant=2).mine()
+    assert miner.n_measured == QUERIES
+
+
+def _read(shards: list[VectorShard]) -> np.ndarray:
+    rows = np.fromfile(shards[0].path, "<f2").reshape(shards[0].rows, -1).astype(float)
+    return World._unit(rows)
 
 
 def test_the_margin_is_the_largest_excess_seen_and_a_quarter(tmp_path: Path) -> None:
     world = World(tmp_path, 0.03)
     everything = np.arange(N)
     search = TwoStageSearch(world.corpus, world.queries, world.rough, world.embed, everything)
-    rough = np.fromfile(world.rough[0].path, "<f2").reshape(N, -1).astype(float)
-    exact = np.fromfile(world.all[0].path, "<f2").reshape(N, -1).astype(float)
-    differences = world.queries @ (World._unit(exact) - World._unit(rough)).T
+    differences = world.queries @ (_read(world.all) - _read(world.rough)).T
     assert search.margin == pytest.approx(1.25 * differences.max(), abs=1.1e-4)
     assert search.margin >= 1.25 * differences.max()
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from citeforge.engines.corpus import find_rows
+from citeforge.engines.progress import progress
 from citeforge.engines.tables import TableWriter, iter_batches, shard_paths
 from citeforge.ir_convert.source import Source
 from citeforge.schemas.errors import InputError
@@ -39,13 +40,13 @@ def write_corpus(
         InputError: no passages at all, or one id with two texts.
     """
     if extra is None:
-        return _write(folder, source.passages(), source)
+        return _write(folder, source.passages(), source, READING)
     scratch = folder / "first"
-    _write(scratch, source.passages(), source)
+    _write(scratch, source.passages(), source, READING)
     first = shard_paths(scratch, "corpus")
     further = _Prefixed(extra, prefix)
     both = _overlap(first, further)
-    files = _write(folder, _merged(first, further, both), source)
+    files = _write(folder, _merged(first, further, both), source, "joining both corpora")
     if both:
         extra.info().counts["passages already in the first source, merged"] = len(both)
     for path in first:
@@ -54,15 +55,24 @@ def write_corpus(
     return files
 
 
-def _write(folder: Path, batches: Iterable[pa.RecordBatch], source: Source) -> dict[str, str]:
-    with TableWriter(folder, "corpus", CORPUS) as writer:
+def _write(
+    folder: Path, batches: Iterable[pa.RecordBatch], source: Source, stage: str
+) -> dict[str, str]:
+    with (
+        progress(stage, None, "passages") as advance,
+        TableWriter(folder, "corpus", CORPUS) as writer,
+    ):
         for batch in batches:
             writer.write(batch)
+            advance(batch.num_rows)
     if writer.rows == 0:
         raise InputError(
             "the corpus is empty", path=source.info().spec, allowed="at least one passage"
         )
     return writer.files
+
+
+READING = "reading the corpus"
 
 
 class _Prefixed:
@@ -71,6 +81,13 @@ class _Prefixed:
     def __init__(self, source: Source, prefix: str) -> None:
         self.spec = source.info().spec
         self._source, self._prefix = source, prefix
+
+    def read(self) -> Iterator[pa.RecordBatch]:
+        """Batches of schema CORPUS, for the first time."""
+        with progress("reading the other corpus", None, "passages") as advance:
+            for batch in self.passages():
+                yield batch
+                advance(batch.num_rows)
 
     def passages(self) -> Iterator[pa.RecordBatch]:
         """Batches of schema CORPUS."""
@@ -90,7 +107,7 @@ def _overlap(first: list[Path], extra: _Prefixed) -> dict[str, tuple[str, str]]:
         np.concatenate([_hashes(b["_id"].to_pylist()) for b in iter_batches(first, ["_id"])])
     )
     found: dict[str, tuple[str, str]] = {}
-    for batch in extra.passages():
+    for batch in extra.read():
         hashes = _hashes(batch["_id"].to_pylist())
         at = np.minimum(np.searchsorted(known, hashes), len(known) - 1)
         shared = batch.filter(pa.array(known[at] == hashes))

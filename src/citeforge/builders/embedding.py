@@ -13,9 +13,8 @@ import pyarrow as pa
 from citeforge.builders.mining import nominations
 from citeforge.engines.corpus import embedding_texts, take_rows, titled
 from citeforge.engines.draws import distinct_below, generator
-from citeforge.engines.embedder import Embedder, Kind
+from citeforge.engines.embedder import Embedder, Kind, Roughened
 from citeforge.engines.fast.convert import CALIBRATION
-from citeforge.engines.fast.embed import FastEmbedder
 from citeforge.engines.given import Given, passage_shards, query_rows
 from citeforge.engines.progress import progress
 from citeforge.engines.search import Nominate, nominate
@@ -23,6 +22,11 @@ from citeforge.engines.tables import iter_batches
 from citeforge.engines.two_stage import ExactSearch, TwoStageSearch
 from citeforge.engines.vectors import VectorShard, ensure_shards, iter_blocks
 from citeforge.schemas.recipes.rage import Mining
+
+_MEASURED = 200
+"""Passages drawn at random on which int8 is compared with float32; it is calibrated on some."""
+_DECIDED = 2
+"""Passages a query that get exact vectors, as a multiple of its first nominations."""
 
 
 @dataclass(frozen=True)
@@ -77,19 +81,19 @@ class Embedding:
         asked = self._kept("queries", texts, self._embedder, "query")
         blocks = [block.copy() for _, block in iter_blocks(asked, len(texts))]
         vectors = np.concatenate(blocks)
-        nominated = len(texts) * nominations(mining, True)
-        if isinstance(self._embedder, FastEmbedder) and 2 * nominated <= self._size:
+        decided = _DECIDED * len(texts) * nominations(mining)
+        if isinstance(self._embedder, Roughened) and 2 * decided <= self._size:
             return self._two_stages(self._embedder, vectors)
         shards = self._passages("passages", self._embedder)
         return Embedded(
             [s.key for s in shards], lambda: ExactSearch(vectors, shards, self._nominate)
         )
 
-    def _two_stages(self, embedder: FastEmbedder, vectors: np.ndarray) -> Embedded:
+    def _two_stages(self, embedder: Roughened, vectors: np.ndarray) -> Embedded:
         draw = generator(self._seed, "calibration")
-        sample = np.sort(np.array(distinct_below(self._size, CALIBRATION, draw, ()), np.int64))
+        sample = np.sort(np.array(distinct_below(self._size, _MEASURED, draw, ()), np.int64))
         texts = titled(take_rows(self._corpus, sample, ["title", "text"])).to_pylist()
-        rough = embedder.rough(texts)
+        rough = embedder.rough(texts[:: max(1, len(texts) // CALIBRATION)][:CALIBRATION])
         shards = self._passages("nominating", rough)
 
         def decided(name: str, texts: pa.Array) -> list[VectorShard]:

@@ -74,7 +74,9 @@ def _exclude_equal_texts(corpus: list[Path], result: Exclusions) -> None:
     text_of = dict(
         zip(unique.tolist(), pc.index_in(texts, value_set=distinct).to_pylist(), strict=True)
     )
-    positions, indices = find_rows(corpus, "text", distinct)
+    positions, indices = find_rows(
+        corpus, "text", distinct, "looking for copies of relevant passages"
+    )
     twins: dict[int, list[int]] = {}
     for position, index in zip(positions.tolist(), indices.tolist(), strict=True):
         twins.setdefault(index, []).append(position)
@@ -94,7 +96,7 @@ def _exclude_own_text(corpus: list[Path], queries: pa.Table, result: Exclusions)
     for row, index in enumerate(pc.index_in(texts, value_set=distinct).to_pylist()):
         asked.setdefault(index, []).append(row)
     added = 0
-    positions, indices = find_rows(corpus, "text", distinct)
+    positions, indices = find_rows(corpus, "text", distinct, "looking for queries")
     for position, index in zip(positions.tolist(), indices.tolist(), strict=True):
         for row in asked[index]:
             added += position not in result.forbidden[row]

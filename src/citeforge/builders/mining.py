@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +13,7 @@ from citeforge.builders.exclusions import Exclusions
 from citeforge.builders.screening import FINE, Screen
 from citeforge.engines.corpus import names_at
 from citeforge.engines.draws import distinct_below, generator
-from citeforge.engines.two_stage import NOMINATED, ExactSearch, TwoStageSearch
+from citeforge.engines.two_stage import NOBODY, ExactSearch, TwoStageSearch
 from citeforge.schemas.recipes.rage import Mining
 
 _RESERVE = 6
@@ -36,6 +36,25 @@ class Mined:
     position: int
     score: float
     rank: int
+
+
+@dataclass
+class _Chosen:
+    """What a query is given.
+
+    Attributes:
+        passages: nearest first.
+        dropped: verdicts on candidates that were passed over for their text.
+        above: option to candidates that were passed over for a score above its limit.
+        certain: whether no other passage can belong among them.
+        stands: margin of rough scores below which that holds; infinite where it is proof.
+    """
+
+    passages: list[Mined] = field(default_factory=list)
+    dropped: Counter[int] = field(default_factory=Counter)
+    above: Counter[str] = field(default_factory=Counter)
+    certain: bool = True
+    stands: float = np.inf
 
 
 class SeeminglyRelevant:
@@ -62,6 +81,7 @@ class SeeminglyRelevant:
         self.mining = mining
         self.n_queries = len(exclusions.relevant)
         self.n_measured = self.n_unsettled = 0
+        self._least = np.full(self.n_queries, -np.inf)
         self.screen = Screen(corpus, exclusions, mining)
         self.dropped: Counter[int] = Counter()
         self.above: Counter[str] = Counter()
@@ -93,10 +113,10 @@ class SeeminglyRelevant:
 
     def mine(self) -> list[list[Mined]]:
         """Up to ``mining.seemingly_relevant`` passages for each query, nearest first."""
-        found: list[list[Mined]] = [[] for _ in range(self.n_queries)]
+        found: list[_Chosen] = [_Chosen() for _ in range(self.n_queries)]
         open_rows = np.arange(self.n_queries)
         extra = min(max((len(f) for f in self.exclusions.forbidden), default=0), 32)
-        k = nominations(self.mining, self.search.rough) + extra
+        k = nominations(self.mining) + extra
         while len(open_rows) and self.mining.seemingly_relevant:
             k = min(k, self.search.size)
             undecided = []
@@ -104,18 +124,26 @@ class SeeminglyRelevant:
             for start in range(0, len(open_rows), step):
                 rows = open_rows[start : start + step]
                 undecided.extend(self._search(rows, k, found))
-            open_rows = np.array(undecided, np.int64)
-            k *= 4
-        return found
+            # A list that stood by a margin is looked at again when more than that was seen.
+            fallen = [r for r, c in enumerate(found) if c.stands <= self.search.margin]
+            open_rows = np.union1d(undecided, fallen).astype(np.int64)
+            if not self.search.is_deepest(k):
+                k *= 4
+        for each in found:
+            self.dropped += each.dropped
+            self.above += each.above
+            self.n_measured += each.certain and each.stands < np.inf
+            self.n_unsettled += not each.certain
+        return [each.passages for each in found]
 
-    def _search(self, rows: npt.NDArray[np.int64], k: int, found: list[list[Mined]]) -> list[int]:
+    def _search(self, rows: npt.NDArray[np.int64], k: int, found: list[_Chosen]) -> list[int]:
         """Settle what k nominations can settle; returns the rows that need more."""
-        bounds, positions = self.search.nominate(rows, k)
+        bounds, positions = self.search.nominate(rows, k, self._least[rows])
         pairs = [
             (row, position)
             for row, candidates in zip(rows.tolist(), positions.tolist(), strict=True)
             for position in candidates
-            if position not in self.exclusions.forbidden[row]
+            if position != NOBODY and position not in self.exclusions.forbidden[row]
         ]
         if pairs:
             pair_rows, pair_positions = (np.array(c, np.int64) for c in zip(*pairs, strict=True))
@@ -129,17 +157,18 @@ class SeeminglyRelevant:
         undecided = []
         for i, row in enumerate(rows.tolist()):
             mine = order[ends[i] : ends[i + 1]]
-            # What scores above all that was not nominated is certain.
-            chosen = self._choose(row, mine, pair_positions, exact, verdicts, float(bounds[i]))
-            if chosen is not None:
-                self.n_measured += self.search.rough and k < self.search.size
-            elif self.search.is_deepest(k):
-                chosen = self._choose(row, mine, pair_positions, exact, verdicts, -np.inf)
-                self.n_unsettled += 1
-            if chosen is None:
-                undecided.append(row)
-            else:
+            chosen = self._choose(row, mine, pair_positions, exact, verdicts)
+            whole = len(chosen.passages) == self.mining.seemingly_relevant
+            last = chosen.passages[-1].score if whole else -np.inf
+            # What scores above all that was not scored is certain.
+            chosen.certain = bool(bounds[i] < last or bounds[i] == -np.inf)
+            if chosen.certain and self.search.rough:
+                chosen.stands = float(self.search.margin + last - bounds[i])
+            if chosen.certain or self.search.is_deepest(k):
                 found[row] = chosen
+            else:
+                undecided.append(row)
+            self._least[row] = last
         return undecided
 
     def _choose(
@@ -149,40 +178,29 @@ class SeeminglyRelevant:
         positions: npt.NDArray[np.int64],
         exact: npt.NDArray[np.float64],
         verdicts: npt.NDArray[np.int8],
-        certain: float,
-    ) -> list[Mined] | None:
-        """The query's passages, or None when a passage not nominated might belong among them."""
-        chosen: list[Mined] = []
-        dropped: Counter[int] = Counter()
-        above: Counter[str] = Counter()
+    ) -> _Chosen:
+        """The query's passages among those scored."""
+        chosen = _Chosen()
         for rank, i in enumerate(order.tolist(), 1):
             score = float(exact[i])
-            if score <= certain:
-                return None
             if rank <= self.mining.skip_top:
                 continue
             option = next((o for o, limit in self._ceiling.items() if score > limit[row]), None)
             if option is not None:
-                above[option] += 1
+                chosen.above[option] += 1
                 continue
             if verdicts[i] != FINE:
-                dropped[int(verdicts[i])] += 1
+                chosen.dropped[int(verdicts[i])] += 1
                 continue
-            chosen.append(Mined(int(positions[i]), score, rank))
-            if len(chosen) == self.mining.seemingly_relevant:
+            chosen.passages.append(Mined(int(positions[i]), score, rank))
+            if len(chosen.passages) == self.mining.seemingly_relevant:
                 break
-        else:
-            if certain != -np.inf:
-                return None
-        self.dropped += dropped
-        self.above += above
         return chosen
 
 
-def nominations(mining: Mining, rough: bool) -> int:
+def nominations(mining: Mining) -> int:
     """Nominations a query in the first pass, passages that may be relevant not counted."""
-    asked = mining.skip_top + mining.seemingly_relevant
-    return (NOMINATED if rough else 1) * asked + _RESERVE
+    return mining.skip_top + mining.seemingly_relevant + _RESERVE
 
 
 def draw_irrelevant(

@@ -33,6 +33,7 @@ from citeforge.builders.skeleton import Stats
 from citeforge.builders.stats import context_stats, corpus_stats, mapping_stats
 from citeforge.engines.corpus import find_rows
 from citeforge.engines.embedder import Embedder
+from citeforge.engines.progress import progress
 from citeforge.engines.retrieval.records import Rankings
 from citeforge.engines.retrieval.registry import RetrieverSettings, make_retriever
 from citeforge.engines.setup import nominator
@@ -325,9 +326,13 @@ class RageBuild(RageSources):
             named = pa.concat_arrays([c for t in tables.values() for c in t["corpus-id"].chunks])
             pool = named.unique()
             batches = (b.filter(pc.is_in(b["_id"], value_set=pool)) for b in batches)
-        with TableWriter(folder / "corpus", "corpus", CORPUS) as writer:
+        with (
+            progress("writing the corpus", None, "passages") as advance,
+            TableWriter(folder / "corpus", "corpus", CORPUS) as writer,
+        ):
             for batch in batches:
                 writer.write(batch.cast(CORPUS))
+                advance(batch.num_rows)
         return writer.files
 
 

@@ -27,7 +27,6 @@ from citeforge.engines.files import sha256_file
 from citeforge.engines.folders import beside
 from citeforge.engines.given import Given, open_both
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.progress import progress
 from citeforge.engines.setup import client_options, cluster_options, judge_session, replay_store
 from citeforge.engines.tables import (
     shard_paths,
@@ -253,11 +252,9 @@ class RageSources(Build[RageRecipe]):
             for info, counts in zip(infos, known["counts"], strict=True):
                 info.counts.update(counts)
             return infos
-        with progress("reading the corpus", None, "files") as advance:
-            files = write_corpus(
-                self.source, self.extra, self.workspace.start("corpus"), self.recipe.extra_prefix
-            )
-            advance(len(files))
+        files = write_corpus(
+            self.source, self.extra, self.workspace.start("corpus"), self.recipe.extra_prefix
+        )
         infos = self._infos()
         self.workspace.finish("corpus", key, files, {"counts": [i.counts for i in infos]})
         return infos

@@ -35,7 +35,7 @@ from citeforge.engines.embedder import Embedder, Kind
 from citeforge.engines.files import remove_tree
 from citeforge.engines.progress import progress
 from citeforge.engines.tables import iter_batches
-from citeforge.engines.two_stage import ExactSearch, Rows, TwoStageSearch
+from citeforge.engines.two_stage import ExactSearch, Rows, Scores, TwoStageSearch
 from citeforge.engines.vectors import PLURALS, ensure_shards
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes import RageRecipe, RunOptions
@@ -107,8 +107,8 @@ class _Some(ExactSearch):
         self._whole, self._of = whole, np.array(rows, np.int64)
         self.size = whole.size
 
-    def nominate(self, rows: Rows, k: int) -> tuple[npt.NDArray[np.float64], Rows]:
-        return self._whole.nominate(self._of[rows], k)
+    def nominate(self, rows: Rows, k: int, floors: Scores | None = None) -> tuple[Scores, Rows]:
+        return self._whole.nominate(self._of[rows], k, floors)
 
     def rescore(self, rows: Rows, positions: Rows) -> npt.NDArray[np.float64]:
         return self._whole.rescore(self._of[rows], positions)
@@ -124,7 +124,10 @@ class _Worker(RageBuild):
     ) -> None:
         self.shard = shard
         if recipe.compute == "int8":
-            raise UsageError("--compute int8: shares are of vectors that decide; fp32 or bf16")
+            raise UsageError(
+                "--compute int8: what it embeds in float32 depends on all queries together, and "
+                "shares know nothing of each other; give --compute fp32 or bf16"
+            )
         super().__init__(recipe, run, embedder)
 
     def make_workspace(self) -> ShardFolder:

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from citeforge.engines.progress import progress
 from citeforge.engines.tables import iter_batches
 from citeforge.package.package import Package
 
@@ -16,12 +17,14 @@ def corpus_stats(corpus: list[Path]) -> dict[str, object]:
     """Counts and lengths of the passages, streamed."""
     n = words = titled = 0
     longest = 0
-    for batch in iter_batches(corpus, ["title", "text"]):
-        n += batch.num_rows
-        titled += pc.sum(pc.not_equal(batch["title"], "")).as_py()
-        spaces = pc.count_substring_regex(batch["text"], r"\S+")
-        words += pc.sum(spaces).as_py()
-        longest = max(longest, pc.max(spaces).as_py())
+    with progress("counting words", None, "passages") as advance:
+        for batch in iter_batches(corpus, ["title", "text"]):
+            n += batch.num_rows
+            titled += pc.sum(pc.not_equal(batch["title"], "")).as_py()
+            spaces = pc.count_substring_regex(batch["text"], r"\S+")
+            words += pc.sum(spaces).as_py()
+            longest = max(longest, pc.max(spaces).as_py())
+            advance(batch.num_rows)
     return {
         "passages": n,
         "passages with a title": titled,

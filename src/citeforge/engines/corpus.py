@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from citeforge.engines.progress import progress
 from citeforge.engines.tables import ROWS_PER_GROUP, iter_batches
 from citeforge.schemas.tables import CORPUS
 from citeforge.schemas.text import normalise_passages
@@ -54,7 +55,7 @@ def take_rows(corpus: list[Path], positions: npt.NDArray[np.int64], columns: lis
 
 
 def find_rows(
-    corpus: list[Path], column: str, values: pa.Array
+    corpus: list[Path], column: str, values: pa.Array, stage: str = "looking passages up"
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Where values stand in a column.
 
@@ -62,19 +63,22 @@ def find_rows(
         corpus: Parquet files.
         column: ``_id``, or ``text`` for equality under :func:`normalise_passages`.
         values: distinct values to look for.
+        stage: what is going on, for whoever waits.
 
     Returns:
         (positions in the corpus, index of the value found there), in corpus order.
     """
     positions, indices = [], []
     start = 0
-    for batch in iter_batches(corpus, [column]):
-        data = batch[column] if column == "_id" else normalise_passages(batch[column])
-        found = pc.index_in(data, value_set=values)
-        rows = np.flatnonzero(found.is_valid().to_numpy(False))
-        positions.append(rows + start)
-        indices.append(found.take(pa.array(rows)).to_numpy(False).astype(np.int64))
-        start += batch.num_rows
+    with progress(stage, None, "passages") as advance:
+        for batch in iter_batches(corpus, [column]):
+            data = batch[column] if column == "_id" else normalise_passages(batch[column])
+            found = pc.index_in(data, value_set=values)
+            rows = np.flatnonzero(found.is_valid().to_numpy(False))
+            positions.append(rows + start)
+            indices.append(found.take(pa.array(rows)).to_numpy(False).astype(np.int64))
+            start += batch.num_rows
+            advance(batch.num_rows)
     return np.concatenate(positions).astype(np.int64), np.concatenate(indices)
 
 

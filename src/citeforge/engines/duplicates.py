@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable
 
 import numpy as np
-import numpy.typing as npt
 
 
 class DuplicateFinder:
@@ -16,18 +16,18 @@ class DuplicateFinder:
     """
 
     def __init__(self) -> None:
-        self._blocks: list[npt.NDArray[np.int64]] = []
+        self._hashes = array("q")  # grows where it lies; many small arrays would leave holes
 
     def add(self, ids: list[str]) -> None:
         """Take in the ids of a block."""
-        self._blocks.append(np.fromiter(map(hash, ids), np.int64, len(ids)))
+        self._hashes.extend(map(hash, ids))
 
     def suspects(self) -> frozenset[int]:
         """Hashes that came more than once; forgets them all."""
-        if not self._blocks:
+        if not self._hashes:
             return frozenset()
-        hashes = np.concatenate(self._blocks)
-        self._blocks = []
+        hashes = np.frombuffer(self._hashes, np.int64)
+        self._hashes = array("q")
         hashes.sort()
         return frozenset(hashes[1:][hashes[1:] == hashes[:-1]].tolist())
 

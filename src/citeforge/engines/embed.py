@@ -22,7 +22,7 @@ from citeforge.engines.parallel import one_thread_each
 from citeforge.engines.registry import Registry, expected
 from citeforge.schemas.choices import EMBEDDERS as CHOICES
 from citeforge.schemas.choices import Choice
-from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.compute import Chosen, Compute
 
 DEFAULT_EMBEDDER = "intfloat/multilingual-e5-small"
@@ -83,7 +83,7 @@ def make_embedder(
     Raises:
         MissingExtraError: an embedder that runs here, without the libraries for it.
         InputError: a broken plugin, or a cluster that does not answer.
-        UsageError: int8 on a cluster.
+        UsageError: int8 off the CPU.
     """
     settings = EmbedderSettings(
         revision, device, prefixes, options, store, compute, cluster, input_type
@@ -123,10 +123,8 @@ def _local(name: str, locate: Callable[[], Located], settings: EmbedderSettings)
 
 
 def _on_cluster(name: str, settings: EmbedderSettings, cluster: ClusterOptions) -> Embedder:
-    from citeforge.engines.cluster.embedding import ClusterEmbedder
+    from citeforge.engines.cluster.embedding import ClusterEmbedder, FastClusterEmbedder
 
-    if settings.compute == "int8":
-        raise UsageError("--compute int8: runs with --engine local; fp32 and bf16 run with ray")
     prefixes = settings.prefixes_of(name)
     make = partial(
         make_embedder,
@@ -136,7 +134,8 @@ def _on_cluster(name: str, settings: EmbedderSettings, cluster: ClusterOptions) 
         prefixes=prefixes,
         compute=settings.compute,
     )
-    return ClusterEmbedder(make, prefixes, settings.device, cluster)
+    maker = FastClusterEmbedder if settings.compute == "int8" else ClusterEmbedder
+    return maker(make, prefixes, settings.device, cluster)
 
 
 def served(model: str, settings: EmbedderSettings) -> Embedder:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,19 @@ class Embedder(Protocol):
 
     def encode(self, texts: Sequence[str], kind: Kind) -> Vectors:
         """Unit vectors, shape (n texts, dimension), one row a text, in order."""
+        ...
+
+
+@runtime_checkable
+class Roughened(Embedder, Protocol):
+    """An embedder beside which there is a faster one that comes near it."""
+
+    def rough(self, calibration: Sequence[str]) -> Embedder:
+        """The faster one.
+
+        Args:
+            calibration: passages to calibrate it on.
+        """
         ...
 
 

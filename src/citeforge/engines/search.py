@@ -8,11 +8,9 @@ decides.
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
 from importlib.util import find_spec
 from typing import Protocol
 
@@ -23,6 +21,7 @@ from citeforge.engines.compute import cpu_has_bfloat16
 from citeforge.engines.gemm import Best, Floats, Gemm, Precision
 from citeforge.engines.parallel import one_ahead
 from citeforge.engines.progress import Advance
+from citeforge.engines.trial import Searcher, Trial
 from citeforge.engines.vectors import VectorShard, gather, iter_blocks
 from citeforge.schemas.extras import extras_named
 
@@ -31,12 +30,8 @@ NOMINATION_ERROR = 1e-5
 """Bound on the difference between a nominating float32 score and its float64 rescore."""
 
 _PAIRS = 1 << 9
-_PROBED = 2e10
-"""Operations (a fifth of a second or so) from which on a probe pays."""
 _IMPORTED = 4e11
-"""Likewise where torch is yet to be imported."""
-_PROBE_QUERIES = 512
-_PROBE_ROWS = 8192
+"""Operations of a search (some seconds) from which on it pays to import torch for it."""
 
 
 def nominate(
@@ -63,11 +58,10 @@ def nominate(
         (cosines, positions in the corpus), both of shape (n queries, k), best first.
     """
     best = Best(len(queries), k)
+    work = 2.0 * queries.size * sum(s.rows for s in shards)
+    search = choose(queries, work, device)
     with closing(one_ahead(iter_blocks(shards, block_rows, 2))) as blocks:
         for start, block in blocks:
-            if start == 0:
-                work = 2.0 * len(queries) * sum(s.rows for s in shards) * block.shape[1]
-                search = choose(queries, block, k, work, device)
             search.search(block, start, best)
             advance(len(block))
     return best.scores, best.where
@@ -79,12 +73,6 @@ class Nominate(Protocol):
     def __call__(
         self, queries: Floats, shards: Sequence[VectorShard], k: int, advance: Advance
     ) -> tuple[Floats, npt.NDArray[np.int64]]: ...
-
-
-class Searcher(Protocol):
-    """Adds the best of a block, which begins at a position of the corpus, to the best so far."""
-
-    def search(self, block: Floats, start: int, best: Best) -> None: ...
 
 
 @dataclass
@@ -127,19 +115,17 @@ def on_torch(device: str) -> str | None:
     return None if device == "cpu" else device
 
 
-def choose(queries: Floats, block: Floats, k: int, work: float, device: str = "auto") -> Searcher:
-    """Whichever way of nominating is fastest here, found by trying each on a small piece.
+def choose(queries: Floats, work: float, device: str = "auto") -> Searcher:
+    """What nominates: on a GPU where there is one, else in whichever way is fastest here.
 
     All nominate the same passages, but for ties and the last digits of float32.
 
     Args:
         queries: unit vectors.
-        block: some of the corpus.
-        k: nominations a query.
         work: floating-point operations of the whole search.
         device: where: ``auto``, ``cpu``, ``cuda``, …
     """
-    pays = work >= (_PROBED if "torch" in sys.modules else _IMPORTED)
+    pays = "torch" in sys.modules or work >= _IMPORTED
     there = on_torch(device) if pays or device != "auto" else None
     if there is not None:
         from citeforge.engines.torch_search import TorchSearch
@@ -148,14 +134,8 @@ def choose(queries: Floats, block: Floats, k: int, work: float, device: str = "a
     known = Faiss(queries)
     if not pays or has_gpu():
         return known
-    precisions = _precisions()
-    if not precisions:
-        return known
-    few, some = queries[:_PROBE_QUERIES], block[:_PROBE_ROWS]
-    ways: list[Callable[[Floats], Searcher]] = [Faiss]
-    ways += [partial(Gemm, precision=p) for p in precisions]
-    taken = [_seconds(way(few), len(few), some, k) for way in ways]
-    return ways[taken.index(min(taken))](queries)
+    products = [Gemm(queries, p) for p in _precisions()]
+    return Trial(known, products) if products else known
 
 
 def _precisions() -> list[Precision]:
@@ -167,21 +147,6 @@ def _precisions() -> list[Precision]:
     if torch.get_float32_matmul_precision() != "highest":
         return []
     return ["float32", "bfloat16"] if cpu_has_bfloat16() else ["float32"]
-
-
-def _seconds(search: Searcher, queries: int, block: Floats, k: int) -> float:
-    """Time of one search, the best of five after one that loads the code.
-
-    All fill one ``best``: where nothing was found yet, products keep far more than in the blocks
-    that make up a search.
-    """
-    taken = []
-    best = Best(queries, min(k, len(block)))
-    for _ in range(6):
-        begun = time.perf_counter()
-        search.search(block, 0, best)
-        taken.append(time.perf_counter() - begun)
-    return min(taken[1:])
 
 
 def rescore(

@@ -1,10 +1,10 @@
 """Search by rough vectors that nominate and exact ones that decide.
 
-All passages have a vector in int8; float32 vectors are computed of those that some query
-nominates. How far the two scores of a pair lie apart is measured on the build's own pairs: the
-nominated ones, and all pairs with a random sample of passages. A passage that was not nominated
-scores at most the weakest nomination and that margin; a query for which this does not settle the
-list nominates more.
+All passages have a vector in int8; float32 vectors are computed of those that may be in a list.
+How far the two scores of a pair lie apart is measured on the build's own pairs: the nominated
+ones, and all pairs with a random sample of passages. A passage without an exact vector scores at
+most its rough score and that margin. So a query first nominates few, whose exact scores say what
+the last of its list scores at least; then only passages that can reach that get exact vectors.
 """
 
 from __future__ import annotations
@@ -22,15 +22,16 @@ from citeforge.engines.retrieval.dense import nearest
 from citeforge.engines.search import NOMINATION_ERROR, Nominate, nominate, rescore
 from citeforge.engines.vectors import VectorShard, gather
 
-NOMINATED = 4
-"""Nominations are this many times what is asked."""
 _SAFETY = 1.25
 """The margin is the largest difference seen, times this."""
-_DEEPER = 64
+_DEEPER = 256
 """Nominations are at most this many times those of the first pass; what that does not settle is
 decided all the same, and counted."""
 
 Rows = npt.NDArray[np.int64]
+Scores = npt.NDArray[np.float64]
+NOBODY = -1
+"""In place of a nomination that cannot be in the list."""
 Embed = Callable[[str, pa.Array], list[VectorShard]]
 """Vectors of texts, kept under a name."""
 
@@ -41,9 +42,11 @@ class ExactSearch:
     Attributes:
         size: passages.
         rough: whether lists are settled by a measured margin and not by proof.
+        margin: of rough scores.
     """
 
     rough = False
+    margin = 0.0
 
     def __init__(
         self,
@@ -66,8 +69,13 @@ class ExactSearch:
         """Whether no more than ``k`` are ever nominated."""
         return k >= self.size
 
-    def nominate(self, rows: Rows, k: int) -> tuple[npt.NDArray[np.float64], Rows]:
+    def nominate(self, rows: Rows, k: int, floors: Scores | None = None) -> tuple[Scores, Rows]:
         """The best k passages of some queries.
+
+        Args:
+            rows: the queries.
+            k: nominations each.
+            floors: what a passage has to score to be of use, shape (n rows,); all are scored here.
 
         Returns:
             (most that any other passage scores, shape (n rows,); positions, shape (n rows, k)).
@@ -78,7 +86,7 @@ class ExactSearch:
             return np.full(len(rows), -np.inf), positions
         return scores[:, -1].astype(np.float64) + NOMINATION_ERROR, positions
 
-    def rescore(self, rows: Rows, positions: Rows) -> npt.NDArray[np.float64]:
+    def rescore(self, rows: Rows, positions: Rows) -> Scores:
         """Exact cosines of (query, passage) pairs, to 6 decimals."""
         return rescore(self._queries, self._shards, rows, positions)
 
@@ -129,22 +137,34 @@ class TwoStageSearch:
         """Whether no more than ``k`` are ever nominated."""
         return k >= min(self.size, _DEEPER * (self._first or k))
 
-    def nominate(self, rows: Rows, k: int) -> tuple[npt.NDArray[np.float64], Rows]:
+    def nominate(self, rows: Rows, k: int, floors: Scores | None = None) -> tuple[Scores, Rows]:
         """The k passages of some queries that score best roughly; they get exact vectors.
 
+        Args:
+            rows: the queries.
+            k: nominations each.
+            floors: what a passage has to score to be of use, shape (n rows,); None when nothing
+                is known. Nominations that cannot reach it get no exact vector.
+
         Returns:
-            (most that any other passage is taken to score, shape (n rows,); positions,
+            (most that any other passage is taken to score, shape (n rows,); positions or NOBODY,
             shape (n rows, k)).
         """
         self._first = self._first or k
         positions, scores = nearest(self._corpus, self._shards, self._queries[rows], k)
-        asked, flat = np.repeat(rows, positions.shape[1]), positions.ravel()
-        self._measure(self.rescore(asked, flat) - scores.ravel())
-        if k >= self.size:
-            return np.full(len(rows), -np.inf), positions
-        return scores[:, -1] + self.margin, positions
+        least = np.full(len(rows), -np.inf) if floors is None else floors
+        margin = -1.0
+        while margin < self.margin:  # it may grow by what is scored
+            margin = self.margin
+            able = scores + margin >= least[:, None]
+            asked, flat = rows[np.nonzero(able)[0]], positions[able]
+            self._measure(self.rescore(asked, flat) - scores[able])
+        following = able.sum(axis=1)  # the first that was left out; scores fall along a row
+        others = scores[np.arange(len(rows)), np.minimum(following, k - 1)]
+        others[(following == k) & (k == self.size)] = -np.inf
+        return others + self.margin, np.where(able, positions, NOBODY)
 
-    def rescore(self, rows: Rows, positions: Rows) -> npt.NDArray[np.float64]:
+    def rescore(self, rows: Rows, positions: Rows) -> Scores:
         """Exact cosines of (query, passage) pairs, to 6 decimals."""
         self._ensure(positions)
         scores = np.empty(len(rows), np.float64)

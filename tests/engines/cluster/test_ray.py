@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -37,9 +38,10 @@ from citeforge.engines.llm.store import ReplayStore
 from citeforge.engines.search import nominate
 from citeforge.engines.vectors import VectorShard, ensure_shards, unit
 from citeforge.schemas.errors import FailuresError, InputError, UsageError
-from conftest import EXAMPLES, content
+from conftest import EXAMPLES, content, write_beir
 from servers.dying import BAD, FATAL, ONCE, DyingEmbedder, DyingJudge, UnlikeEmbedder, refused
 from servers.running import openai_server
+from servers.tiny_embedder import make_embedder_folder, passages
 from servers.tiny_nli import make_pair, make_tokenizer
 
 pytestmark = pytest.mark.ray
@@ -110,6 +112,29 @@ def test_a_build_whose_worker_and_driver_are_killed_ends_in_the_same_bytes(
     os.kill(workers_of()[0], signal.SIGKILL)
     finished(again)
     assert content(tmp_path / "facts") == facts
+
+
+@pytest.mark.skipif(not all(map(find_spec, ("openvino", "nncf"))), reason="without the extra fast")
+def test_two_stages_on_workers_end_in_the_same_bytes(tmp_path: Path, address: str) -> None:
+    """The int8 model is made by a worker there, and by the command here, in caches of their own."""
+    make_embedder_folder(tmp_path)
+    texts = {f"p{i}": text for i, text in enumerate(passages(400))}
+    queries = {f"q{i}": text for i, text in enumerate(passages(2, seed=1, longest=9))}
+    write_beir(tmp_path / "beir", texts, queries, [("q0", "p0", 1), ("q1", "p1", 1)])
+    words = ["build", "rage", "--source", f"beir:{tmp_path / 'beir'}", "--device", "cpu"]
+    words += ["--embedder", str(tmp_path / "model"), "--compute", "int8", "--n-seemingly", "3"]
+    words += ["--shard-rows", "100", "--out", "b"]
+    for place, engine in (
+        ("local", []),
+        ("ray", ["--engine", "ray", "--ray-address", address, "--ray-workers", "2"]),
+    ):
+        (tmp_path / place).mkdir()
+        cache = str(tmp_path / f"cache-{place}")
+        finished(start(tmp_path / place, *words, *engine, CITEFORGE_CACHE=cache))
+    found = content(tmp_path / "ray" / "b")
+    assert found == content(tmp_path / "local" / "b")
+    assert b'"dtype": "int8"' in found["manifest.json"]
+    assert not (tmp_path / "cache-ray").exists()
 
 
 def embedder(cluster: ClusterOptions, make: Any = DyingEmbedder) -> ClusterEmbedder:

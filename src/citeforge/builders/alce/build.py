@@ -34,7 +34,6 @@ from citeforge.engines.folders import beside
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.llm.writers import make_llm
-from citeforge.engines.progress import progress
 from citeforge.engines.retrieval.records import Rankings
 from citeforge.engines.setup import client_options, judge_session, replay_store
 from citeforge.engines.tables import TableWriter, iter_batches, shard_paths
@@ -192,9 +191,7 @@ class _Retrieved(Build[AlceRecipe]):
         passages: Any = (
             self.library if recipe.chunk is None else _Chunks(self.library, recipe.chunk)
         )
-        with progress("reading the corpus", None, "files") as advance:
-            files = write_corpus(passages, None, self.workspace.start("corpus"))
-            advance(len(files))
+        files = write_corpus(passages, None, self.workspace.start("corpus"))
         self.workspace.finish("corpus", key, files, {"counts": self.library.info().counts})
 
     def _candidates(self) -> dict[str, Rankings]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 import pyarrow as pa
 
@@ -12,6 +13,7 @@ from citeforge.engines.cluster.lost import Lost
 from citeforge.engines.cluster.options import ClusterOptions
 from citeforge.engines.cluster.pool import Pool
 from citeforge.engines.embedder import Embedder, Kind, Prefixes, Vectors
+from citeforge.engines.fast.embed import FastEmbedder, Files, SentEmbedder
 from citeforge.schemas.errors import FailuresError
 from citeforge.schemas.recipes.compute import Chosen
 
@@ -59,6 +61,7 @@ class ClusterEmbedder:
         options: ClusterOptions,
     ) -> None:
         self.prefixes = prefixes
+        self._make, self._device, self._options = make, device, options
         self._pool: Pool[Texts, Vectors] = Pool(options, device, EmbeddingWork(make))
 
     @property
@@ -86,3 +89,58 @@ class ClusterEmbedder:
     ) -> Iterator[tuple[int, Vectors | Lost]]:
         """Likewise of many lists, in the order in which they are done: (index, vectors)."""
         return self._pool.run((piece, kind) for piece in pieces)
+
+
+@dataclass(frozen=True)
+class QuantisingWork:
+    """What a worker that quantises is made with."""
+
+    make: Callable[[], FastEmbedder]
+
+    def load(self) -> Quantising:
+        """Find the model."""
+        return Quantising(self.make())
+
+
+class Quantising:
+    """A worker that makes an int8 model."""
+
+    def __init__(self, embedder: FastEmbedder) -> None:
+        self._embedder = embedder
+
+    def identity(self) -> dict[str, Any]:
+        """What the model is made from."""
+        return self._embedder.fingerprint()
+
+    def do(self, piece: Sequence[str]) -> Files:
+        """The model, calibrated on these texts."""
+        return self._embedder.rough(piece).files()
+
+
+class FastClusterEmbedder(ClusterEmbedder):
+    """Likewise for OpenVINO: float32 that decides, and int8 that nominates."""
+
+    compute: Chosen = "int8"  # type: ignore[assignment]
+
+    def rough(self, calibration: Sequence[str]) -> ClusterEmbedder:
+        """The same model in int8: quantised by one worker, and sent to all.
+
+        Raises:
+            FailuresError: no worker survives it.
+        """
+        make = cast(Callable[[], FastEmbedder], self._make)
+        pool: Pool[Sequence[str], Files] = Pool(self._options, self._device, QuantisingWork(make))
+        try:
+            ((_, found),) = pool.run([calibration])
+        finally:
+            pool.close()
+        if isinstance(found, Lost):
+            raise FailuresError(f"the model cannot be quantised: {found}")
+        sent = partial(_sent, make, calibration, found)
+        return ClusterEmbedder(sent, self.prefixes, self._device, self._options)
+
+
+def _sent(
+    make: Callable[[], FastEmbedder], calibration: Sequence[str], files: Files
+) -> SentEmbedder:
+    return SentEmbedder(make(), calibration, files)

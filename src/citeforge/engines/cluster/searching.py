@@ -14,7 +14,8 @@ from citeforge.engines.cluster.options import ClusterOptions
 from citeforge.engines.cluster.pool import Pool
 from citeforge.engines.gemm import Best, Floats
 from citeforge.engines.progress import Advance
-from citeforge.engines.search import Searcher, choose
+from citeforge.engines.search import choose
+from citeforge.engines.trial import Searcher
 from citeforge.engines.vectors import VectorShard, unit
 from citeforge.schemas.errors import FailuresError
 
@@ -59,7 +60,7 @@ class Searching:
         block = unit(piece.astype(np.float32))
         if self._search is None:
             # Arrays out of Ray's memory cannot be written to, which torch warns of.
-            self._search = choose(work.queries.copy(), block, work.k, work.work, work.device)
+            self._search = choose(work.queries.copy(), work.work, work.device)
         best = Best(len(work.queries), min(work.k, len(block)))
         self._search.search(block, 0, best)
         return best.scores, best.where

@@ -21,8 +21,9 @@ from citeforge.engines.models import Located
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.extras import extras_named
 
-CALIBRATION = 200
-"""Texts that int8 is calibrated on."""
+CALIBRATION = 64
+"""Texts that int8 is calibrated on. (24, 64 and 200 passages gave all-MiniLM the same largest
+error; 200 take twice the time of 64.)"""
 NAMES = ("input_ids", "attention_mask", "token_type_ids")
 """Inputs that text encoders have; a model may lack the last."""
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from citeforge.engines.compute import cpu_has_bfloat16
 from citeforge.engines.embed import TransformerEmbedder
 from citeforge.engines.embedder import Kind, Prefixes, Vectors
 from citeforge.engines.fast.convert import Source, float32_model, int8_identity, int8_model
 from citeforge.engines.fast.runtime import Compiled, engine_name, widened
+from citeforge.engines.fast.store import kept
 from citeforge.engines.files import digest
 from citeforge.engines.models import Located
 from citeforge.schemas.errors import InputError
@@ -18,6 +21,9 @@ from citeforge.schemas.recipes.compute import Chosen
 
 _EXAMPLE = ("A text.", "Another text, which is longer than the first one.")
 _OUTPUT = "token_embeddings"
+
+Files = dict[str, bytes]
+"""Names and contents of a converted model's files."""
 
 
 def _token_vectors(module: Any, given: dict[str, Any]) -> Any:
@@ -110,7 +116,13 @@ class RoughEmbedder(FastEmbedder):
         self._calibration = [self.prefixes.passage + text for text in calibration]
 
     def fingerprint(self) -> dict[str, Any]:
-        return {**super().fingerprint(), **int8_identity(digest(self._calibration))}
+        # What int8 leaves over; see Compiled.
+        rest = {"rest": "bfloat16" if cpu_has_bfloat16() else "float32"}
+        return {**super().fingerprint(), **int8_identity(digest(self._calibration)), **rest}
+
+    def files(self) -> Files:
+        """The int8 model, for where it is not to be made again."""
+        return {p.name: p.read_bytes() for p in self._weights().parent.glob("int8.*")}
 
     @cached_property
     def source(self) -> Source:
@@ -125,3 +137,19 @@ class RoughEmbedder(FastEmbedder):
         tokens = [self._tokenise([text]) for text in self._calibration]
         inputs = [[t[name].numpy() for name in source.names] for t in tokens]
         return int8_model(source, inputs, digest(self._calibration))
+
+
+class SentEmbedder(RoughEmbedder):
+    """A :class:`RoughEmbedder` whose model was quantised elsewhere."""
+
+    def __init__(self, exact: FastEmbedder, calibration: Sequence[str], files: Files) -> None:
+        super().__init__(exact, calibration)
+        self._files = files
+
+    def _weights(self) -> Path:
+        def write(folder: Path) -> None:
+            for name, content in self._files.items():
+                (folder / name).write_bytes(content)
+
+        hashes = {n: hashlib.sha256(content).hexdigest() for n, content in self._files.items()}
+        return kept(digest({"int8": hashes}), write) / "int8.xml"
