@@ -120,7 +120,7 @@ class Quantising:
 class FastClusterEmbedder(ClusterEmbedder):
     """Likewise for OpenVINO: float32 that decides, and int8 that nominates."""
 
-    compute: Chosen = "int8"  # type: ignore[assignment]
+    compute: Chosen = "int8"
 
     def rough(self, calibration: Sequence[str]) -> ClusterEmbedder:
         """The same model in int8: quantised by one worker, and sent to all.
