@@ -15,7 +15,7 @@ from scipy.stats import binomtest
 
 from citeforge.evaluator.intervals import wilson
 from citeforge.evaluator.plots import labels, palette
-from citeforge.evaluator.plots.choose import plot
+from citeforge.evaluator.plots.choose import PLOTS, plot
 from citeforge.schemas.errors import UnknownValueError, UsageError
 from citeforge.schemas.scores import Corrected, ScoreFile
 from conftest_plots import answer, many, scored
@@ -144,6 +144,19 @@ def test_what_cannot_be_drawn_is_said() -> None:
         plot([one], "pie")
     with pytest.raises(UnknownValueError):
         plot([one], "intervals", "CiteZ")
+
+
+def test_specifications_are_valid() -> None:
+    """By the schema of Vega-Lite, which commands leave out for its time."""
+    from altair.utils import schemapi
+
+    assert schemapi.DEBUG_MODE
+    drawn = set()
+    for name, make in PLOTS.items():
+        found = make([labelled()] if name in ("corrected", "calibration") else many(3), "CiteP")
+        assert found is not None, name
+        drawn.add(found.spec["$schema"])
+    assert len(drawn) == 1
 
 
 def test_equal_inputs_equal_bytes() -> None:

@@ -35,7 +35,8 @@ function fromAddress() {
   state.a = number("a", index.systems.length, 0);
   state.b = number("b", index.systems.length, -1);
   state.m = Math.max(0, p.has("m") ? index.measures.findIndex(m => m[0] === p.get("m")) : main);
-  state.o = ["worst", "best", "difference", "query"].includes(p.get("o")) ? p.get("o") : "worst";
+  state.o = ["worst", "best", "difference", "query"].includes(p.get("o")) ? p.get("o")
+    : state.b < 0 ? "worst" : "difference";
   for (const key of ["t", "low", "high", "low2", "high2", "q"]) state[key] = p.get(key) || "";
   state.f = new Set((p.get("f") || "").split(",").filter(n => FLAGS.some(f => f[0] === n)));
 }
@@ -314,18 +315,20 @@ function scatter() {
   draw2d.beginPath(); draw2d.moveTo(PAD, wide - PAD); draw2d.lineTo(wide - PAD, PAD); draw2d.stroke();
   const chosen = new Uint8Array(index.n);
   for (const i of found.rows) chosen[i] = 1;
+  const across = Math.ceil(wide) + 1, counts = new Uint32Array(across * across);
   for (const on of [0, 1]) {
-    // Queries with the same two values share a dot, whose area tells how many they are.
-    const dots = new Map();
+    // Queries that fall on one pixel share a dot, whose area tells how many they are.
+    const dots = [];
+    counts.fill(0);
     for (let i = 0; i < index.n; i++) {
       if (chosen[i] !== on || found.A[i] === null || found.B[i] === null) continue;
-      const at = `${found.A[i]} ${found.B[i]}`, dot = dots.get(at);
-      if (dot) dot[2]++; else dots.set(at, [found.A[i], found.B[i], 1]);
+      const at = Math.round(place(found.B[i])) * across + Math.round(place(found.A[i]));
+      if (counts[at]++ === 0) dots.push(at);
     }
     draw2d.fillStyle = on ? ink("--mark") : ink("--line");
-    for (const [a, b, n] of dots.values()) {
-      const size = Math.min(2 * PAD, 2.5 + Math.sqrt(n));
-      draw2d.fillRect(place(a) - size / 2, wide - place(b) - size / 2, size, size);
+    for (const at of dots) {
+      const size = Math.min(2 * PAD, 2.5 + Math.sqrt(counts[at]));
+      draw2d.fillRect(at % across - size / 2, wide - Math.floor(at / across) - size / 2, size, size);
     }
   }
   canvas.setAttribute("aria-label", `${index.measures[state.m][0]} of ${index.systems[state.b].name} (up) against ${index.systems[state.a].name} (right), ${found.rows.length} queries chosen`);
