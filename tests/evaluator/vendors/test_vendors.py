@@ -6,8 +6,11 @@ from __future__ import annotations
 import json
 from copy import deepcopy
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,6 +25,7 @@ from citeforge.evaluator.vendors.records import Response, Source, Wrong
 from citeforge.package.items import Passage
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.submission import SubmissionLine
+from citeforge.schemas.tables import CORPUS
 from citeforge.schemas.urls import same_url
 from conftest import EXAMPLES, Cli, write_jsonl
 
@@ -216,34 +220,21 @@ def test_ways_to_find_a_source(tmp_path: Path, benchmark: Benchmark) -> None:
         Matching(benchmark, "id=x")
 
 
-def test_by_the_url_in_the_metadata(tmp_path: Path, cli: Cli) -> None:
-    from conftest import write_beir
-
-    folder = write_beir(tmp_path / "beir", {f"p{i}": f"Text {i}." for i in range(4)},
-                        {"q1": "Which?"}, [("q1", "p2", 1)])  # fmt: skip
-    passages = [json.loads(line) for line in (folder / "corpus.jsonl").read_text().splitlines()]
-    write_jsonl(folder / "corpus.jsonl", [
-        {**p, "metadata": {"link": f"http://www.Example.org/{p['_id']}/#top"}} for p in passages
-    ])  # fmt: skip
-    built = cli("build", "rage", "--source", f"beir:{folder}", "--embedder", "offline",
-                "--mixture", "mix=1,1,1", "--out", "b")  # fmt: skip
-    assert built.returncode == 0, built.stderr
-    text = "The second."
-    message = {"role": "assistant", "content": text, "annotations": [
-        {"type": "url_citation", "url_citation": {
-            "url": "https://example.org/p2?utm_source=openai", "title": "",
-            "start_index": 0, "end_index": len(text)}}]}  # fmt: skip
-    write_jsonl(tmp_path / "a.jsonl", [{"query_id": "q1", "response": {
-        "object": "chat.completion", "choices": [{"message": message}]}}])  # fmt: skip
-    done = cli("check", "a.jsonl", "--benchmark", "b", "--format", "openai:url=link",
-               "--out", "o.jsonl")  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    line = json.loads((tmp_path / "o.jsonl").read_text().splitlines()[1])
-    shown = [p.id for p in shown_to(Benchmark(tmp_path / "b"), "q1")]
-    assert line["spans"][0]["passage"] == shown.index("p2")
-    wrong = cli("check", "a.jsonl", "--benchmark", "b", "--format", "openai:url=adress")
-    assert wrong.returncode == 2
-    assert "no passage of b has 'adress' in its metadata" in wrong.stderr
+def test_by_the_url_in_the_metadata(tmp_path: Path) -> None:
+    said = [json.dumps({"link": f"http://www.Example.org/p{i}/#top"}) for i in range(3)] + ["{}"]
+    table = pa.table([[f"p{i}" for i in range(4)], [""] * 4, ["x"] * 4, said], schema=CORPUS)
+    pq.write_table(table, tmp_path / "c.parquet")
+    known: Any = SimpleNamespace(
+        corpus=[tmp_path / "c.parquet"], manifest=SimpleNamespace(name="b")
+    )
+    shown = [Passage(f"p{i}", "", "x") for i in (3, 2, 1)]
+    matching = Matching(known, "url=link")
+    page = "https://example.org/p2?utm_source=openai"
+    assert matching.find(Source(url=page), shown) == 1
+    assert matching.find(Source(url="https://example.org/p0"), shown) is None  # not shown
+    assert matching.find(Source(("p2",)), shown) is None
+    with pytest.raises(UsageError, match="no passage of b has 'adress' in its metadata"):
+        Matching(known, "url=adress").find(Source(url=page), shown)
 
 
 @pytest.mark.parametrize(
