@@ -17,6 +17,7 @@ from citeforge.builders.verify import verify
 from citeforge.ir_convert.registry import licence_of
 from citeforge.package.manifest import load_intact
 from citeforge.publish.card import write_card
+from citeforge.schemas.errors import InputError
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.sources import SourceInfo
 from conftest import EXAMPLES, Cli
@@ -64,6 +65,12 @@ def test_a_card_that_was_changed_by_hand_is_not_written_over(folder: Path, cli: 
     assert cli("card", folder).returncode == 0
     assert "My own words." in card.read_text()
     assert verify(folder) == []
+
+
+def test_what_is_no_audit_is_not_rendered(folder: Path) -> None:
+    write_card(folder)
+    with pytest.raises(InputError, match=r"audit\.json"):
+        write_card(folder, audit='{"flaws": {}, "false_negatives": "few"}')
 
 
 def test_the_command_in_the_card_makes_the_same_benchmark(

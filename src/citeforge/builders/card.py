@@ -14,9 +14,11 @@ from typing import Any
 
 import yaml
 
+from citeforge.builders.audit.records import Audit
 from citeforge.builders.command import command_of
 from citeforge.builders.licences import describe, licences_of, most_restrictive
 from citeforge.engines.files import read_json
+from citeforge.engines.textfiles import validated
 from citeforge.ir_convert.registry import citation_of
 from citeforge.kinds.registry import kind_of
 from citeforge.package.manifest import AUDIT, BY_HAND, SCORES
@@ -49,6 +51,9 @@ class Beside:
         Args:
             folder: package.
             changed: texts of files that are about to be replaced.
+
+        Raises:
+            InputError: a file cannot be read, or ``audit.json`` is no audit.
         """
 
         def content(name: str, otherwise: Any) -> Any:
@@ -57,6 +62,8 @@ class Beside:
             return read_json(folder / name) if (folder / name).is_file() else otherwise
 
         audit, scores = content(AUDIT, None), content(SCORES, [])
+        if audit is not None:
+            validated(Audit, audit, folder / AUDIT)
         path = folder / BY_HAND
         by_hand = path.read_text(encoding="utf-8").strip() if path.is_file() else ""
         return Beside(audit, scores, by_hand)
