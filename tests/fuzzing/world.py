@@ -285,6 +285,16 @@ def _submissions() -> None:
         {"metadata": {"team_id": "t", "run_id": "r", "narrative_id": i}, "references": refs,
          "answer": sentences} for i in ids
     ])  # fmt: skip
+    by_id = [{"text": "Io it is.", "citations": {refs[0]: 0.9, refs[1]: 0.1}}]
+    jsonl(Path("ragtime26.jsonl"), [
+        {"metadata": {"team_id": "t", "run_id": "r", "run_desc": "d", "topic_id": i},
+         "references": refs, "responses": by_id} for i in ids
+    ])  # fmt: skip
+    jsonl(Path("dragun25.jsonl"), [
+        {"metadata": {"team_id": "t", "run_id": "r", "topic_id": i, "type": "automatic",
+                      "use_starter_kit": 0},
+         "responses": [{"text": "Io it is.", "citations": refs}]} for i in ids
+    ])  # fmt: skip
     for path in (EXAMPLES / "vendors").iterdir():
         named = ("query_id", "custom_id", "key", "id", "input")
         jsonl(Path(f"vendors-{path.name}"), [

@@ -20,8 +20,11 @@ from citeforge.evaluator.submission import (
     choose_context,
     read_header,
 )
+from citeforge.evaluator.trec.reports import read_reports
+from citeforge.evaluator.trec.rules import run_breaches
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.submission import SubmissionLine
+from citeforge.schemas.trec import BY_FORMAT, Track
 
 
 @dataclass
@@ -92,6 +95,8 @@ class _Checker:
                 raise
             self._unreadable(error)
         self._missing()
+        if chosen in BY_FORMAT:
+            self._rules(path, BY_FORMAT[chosen])
         self._doubts(path, chosen)
         self.found.errors.sort(key=lambda e: e[0] or 0)
         return self.found
@@ -101,6 +106,14 @@ class _Checker:
         if chosen == "citeforge":
             return Origin(read_header(path) or {})
         return origin_of(path, chosen)
+
+    def _rules(self, path: Path, track: Track) -> None:
+        """What the track asks of a run, beside what a benchmark does."""
+        ids, texts = self.benchmark.query_ids, self.benchmark.queries["text"].to_pylist()
+        reports = list(read_reports(path, track, lambda _: None))
+        for breach in run_breaches(reports, track, dict(zip(ids, texts, strict=True))):
+            found = self.found.errors if breach.is_error else self.found.warnings
+            found.append((breach.line, breach.message))
 
     def _default_context(self, path: Path, chosen: str) -> str | None:
         """The set that ``score`` takes for lines that name none; None when it would ask."""

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
-from citeforge.engines.jsonlines import read_rows, read_start
+from citeforge.engines.jsonlines import read_start
 from citeforge.engines.registry import resolved
 from citeforge.engines.textfiles import read_csv
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.origin import Origin
 from citeforge.evaluator.submission import read_answers
+from citeforge.evaluator.trec.reports import read_run, track_of
 from citeforge.evaluator.vendors.reader import VENDORS, read_vendor, require_lines, vendor_of
 from citeforge.ir_convert.alce import passage_id, read_items
 from citeforge.ir_convert.saved import read_saved
 from citeforge.schemas.choices import FORMATS
 from citeforge.schemas.errors import InputError, UnknownValueError
 from citeforge.schemas.submission import OwnPassage, SubmissionLine
+from citeforge.schemas.trec import BY_FORMAT
 
 START = 1 << 16
 """Bytes that tell the format."""
@@ -60,10 +62,8 @@ def detect(path: Path, start: bytes | None = None) -> str:
         return "inspect"
     first = start.lstrip()[:1]
     line = start.split(b"\n", 1)[0]
-    if b'"references"' in line and b'"topic_id"' in line:
-        return "trec-rag24"
-    if b'"references"' in line and b'"metadata"' in line:
-        return "trec-rag25"
+    if b'"query_id"' not in line and (track := track_of(line)) is not None:
+        return track
     vendor = vendor_of(start)
     if vendor is not None:
         return vendor
@@ -97,7 +97,7 @@ def answers_of(
         path: file, or folder for ``attrieval``.
         benchmark: what it answers; questions without an id are found in it by their text.
         name: format, or ``auto``; a vendor's may say how sources are found (``openai:id``).
-        on_error: for our own format and vendors', told of every unreadable line.
+        on_error: for our own format, vendors' and TREC's, told of every unreadable line.
 
     Raises:
         UnknownValueError: no such format.
@@ -110,6 +110,8 @@ def answers_of(
     family = chosen.partition(":")[0]
     if family in VENDORS:
         return read_vendor(chosen, path, benchmark, on_error)
+    if chosen in BY_FORMAT:
+        return read_run(chosen, path, benchmark, on_error)
     if chosen not in known:
         raise UnknownValueError("format", chosen, known)
     lines: Lines = resolved(known[chosen].factory)(path, benchmark)
@@ -231,65 +233,6 @@ def read_attrieval(path: Path, benchmark: Benchmark) -> Lines:
         name = None if row.query_id is None else str(row.query_id)
         query = _find(name, row.query, benchmark, by_text)
         yield number, SubmissionLine(query, row.rag_raw_answer, passages=passages)
-
-
-class _Sentence(msgspec.Struct):
-    text: str
-    citations: list[int | str] = msgspec.field(default_factory=list)
-
-
-class _Trec24(msgspec.Struct):
-    topic_id: str | int
-    references: list[str]
-    answer: list[_Sentence]
-    run_id: str | None = None
-
-
-class _Meta25(msgspec.Struct):
-    narrative_id: str | int
-    run_id: str | None = None
-
-
-class _Trec25(msgspec.Struct):
-    metadata: _Meta25
-    references: list[str]
-    answer: list[_Sentence]
-
-
-def read_trec24(path: Path, benchmark: Benchmark) -> Lines:
-    """TREC RAG 2024: 0-based citations into ``references`` (passage ids of the corpus)."""
-    rows = [(line, str(row.topic_id), row) for line, row in read_rows(path, _Trec24)]
-    return _from_trec(rows, benchmark)
-
-
-def read_trec25(path: Path, benchmark: Benchmark) -> Lines:
-    """TREC RAG 2025: citations are 0-based positions in ``references``, or ids."""
-    rows = [(line, str(row.metadata.narrative_id), row) for line, row in read_rows(path, _Trec25)]
-    return _from_trec(rows, benchmark)
-
-
-def _from_trec(rows: Sequence[tuple[int, str, _Trec24 | _Trec25]], benchmark: Benchmark) -> Lines:
-    base = benchmark.grammar.base
-    texts = benchmark.texts(r for _, _, row in rows for r in row.references)
-    for line, query, row in rows:
-        references = row.references
-        passages = [
-            OwnPassage(texts[r][1], r, texts[r][0]) if r in texts else OwnPassage("", r)
-            for r in references
-        ]
-        parts = []
-        for sentence in row.answer:
-            positions = [_position(c, references) for c in sentence.citations]
-            parts.append(f"{sentence.text.strip()} {''.join(f'[{base + p}]' for p in positions)}")
-        output = "\n".join(p.strip() for p in parts)
-        yield line, SubmissionLine(query, output, passages=passages)
-
-
-def _position(citation: int | str, references: Sequence[str]) -> int:
-    """0-based position of a citation; behind the last one for an id that is none of them."""
-    if isinstance(citation, int):
-        return citation
-    return references.index(citation) if citation in references else len(references)
 
 
 def read_own(path: Path, benchmark: Benchmark) -> Lines:

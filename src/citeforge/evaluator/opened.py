@@ -23,8 +23,10 @@ from citeforge.evaluator.submission import (
     read_answers,
     system_name,
 )
+from citeforge.evaluator.trec.reports import run_id
 from citeforge.schemas.scores import About
 from citeforge.schemas.submission import SubmissionLine
+from citeforge.schemas.trec import BY_FORMAT
 
 _OURS = ("citeforge", "attributed-ir")
 _MOST_KEPT = 20_000
@@ -94,6 +96,8 @@ class Submission:
         """Name of the system: the one given, else its header's, else the file's."""
         if self._system is not None:
             return self._system
+        if self.form in BY_FORMAT and (named := run_id(self.path, self.form, START)):
+            return named
         return system_name(self.path, self.header) if self.path.is_file() else self.path.name
 
     @property

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from citeforge.schemas.trec import TRACKS
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -163,8 +165,10 @@ FORMATS = (
     ),
     Choice("kalma", "", "KaLMA's CSV", f"{_READERS}:read_kalma_csv"),
     Choice("rage-toolkit", "", "rage_toolkit's predictions", f"{_READERS}:read_rage_toolkit"),
-    Choice("trec-rag24", "", "TREC RAG 2024", f"{_READERS}:read_trec24"),
-    Choice("trec-rag25", "", "TREC RAG 2025", f"{_READERS}:read_trec25"),
+    *(
+        Choice(track.format, "", track.title, "citeforge.evaluator.trec.reports:read_run")
+        for track in TRACKS
+    ),
     *(
         Choice(name, "", what, "citeforge.evaluator.vendors.reader:read_vendor")
         for name, what in (

@@ -8,12 +8,14 @@ from citeforge.builders.derive import Base
 from citeforge.engines.folders import whole_folder
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.package.package import Package
-from citeforge.publish.export import items, tables, training
+from citeforge.publish.export import items, tables, training, trec
 from citeforge.publish.export.every_eval import export_every_eval
 from citeforge.publish.export.tables import Lost
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.recipes.results import RecordOptions
 from citeforge.schemas.recipes.training import TrainingOptions
+from citeforge.schemas.recipes.trec import TrecOptions
+from citeforge.schemas.trec import BY_FORMAT, Track
 
 _WHOLE = {
     "beir": tables.export_beir,
@@ -27,8 +29,8 @@ _ITEMS = {
     "attributed-ir": items.export_attributed_ir,
 }
 _TRAINING = {"sft": training.export_sft, "rl-prompts": training.export_rl}
-FORMATS = (*_WHOLE, *_ITEMS, "kalma", "hf-csv", *_TRAINING)
-"""Of packages."""
+FORMATS = (*_WHOLE, *_ITEMS, "kalma", "hf-csv", *_TRAINING, *BY_FORMAT)
+"""Of packages, and of answers to them."""
 RECORDS = "every-eval-ever"
 """Of score files."""
 
@@ -40,6 +42,7 @@ def export(
     context: str | None = None,
     options: TrainingOptions | None = None,
     records: RecordOptions | None = None,
+    about: TrecOptions | None = None,
 ) -> Lost:
     """Write a package in another layout, or score files as records of Every Eval Ever.
 
@@ -49,8 +52,10 @@ def export(
         out: folder to make.
         context: context set, for formats with one context a question; None for the first, and for
             all in training data.
-        options: what training data are made of; for them alone.
+        options: what training data are made of; for them alone, but for the submission, which runs
+            of TREC's tracks are made of, too.
         records: what records of Every Eval Ever say; for them alone.
+        about: what a run of TREC says of itself.
 
     Returns:
         What the format cannot carry.
@@ -74,6 +79,10 @@ def export(
         raise UsageError(
             f"{name}: --model, --organisation, --relationship and --dataset are for {RECORDS}"
         )
+    if name not in BY_FORMAT and about not in (None, TrecOptions()):
+        raise UsageError(f"{name}: --team, --run-id and the like are for trec-…")
+    if name in BY_FORMAT:
+        return _run(BY_FORMAT[name], folder, out, context, asked, about or TrecOptions())
     if name not in _TRAINING and asked != TrainingOptions():
         raise UsageError(
             f"{name}: --submission, --min-f1, --held-out and --template are for "
@@ -99,3 +108,19 @@ def export(
         if name in _WHOLE:
             return _WHOLE[name](base, made)
         return _ITEMS[name](base, made, context)
+
+
+def _run(
+    track: Track, folder: Path, out: Path, context: str | None, asked: TrainingOptions,
+    about: TrecOptions,
+) -> Lost:  # fmt: skip
+    """A submission as a run of a track."""
+    if asked.model_copy(update={"submission": None}) != TrainingOptions():
+        raise UsageError(f"{track.format}: --min-f1, --held-out and --template are not for it")
+    benchmark = Benchmark(folder)
+    if "passages" not in benchmark.kind.readings:
+        raise InputError(
+            f"has no runs of {track.title}: its answers do not cite passages", path=folder
+        )
+    with whole_folder(out) as made:
+        return trec.export_run(benchmark, made, track, asked.submission, context, about)

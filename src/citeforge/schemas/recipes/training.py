@@ -16,8 +16,8 @@ class TrainingOptions(Part):
     ``export every-eval-ever``."""
 
     submission: Path | None = None
-    """sft: answers that a model is to learn from; every-eval-ever: the answers that were scored,
-    which the records then hold word for word."""
+    """sft: answers that a model is to learn from; trec-…: answers of the run; every-eval-ever: the
+    answers that were scored, which the records then hold word for word."""
     min_f1: float | None = Field(None, ge=0, le=1)
     """sft: least citation F1 of one answer, 0 to 1 (harmonic mean of its CiteP and CiteR)."""
     held_out: Annotated[tuple[Path, ...], Option(metavar="FILE|DIR")] = ()

@@ -1,0 +1,1 @@
+"""Runs of TREC's report tracks."""

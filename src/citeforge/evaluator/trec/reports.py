@@ -1,0 +1,213 @@
+"""Runs of TREC's report tracks: read, and turned into answers of a benchmark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from citeforge.engines.jsonlines import read_rows, read_start
+from citeforge.evaluator.benchmark import Benchmark
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.submission import OwnPassage, SubmissionLine
+from citeforge.schemas.trec import BY_FORMAT, Track
+
+OnError = Callable[[InputError], None] | None
+Lines = Iterator[tuple[int, SubmissionLine]]
+Citations = list[int | str] | dict[str, float] | None
+
+
+class Sentence(msgspec.Struct):
+    """A sentence of a report with what it cites."""
+
+    text: str
+    citations: Citations = None
+
+
+class _Wire(msgspec.Struct):
+    """All layouts at once; fields of no interest are passed over."""
+
+    metadata: dict[str, Any] | None = None
+    references: list[str] | None = None
+    answer: list[Sentence] | None = None
+    responses: list[Sentence] | None = None
+    run_id: str | int | None = None
+    topic_id: str | int | None = None
+    topic: str | None = None
+    response_length: int | None = None
+
+
+@dataclass(frozen=True)
+class Report:
+    """One report of a run.
+
+    Attributes:
+        line: where it stands in its file.
+        topic: id of its topic.
+        about: what it says of the run and the topic.
+        references: ids that it lists; None where it lists none.
+        sentences: in order.
+    """
+
+    line: int
+    topic: str
+    about: dict[str, Any]
+    references: list[str] | None
+    sentences: list[Sentence]
+
+
+def style_of(sentence: Sentence) -> str | None:
+    """``index``, ``ids``, ``scores`` or ``mixed``; None where it cites nothing."""
+    if not sentence.citations:
+        return None
+    if isinstance(sentence.citations, dict):
+        return "scores"
+    kinds = {type(citation) for citation in sentence.citations}
+    if len(kinds) > 1:
+        return "mixed"
+    return "index" if kinds == {int} else "ids"
+
+
+def ranked(citations: Citations) -> list[int | str]:
+    """What a sentence cites, most important first: by confidence, where there are any."""
+    if isinstance(citations, dict):
+        return [name for name, _ in sorted(citations.items(), key=lambda pair: -pair[1])]
+    return list(citations or ())
+
+
+def cited_ids(sentence: Sentence, references: Sequence[str]) -> list[str]:
+    """Ids that a sentence cites; places that ``references`` does not have are left out."""
+    found = []
+    for citation in ranked(sentence.citations):
+        if isinstance(citation, str):
+            found.append(citation)
+        elif 0 <= citation < len(references):
+            found.append(references[citation])
+    return found
+
+
+def read_reports(path: Path, track: Track, on_error: OnError = None) -> Iterator[Report]:
+    """Reports of a run, in order.
+
+    Args:
+        path: JSON Lines, plain or .gz.
+        track: whose layout it has.
+        on_error: told of every report that cannot be read, which is then passed over; None to
+            raise.
+
+    Raises:
+        InputError: file, line, field, and what would be right.
+    """
+    for line, row in read_rows(path, _Wire, on_error=on_error):
+        try:
+            report = _report(path, line, row, track)
+        except InputError as error:
+            if on_error is None:
+                raise
+            on_error(error)
+            continue
+        yield report
+
+
+def _report(path: Path, line: int, row: _Wire, track: Track) -> Report:
+    about = row.metadata
+    if track.is_flat:
+        fields = ("run_id", "topic_id", "topic", "response_length")
+        about = {name: value for name in fields if (value := getattr(row, name)) is not None}
+    place = track.topic if track.is_flat else f"metadata.{track.topic}"
+    topic = (about or {}).get(track.topic)
+    if not isinstance(topic, str | int) or isinstance(topic, bool) or topic == "":
+        raise InputError(
+            f"is missing, or no id; {track.title} names the topic there",
+            path=path, line=line, field=place, allowed="the id of a query of the benchmark",
+        )  # fmt: skip
+    sentences = row.answer if track.sentences == "answer" else row.responses
+    if sentences is None:
+        raise InputError(
+            f"is missing; {track.title} has the sentences of the report there",
+            path=path, line=line, field=track.sentences,
+            allowed='a list of {"text": …, "citations": […]}',
+        )  # fmt: skip
+    return Report(line, str(topic), about or {}, row.references, sentences)
+
+
+def track_of(line: bytes) -> str | None:
+    """The format that the first line of a file looks like; None for no track's.
+
+    Args:
+        line: the line, or its beginning.
+    """
+    if b'"references"' in line and b'"topic_id"' in line and b'"metadata"' not in line:
+        return "trec-rag24"
+    is_named = b'"topic_id"' in line or b'"narrative_id"' in line
+    if b'"metadata"' not in line or not is_named:
+        return None
+    is_described = b'"run_desc"' in line
+    if b'"use_starter_kit"' in line:
+        return "trec-dragun25"
+    if b'"responses"' in line:
+        return "trec-ragtime26" if is_described else "trec-ragtime25"
+    if b'"answer"' in line or b'"references"' in line:
+        return "trec-rag26" if is_described else "trec-rag25"
+    return None
+
+
+def run_id(path: Path, form: str, size: int) -> str | None:
+    """What a run calls itself in its first line; None where that is not to be read."""
+    try:
+        row = msgspec.json.decode(read_start(path, size).partition(b"\n")[0], type=_Wire)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None  # the reader says what is wrong, with its line
+    named = row.run_id if BY_FORMAT[form].is_flat else (row.metadata or {}).get("run_id")
+    return str(named) if named else None
+
+
+def read_run(form: str, path: Path, benchmark: Benchmark, on_error: OnError = None) -> Lines:
+    """The answers that a run gives to a benchmark's queries, with their lines.
+
+    The passages are those of ``references``, then what is cited by id beside them; texts are the
+    benchmark's. Citations of places that ``references`` does not have count as wrong.
+    """
+    reports = list(read_reports(path, BY_FORMAT[form], on_error))
+    texts = benchmark.texts({i for r in reports for i in _shown(r)})
+    base = benchmark.grammar.base
+    for report in reports:
+        shown = _shown(report)
+        passages = [OwnPassage(texts.get(i, ("", ""))[1], i, texts.get(i, ("", ""))[0])
+                    for i in shown]  # fmt: skip
+        yield report.line, SubmissionLine(report.topic, _output(report, shown, base),
+                                          passages=passages)  # fmt: skip
+
+
+def _shown(report: Report) -> list[str]:
+    listed = report.references or []
+    known = set(listed)
+    cited = (c for s in report.sentences for c in ranked(s.citations) if isinstance(c, str))
+    return listed + [i for i in dict.fromkeys(cited) if i not in known]
+
+
+def _output(report: Report, shown: Sequence[str], base: int) -> str:
+    """The sentences, each on a line of its own with its marks."""
+    place = {name: i for i, name in reversed(list(enumerate(shown)))}
+    n_listed = len(report.references or [])
+    beyond: dict[int, int] = {}
+    lines = []
+    for sentence in report.sentences:
+        text = " ".join(sentence.text.split())
+        if not text:
+            continue  # marks alone would be read as the sentence's before
+        marks = ""
+        for citation in dict.fromkeys(ranked(sentence.citations)):
+            if isinstance(citation, str):
+                position = place[citation]
+            else:
+                known = 0 <= citation < n_listed
+                position = (
+                    citation if known else beyond.setdefault(citation, len(shown) + len(beyond))
+                )
+            marks += f"[{base + position}]"
+        lines.append(f"{text} {marks}".strip())
+    return "\n".join(lines)

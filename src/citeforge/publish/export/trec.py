@@ -1,0 +1,181 @@
+"""Submissions as runs of TREC's report tracks."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from citeforge.engines.files import write_text
+from citeforge.engines.sentences import SentenceSegmenter
+from citeforge.evaluator.benchmark import Benchmark
+from citeforge.evaluator.opened import Submission
+from citeforge.evaluator.statement_lines import read_lines
+from citeforge.evaluator.submission import CLOSED_BOOK, OWN
+from citeforge.publish.export.tables import Lost
+from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.recipes.trec import TrecOptions
+from citeforge.schemas.submission import SubmissionLine
+from citeforge.schemas.trec import Track
+
+RUN, TOPICS = "run.jsonl", "topics.jsonl"
+_NO_ID = "citations of passages that were not shown, or have no id"
+_STRAY = "citations that belong to no statement"
+_REPEATED = "answers of repeated runs: a TREC run has one a topic"
+_OTHER = "answers to other context sets"
+
+
+@dataclass
+class _Writer:
+    """Makes reports of answers, and counts what they cannot carry."""
+
+    benchmark: Benchmark
+    track: Track
+    options: TrecOptions
+    run_id: str
+    lost: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self._segmenter = SentenceSegmenter()
+
+    def report(self, query: str, text: str, answer: SubmissionLine, ids: Sequence[str]) -> Any:
+        """One report, as the track lays it out.
+
+        Args:
+            query: id of the topic.
+            text: text of the topic.
+            answer: to it.
+            ids: of the passages shown, in order; empty strings where they have none.
+        """
+        sentences = list(self._sentences(answer.output, ids))
+        cited = list(dict.fromkeys(i for _, names in sentences for i in names))
+        listed = self._listed(ids, cited)
+        place = {name: i for i, name in enumerate(listed)}
+        written = [{"text": said, "citations": self._citations(names, place)}
+                   for said, names in sentences]  # fmt: skip
+        about = self._about(query, text, sentences)
+        rows: dict[str, Any] = dict(about) if self.track.is_flat else {"metadata": about}
+        if self.track.references != "free":
+            rows["references"] = listed
+        return rows | {self.track.sentences: written}
+
+    def _sentences(self, output: str, ids: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+        grammar = self.benchmark.grammar
+        parsed = grammar.parse(output, len(ids))
+        found = read_lines(output, parsed, self._segmenter)
+        told = [n for s in found.statements for n in s.numbers]
+        self.lost[_STRAY] += sum(len(m.numbers) for m in parsed.markers) - len(told)
+        for statement in found.statements:
+            positions = [n - grammar.base for n in dict.fromkeys(statement.numbers)]
+            names = [ids[p] if 0 <= p < len(ids) else "" for p in positions]
+            self.lost[_NO_ID] += names.count("")
+            yield statement.text, list(dict.fromkeys(n for n in names if n))
+
+    def _listed(self, ids: Sequence[str], cited: list[str]) -> list[str]:
+        """What ``references`` holds: what was shown, else what is cited."""
+        if self.track.references != "shown" or "references_uncited" not in self.track.warns:
+            return cited
+        shown = list(dict.fromkeys(i for i in ids if i))
+        most = self.track.most_references
+        if most is None:  # nothing is gained by entries that nobody cites
+            return cited
+        kept = [*cited, *(i for i in shown if i not in set(cited))][: max(most, len(cited))]
+        return sorted(kept, key=shown.index)
+
+    def _citations(self, names: list[str], place: dict[str, int]) -> Any:
+        style = self.track.styles[0]
+        if style == "index":
+            return [place[name] for name in names]
+        if style == "scores":  # falling, as the order says which support more
+            return {name: 1 / rank for rank, name in enumerate(names, 1)}
+        return names
+
+    def _about(
+        self, query: str, text: str, sentences: Sequence[tuple[str, list[str]]]
+    ) -> dict[str, Any]:
+        options = self.options
+        known: dict[str, Any] = {
+            "team_id": options.team,
+            "run_id": self.run_id,
+            "run_desc": options.run_desc,
+            "type": options.run_type,
+            "task": options.task,
+            "use_starter_kit": int(options.starter_kit),
+            "topic_id": query,
+            "narrative_id": query,
+            "topic": text,
+            "narrative": text,
+            "response_length": sum(len(said.split()) for said, _ in sentences),
+        }
+        asked = (*self.track.required, *self.track.advised)
+        return {name: known[name] for name in asked if known[name] is not None}
+
+
+def export_run(
+    benchmark: Benchmark,
+    out: Path,
+    track: Track,
+    submission: Path | None,
+    context: str | None,
+    options: TrecOptions,
+) -> Lost:
+    """Write a submission as a run of a track, with the topics that it answers.
+
+    Args:
+        benchmark: what the submission answers.
+        out: folder that gets ``run.jsonl`` and ``topics.jsonl``.
+        track: whose layout is written.
+        submission: answers, in any format that ``score`` reads.
+        context: context set; None for the one that the submission is about.
+        options: what the run says of itself.
+
+    Returns:
+        What the format cannot carry.
+
+    Raises:
+        UsageError: there is no submission, or no team where the track asks for one.
+        InputError: an unreadable line, an unknown query, or no answer at all.
+    """
+    if submission is None:
+        raise UsageError(f"{track.format}: name the answers with --submission")
+    for name, value in (("team", options.team), ("run_desc", options.run_desc)):
+        if {"team": "team_id"}.get(name, name) in track.required and not value:
+            option = name.replace("_", "-")
+            raise UsageError(f"{track.format}: {track.title} asks for --{option}")
+    opened = Submission(submission, benchmark)
+    chosen = opened.choose_context(context)
+    frozen = chosen not in (OWN, CLOSED_BOOK)
+    table = benchmark.context(chosen) if frozen else None
+    writer = _Writer(benchmark, track, options, options.run_id or opened.system)
+    answers: dict[int, SubmissionLine] = {}
+    for line, answer in opened.answers():
+        row = benchmark.row_of.get(answer.query_id)
+        if row is None:
+            raise InputError(
+                f"query_id {answer.query_id!r} is not in the benchmark",
+                path=submission, line=line, allowed="see: citeforge check",
+            )  # fmt: skip
+        if frozen and (answer.passages is not None or answer.context not in (None, chosen)):
+            writer.lost[_OTHER] += 1
+        elif answer.run != 0 or row in answers:
+            writer.lost[_REPEATED] += 1
+        else:
+            answers[row] = answer
+    if not answers:
+        raise InputError("holds no answer that a run could have", path=submission)
+    texts: list[str] = benchmark.queries["text"].to_pylist()
+    rows, topics = [], []
+    for row in sorted(answers):
+        query = benchmark.query_ids[row]
+        brought = answers[row].passages or []
+        ids = table.ids_of(row) if table is not None else [p.docid or "" for p in brought]
+        rows.append(writer.report(query, texts[row], answers[row], ids))
+        topics.append({"request_id": query, "title": texts[row]})
+    for name, found in ((RUN, rows), (TOPICS, topics)):
+        write_text(out / name, "".join(json.dumps(r, ensure_ascii=False) + "\n" for r in found))
+    missing = len(texts) - len(answers)
+    lost = [f"{n:,} {what}" for what, n in sorted(writer.lost.items()) if n]
+    return [*lost, *([f"{missing:,} queries without an answer"] if missing else [])]
