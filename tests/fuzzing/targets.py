@@ -212,12 +212,8 @@ TARGETS: dict[str, Target] = {
                 ("facts.jsonl", OUTSIDE), ("facts.jsonl.gz", OUTSIDE), ("own.jsonl", OUTSIDE),
                 ("result.json", OUTSIDE), ("attributed-ir.csv", OUTSIDE),
                 ("response_info.csv", OUTSIDE), ("rag24.jsonl", OUTSIDE), ("rag25.jsonl", OUTSIDE),
-<<<<<<< HEAD
-                ("outputs", OUTSIDE), ("log.eval", OUTSIDE), ("log.json", OUTSIDE),
-=======
                 ("ragtime26.jsonl", OUTSIDE), ("dragun25.jsonl", OUTSIDE),
-                ("outputs", OUTSIDE),
->>>>>>> 552f323 (Runs of TREC's report tracks are read, checked and written; autojudge-base verifies what is written)
+                ("outputs", OUTSIDE), ("log.eval", OUTSIDE), ("log.json", OUTSIDE),
                 *((f"vendors-{v}.jsonl", "--measures ALCE.CitRec --judge lexical")
                   for v in ("anthropic", "openai", "gemini", "langchain")),
                 ("vendors-reports.jsonl", "--measures fact --judge lexical"),
