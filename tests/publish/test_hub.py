@@ -21,7 +21,8 @@ from citeforge.builders.verify import verify
 from citeforge.package.manifest import load_intact, read_stats
 from citeforge.publish.card import write_card
 from citeforge.publish.hidden import join_package, split_package
-from citeforge.publish.hub import Publisher, hub_errors, parse_hub
+from citeforge.publish.hub import Publisher, parse_hub
+from citeforge.publish.hub_errors import hub_errors
 from citeforge.schemas.errors import InputError, UsageError
 from conftest import Cli, write_beir
 from servers.hub import Hub, hub_server

@@ -83,14 +83,14 @@ def ranks_of(
         One a system; None without a value, and where the queries or the recipe are others than of
         most systems.
     """
-    kinds = [
+    recipes = [
         None if e is None or e.value is None else (e.signature, tuple(f.query_ids))
         for f, e in zip(files, entries, strict=True)
     ]
-    found = Counter(k for k in kinds if k is not None).most_common(1)
+    found = Counter(r for r in recipes if r is not None).most_common(1)
     if not found:
         return [None] * len(files)
-    ranked = [kind == found[0][0] for kind in kinds]
+    ranked = [recipe == found[0][0] for recipe in recipes]
     columns = [
         np.array([math.nan if v is None else v for v in e.per_query])
         if here and e is not None else None

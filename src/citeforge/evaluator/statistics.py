@@ -175,15 +175,15 @@ def _estimate(sample: Sample) -> Estimate:
         return _without_interval(runs)
     influence: Floats = without_one.mean() - without_one
     stderr = float(np.std(without_one, ddof=1)) * (n - 1) / math.sqrt(n)
-    kind = sample.within.interval
-    if kind == WILSON:
+    interval = sample.within.interval
+    if interval == WILSON:
         df = math.inf if _is_binary(sums) else n - 1
         low, high = effective_wilson(value, stderr, n, df, sample.within)
-    elif kind == SKEW:
+    elif interval == SKEW:
         low, high = skewed(value, stderr, n - 1, skewness_of(influence))
     else:
         low, high = student(value, stderr, n - 1)
-    return Estimate(value, low, high, stderr, _sd(runs), kind)
+    return Estimate(value, low, high, stderr, _sd(runs), interval)
 
 
 def _is_binary(sums: Floats) -> bool:

@@ -36,7 +36,8 @@ def gold_folder(name: str | Path) -> Path:
     Raises:
         InputError: the Hub cannot be reached, or has no such data set for this token.
     """
-    from citeforge.publish.hub import Publisher, hub_errors, parse_hub
+    from citeforge.publish.hub import Publisher, parse_hub
+    from citeforge.publish.hub_errors import hub_errors
 
     half = Path(name)
     found = parse_hub(half.as_posix())

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import re
 import shutil
 import tempfile
-import textwrap
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -17,14 +13,11 @@ from typing import Any, Literal, TypeVar
 from citeforge.builders.licences import conflicts
 from citeforge.builders.verify import verify
 from citeforge.engines.files import sha256_file
-from citeforge.engines.models import http_errors
 from citeforge.package.manifest import MANIFEST, load_manifest
+from citeforge.publish.hub_errors import error_line, hub_errors, is_network
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.manifest import Manifest
 
-_MOST_SAID = 600
-"""Characters of what an error of the Hub says."""
-_SENTENCE = re.compile(r"(?<=[.!?]) (?=[A-Z])")
 State = Literal["new", "changed", "same", "removed"]
 T = TypeVar("T")
 
@@ -288,10 +281,10 @@ class Publisher:
                 revision=branch,
             )
         except ValueError as error:
-            if _is_network(error):
+            if is_network(error):
                 raise
             # The Hub looks at the card's metadata before it takes anything.
-            raise InputError(_line(error), path=folder / "README.md") from error
+            raise InputError(error_line(error), path=folder / "README.md") from error
         return str(done.oid)
 
     def _read_back(self, folder: Path, repo_id: str, tag: str) -> None:
@@ -353,62 +346,6 @@ def _blob_id(path: Path) -> str:
 def _is_ours(name: str) -> bool:
     """Whether an old version may have brought a file that the new one lacks."""
     return name.endswith(".parquet")
-
-
-def _line(error: BaseException) -> str:
-    """What an error says, in whole sentences: as many as fit, at least the first."""
-    text = " ".join(str(error).split())
-    secret = os.environ.get("HF_TOKEN")
-    text = text.replace(secret, "[token]") if secret else text
-    first, *others = _SENTENCE.split(text)
-    said = textwrap.shorten(first, _MOST_SAID, placeholder=" …")
-    for sentence in others:
-        if len(said) + len(sentence) >= _MOST_SAID:
-            return said
-        said = f"{said} {sentence}"
-    return said
-
-
-@contextmanager
-def hub_errors(repo_id: str) -> Iterator[None]:
-    """Turn the Hub's errors into one line that says what to do next."""
-    from huggingface_hub.errors import FileMetadataError, HfHubHTTPError, LocalEntryNotFoundError
-
-    try:
-        yield
-    except HfHubHTTPError as error:
-        status = getattr(error.response, "status_code", None)
-        hint = {
-            401: "a valid token in HF_TOKEN",
-            403: "a token with write access",
-            404: "an existing repository, and a token that may see it",
-        }.get(status or 0, "run the same command again")
-        raise InputError(
-            f"the Hub answered {status} ({_line(error)})", path=repo_id, allowed=hint
-        ) from error
-    except InputError:
-        raise  # ours, whatever it was made of
-    except Exception as error:
-        known = isinstance(error, FileMetadataError | LocalEntryNotFoundError)
-        if not known and not _is_network(error):
-            raise
-        cause = error.__cause__ or error
-        raise InputError(
-            f"the connection to the Hub failed ({_line(cause) or type(cause).__name__})",
-            path=repo_id,
-            allowed="run the same command again: nothing is transferred or committed twice",
-        ) from error
-
-
-def _is_network(error: BaseException) -> bool:
-    """Errors of the HTTP library, also where huggingface_hub wrapped them."""
-    known: tuple[type[BaseException], ...] = (ConnectionError, TimeoutError, *http_errors())
-    seen: BaseException | None = error
-    while seen is not None:
-        if isinstance(seen, known):
-            return True
-        seen = seen.__cause__
-    return False
 
 
 def parse_hub(name: str) -> tuple[str, str | None] | None:

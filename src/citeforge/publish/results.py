@@ -15,7 +15,8 @@ import yaml
 
 from citeforge.package.manifest import MANIFEST, load_manifest
 from citeforge.publish.community import FILE, read_tasks, task_id
-from citeforge.publish.hub import Publisher, hub_errors
+from citeforge.publish.hub import Publisher
+from citeforge.publish.hub_errors import hub_errors
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes.results import ResultsOptions

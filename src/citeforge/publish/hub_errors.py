@@ -1,0 +1,72 @@
+"""Errors of the Hugging Face Hub, in one line that says what to do next."""
+
+from __future__ import annotations
+
+import os
+import re
+import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from citeforge.engines.models import http_errors
+from citeforge.schemas.errors import InputError
+
+_MOST_SAID = 600
+"""Characters of what an error of the Hub says."""
+_SENTENCE = re.compile(r"(?<=[.!?]) (?=[A-Z])")
+
+
+@contextmanager
+def hub_errors(repo_id: str) -> Iterator[None]:
+    """Turn the Hub's errors into one line that says what to do next."""
+    from huggingface_hub.errors import FileMetadataError, HfHubHTTPError, LocalEntryNotFoundError
+
+    try:
+        yield
+    except HfHubHTTPError as error:
+        status = getattr(error.response, "status_code", None)
+        hint = {
+            401: "a valid token in HF_TOKEN",
+            403: "a token with write access",
+            404: "an existing repository, and a token that may see it",
+        }.get(status or 0, "run the same command again")
+        raise InputError(
+            f"the Hub answered {status} ({error_line(error)})", path=repo_id, allowed=hint
+        ) from error
+    except InputError:
+        raise  # ours, whatever it was made of
+    except Exception as error:
+        known = isinstance(error, FileMetadataError | LocalEntryNotFoundError)
+        if not known and not is_network(error):
+            raise
+        cause = error.__cause__ or error
+        raise InputError(
+            f"the connection to the Hub failed ({error_line(cause) or type(cause).__name__})",
+            path=repo_id,
+            allowed="run the same command again: nothing is transferred or committed twice",
+        ) from error
+
+
+def error_line(error: BaseException) -> str:
+    """What an error says, in whole sentences: as many as fit, at least the first."""
+    text = " ".join(str(error).split())
+    secret = os.environ.get("HF_TOKEN")
+    text = text.replace(secret, "[token]") if secret else text
+    first, *others = _SENTENCE.split(text)
+    said = textwrap.shorten(first, _MOST_SAID, placeholder=" …")
+    for sentence in others:
+        if len(said) + len(sentence) >= _MOST_SAID:
+            return said
+        said = f"{said} {sentence}"
+    return said
+
+
+def is_network(error: BaseException) -> bool:
+    """Errors of the HTTP library, also where huggingface_hub wrapped them."""
+    known: tuple[type[BaseException], ...] = (ConnectionError, TimeoutError, *http_errors())
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, known):
+            return True
+        seen = seen.__cause__
+    return False

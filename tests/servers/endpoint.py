@@ -1,0 +1,53 @@
+"""Systems of a package against an endpoint that says what it is told to."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from citeforge.baselines.run import Ran, run_system
+from citeforge.engines.llm.client import OpenAiLlm
+from citeforge.engines.llm.options import ClientOptions
+from citeforge.evaluator.benchmark import Benchmark
+from citeforge.evaluator.check import check
+from citeforge.evaluator.measures.registry import select
+from citeforge.evaluator.score import score
+from servers.running import Running, openai_server
+
+Said = tuple[Ran, list[dict[str, Any]], list[str]]
+
+
+class Endpoint:
+    """Runs a system of the package against a server that says what it is told to."""
+
+    def __init__(self, package: Path, folder: Path) -> None:
+        self.benchmark, self.folder = Benchmark(package), folder
+        self.n = 0
+
+    def __call__(self, system: str, replies: list[list[str]], options: Any, **more: Any) -> Said:
+        """(what the run came to, its lines, the prompts in no order)."""
+        self.n += 1
+        out = self.folder / f"{self.n}.jsonl"
+        with openai_server(self.folder / f"log{self.n}", replies=replies) as server:
+            ran = self._run(system, server, options, out, **more)
+            prompts = [r["text"] for r in server.requests()]
+        self.out = out
+        rows = [json.loads(x) for x in out.read_text().splitlines()[1:]]
+        return ran, rows, prompts
+
+    def _run(self, system: str, server: Running, options: Any, out: Path, **more: Any) -> Ran:
+        llm = OpenAiLlm("m", None, ClientOptions(base_url=server.url))
+        known = {"limit": 3, "runs": 1, "contexts": ["mix"]} | more
+        contexts, runs = known.pop("contexts"), known.pop("runs")
+        return run_system(
+            system, self.benchmark, contexts, runs, 0, out, llm=llm, options=options, **known
+        )
+
+    def accepted(self, measures: tuple[str, ...] = ("CiteF1",), context: str = "mix") -> None:
+        """`check` finds no error in the latest submission, and it can be scored."""
+        found = check(self.out, self.benchmark)
+        assert not found.errors, found.errors
+        scored = score(self.out, self.benchmark, select(list(measures)), context=context)
+        rows = len(self.out.read_text().splitlines()) - 1
+        assert scored.counts.n_answered == rows > 0
