@@ -64,8 +64,8 @@ def test_memory_that_never_suffices_is_told(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_device_that_is_named_is_taken() -> None:
-    assert isinstance(choose(QUERIES, BLOCKS[0], 5, 1.0, "cpu"), Faiss)
-    named = choose(QUERIES, BLOCKS[0], 5, 1.0, "meta")
+    assert not isinstance(choose(QUERIES, 1.0, "cpu"), TorchSearch)
+    named = choose(QUERIES, 1.0, "meta")
     assert isinstance(named, TorchSearch)
     assert named.device == "meta"
 

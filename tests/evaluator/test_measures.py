@@ -155,9 +155,9 @@ def test_a_family_is_what_is_listed() -> None:
     assert [m.name for m in select(["retrieval"]) if m.name.startswith("P@")] == [
         "P@1", "P@2", "P@3", "P@5", "P@10"
     ]  # fmt: skip
-    assert len(measures()) == 112
+    assert len(measures()) == 116
     assert families() == (
-        "rage", "alce", "attributed_ir", "trec", "retrieval", "authorship", "kalma",
+        "rage", "alce", "attributed_ir", "trec", "fact", "retrieval", "authorship", "kalma",
         "deflection", "faithfulness", "position",
     )  # fmt: skip
 

@@ -29,7 +29,9 @@ from citeforge.publish.leaderboard.build import build_site
 from citeforge.publish.leaderboard.queries import query_pages
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.training import TrainingOptions
+from citeforge.schemas.recipes.trec import TrecOptions
 from citeforge.schemas.recipes.verbs import AuditOptions, ScoreOptions
+from citeforge.schemas.trec import BY_FORMAT
 from conftest import EXAMPLES, Cli
 
 KINDS = ("rage", "twins", "authorship", "kalma")
@@ -88,7 +90,18 @@ def test_every_verb_or_a_reason(benchmarks: dict[str, Path], tmp_path: Path, kin
 def _exports(folder: Path, package: Package, tmp_path: Path) -> None:
     for name in FORMATS:
         out = tmp_path / name
-        if name in package.kind.exports:
+        if name in BY_FORMAT and "passages" in package.kind.readings:
+            answers = TrainingOptions(submission=_answers(folder, tmp_path))
+            assert export(
+                name,
+                folder,
+                out,
+                package.contexts[0],
+                answers,
+                about=TrecOptions(team="t", run_desc="a run"),
+            )
+            assert (out / "run.jsonl").stat().st_size
+        elif name in package.kind.exports:
             assert export(name, folder, out, options=_options(name, folder, tmp_path))
             assert any(p.stat().st_size for p in out.rglob("*") if p.is_file())
         else:
@@ -100,9 +113,14 @@ def _exports(folder: Path, package: Package, tmp_path: Path) -> None:
 def _options(name: str, folder: Path, tmp_path: Path) -> TrainingOptions | None:
     if name != "sft":
         return None
+    return TrainingOptions(submission=_answers(folder, tmp_path), min_f1=1)
+
+
+def _answers(folder: Path, tmp_path: Path) -> Path:
     answers = tmp_path / "right.jsonl"
-    run_system("echo-relevant", Benchmark(folder), [], 1, 0, answers)
-    return TrainingOptions(submission=answers, min_f1=1)
+    if not answers.exists():
+        run_system("echo-relevant", Benchmark(folder), [], 1, 0, answers)
+    return answers
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -76,7 +76,7 @@ COMMANDS = {
     "audit": ("citeforge.cli.audit:audit", "Look for flaws in a package that verifies."),
     "card": (
         "citeforge.cli.card:card",
-        "Write README.md and what else lies beside the tables.",
+        "Write README.md, croissant.json and eval.yaml of a package.",
     ),
     "publish": ("citeforge.cli.publish:publish", "Publish a package to the Hugging Face Hub."),
     "publish-results": (

@@ -120,7 +120,9 @@ def _run(
     benchmark = Benchmark(folder)
     if "passages" not in benchmark.kind.readings:
         raise InputError(
-            f"has no runs of {track.title}: its answers do not cite passages", path=folder
+            f"cannot be exported to {track.format}, {benchmark.kind.refusal('export')}",
+            path=folder,
+            allowed=f"its formats: {', '.join(benchmark.kind.exports)}",
         )
     with whole_folder(out) as made:
         return trec.export_run(benchmark, made, track, asked.submission, context, about)
