@@ -154,8 +154,8 @@ BEFORE = {
     "kalma": "ner questions retrieved "
     "kg kg-store domain languages kg-batch kg-timeout kg-seconds pairs pairs-from-kg "
     "source general gold gold-later writer stand-in perplexity judge verdicts alpha rounds "
-    "attempts limit seed out name licence overwrite resume revision device batch-size workers threshold "
-    f"max-tokens entailment-label judge-profile runtime {ENDPOINT_WORDS}",
+    "attempts limit seed out name licence overwrite resume revision device batch-size workers "
+    f"threshold max-tokens entailment-label judge-profile runtime {ENDPOINT_WORDS}",
 }
 
 
