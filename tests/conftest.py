@@ -40,6 +40,10 @@ settings.load_profile(os.environ.get("CITEFORGE_HYPOTHESIS", "citeforge"))
 # Nothing in the tests may reach a network.
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["HF_DATASETS_OFFLINE"] = "1"
+# Two workers share the cores with each other and with the commands that they start: a thread that
+# spins while it waits for another takes the processor from the one that it waits for. Training a
+# tiny model took up to twenty times as long. Nothing that is computed depends on it.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 # The embedded LLM is taken out of its file once a checkout, not once a test, nor for the user.
 os.environ["HF_ASSETS_CACHE"] = str(ROOT / ".pytest_cache" / "assets")
 
