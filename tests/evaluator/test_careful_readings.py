@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from citeforge.engines.sentences import SentenceSegmenter
@@ -61,6 +61,7 @@ PIECES = [*'[]12, .ABab\n!?"【】()#*|:-', "\n\n", "References:\n", ". ", "[1] 
 
 
 @given(st.lists(st.sampled_from(PIECES) | st.characters(codec="utf-8"), max_size=60).map("".join))
+@example("[1][2]")
 def test_nothing_is_lost_twice_or_invented(output: str) -> None:
     parsed = Grammar().parse(output, 5)
     found = split_statements(output, Grammar(), SEGMENTER, 5)

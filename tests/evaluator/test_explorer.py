@@ -23,20 +23,25 @@ def test_chunks_by_hand() -> None:
     answers = [answer("q0", [[0], [1]], 0), answer("q1", [[], []], 0, supported=False)]
     other = [answer("q0", [[2]], 0), answer("q1", [[1]], 0)]
     answers[0].statements[1].wrong = 1
-    other[1].statements[0].text = "I cannot answer this"
+    other[1].statements[0].text = "Das kann ich anhand der Dokumente nicht beantworten"
+    wordless = answer("q2", [], 0)
+    wordless.cited, wordless.wrong = [0, 3], 1
     chunks = make_chunks(
         [scored("a", {"CiteP": [0.5, 0.25, 0.0]}, answers),
-         scored("b", {"CiteP": [0.0, None, 1.0]}, other)], "CiteP", 1,
+         scored("b", {"CiteP": [0.0, None, 1.0]}, other),
+         scored("c", {"CiteP": [0.0, 0.0, 1 / 3]}, [wordless])], "CiteP", 1,
     )  # fmt: skip
     assert chunks.pieces["v-0-0"] == [5000, 2500, 0]
     assert chunks.pieces["v-1-0"] == [0, None, 10000]
     # Out of range; cites nothing and is unsupported; missing.
     assert chunks.pieces["f-0"] == [4, 2 | 8, 1]
     assert chunks.pieces["f-1"] == [0, 16, 1]  # the second refuses
+    assert chunks.pieces["f-2"] == [1, 1, 4]  # citations without a word are citations
+    assert chunks.pieces["a-2-0"][2] == [[], [[0, "1 relevant of 3 cited = 1/3"]], [0, 3], 1]
     # Both were shown the same passages, which stand there once.
-    assert [s["passages"] for s in chunks.index["systems"]] == [["p-0"], ["p-0"]]
+    assert [s["passages"] for s in chunks.index["systems"]] == [["p-0"], ["p-0"], ["p-1"]]
     assert chunks.pieces["q"] == [
-        ["q0", "q1", "q2"], ["What of q0?", "What of q1?", ""],
+        ["q0", "q1", "q2"], ["What of q0?", "What of q1?", "What of q2?"],
     ]  # fmt: skip
 
 
@@ -57,6 +62,7 @@ def systems() -> list[ScoreFile]:
     found = []
     for s, name in enumerate((HOSTILE, "plain")):
         answers = [answer(f"q{i}", [[i % 5], []], (i + s) % 5, i % 2 == 0) for i in range(N)]
+        answers[0].statements, answers[0].cited = [], [0]
         answers[7].statements[0].text = f"{HOSTILE} zanzibar"
         for i, a in enumerate(answers):
             a.gold = [f"Gold of {i}"]

@@ -211,6 +211,18 @@ def test_the_corpus_is_streamed_once(package: Path, tmp_path: Path) -> None:
     names = select(["rage", "ALCE.Length", "retrieval"])
     result = score(path, benchmark, names, details=True)
     assert streamed == [package]
+    assert result.answers[0].statements[0].cited == [0]
     assert result.answers[0].passages[0].label in ("relevant", "irrelevant", "seemingly_relevant")
     score(path, benchmark, select(["rage"]))  # numbers alone: no text is needed at all
     assert streamed == [package]
+
+
+def test_citations_without_a_word_are_kept(package: Path, tmp_path: Path) -> None:
+    """As `random` and `echo-relevant` answer; the last number was not shown."""
+    benchmark = Benchmark(package)
+    rows = [{"query_id": q, "output": "[2][1] [2] [99]"} for q in benchmark.query_ids]
+    path = write_jsonl(tmp_path / "s.jsonl", rows)
+    (answer, *_) = score(path, benchmark, select(["rage"]), details=True).answers
+    assert answer.statements == []
+    assert (answer.cited, answer.wrong) == ([1, 0], 1)
+    assert (answer.all_cited, answer.all_wrong) == ({0, 1}, 1)

@@ -6,7 +6,7 @@ from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.sentences import SentenceSegmenter
 from citeforge.evaluator.inputs import Inputs, Item
 from citeforge.evaluator.measures.judging import render
-from citeforge.evaluator.statements import Statement, split_statements
+from citeforge.evaluator.statements import split_statements
 from citeforge.schemas.scores import AnswerDetail, PassageDetail, StatementDetail
 
 
@@ -16,11 +16,13 @@ def describe(inputs: Inputs) -> list[AnswerDetail]:
     rows = []
     for item in sorted(inputs.runs[0], key=lambda i: i.row):
         found = split_statements(item.output, inputs.grammar, segmenter, len(item.passages))
-        rows.append((item, [(s, _cited(s, item, inputs)) for s in found.statements]))
+        stray = [n for marker in found.stray for n in marker.numbers]
+        told = [(s, _cited(s.numbers, item, inputs)) for s in found.statements]
+        rows.append((item, told, _cited(stray, item, inputs)))
     if inputs.tools.judge is not None:
         inputs.tools.judge.ask(
-            _pair(item, statement, cited)
-            for item, statements in rows
+            _pair(item, statement.text, cited)
+            for item, statements, _ in rows
             for statement, (cited, _) in statements
             if cited
         )
@@ -33,7 +35,7 @@ def describe(inputs: Inputs) -> list[AnswerDetail]:
                     text=s.text,
                     cited=cited,
                     wrong=wrong,
-                    supported=_supported(item, s, cited, inputs),
+                    supported=_supported(item, s.text, cited, inputs),
                 )
                 for s, (cited, wrong) in statements
             ],
@@ -43,8 +45,10 @@ def describe(inputs: Inputs) -> list[AnswerDetail]:
             ],
             is_missing=item.is_missing,
             gold=_gold(item),
+            cited=stray_cited,
+            wrong=stray_wrong,
         )
-        for item, statements in rows
+        for item, statements, (stray_cited, stray_wrong) in rows
     ]
 
 
@@ -58,17 +62,17 @@ def _gold(item: Item) -> list[str]:
     return [text for text in dict.fromkeys(texts) if text][:_GOLD]
 
 
-def _cited(statement: Statement, item: Item, inputs: Inputs) -> tuple[list[int], int]:
-    distinct = [n - inputs.grammar.base for n in dict.fromkeys(statement.numbers)]
+def _cited(numbers: list[int], item: Item, inputs: Inputs) -> tuple[list[int], int]:
+    distinct = [n - inputs.grammar.base for n in dict.fromkeys(numbers)]
     inside = [p for p in distinct if 0 <= p < len(item.passages)]
     return inside, len(distinct) - len(inside)
 
 
-def _pair(item: Item, statement: Statement, cited: list[int]) -> Pair:
-    return Pair("\n".join(render(item.passages[c], True) for c in cited), statement.text)
+def _pair(item: Item, statement: str, cited: list[int]) -> Pair:
+    return Pair("\n".join(render(item.passages[c], True) for c in cited), statement)
 
 
-def _supported(item: Item, statement: Statement, cited: list[int], inputs: Inputs) -> bool | None:
+def _supported(item: Item, statement: str, cited: list[int], inputs: Inputs) -> bool | None:
     if inputs.tools.judge is None:
         return None
     if not cited:

@@ -137,7 +137,8 @@ class _Reader:
                 self.of_line[max(0, bisect_right(starts, place) - 1)].append((marker, place))
         self.opens = bool(self.markers) and not _has_letter(output[: self.markers[0].start])
         self.sentences: list[_Sentence] = []
-        self.pending: list[Marker] = []
+        # An output of marks alone has no lines.
+        self.pending: list[Marker] = [] if self.lines else list(self.markers)
         self.output = output
 
     def read(self) -> None:

@@ -206,6 +206,9 @@ class AnswerDetail(BaseModel):
         passages: what the system was shown.
         is_missing: whether the submission has no such answer.
         gold: gold answers of the query, the first ones.
+        cited: 0-based positions of the passages cited by an answer without statements (``[1][4]``
+            and no word), all shown.
+        wrong: number of its citations of passages that were not shown.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -216,6 +219,18 @@ class AnswerDetail(BaseModel):
     passages: list[PassageDetail]
     is_missing: bool = False
     gold: list[str] = []
+    cited: list[int] = []
+    wrong: int = 0
+
+    @property
+    def all_cited(self) -> set[int]:
+        """Positions of the passages that the answer cites anywhere."""
+        return {*self.cited, *(c for s in self.statements for c in s.cited)}
+
+    @property
+    def all_wrong(self) -> int:
+        """Citations of passages that were not shown, anywhere."""
+        return self.wrong + sum(s.wrong for s in self.statements)
 
 
 class About(BaseModel):
@@ -315,7 +330,7 @@ class ScoreFile(BaseModel):
             raise ValueError("clusters: there is not one for each query")
         for answer in self.answers:
             shown = range(len(answer.passages))
-            if any(c not in shown for s in answer.statements for c in s.cited):
+            if any(c not in shown for c in answer.all_cited):
                 raise ValueError(
                     f"answers: {answer.query_id!r} cites a passage that it does not list"
                 )

@@ -6,6 +6,8 @@ import csv
 import io
 import itertools
 import math
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +17,7 @@ from scipy.stats import binomtest
 
 from citeforge.evaluator.intervals import wilson
 from citeforge.evaluator.plots import labels, palette
-from citeforge.evaluator.plots.choose import PLOTS, plot
+from citeforge.evaluator.plots.choose import PLOTS, page_figures, plot
 from citeforge.schemas.errors import UnknownValueError, UsageError
 from citeforge.schemas.scores import Corrected, ScoreFile
 from conftest_plots import answer, many, scored
@@ -65,11 +67,44 @@ def test_means_by_position_and_by_citations() -> None:
     assert [(r[at], float(r["CiteP (%)"]), r["queries"]) for r in position] == [
         ("1", pytest.approx((100 + 50) / 2), "2"), ("3", pytest.approx((20 + 0) / 2), "2"),
     ]  # fmt: skip
+    wordless = answer("q3", [], 2)
+    wordless.cited = [0, 4]
+    file.answers[3] = wordless
+    assert {r["queries"] for r in table(plot([file], "citations").csv)} == {"2"}
+    file.answers[3] = answer("q3", [[]], 2)
     cited = table(plot([file], "citations").csv)
     at = "distinct passages that an answer cites"
     assert [(r[at], float(r["CiteP (%)"])) for r in cited] == [
         ("0", 0.0), ("1", pytest.approx((100 + 20) / 2)), ("2", 50.0),
     ]  # fmt: skip
+
+
+def looks(spec: Any) -> Iterator[tuple[dict[str, str], dict[str, str]]]:
+    """(colour, shape) of the systems of each layer with shapes."""
+    if isinstance(spec, dict):
+        if {"color", "shape"} <= set(spec) and "scale" in spec["shape"]:
+            scales = [spec[channel]["scale"] for channel in ("color", "shape")]
+            colours, shapes = (dict(zip(s["domain"], s["range"], strict=True)) for s in scales)
+            yield colours, shapes
+        spec = list(spec.values())
+    if isinstance(spec, list):
+        for part in spec:
+            yield from looks(part)
+
+
+def test_a_system_looks_the_same_in_all_plots_of_a_page() -> None:
+    """Whatever the order of the files; the best six, which most plots are of, differ in colour."""
+    files = many(8)
+    found: dict[str, set[tuple[str, str]]] = {}
+    drawn = 0
+    for figure in page_figures(files[4:] + files[:4]):
+        for colours, shapes in looks(figure.spec):
+            drawn += 1
+            for system, colour in colours.items():
+                found.setdefault(system, set()).add((colour, shapes[system]))
+    assert drawn >= 4  # precision against recall, position, citations, cost
+    assert {len(seen) for seen in found.values()} == {1}
+    assert len({colour for s in range(2, 8) for colour, _ in found[f"system {s}"]}) == 6
 
 
 def labelled() -> ScoreFile:

@@ -29,8 +29,7 @@ def arithmetic(measure: str, answer: AnswerDetail, value: float | None) -> str |
 
 def _cited(answer: AnswerDetail) -> tuple[set[int], int]:
     """Distinct passages cited, and citations of passages that were not shown."""
-    inside = {c for s in answer.statements for c in s.cited}
-    return inside, sum(s.wrong for s in answer.statements)
+    return answer.all_cited, answer.all_wrong
 
 
 def _relevant(answer: AnswerDetail) -> set[int]:

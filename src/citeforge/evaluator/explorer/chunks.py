@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from citeforge.evaluator.explorer.arithmetic import arithmetic
+from citeforge.schemas.refusals import RULES, checked_detector, is_refusal
 from citeforge.schemas.scores import AnswerDetail, MeasureScore, ScoreFile
 
 BLOCK = 100
 """Queries of a chunk."""
 MISSING, UNCITED, OUTSIDE, UNSUPPORTED, REFUSED = 1, 2, 4, 8, 16
 """Bits of an answer."""
-_REFUSAL = re.compile(
-    r"\b(?:I (?:do not|don't|cannot|can't|am unable to) (?:know|answer|find|determine)"
-    r"|unable to (?:answer|find)|cannot be (?:answered|determined)"
-    r"|no (?:relevant )?information (?:about|on|is)"
-    r"|not (?:mentioned|provided|stated|contained) in the)\b",
-    re.IGNORECASE,
-)
-"""English phrases of answers that refuse."""
+_REFUSALS = checked_detector("rules:" + ",".join(RULES))
 
 
 @dataclass(frozen=True)
@@ -93,20 +86,20 @@ def _flags(answer: AnswerDetail | None) -> int:
     if answer is None or answer.is_missing:
         return MISSING
     statements = answer.statements
-    cites = any(s.cited or s.wrong for s in statements)
     text = " ".join(s.text for s in statements)
     return (
-        (0 if cites else UNCITED)
-        | (OUTSIDE if any(s.wrong for s in statements) else 0)
+        (0 if answer.all_cited or answer.all_wrong else UNCITED)
+        | (OUTSIDE if answer.all_wrong else 0)
         | (UNSUPPORTED if any(s.supported is False for s in statements) else 0)
-        | (REFUSED if _REFUSAL.search(text) else 0)
+        | (REFUSED if text and is_refusal(text, _REFUSALS) else 0)
     )
 
 
 def _answers(
     file: ScoreFile, known: dict[str, AnswerDetail], block: Sequence[str], names: Sequence[str]
 ) -> Iterator[list[Any] | None]:
-    """Statements and arithmetic of each answer of a block; None where there is no answer."""
+    """Statements, arithmetic and citations without a statement of each answer of a block; None
+    where there is no answer."""
     rows = {q: i for i, q in enumerate(file.query_ids)}
     for query in block:
         answer = known.get(query)
@@ -119,7 +112,7 @@ def _answers(
             for m in file.measures
             if (text := arithmetic(m.name, answer, m.per_query[rows[query]])) is not None
         ]
-        yield [statements, lines]
+        yield [statements, lines, answer.cited, answer.wrong]
 
 
 def _passages(

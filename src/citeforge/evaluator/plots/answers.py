@@ -47,7 +47,7 @@ def _first_relevant(answer: AnswerDetail) -> int | None:
 
 
 def _distinct(answer: AnswerDetail) -> int | None:
-    return None if answer.is_missing else len({c for s in answer.statements for c in s.cited})
+    return None if answer.is_missing else len(answer.all_cited)
 
 
 def _by(
@@ -64,7 +64,7 @@ def _by(
     found = entry(drawn[0], measure)
     assert found is not None
     names = [f.system for f in drawn[:MOST]]
-    look = systems(names, legend=True)
+    look = systems(names, [f.system for f in files], legend=True)
     base = alt.Chart(values(rows))
     down = {"title": f"mean {unit(measure, found.scale)}, 95 % interval",
             "scale": alt.Scale(zero=False)}  # fmt: skip
@@ -122,8 +122,9 @@ def _means(
 def _title(rows: Sequence[dict[str, object]], names: Sequence[str], measure: str, name: str) -> str:
     mine = [r for r in rows if r["system"] == names[0]]
     first, end = mine[0], mine[-1]
-    what = "at position" if name == "position" else "with citations of"
-    return (
-        f"{measure} of {names[0]} is {shown(float(str(first['value'])))} {what} {first['at']} and "
-        f"{shown(float(str(end['value'])))} {what} {end['at']}"
-    )
+    place = "at position {}" if name == "position" else "where it cites {}"
+    told = f"{measure} of {names[0]} is {shown(float(str(first['value'])))} "
+    told += place.format(first["at"])
+    if end is first:
+        return told
+    return f"{told}, {shown(float(str(end['value'])))} " + place.format(end["at"])

@@ -89,7 +89,7 @@ def plot(files: Sequence[ScoreFile], name: str, measure: str | None = None) -> F
     if measure is not None and measure not in known:
         raise UnknownValueError("measure", measure, known)
     with unchecked():
-        found = PLOTS[name](files, measure or main_measure(files))
+        found = PLOTS[name](_best_first(files), measure or main_measure(files))
     if found is None:
         raise UsageError(
             f"--plot {name}: {_NEEDS.get(name, 'no system has values of the measure')}"
@@ -115,6 +115,7 @@ def page_figures(files: Sequence[ScoreFile]) -> Iterator[Figure]:
     main = main_measure(files)
     if not main:
         return
+    files = _best_first(files)
     names = list(dict.fromkeys(m.name for f in files for m in f.measures))
     further = [n for n in names if n != main and _is_share(n)]
     for name in [main, *further[: _IN_PAGE - 1]]:
@@ -127,6 +128,12 @@ def page_figures(files: Sequence[ScoreFile]) -> Iterator[Figure]:
         yield from _present(calibration(files, name))
     for name in ("differences", "distribution", "position", "citations", "cost", "length"):
         yield from _present(PLOTS[name](files, main))
+
+
+def _best_first(files: Sequence[ScoreFile]) -> list[ScoreFile]:
+    """By the main measure: the first ones, which most plots are of, differ in colour."""
+    best = [file for file, _ in entries(files, main_measure(files))]
+    return best + [file for file in files if not any(file is b for b in best)]
 
 
 def _is_share(name: str) -> bool:

@@ -39,16 +39,24 @@ def per_query(found: MeasureScore) -> list[float]:
     return [v * found.scale for v in found.per_query if v is not None]
 
 
-def systems(names: Sequence[str], legend: bool, field: str = "system") -> dict[str, Any]:
-    """Encodings by colour and shape, one of each pair a system."""
+def systems(names: Sequence[str], everybody: Sequence[str], legend: bool) -> dict[str, Any]:
+    """Encodings by colour and shape, one of each pair a system.
+
+    Args:
+        names: systems that are drawn.
+        everybody: systems of the whole report, in one order for all its plots, so that a system
+            looks the same in each.
+        legend: whether there is one.
+    """
     alt = altair()
-    colours = [palette.colour(i) for i in range(len(names))]
-    shapes = [palette.shape(i) for i in range(len(names))]
+    numbers = [everybody.index(name) for name in names]
+    colours = [palette.colour(i) for i in numbers]
+    shapes = [palette.shape(i) for i in numbers]
     key = alt.Legend(title=None, orient="bottom", columns=3, labelLimit=140) if legend else None
     return {
-        "color": alt.Color(f"{field}:N", legend=key, sort=None,
+        "color": alt.Color("system:N", legend=key, sort=None,
                            scale=alt.Scale(domain=list(names), range=colours)),
-        "shape": alt.Shape(f"{field}:N", legend=key, sort=None,
+        "shape": alt.Shape("system:N", legend=key, sort=None,
                            scale=alt.Scale(domain=list(names), range=shapes)),
     }  # fmt: skip
 

@@ -217,7 +217,8 @@ def beside(shares: Mapping[str, Shares], judge: str) -> Figure:
         f"Of {furthest} the judge finds {shown(100 * at.judge)} % of the statements supported, "
         f"people {shown(100 * at.people)} %" + ("" if len(shares) == 1 else ", the largest gap")
     )
-    chart, labelled = agreement_chart(rows, "supported for the judge (%), 95 % interval",
+    chart, labelled = agreement_chart(rows, list(shares),
+                                      "supported for the judge (%), 95 % interval",
                                       "supported for people (%), 95 % interval")  # fmt: skip
     note = (
         f"Judge: {judge}. On the diagonal both find as much. Lines are 95 % intervals (Wilson's "

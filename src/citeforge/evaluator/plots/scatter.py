@@ -52,7 +52,7 @@ def precision_recall(files: Sequence[ScoreFile], precision: str, recall: str) ->
         )
     x = _Axis(f"{recall} (%), 95 % interval", _domain(rows, "x", 100))
     y = _Axis(f"{precision} (%), 95 % interval", _domain(rows, "y", 100))
-    chart, labelled = _chart(rows, x, y)
+    chart, labelled = _chart(rows, [f.system for f in files], x, y)
     return Figure(
         f"precision-recall-{precision}", title,
         f"{title}. " + _told(rows, precision, recall), _note(labelled, "of both measures"),
@@ -89,7 +89,7 @@ def cost(files: Sequence[ScoreFile], measure: str) -> Figure | None:
         f"{unit(measure, scale)}, 95 % interval",
         _domain(rows, "y", scale if scale == 100 else None),
     )
-    chart, labelled = _chart(rows, x, y)
+    chart, labelled = _chart(rows, [f.system for f in files], x, y)
     left_out = len(files) - len(rows)
     return Figure(
         f"cost-{measure}", title,
@@ -133,12 +133,13 @@ def _note(labelled: bool, what: str) -> str:
 
 
 def agreement_chart(
-    rows: Sequence[dict[str, object]], x_title: str, y_title: str
+    rows: Sequence[dict[str, object]], everybody: Sequence[str], x_title: str, y_title: str
 ) -> tuple[Any, bool]:
     """Two percentages of each system, with the diagonal.
 
     Args:
         rows: ``system``, ``x``, ``x_low``, ``x_high``, and likewise ``y``.
+        everybody: systems of the report.
         x_title: of the axis.
         y_title: of the axis.
 
@@ -147,11 +148,15 @@ def agreement_chart(
     """
     both = [*_domain(rows, "x", 100), *_domain(rows, "y", 100)]
     ends = [min(both), max(both)]
-    return _chart(rows, _Axis(x_title, ends), _Axis(y_title, ends), diagonal=True)
+    return _chart(rows, everybody, _Axis(x_title, ends), _Axis(y_title, ends), diagonal=True)
 
 
 def _chart(
-    rows: Sequence[dict[str, object]], x: _Axis, y: _Axis, diagonal: bool = False
+    rows: Sequence[dict[str, object]],
+    everybody: Sequence[str],
+    x: _Axis,
+    y: _Axis,
+    diagonal: bool = False,
 ) -> tuple[Any, bool]:
     """Dots with intervals; labels where each has room beside its own dot, else a legend."""
     alt = altair()
@@ -165,7 +170,7 @@ def _chart(
         return channel(f"{field}:Q", title=axis.title, scale=scale)
 
     base = alt.Chart(values(rows))
-    look = systems(names, legend=boxes is None)
+    look = systems(names, everybody, legend=boxes is None)
     layers = [
         base.mark_rule(opacity=0.5).encode(
             x=at("x_low", x, across, alt.X), x2=alt.X2("x_high"), y=at("y", y, down, alt.Y),

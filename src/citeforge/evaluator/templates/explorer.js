@@ -10,7 +10,7 @@ const ROW = 52;
 const FLAGS = [["unsupported", 8, "have an unsupported statement", "unsupported statement"],
   ["uncited", 2, "cite nothing", "cites nothing"],
   ["outside", 4, "cite what was not shown", "cites what was not shown"],
-  ["refused", 16, "refuse (by English phrases)", "refuses"], ["missing", 1, "are missing", "missing"]];
+  ["refused", 16, "refuse (by phrases of 7 languages)", "refuses"], ["missing", 1, "are missing", "missing"]];
 const state = { a: 0, b: -1, m: 0, o: "worst", t: "", low: "", high: "", low2: "", high2: "",
   f: new Set(), q: "" };
 const found = { A: [], B: null, flags: [], flagsB: [], rows: [], hits: null, ids: [], texts: [] };
@@ -217,11 +217,7 @@ function side(system, answer, i, place) {
   if (!answer) { box.append(make("p", {}, "No answer.")); return box; }
   const text = make("p");
   const jumps = new Map();
-  for (const [words, cited, wrong, supported] of answer[0]) {
-    const kind = supported === true ? "yes" : supported === false ? "no" : "open";
-    const title = { yes: "supported by its citations", no: "not supported by its citations",
-      open: "not judged" }[kind];
-    text.append(make("span", { class: `statement ${kind}`, title }, words));
+  const cite = (cited, wrong, words) => {
     for (const c of cited) {
       const link = make("button", { type: "button", class: "x-cite", "aria-label": `Passage ${c + index.base}` }, `[${c + index.base}]`);
       link.addEventListener("click", () => jump(place, c));
@@ -229,9 +225,19 @@ function side(system, answer, i, place) {
       jumps.set(c, [...(jumps.get(c) || []), words]);
     }
     if (wrong) text.append(" ", make("span", { class: "tag" }, `${wrong} not shown`));
+  };
+  for (const [words, cited, wrong, supported] of answer[0]) {
+    const kind = supported === true ? "yes" : supported === false ? "no" : "open";
+    const title = { yes: "supported by its citations", no: "not supported by its citations",
+      open: "not judged" }[kind];
+    text.append(make("span", { class: `statement ${kind}`, title }, words));
+    cite(cited, wrong, words);
     text.append(" ");
   }
-  if (!answer[0].length) text.append("An empty answer.");
+  if (!answer[0].length) {
+    text.append(answer[2].length || answer[3] ? "Citations and no words:" : "An empty answer.");
+    cite(answer[2], answer[3], "");
+  }
   box.append(text);
   const lines = make("tbody");
   for (const m of index.systems[system].measures) {

@@ -207,7 +207,9 @@ class _Record:
         if self.outputs is not None:
             return self.outputs.get(answer.query_id, "")
         marks = ((s.text, "".join(f" [{c + 1}]" for c in s.cited)) for s in answer.statements)
-        return " ".join(text + cited for text, cited in marks)
+        return " ".join(text + cited for text, cited in marks) or "".join(
+            f"[{c + 1}]" for c in answer.cited
+        )
 
     def _line(
         self, answer: AnswerDetail, output: str, measure: MeasureScore, value: float, right: bool
