@@ -36,6 +36,18 @@ def browser() -> Iterator[Any]:
         chromium.close()
 
 
+def expect(what: Any) -> Any:
+    """Playwright's assertions on a page or an element, which wait until they hold.
+
+    What a script changes is read by these: a look right after a click may see what stood there
+    before, on a busy machine.
+    """
+    from playwright.sync_api import expect as found
+
+    found.set_options(timeout=30_000)
+    return found(what)
+
+
 def opened(browser: Any, page: Path, **options: Any) -> Any:
     """A page with every error and outside request noted."""
     context = browser.new_context(**options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from citeforge.evaluator.explorer.arithmetic import arithmetic
 from citeforge.evaluator.explorer.chunks import make_chunks
 from citeforge.evaluator.plots.page import Part
 from citeforge.schemas.scores import ScoreFile
-from conftest_pages import opened, serious_faults
+from conftest_pages import expect, opened, serious_faults
 from conftest_plots import HOSTILE, answer, scored
 
 N = 250
@@ -86,42 +87,43 @@ def page(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+def counted(shown: Any, start: str) -> None:
+    """The line over the list starts so, as soon as the data are there."""
+    expect(shown.locator("#x-count")).to_have_text(re.compile(f"^{re.escape(start)}"))
+
+
 def ready(shown: Any) -> Any:
-    shown.wait_for_function("document.getElementById('x-count').textContent.includes(' queries')")
+    """With the list, and with the first answer beside it."""
+    counted(shown, "250 of 250 queries")
+    shown.wait_for_selector("#x-detail h3")
     return shown
-
-
-def count(shown: Any) -> str:
-    return str(shown.locator("#x-count").inner_text())
 
 
 def test_sorted_filtered_searched_and_kept_in_the_address(browser: Any, page: Path) -> None:
     shown = ready(opened(browser, page))
-    assert count(shown) == f"250 of 250 queries, lowest CiteP of {HOSTILE} first"
+    counted(shown, f"250 of 250 queries, lowest CiteP of {HOSTILE} first")
     assert shown.locator(".x-row").count() < 30  # of 250: only what is seen is there
     # Before one is chosen, the first of the list is shown.
     text = shown.locator(".x-row span").first.inner_text()
-    shown.wait_for_function("document.querySelector('#x-detail h3')")
-    assert shown.locator("#x-detail h3").inner_text() == text
+    expect(shown.locator("#x-detail h3")).to_have_text(text)
     assert "q=" not in shown.url
     values = [float(t.split()[0]) for t in shown.locator(".x-row b").all_inner_texts()]
     assert values == sorted(values)
     shown.get_by_label("have an unsupported statement").check()
-    assert count(shown).startswith("125 of 250")
+    counted(shown, "125 of 250")
     shown.get_by_label("Value from").fill("50")
     n = sum(i % 2 == 1 and (i * 37) % 100 >= 50 for i in range(N))
-    assert count(shown).startswith(f"{n} of 250")
+    counted(shown, f"{n} of 250")
     shown.get_by_role("button", name="Clear filters").click()
+    counted(shown, "250 of 250")
     shown.get_by_label("Search").fill("ZANZIBAR")
-    shown.wait_for_function("document.getElementById('x-count').textContent.startsWith('1 of')")
+    counted(shown, "1 of 250")
     shown.locator(".x-row").click()
-    shown.wait_for_selector("#x-detail h3")
-    assert "q=q7" in shown.url
+    expect(shown).to_have_url(re.compile("q=q7"))
     again = opened(browser, page)
     again.goto(shown.url)
-    again.wait_for_selector("#x-detail h3")
-    assert count(again).startswith("1 of 250")
-    assert "onerror" in again.locator("#x-detail .statement").first.inner_text()
+    counted(again, "1 of 250")
+    expect(again.locator("#x-detail .statement").first).to_contain_text("onerror")
     assert again.title() != "owned"
     assert shown.problems == again.problems == []
 
@@ -132,24 +134,26 @@ def test_keyboard_alone(browser: Any, page: Path) -> None:
     for key in ("ArrowDown", "ArrowDown", "End", "Home", "PageDown"):
         shown.keyboard.press(key)
     selected = shown.locator(".x-row[aria-selected=true]")
-    assert int(selected.get_attribute("aria-posinset")) > 5
-    active = shown.locator("#x-list").get_attribute("aria-activedescendant")
-    assert active == selected.get_attribute("id")
-    shown.wait_for_selector("#x-detail .x-cite")
+    expect(selected).to_have_attribute("aria-posinset", re.compile(r"^([6-9]|\d\d+)$"))
+    name = selected.get_attribute("id")
+    expect(shown.locator("#x-list")).to_have_attribute("aria-activedescendant", name)
+    # Another answer would replace what has the focus.
+    expect(shown.locator("#x-detail h3")).to_have_text(selected.locator("span").first.inner_text())
     shown.keyboard.press("Enter")
-    assert shown.evaluate("document.activeElement.id") == "x-detail"
+    expect(shown.locator("#x-detail")).to_be_focused()
     shown.keyboard.press("Tab")
     shown.keyboard.press("Enter")  # a citation
-    assert shown.evaluate("document.activeElement.className") == "passage hit"
-    assert shown.locator(".passage.hit mark").count() == 1  # the words of the statement
-    assert "Gold of" in shown.locator("#x-detail .x-gold").inner_text()
+    hit = shown.locator(".passage.hit")
+    expect(hit).to_be_focused()
+    expect(hit.locator("mark")).to_have_count(1)  # the words of the statement
+    expect(shown.locator("#x-detail .x-gold")).to_contain_text("Gold of")
     assert shown.problems == []
 
 
 def test_two_systems_and_the_brush(browser: Any, page: Path) -> None:
     shown = ready(opened(browser, page, viewport={"width": 1200, "height": 1400}))
     shown.get_by_label("against").select_option(label="plain")
-    shown.wait_for_function("document.getElementById('x-count').textContent.includes('difference')")
+    counted(shown, "250 of 250 queries, largest difference")
     first = shown.locator(".x-row b").first.inner_text().split(" against ")
     assert abs(float(first[0]) - float(first[1])) == pytest.approx(89)  # 0 against 11, else
     canvas = shown.locator("#x-scatter")
@@ -159,14 +163,15 @@ def test_two_systems_and_the_brush(browser: Any, page: Path) -> None:
     shown.mouse.down()
     shown.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, steps=4)
     shown.mouse.up()
-    low, high = (shown.get_by_label("to", exact=True).nth(i).input_value() for i in (0, 1))
-    assert float(low) == pytest.approx(50, abs=1)
-    n = sum((i * 37) % 100 <= float(low) and (i * 37 + 11) % 100 <= float(high) for i in range(N))
-    shown.wait_for_function(f"document.getElementById('x-count').textContent.startsWith('{n} of')")
-    assert "high2=" in shown.url
+    ends = [shown.get_by_label("to", exact=True).nth(i) for i in (0, 1)]
+    for end in ends:  # the middle, to a point
+        expect(end).to_have_value(re.compile(r"^(49|50|51)(\.\d+)?$"))
+    low, high = (float(end.input_value()) for end in ends)
+    n = sum((i * 37) % 100 <= low and (i * 37 + 11) % 100 <= high for i in range(N))
+    counted(shown, f"{n} of 250")
+    expect(shown).to_have_url(re.compile("high2="))
     shown.locator(".x-row").first.click()
-    shown.wait_for_selector(".x-side >> nth=1")
-    assert shown.locator(".x-side").count() == 2
+    expect(shown.locator(".x-side")).to_have_count(2)
     assert shown.problems == []
 
 

@@ -17,7 +17,7 @@ from citeforge.schemas.errors import InputError
 from citeforge.schemas.scores import About, ScoreFile
 from conftest import EXAMPLES, Cli
 from conftest_boards import EVIL, entry, scored
-from conftest_pages import opened, serious_faults
+from conftest_pages import expect, opened, serious_faults
 
 LONG = "an-organisation/" + "a-very-long-name-of-a-system-" * 8
 RTL = "نظام الاستشهاد 7B"
@@ -96,7 +96,7 @@ def test_the_matrix(root: Path, browser: Any) -> None:
     heads = [h.replace("\n", " ") for h in page.locator("thead th").all_inner_texts()]
     assert heads == ["Rank", "System", "Mean rank 95 %", "Facts & figures CiteF1", "Again CiteP",
                      "people CiteF1", "Missing", "organisation", "model", "cost"]  # fmt: skip
-    assert page.locator("#count").inner_text() == "Systems 1 to 50 of 52"
+    expect(page.locator("#count")).to_have_text("Systems 1 to 50 of 52")
     first = cells(page, 0)
     assert first[0] == "1"
     assert first[6] == "0"
@@ -105,6 +105,7 @@ def test_the_matrix(root: Path, browser: Any) -> None:
     assert "CiteF1 (mix, strict) on 30 queries, 52 systems" in note
     # A system that two benchmarks lack says so, and stands behind those that lack none.
     page.get_by_label("Find").fill("sys48")
+    expect(page.locator("tbody tr")).to_have_count(1)
     lone = cells(page, 0)
     assert lone[4:7] == ["missing", "missing", "2 of 3"]
     # Any place of the first, those behind 12 and behind 4 of the others.
@@ -113,9 +114,9 @@ def test_the_matrix(root: Path, browser: Any) -> None:
     assert page.evaluate("location.hash") == "#find=sys48"
     page.get_by_label("Find").fill("")
     page.get_by_label("On all benchmarks").check()
-    assert page.locator("tbody tr").count() == 4
+    expect(page.locator("tbody tr")).to_have_count(4)
     page.get_by_label("organisation").select_option("Team 1")
-    assert page.locator("tbody tr").count() == 1
+    expect(page.locator("tbody tr")).to_have_count(1)
     again = opened(browser, root / "site" / "index.html")
     again.goto((root / "site" / "index.html").as_uri() + page.evaluate("location.hash"))
     again.wait_for_function("document.querySelectorAll('tbody tr').length === 1")
@@ -125,7 +126,7 @@ def test_the_matrix(root: Path, browser: Any) -> None:
 def test_sorting_by_a_benchmark_and_the_way_there_and_back(root: Path, browser: Any) -> None:
     page = opened(browser, root / "site" / "index.html")
     page.get_by_role("button", name="Again").click()
-    assert page.locator("th[aria-sort=descending]").inner_text().startswith("Again")
+    expect(page.locator("th[aria-sort=descending]")).to_contain_text("Again")
     shown = [cells(page, i)[2].split()[0] for i in range(50)]
     known = [float(s) for s in shown if s != "missing"]
     assert known == sorted(known, reverse=True)
@@ -133,17 +134,18 @@ def test_sorting_by_a_benchmark_and_the_way_there_and_back(root: Path, browser: 
     name = cells(page, 0)[1]
     page.locator("tbody tr").first.locator("td a").first.click()
     page.wait_for_url("**/again/systems/*.html")
-    assert page.locator("h1").inner_text() == name
+    expect(page.locator("h1")).to_have_text(name)
     page.get_by_role("link", name="on all benchmarks").click()
     page.wait_for_url(re.compile(r"/site/index\.html#find="))
+    expect(page.locator("tbody tr")).to_have_count(1)
     assert cells(page, 0)[1] == name
     page.get_by_role("navigation").get_by_role("link", name="people").click()
     page.wait_for_url("**/people/index.html")
-    assert page.locator("#count").inner_text() == "Systems 1 to 4 of 4"
+    expect(page.locator("#count")).to_have_text("Systems 1 to 4 of 4")
     page.get_by_role("link", name="Again").click()
     page.wait_for_url("**/again/index.html")
     page.get_by_label("organisation").select_option("Team 2")
-    assert page.locator("#count").inner_text() == "Systems 1 to 3 of 3"
+    expect(page.locator("#count")).to_have_text("Systems 1 to 3 of 3")
     page.get_by_role("link", name="Queries").click()
     page.locator("#found a").first.click()
     page.get_by_role("link", name="All benchmarks").click()
@@ -156,7 +158,7 @@ def test_hostile_names_phone_and_keyboard(root: Path, browser: Any) -> None:
     for name in (EVIL, LONG, RTL):
         page.get_by_label("Find").fill(name[:40])
         row = page.locator("tbody tr").first
-        assert row.locator("th").inner_text() == name
+        expect(row.locator("th")).to_have_text(name)
         # Rank, system, mean rank and the first score are seen without scrolling.
         for place in range(4):
             box = row.locator("td, th").nth(place).bounding_box()
@@ -171,7 +173,7 @@ def test_hostile_names_phone_and_keyboard(root: Path, browser: Any) -> None:
         if page.evaluate("document.activeElement.textContent") == "System":
             break
     page.keyboard.press("Enter")
-    assert page.locator("th[aria-sort]").inner_text().startswith("System")
+    expect(page.locator("th[aria-sort]")).to_contain_text("System")
     assert page.evaluate("document.activeElement.textContent") == "System"  # the focus stays
     assert page.problems == []
 

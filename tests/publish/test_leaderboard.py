@@ -20,7 +20,7 @@ from citeforge.schemas.errors import InputError
 from citeforge.schemas.scores import About, ScoreFile
 from conftest import EXAMPLES, ROOT, Cli
 from conftest_boards import EVIL, entry, scored
-from conftest_pages import opened, serious_faults
+from conftest_pages import expect, opened, serious_faults
 from conftest_plots import answer
 
 
@@ -71,8 +71,8 @@ def other_sites(package: Path, tmp_path_factory: pytest.TempPathFactory) -> dict
 def test_ranking_sorting_and_pages(browser: Any, site: Path) -> None:
     page = opened(browser, site / "index.html")
     rows = page.locator("tbody tr")
-    assert rows.count() == 50
-    assert page.locator("#count").inner_text() == "Systems 1 to 50 of 150"
+    expect(rows).to_have_count(50)
+    expect(page.locator("#count")).to_have_text("Systems 1 to 50 of 150")
     ranks = [page.locator("tbody tr").nth(i).locator("td").nth(0).inner_text() for i in range(3)]
     assert ranks == ["1", "2", "3"]
     shown = [r.locator("td").nth(1).inner_text().split("–") for r in rows.all()]
@@ -81,9 +81,9 @@ def test_ranking_sorting_and_pages(browser: Any, site: Path) -> None:
     assert ends[0][0] == 1
     assert ends[-1][0] > 3
     page.get_by_role("button", name="Later systems").click()
-    assert page.locator("tbody tr").count() == 50
+    expect(page.locator("tbody tr")).to_have_count(50)
     page.locator("#find").fill("system 14")
-    assert page.locator("tbody tr").count() == 10
+    expect(page.locator("tbody tr")).to_have_count(10)
     page.locator("#find").fill("")
     # Another measure: its intervals and groups are loaded from the file beside the page.
     page.locator("#measure").select_option(label="CiteP")
@@ -91,7 +91,7 @@ def test_ranking_sorting_and_pages(browser: Any, site: Path) -> None:
     values = [float(r.locator("td").nth(3).inner_text().split()[0]) for r in rows.all()[:20]]
     assert values == sorted(values, reverse=True)
     page.get_by_role("button", name="System", exact=True).click()
-    assert page.locator("th[aria-sort]").inner_text().startswith("System")
+    expect(page.locator("th[aria-sort]")).to_contain_text("System")
     assert page.problems == []
 
 
@@ -100,7 +100,7 @@ def test_columns_can_be_picked(browser: Any, site: Path) -> None:
     before = page.locator("thead th").count()
     page.locator("summary").click()
     page.get_by_role("checkbox", name="Distinct").uncheck()
-    assert page.locator("thead th").count() == before - 1
+    expect(page.locator("thead th")).to_have_count(before - 1)
 
 
 def test_keyboard_alone(browser: Any, site: Path) -> None:
@@ -114,7 +114,7 @@ def test_keyboard_alone(browser: Any, site: Path) -> None:
             break
     assert page.evaluate("document.activeElement.textContent") == "System"
     page.keyboard.press("Enter")
-    assert page.locator("th[aria-sort]").inner_text().startswith("System")
+    expect(page.locator("th[aria-sort]")).to_contain_text("System")
     assert page.evaluate("document.activeElement.textContent") == "System"  # the focus stays
     outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
     assert outline != "none"
@@ -133,10 +133,10 @@ def test_every_number_leads_to_its_recipe(browser: Any, site: Path) -> None:
     cell.click()
     page.wait_for_url("**#m*")
     target = page.locator(":target")
-    assert number in target.inner_text()
-    assert "|p:strict|" in target.inner_text()
+    expect(target).to_contain_text(number)
+    expect(target).to_contain_text("|p:strict|")
     page.locator("ul.found a").first.click()
-    assert page.locator("article.passage").count() > 0
+    expect(page.locator("article.passage")).not_to_have_count(0)
 
 
 def test_hostile_names_stay_text(browser: Any, site: Path) -> None:
@@ -145,17 +145,18 @@ def test_hostile_names_stay_text(browser: Any, site: Path) -> None:
     assert "<img" in link.inner_text()
     link.click()
     page.wait_for_url("**/systems/*.html")
-    assert "onerror" in page.locator("h1").inner_text()
+    expect(page.locator("h1")).to_contain_text("onerror")
     assert page.title() != "owned"
     assert page.problems == []
 
 
 def test_viewer(browser: Any, site: Path, other_sites: dict[str, Path]) -> None:
     page = opened(browser, site / "queries.html")
-    assert page.locator("#found li").count() == 30
+    expect(page.locator("#found li")).to_have_count(30)
     page.locator("#find").fill("CASPIAN sea")
-    assert page.locator("#count").inner_text() == "1 of 30 queries"
+    expect(page.locator("#count")).to_have_text("1 of 30 queries")
     page.locator("#found a").click()
+    page.wait_for_url("**/queries/*.html")
     kinds = {a.get_attribute("class") for a in page.locator("article.passage").all()}
     assert kinds == {
         "passage relevant", "passage irrelevant", "passage seemingly-relevant",
@@ -168,8 +169,8 @@ def test_viewer(browser: Any, site: Path, other_sites: dict[str, Path]) -> None:
     assert len(colours) == 3
     twins = opened(browser, next((other_sites["twins"] / "queries").glob("*.html")))
     twins.locator("summary").first.click()
-    assert twins.locator("del").first.is_visible()
-    assert twins.locator("ins").first.is_visible()
+    expect(twins.locator("del").first).to_be_visible()
+    expect(twins.locator("ins").first).to_be_visible()
     kalma = opened(browser, next((other_sites["kalma"] / "queries").glob("*.html")))
     assert kalma.locator("svg line.gold").count() >= 1
     assert kalma.locator("svg circle").count() > 5
@@ -220,7 +221,7 @@ def test_size_of_1000_systems_and_30_measures(package: Path, tmp_path: Path, bro
     compressed = sum(len(gzip.compress(p.read_bytes())) for p in first)
     assert compressed <= 150_000
     page = opened(browser, tmp_path / "big" / "index.html")
-    assert page.locator("#count").inner_text() == "Systems 1 to 50 of 1000"
+    expect(page.locator("#count")).to_have_text("Systems 1 to 50 of 1000")
     assert page.problems == []
 
 
@@ -325,7 +326,7 @@ def test_no_page_shows_a_hidden_label(hidden: Path, browser: Any) -> None:
     page.wait_for_selector(".x-row")
     page.locator(".x-row").first.click()
     page.wait_for_selector("#x-detail .passage")
-    assert page.locator("#x-detail .tag").count() == 0
+    expect(page.locator("#x-detail .tag")).to_have_count(0)
     assert page.problems == []
 
 
@@ -341,10 +342,10 @@ def test_what_submissions_say_and_a_phone(hidden: Path, browser: Any) -> None:
         assert box["x"] + box["width"] <= 390, place
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     page.get_by_label("Find").fill("m-8b")
-    assert page.locator("tbody tr").count() == 2
+    expect(page.locator("tbody tr")).to_have_count(2)
     page.locator("tbody tr a").first.click()
     page.wait_for_url("**/systems/*.html*")
-    assert page.locator("dl.about a").get_attribute("href") == "https://x.example/y"
+    expect(page.locator("dl.about a")).to_have_attribute("href", "https://x.example/y")
     assert page.problems == []
 
 
@@ -373,9 +374,9 @@ def test_all_queries_are_listed_page_by_page(browser: Any, tmp_path: Path) -> No
     page = opened(browser, tmp_path / "x.html")
     page.locator("#next").click()
     page.locator("#next").click()
-    assert page.locator("#count").inner_text() == "230 of 230 queries, 201 to 230 shown"
-    assert page.locator("#found li").count() == 30
-    assert page.locator("#next").is_disabled()
+    expect(page.locator("#count")).to_have_text("230 of 230 queries, 201 to 230 shown")
+    expect(page.locator("#found li")).to_have_count(30)
+    expect(page.locator("#next")).to_be_disabled()
 
 
 def test_the_header_comes_along(package: Path, cli: Cli, tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_from_hagrid_to_a_leaderboard(cli: Cli, tmp_path: Path) -> None:
         if os.environ.get("CITEFORGE_REQUIRE_BROWSER"):
             pytest.fail("CITEFORGE_REQUIRE_BROWSER is set and there is no chromium")
         return
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
@@ -87,5 +87,5 @@ def test_from_hagrid_to_a_leaderboard(cli: Cli, tmp_path: Path) -> None:
         assert sorted(names) == ["zephyr_G", "zephyr_RTG_vanilla"]
         page.locator("tbody td a").first.click()
         page.locator("ul.found a").first.click()
-        assert page.locator("article.passage").count() > 0
+        expect(page.locator("article.passage")).not_to_have_count(0)
         browser.close()
