@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -118,14 +119,16 @@ def test_a_bundle_with_wrong_cells_is_told(base: Path, tmp_path: Path) -> None:
         assert message in found[1]
 
 
-SENTENCES = Path(__file__).parent.parent / "evaluator" / "refusals.txt"
+SENTENCES = Path(__file__).parent.parent / "evaluator"
+Sentence = tuple[str, bool, str, bool]
 
 
-def sentences() -> list[tuple[str, bool, str]]:
-    """(language, whether it refuses, sentence)."""
-    lines = SENTENCES.read_text(encoding="utf-8").splitlines()
+def sentences(name: str = "refusals.txt") -> list[Sentence]:
+    """(language, whether it refuses, sentence without marks, whether it cites)."""
+    lines = (SENTENCES / name).read_text(encoding="utf-8").splitlines()
     rows = [line.split(" ", 2) for line in lines if not line.startswith("#")]
-    return [(language, sign == "+", text) for language, sign, text in rows]
+    plain = [re.sub(r" *\[\d+\]", "", text) for *_, text in rows]
+    return [(r[0], r[1] == "+", text, text != r[2]) for r, text in zip(rows, plain, strict=True)]
 
 
 def test_refusals_of_every_language() -> None:
@@ -133,10 +136,22 @@ def test_refusals_of_every_language() -> None:
     assert {language for language, *_ in found} == set(RULES)
     for language in RULES:
         for refuses in (True, False):
-            n = sum((one, sign) == (language, refuses) for one, sign, _ in found)
+            n = sum(s[:2] == (language, refuses) for s in found)
             assert n >= 15, (language, refuses)
-    wrong = [x for x in found if is_refusal(x[2], f"rules:{x[0]}") != x[1]]
+    wrong = [x for x in found if is_refusal(x[2], f"rules:{x[0]}", x[3]) != x[1]]
     assert not wrong
+
+
+def test_refusals_that_the_rules_were_not_written_with() -> None:
+    """docs/bundles.md has these figures."""
+    told: dict[tuple[str, bool], list[bool]] = {}
+    for language, refuses, text, cites in sentences("refusals_held_out.txt"):
+        right = is_refusal(text, f"rules:{language}", cites) == refuses
+        told.setdefault((language, refuses), []).append(right)
+    assert {k[0]: (sum(v), len(v)) for k, v in told.items() if k[1]} == {
+        "en": (11, 20), "de": (4, 6), "fr": (5, 6), "es": (6, 6), "zh": (4, 6)
+    }  # fmt: skip
+    assert all(all(right) for (_, refuses), right in told.items() if not refuses)
 
 
 def test_rules_are_of_their_language() -> None:
@@ -147,7 +162,18 @@ def test_rules_are_of_their_language() -> None:
     assert is_refusal("  ", "rules:en")
     # No answer of another language is taken for a refusal by all rules together.
     every = "rules:" + ",".join(RULES)
-    assert not [text for _, refuses, text in sentences() if not refuses and is_refusal(text, every)]
+    assert not [s for s in sentences() if not s[1] and is_refusal(s[2], every, s[3])]
+
+
+def test_what_an_answer_quotes_or_cites_is_no_refusal() -> None:
+    assert is_refusal("I don’t know.", "rules:en")
+    assert is_refusal('"I don\'t know."', "rules:en")
+    assert not is_refusal('"I do not know", said Socrates to the court.', "rules:en")
+    # Of the world, where something is cited; of what was shown, it is one all the same.
+    world = "There is no information about him before 1564."
+    assert is_refusal(world, "rules:en")
+    assert not is_refusal(world, "rules:en", cites=True)
+    assert is_refusal("The passages do not say when he was born.", "rules:en", cites=True)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from citeforge.evaluator.compare import compare
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.score import score
 from citeforge.evaluator.tools import Tools
-from citeforge.schemas.errors import UsageError
+from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes import (
     AuthorshipRecipe,
     DeflectionRecipe,
@@ -32,6 +32,7 @@ from citeforge.schemas.recipes import (
 )
 from citeforge.schemas.recipes.authorship import Selection
 from citeforge.schemas.scores import ScoreFile
+from citeforge.schemas.signature import parse_signature
 from conftest_bundles import N, sixty
 
 MADE: dict[str, tuple[Callable[..., Any], Any, str, str, str]] = {
@@ -275,3 +276,18 @@ def test_refusals_by_a_judge(tmp_path: Path) -> None:
     submission(benchmark, answers, tmp_path)
     file = score(tmp_path / "s.jsonl", benchmark, select(["deflection"]), tools=tools)
     assert "the judge failed" in file.not_computed[0].reason
+
+
+def test_what_counts_as_a_refusal_stands_in_the_signature(
+    bundles: dict[str, Path], tmp_path: Path
+) -> None:
+    """The tables are the same, and so is their hash: nothing else tells the two apart."""
+    folder = tmp_path / "deflection"
+    recipe = DeflectionRecipe(benchmark=bundles["deflection"].parent / "sixty", refusals="rules:de")
+    build_deflection(recipe, RunOptions(out=folder))
+    files = [scored(f, "deflection-aware", tmp_path) for f in (bundles["deflection"], folder)]
+    assert files[0].benchmark_hash == files[1].benchmark_hash
+    signed = [parse_signature(f.measures[0].signature)["opt"] for f in files]
+    assert signed == ["refusals=rules-en@2", "refusals=rules-de@2"]
+    with pytest.raises(InputError, match="not comparable"):
+        compare(files, ["Refusal.R"])

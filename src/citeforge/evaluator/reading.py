@@ -169,6 +169,10 @@ class Reading(ABC):
     def grammar_of(self, measure: Measure) -> str:
         """How citations are read, as it stands in the signature of a measure."""
 
+    def options_of(self, measure: Measure, options: str | None) -> str | None:
+        """Choices that move the number: those of the measure, and what the benchmark declares."""
+        return options
+
     def answers(self) -> Inputs:
         """What labels of people are about.
 

@@ -88,7 +88,12 @@ def score(
     def sign(row: Row) -> Signature:
         found = recipe(row.measure, base, reading.tools, reading.splitter)
         place = found.context if row.place is None else row.place
-        return replace(found, grammar=reading.grammar_of(row.measure), context=place)
+        return replace(
+            found,
+            grammar=reading.grammar_of(row.measure),
+            context=place,
+            options=reading.options_of(row.measure, found.options),
+        )
 
     clusters = reading.clusters()
     entries = make_entries(rows, sign, clusters)

@@ -71,18 +71,22 @@ def _ratio(name: str, above: Floats, below: Floats) -> Sample:
 
 def _refusals(cells: CellAnswers) -> Callable[[str, int, int, bool], float]:
     detector = cells.bundle.refusals or JUDGE
-    said = _judged(cells) if detector == JUDGE else partial(is_refusal, detector=detector)
+    said = _judged(cells) if detector == JUDGE else partial(_by_rules, detector=detector)
 
     def refused(cell: str, run: int, row: int, missing: bool) -> float:
         answer = cells.answer(cell, run, row)
         if answer is None:
             return math.nan
-        return float(missing if answer.is_missing else said(answer.text))
+        return float(missing if answer.is_missing else said(answer))
 
     return refused
 
 
-def _judged(cells: CellAnswers) -> Callable[[str], bool]:
+def _by_rules(answer: CellAnswer, detector: str) -> bool:
+    return is_refusal(answer.text, detector, cites=bool(answer.cited))
+
+
+def _judged(cells: CellAnswers) -> Callable[[CellAnswer], bool]:
     if cells.judge is None:
         raise CannotError(NO_JUDGE)
     texts = {a.text for answers in cells.by_cell.values() for a in answers.values()}
@@ -91,9 +95,11 @@ def _judged(cells: CellAnswers) -> Callable[[str], bool]:
     if any(isinstance(d, JudgeFailure) for d in found.values()):
         raise CannotError("the judge failed on answers, which may be refusals")
 
-    def said(text: str) -> bool:
-        decision = found[pairs[text]]
-        return not text.strip() or (not isinstance(decision, JudgeFailure) and decision.entailed)
+    def said(answer: CellAnswer) -> bool:
+        decision = found[pairs[answer.text]]
+        return not answer.text.strip() or (
+            not isinstance(decision, JudgeFailure) and decision.entailed
+        )
 
     return said
 

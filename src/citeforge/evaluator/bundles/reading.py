@@ -14,7 +14,7 @@ from citeforge.evaluator.reading import Reading, Results
 from citeforge.schemas.bundles import bundle_of
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.grammar import without_markers
-from citeforge.schemas.refusals import JUDGE
+from citeforge.schemas.refusals import JUDGE, signed_detector
 from citeforge.schemas.scores import Counts, NotComputed
 from citeforge.schemas.submission import SubmissionLine
 
@@ -100,6 +100,10 @@ class BundleReading(Reading):
         return self.tally.counts(
             n, n_runs, n * max(n_runs, 1) * len(cells), n_truncated=self.places.n_truncated
         )
+
+    def options_of(self, measure: Measure, options: str | None) -> str | None:
+        """With what the package declares a refusal to be: it is no table, and in no hash."""
+        return signed_detector(self._answers.bundle.refusals) or options
 
     def grammar_of(self, measure: Measure) -> str:
         """How citations are read."""

@@ -42,7 +42,7 @@ class DeflectionRecipe(BundleRecipe):
     kind: ClassVar[str] = "deflection"
 
     refusals: str = "rules:en"
-    """How refusals are told: rules:LANG[,LANG…] (de, en, es, fr, it, nl, pt), or judge."""
+    """How refusals are told: rules:LANG[,LANG…] (de, en, es, fr, it, nl, pt, zh), or judge."""
 
     @field_validator("refusals")
     @classmethod

@@ -1,0 +1,1 @@
+"""Expressions that tell refusals, one file a few languages."""
