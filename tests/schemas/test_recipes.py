@@ -22,6 +22,7 @@ from citeforge.schemas.recipes import (
     RunOptions,
     TwinsRecipe,
 )
+from citeforge.schemas.recipes.docstrings import docstring
 from citeforge.schemas.recipes.mixture import PRESETS, Mixture
 from citeforge.schemas.recipes.rage import Mining
 from citeforge.schemas.recipes.twins import Attempts, Thresholds
@@ -180,7 +181,7 @@ def parts(record: type[BaseModel]) -> list[type[BaseModel]]:
 def test_every_field_says_what_it_is(record: type[BaseModel]) -> None:
     for part in parts(record):
         for name, field in part.model_fields.items():
-            assert field.description, f"{part.__name__}.{name}"
+            assert field.description or docstring(part, name), f"{part.__name__}.{name}"
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ among `FREE` is therefore started as ever, and so is what measures starts, impor
 
 from __future__ import annotations
 
+import atexit
 import gc
 import json
 import os
@@ -20,6 +21,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -100,7 +102,28 @@ def _become(asked: dict[str, Any]) -> None:
     os.environ.update(asked["env"])
     sys.path[0] = asked["path"]
     sys.argv = ["citeforge", *asked["args"]]
-    runpy.run_module("citeforge", run_name="__main__", alter_sys=True)
+    code: object = None
+    try:
+        runpy.run_module("citeforge", run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        code = end.code
+    _end(code)
+
+
+def _end(code: object) -> NoReturn:
+    """End as an interpreter does, but for taking the imported modules apart.
+
+    That writes into nearly every page that was shared with the server, and so copies them all: half
+    a second, for what is thrown away. Anything unusual ends as ever.
+    """
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    with suppress(Exception):
+        if code is None or isinstance(code, int):
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit((code or 0) & 0xFF)
+    sys.exit(code)  # type: ignore[arg-type]
 
 
 # --- Its callers --------------------------------------------------------------------------------

@@ -18,6 +18,23 @@ M = TypeVar("M", bound=BaseModel)
 _RANGES: dict[type, Any] = {int: click.IntRange, float: click.FloatRange}
 
 
+class _Option(click.Option):
+    """An option of a record; its help is looked up when it is shown."""
+
+    def __init__(self, flag: Flag, names: list[str], **known: Any) -> None:
+        self.flag = flag
+        super().__init__(names, **known)
+
+    @property
+    def help(self) -> str | None:
+        """What the flag says of itself."""
+        return self.flag.help
+
+    @help.setter
+    def help(self, value: str | None) -> None:
+        """click sets it to what it was given, which is nothing."""
+
+
 class OneOf(click.Choice[str]):
     """A choice that says which value was probably meant."""
 
@@ -46,7 +63,6 @@ def options_of(
 
 def _option(flag: Flag, required: bool) -> click.Option:
     known: dict[str, Any] = {
-        "help": flag.help,
         "metavar": flag.option.metavar,
         "hidden": flag.option.hidden,
     }
@@ -54,16 +70,17 @@ def _option(flag: Flag, required: bool) -> click.Option:
     if flag.type is bool:
         if flag.field.get_default() is None:
             names[0] += f"/--no-{flag.name.removeprefix('--')}"
-            return click.Option(names, default=None, **known)
-        return click.Option(names, is_flag=True, **known)
+            return _Option(flag, names, default=None, **known)
+        return _Option(flag, names, is_flag=True, **known)
     if flag.repeats:
-        return click.Option(names, multiple=True, type=_type(flag), **known)
+        return _Option(flag, names, multiple=True, type=_type(flag), **known)
     default = flag.field.get_default()
     if flag.option.joined:
         default = ",".join(map(str, default)) if default else None
     elif flag.choices:
         default = str(default)
-    return click.Option(
+    return _Option(
+        flag,
         names,
         type=_type(flag),
         required=required or flag.field.is_required(),

@@ -11,6 +11,7 @@ from citeforge.schemas.choices import JUDGES, listed
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes.compute import Runtime
+from citeforge.schemas.recipes.docstrings import with_docstrings
 from citeforge.schemas.recipes.option import Option
 
 M = TypeVar("M", bound=BaseModel)
@@ -23,7 +24,7 @@ _IN_MANIFEST = ("name", "licence")
 class Part(BaseModel):
     """A record inside a recipe; its fields are options of the same command."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra=with_docstrings)
 
 
 class Recipe(BaseModel):
@@ -38,7 +39,7 @@ class Recipe(BaseModel):
         main_input: field that names what the benchmark is made of.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra=with_docstrings)
 
     kind: ClassVar[str]
     run_options: ClassVar[tuple[str, ...]] = ()

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from citeforge.schemas.recipes.base import Part
+from citeforge.schemas.recipes.docstrings import docstring
 from citeforge.schemas.recipes.option import Option
 
 
@@ -21,6 +22,7 @@ class Flag:
 
     Attributes:
         name: with dashes in front.
+        record: class that has the field.
         place: names of the fields that lead to its value.
         field: its declaration.
         option: how it is said in one word.
@@ -29,6 +31,7 @@ class Flag:
     """
 
     name: str
+    record: type[BaseModel]
     place: tuple[str, ...]
     field: FieldInfo
     option: Option
@@ -43,7 +46,8 @@ class Flag:
     @property
     def help(self) -> str:
         """What it decides, in one line."""
-        return " ".join((self.field.description or "").split())
+        said = self.field.description or docstring(self.record, self.place[-1])
+        return " ".join(said.split())
 
     @property
     def bounds(self) -> dict[str, float]:
@@ -74,6 +78,7 @@ def flags_of(record: type[BaseModel], place: tuple[str, ...] = ()) -> Iterator[F
         repeats = get_origin(kind) is tuple and not option.joined
         yield Flag(
             option.flag or f"--{name.replace('_', '-')}",
+            record,
             (*place, name),
             field,
             option,

@@ -8,6 +8,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from citeforge.schemas.errors import UsageError
+from citeforge.schemas.recipes.docstrings import with_docstrings
 from citeforge.schemas.recipes.option import Option, Prices
 
 ALWAYS = ("out", "overwrite", "resume")
@@ -29,7 +30,7 @@ class RunOptions(BaseModel):
     The same recipe gives the same tables whatever stands here.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra=with_docstrings)
 
     out: Path | None = None
     """Folder to make."""
