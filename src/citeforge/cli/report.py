@@ -31,7 +31,7 @@ from citeforge.schemas.recipes.verbs import TableOptions
     "--plot",
     "plot_name",
     help="Of a file that is a plot: intervals (default), precision-recall, differences, "
-    "distribution, position, citations, cost, corrected, calibration, length, "
+    "distribution, position, citations, cost, corrected, calibration, bias, length, "
     "or negatives (with --benchmark).",
 )
 @add(options_of(TableOptions))

@@ -32,6 +32,7 @@ from citeforge.evaluator.explorer.part import (
 from citeforge.evaluator.latex import comment, tabular
 from citeforge.evaluator.missing import not_computed
 from citeforge.evaluator.paper import PAPER, paper_table
+from citeforge.evaluator.plots.bias import of_cells
 from citeforge.evaluator.plots.choose import main_measure, plot
 from citeforge.evaluator.plots.figure import Figure
 from citeforge.evaluator.plots.files import DRAWN
@@ -85,11 +86,11 @@ def render_page(
     names = sorted({f.benchmark for f in files})
     subtitle = (
         f"{len(files)} system{'s' if len(files) > 1 else ''} on {', '.join(names)}, "
-        + ("all cells" if _of_cells(files) else "context ")
-        + ("" if _of_cells(files) else ", ".join(sorted({f.context for f in files})))
+        + ("all cells" if of_cells(files) else "context ")
+        + ("" if of_cells(files) else ", ".join(sorted({f.context for f in files})))
     )
     of_audit = None if audit is None else partial(_of_audit, audit)
-    plots = plots_part([] if _of_cells(files) else files, of_audit)
+    plots = plots_part(files, of_audit)
     explorer = explorer_part(files, main_measure(files), index_base(files))
     pieces: dict[str, Any] = {**explorer.pieces, **plots.tables}
     inside = inlined(pieces) if pieces else ""
@@ -102,7 +103,7 @@ def render_page(
         title=title or f"Cited generation on {', '.join(names)}",
         subtitle=subtitle,
         data=embed(_data(files)),
-        authorship=authorship_page(files) if _of_cells(files) else "",
+        authorship=authorship_page(files) if of_cells(files) else "",
         audit=told_of_negatives(audit) if audit else [],
     )  # fmt: skip
     return Page(html, pieces if beside else {})
@@ -161,20 +162,15 @@ def _data(files: Sequence[ScoreFile]) -> dict[str, Any]:
     left_out: Any = {"answers": True, "query_ids": True, "design": True,
                 "measures": {"__all__": {"per_query"}}}  # fmt: skip
     systems = [file.model_dump(mode="json", exclude=left_out) for file in files]
-    several = len(files) > 1 and not _of_cells(files)
+    several = len(files) > 1 and not of_cells(files)
     ranks = ranks_by_measure(files) if several else {}
     return {
         "systems": systems,
         "ranks": {name: [as_text(r) if r else "" for r in row] for name, row in ranks.items()},
-        "design": _of_cells(files),
+        "design": of_cells(files),
         "warnings": _unlike(files),
         "not_computed": not_computed(files),
     }
-
-
-def _of_cells(files: Sequence[ScoreFile]) -> bool:
-    """Whether these are scores of an authorship benchmark, cell by cell."""
-    return all(f.design is not None for f in files)
 
 
 def _unlike(files: Sequence[ScoreFile]) -> list[str]:
@@ -240,7 +236,7 @@ def render_markdown(files: Sequence[ScoreFile], title: str | None = None) -> str
     """A Markdown table with the signatures beneath."""
     files = named(files)
     missing = [f"- not computed: {line}" for line in not_computed(files)]
-    if _of_cells(files):
+    if of_cells(files):
         parts = [
             f"## {found.title}\n\n{found.note}\n\n{markdown_table(found.head, found.rows)}\n"
             for found in tables(files)
@@ -253,7 +249,7 @@ def render_markdown(files: Sequence[ScoreFile], title: str | None = None) -> str
 def render_latex(files: Sequence[ScoreFile], title: str | None = None) -> str:
     """A tabular for booktabs, signatures as comments."""
     files = named(files)
-    if _of_cells(files):
+    if of_cells(files):
         parts = []
         for found in tables(files):
             parts += [comment(found.title), *tabular(found.head, found.rows, "l" * len(found.head))]
@@ -271,7 +267,7 @@ def render_csv(files: Sequence[ScoreFile], title: str | None = None) -> str:
     writer = csv.writer(text, lineterminator="\n")
     corrected = any(m.corrected for f in files for m in f.measures)
     extra = ["corrected", "corrected_low", "corrected_high", "n_labels"] if corrected else []
-    ranks = {} if _of_cells(files) else ranks_by_measure(files)
+    ranks = {} if of_cells(files) else ranks_by_measure(files)
     writer.writerow(["system", "measure", "value", "low", "high", "n", "signature", "rank_low",
                      "rank_high", *extra])  # fmt: skip
     for place, file in enumerate(files):
@@ -326,7 +322,7 @@ def rendered(
                 "--columns, --best, --against, --significance and --per-context need a file that "
                 f"is a table: {', '.join(PAPER)}"
             )
-        if _of_cells(files):
+        if of_cells(files):
             raise UsageError("scores of cells have tables of their own; give no --columns etc.")
         return PAPER[ending](paper_table(files, table)).encode()
     if ending in DRAWN:

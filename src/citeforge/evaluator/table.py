@@ -100,8 +100,8 @@ def _right(d: Difference) -> tuple[str, ...]:
     return (
         f"{found.value:+.2f}",
         f"[{found.low:.2f}, {found.high:.2f}]",
-        f"{found.p:.4f}",
-        f"{d.corrected_holm:.4f}",
+        _p(found.p),
+        _p(d.corrected_holm),
         f"{found.n_labels:,}",
     )
 
@@ -117,12 +117,18 @@ def difference_cells(d: Difference) -> tuple[str, ...]:
         " = ".join([d.measure, *d.also]),
         f"{d.difference:+.2f}",
         "–" if math.isnan(d.low) else f"[{d.low:.2f}, {d.high:.2f}]",
-        f"{d.p_t:.4f}",
-        f"{d.p_permutation:.4f}",
-        "–" if math.isnan(d.p_holm) else f"{d.p_holm:.4f}",
+        _p(d.p_t),
+        _p(d.p_permutation),
+        _p(d.p_holm),
         f"{d.detectable:.2f}",
         f"{d.n:,}",
     )
+
+
+def _p(p: float) -> str:
+    if math.isnan(p):
+        return "–"
+    return "<0.0001" if p < 1e-4 else f"{p:.4f}"
 
 
 def _render_design(results: list[ScoreFile]) -> str:

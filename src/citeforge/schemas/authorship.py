@@ -14,6 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from citeforge.schemas.manifest import Manifest
 
 Origin = Literal["human", "llm"]
+AUTHORS: dict[Origin, str] = {"human": "Human", "llm": "LLM"}
+"""How tables call them."""
 Told = Literal["informed", "cf"]
 """``informed``: the true author is told; ``cf``: the counterfactual one."""
 

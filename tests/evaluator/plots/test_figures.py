@@ -6,6 +6,7 @@ import csv
 import io
 import itertools
 import math
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,6 +19,7 @@ from scipy.stats import binomtest
 from citeforge.evaluator.intervals import wilson
 from citeforge.evaluator.plots import labels, palette
 from citeforge.evaluator.plots.choose import PLOTS, page_figures, plot
+from citeforge.schemas.authorship import PLACEBO, Design, LabelSet, make_cells
 from citeforge.schemas.errors import UnknownValueError, UsageError
 from citeforge.schemas.scores import Corrected, ScoreFile
 from conftest_plots import answer, many, scored
@@ -181,6 +183,49 @@ def test_what_cannot_be_drawn_is_said() -> None:
         plot([one], "intervals", "CiteZ")
 
 
+def cells() -> list[ScoreFile]:
+    """Two origins: the second system is biased where the relevant passages are human-written."""
+    sets = (LabelSet(name="human_llm", first=("Human",), second=("LLM",)),
+            LabelSet(name=PLACEBO, first=("A",), second=("B",)))  # fmt: skip
+    design = Design(
+        k=3, label_sets=sets, cells=tuple(make_cells((("human", "llm"), ("llm", "llm")), sets))
+    )
+    found = []
+    for system, values in (("blind", (2.0, -1.0)), ("follower", (60.0, 8.0))):
+        file = scored(system, {f"CAB.{m}[{o}_{s.name}]": [0.0, 0.1]
+                               for m in "PR" for o in ("hl", "ll") for s in sets})  # fmt: skip
+        file.design = design
+        for m in file.measures:
+            biased = m.name == "CAB.P[hl_human_llm]" and system == "follower"
+            m.value = 5.0 if PLACEBO in m.name else values["[ll_" in m.name]
+            m.low, m.high, m.p_t = m.value - 10, m.value + 10, 0.5
+            m.p_holm = 0.001 if biased else 0.9
+        found.append(file)
+    return found
+
+
+def test_bias_stands_beside_the_placebo() -> None:
+    figure = plot(cells(), "bias")
+    rows = table(figure.csv)
+    assert [(r["system"], r["relevant"], r["others"], r["bias of precision (points)"], r["low"],
+             r["high"], r["p, Holm"], r["placebo low"], r["placebo high"]) for r in rows] == [
+        ("blind", "Human", "LLM", "2.0", "-8.0", "12.0", "0.9", "-5.0", "15.0"),
+        ("blind", "LLM", "LLM", "-1.0", "-11.0", "9.0", "0.9", "-5.0", "15.0"),
+        ("follower", "Human", "LLM", "60.0", "50.0", "70.0", "0.001", "-5.0", "15.0"),
+        ("follower", "LLM", "LLM", "8.0", "-2.0", "18.0", "0.9", "-5.0", "15.0"),
+    ]  # fmt: skip
+    assert figure.title == (
+        "follower has the strongest bias of precision, +60.0 (Human/LLM); 1 of 4 biases differ "
+        "from 0"
+    )
+    assert [f.name for f in page_figures(cells())] == ["bias-P", "bias-R"]
+    # Four whiskers of 20 points each, on one scale with the placebo's bars of 20.
+    whiskers = re.findall(r'<line [^>]*x2="([\d.]+)" y2="0" stroke="#004166"', figure.svg)
+    bars = re.findall(r'<path d="M[\d.,]+h([\d.]+)v16', figure.svg)
+    assert (len(whiskers), len(bars)) == (4, 4)
+    assert len({round(float(length), 6) for length in whiskers + bars}) == 1
+
+
 def test_specifications_are_valid() -> None:
     """By the schema of Vega-Lite, which commands leave out for its time."""
     from altair.utils import schemapi
@@ -188,7 +233,8 @@ def test_specifications_are_valid() -> None:
     assert schemapi.DEBUG_MODE
     drawn = set()
     for name, make in PLOTS.items():
-        found = make([labelled()] if name in ("corrected", "calibration") else many(3), "CiteP")
+        files = [labelled()] if name in ("corrected", "calibration") else many(3)
+        found = make(cells() if name == "bias" else files, "CiteP")
         assert found is not None, name
         drawn.add(found.spec["$schema"])
     assert len(drawn) == 1

@@ -10,11 +10,10 @@ import numpy as np
 from citeforge.engines.columns import aligned
 from citeforge.evaluator.authorship.measures import comparison
 from citeforge.evaluator.compare import paired_t
-from citeforge.schemas.authorship import PLACEBO, Cell, Design
+from citeforge.schemas.authorship import AUTHORS, PLACEBO, Cell, Design
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 DAGGER = "†"
-_WHO = {"human": "Human", "llm": "LLM"}
 _TOLD = {"informed": "Informed", "cf": "CF-informed", None: "Vanilla"}
 
 
@@ -109,7 +108,8 @@ def bias(files: Sequence[ScoreFile]) -> Table:
             control = [scores.get(f"CAB.{m}", f"{vanilla.origins}_{PLACEBO}") for m in "PR"]
             rows.append(
                 (
-                    file.system, labels, _WHO[vanilla.relevant_origin], _WHO[vanilla.other_origin],
+                    file.system, labels,
+                    AUTHORS[vanilla.relevant_origin], AUTHORS[vanilla.other_origin],
                     *(x for s in found for x in (_estimate(s, True), _p(s))),
                     *(_estimate(s, True) for s in control),
                 )
@@ -137,8 +137,8 @@ def sensitivity(files: Sequence[ScoreFile]) -> Table:
                 if any(found):
                     rows.append(
                         (
-                            file.system, labels, _WHO[cell.relevant_origin],
-                            _WHO[cell.other_origin], _mode(cell),
+                            file.system, labels, AUTHORS[cell.relevant_origin],
+                            AUTHORS[cell.other_origin], _mode(cell),
                             *(x for s in found for x in (_estimate(s), _p(s))),
                         )
                     )  # fmt: skip
@@ -176,8 +176,8 @@ def quality(files: Sequence[ScoreFile], mixed: bool) -> Table:
             texts = [t + DAGGER * b for t, b in zip(texts, best, strict=True)]
             rows.append(
                 (
-                    file.system, cell.labels or "–", _WHO[cell.relevant_origin],
-                    _WHO[cell.other_origin], _mode(cell), *texts,
+                    file.system, cell.labels or "–", AUTHORS[cell.relevant_origin],
+                    AUTHORS[cell.other_origin], _mode(cell), *texts,
                 )
             )  # fmt: skip
     what = "mixed mode" if mixed else "origins that differ"
@@ -256,8 +256,8 @@ def confidence(files: Sequence[ScoreFile]) -> Table:
             texts = ["–" if s is None or s.value is None else f"{s.value:.4f}" for s in found]
             rows.append(
                 (
-                    file.system, cell.labels or "–", _WHO[cell.relevant_origin],
-                    _WHO[cell.other_origin], _mode(cell), texts[0] + mark, texts[1],
+                    file.system, cell.labels or "–", AUTHORS[cell.relevant_origin],
+                    AUTHORS[cell.other_origin], _mode(cell), texts[0] + mark, texts[1],
                 )
             )  # fmt: skip
     return Table(
@@ -280,8 +280,8 @@ def cited(files: Sequence[ScoreFile]) -> Table:
                 texts = ["–" if s is None or s.value is None else f"{s.value:.3f}" for s in found]
                 rows.append(
                     (
-                        file.system, cell.labels or "–", _WHO[cell.relevant_origin],
-                        _WHO[cell.other_origin], _mode(cell), *texts,
+                        file.system, cell.labels or "–", AUTHORS[cell.relevant_origin],
+                        AUTHORS[cell.other_origin], _mode(cell), *texts,
                     )
                 )  # fmt: skip
     return Table(

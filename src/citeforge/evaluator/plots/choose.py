@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from citeforge.evaluator.measures.registry import find
 from citeforge.evaluator.plots.answers import by_citations, by_position
+from citeforge.evaluator.plots.bias import bias, of_cells
 from citeforge.evaluator.plots.common import entries
 from citeforge.evaluator.plots.drawing import unchecked
 from citeforge.evaluator.plots.figure import Figure
@@ -65,6 +66,7 @@ PLOTS: dict[str, Callable[[Sequence[ScoreFile], str], Figure | None]] = {
     "cost": cost,
     "corrected": corrected,
     "calibration": calibration,
+    "bias": bias,
     "length": lambda files, _: lengths(files),
 }
 """Plots by name: (score files, measure) to a figure, None where they do not hold what it shows."""
@@ -106,6 +108,7 @@ _NEEDS = {
     "length": "score with --details",
     "corrected": "score with --labels, or on a benchmark with a calibration of the judge",
     "calibration": "score with --labels",
+    "bias": "scores of an authorship benchmark are needed",
     "cost": 'two submissions are needed whose headers say "cost" (US dollars)',
 }
 
@@ -116,6 +119,10 @@ def page_figures(files: Sequence[ScoreFile]) -> Iterator[Figure]:
     if not main:
         return
     files = _best_first(files)
+    if of_cells(files):
+        for name in ("CAB.P", "CAB.R"):
+            yield from _present(bias(files, name))
+        return
     names = list(dict.fromkeys(m.name for f in files for m in f.measures))
     further = [n for n in names if n != main and _is_share(n)]
     for name in [main, *further[: _IN_PAGE - 1]]:
@@ -131,7 +138,10 @@ def page_figures(files: Sequence[ScoreFile]) -> Iterator[Figure]:
 
 
 def _best_first(files: Sequence[ScoreFile]) -> list[ScoreFile]:
-    """By the main measure: the first ones, which most plots are of, differ in colour."""
+    """By the main measure: the first ones, which most plots are of, differ in colour. Cells of an
+    authorship benchmark have no main one."""
+    if of_cells(files):
+        return list(files)
     best = [file for file, _ in entries(files, main_measure(files))]
     return best + [file for file in files if not any(file is b for b in best)]
 
