@@ -13,6 +13,7 @@ import yaml
 
 from citeforge.library.leaderboards import build_leaderboard
 from citeforge.package.package import Package
+from citeforge.publish.leaderboard.config import read_boards
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.scores import About, ScoreFile
 from conftest import EXAMPLES, Cli
@@ -226,6 +227,31 @@ def test_a_wrong_file_is_named_with_its_line(
     with pytest.raises(InputError, match=wanted):
         build_leaderboard(tmp_path)
     assert not (tmp_path / "site").exists()
+
+
+@pytest.mark.parametrize(
+    ("field", "said", "wanted"),
+    [
+        ("judge", "table:verdicts.jsonl", "table:{}/verdicts.jsonl"),
+        ("judge", "table:/else/verdicts.jsonl", "table:/else/verdicts.jsonl"),
+        ("judge", "hf:./model", "hf:{}/model"),
+        ("judge", "hf:org/model", "hf:org/model"),
+        ("judge", "lexical", "lexical"),
+        ("judge_profile", "own.yaml", "{}/own.yaml"),
+        ("judge_profile", "minicheck", "minicheck"),
+        ("llm", "replay:store.db#gpt", "replay:{}/store.db#gpt"),
+    ],
+)
+def test_files_of_a_judge_lie_beside_the_yaml(
+    tmp_path: Path, field: str, said: str, wanted: str
+) -> None:
+    """Wherever the command runs."""
+    score = {"judge": "lexical", "labels": ["l.jsonl"], field: said}
+    board = {"name": "a", "benchmark": "b", "score": score}
+    (tmp_path / "leaderboard.yaml").write_text(yaml.safe_dump({"boards": [board]}))
+    found = read_boards(tmp_path)[1].boards[0].score
+    assert getattr(found, field) == wanted.format(tmp_path)
+    assert found.labels == (tmp_path / "l.jsonl",)
 
 
 def test_a_column_that_nobody_has(root: Path, package: Path, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from citeforge.schemas.trec import TRACKS
@@ -43,6 +44,21 @@ def listed(choices: Iterable[Choice]) -> str:
     """All forms, as a help text or an error says them."""
     *most, last = (choice.form for choice in choices)
     return f"{', '.join(most)} or {last}" if most else last
+
+
+def beside(spec: str, choices: Iterable[Choice], folder: Path) -> str:
+    """A spec of a file that lies in ``folder``: what a name says of files is relative to it.
+
+    Args:
+        spec: such as ``table:verdicts.jsonl``; a model is a path where it starts with a dot.
+        choices: what may be named.
+        folder: where the file that says so stands.
+    """
+    name, _, argument = spec.partition(":")
+    found = next((c for c in choices if c.name and c.name == name and c.argument), None)
+    if found is None or not (found.argument == "FILE" or argument.startswith(("./", "../"))):
+        return spec
+    return f"{name}:{folder / argument}"
 
 
 JUDGES = (

@@ -151,7 +151,7 @@ function draw() {
     if (told.length) value.append(` · ${told.join(", ")}`);
     const row = make("div", { class: "x-row", role: "option", id: `x-row-${at}`,
       "aria-selected": String(selected), "aria-posinset": at + 1, "aria-setsize": rows.length },
-      make("span", {}, found.texts[i] || found.ids[i]), value);
+      make("span", { dir: "auto" }, found.texts[i] || found.ids[i]), value);
     row.style.top = `${at * ROW}px`;
     row.addEventListener("click", () => choose(at));
     if (selected) active = row.id;
@@ -209,13 +209,13 @@ function marked(text, statements) {
   return [...out, text.slice(from)];
 }
 function side(system, answer, i, place) {
-  const box = make("div", { class: "x-side" }, make("h4", {}, index.systems[system].name));
+  const box = make("div", { class: "x-side" }, make("h4", { dir: "auto" }, index.systems[system].name));
   if (!index.systems[system].answers) {
     box.append(make("p", { class: "note" }, "Its score file carries no answers: score it with --details."));
     return box;
   }
   if (!answer) { box.append(make("p", {}, "No answer.")); return box; }
-  const text = make("p");
+  const text = make("p", { dir: "auto" });
   const jumps = new Map();
   const cite = (cited, wrong, words) => {
     for (const c of cited) {
@@ -282,7 +282,7 @@ async function detail() {
     ? [(await load(`a-${s}-${block}`))[at], (await load(index.systems[s].passages[block]))[at]] : [null, []]));
   const gold = index.gold ? (await load(`g-${block}`) || [])[at] || [] : [];
   if (mine !== asked) return;
-  const content = [make("h3", {}, found.texts[i] || found.ids[i]), make("p", { class: "note" }, found.ids[i])];
+  const content = [make("h3", { dir: "auto" }, found.texts[i] || found.ids[i]), make("p", { class: "note" }, found.ids[i])];
   if (found.B && found.A[i] !== null && found.B[i] !== null) {
     content.push(make("p", {}, `Difference of ${index.measures[state.m][0]}: ${shown(found.A[i] - found.B[i])}`));
   }
@@ -389,7 +389,7 @@ function reloaded() {
   $("list").scrollTop = 0;
   toControls();
   toAddress();
-  return refresh().then(detail, error => { $("count").textContent = error.message; });
+  return refresh().then(detail, failed);
 }
 for (const key of ["a", "m"]) $(key).addEventListener("change", e => { state[key] = Number(e.target.value); reloaded(); });
 $("b").addEventListener("change", event => {
@@ -409,9 +409,10 @@ $("clear").addEventListener("click", () => {
   Object.assign(state, { t: "", low: "", high: "", low2: "", high2: "", f: new Set() });
   reloaded();
 });
-addEventListener("hashchange", () => { fromAddress(); toControls(); refresh().then(detail); });
+const failed = error => { $("count").textContent = error.message; };
+addEventListener("hashchange", () => { fromAddress(); toControls(); refresh().then(detail, failed); });
 addEventListener("resize", () => { draw(); if (found.B) scatter(); });
 fromAddress();
 toControls();
-refresh().then(detail, error => { $("count").textContent = error.message; });
+refresh().then(detail, failed);
 })();

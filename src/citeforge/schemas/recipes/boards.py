@@ -7,6 +7,7 @@ from typing import Self
 
 from pydantic import Field, field_validator, model_validator
 
+from citeforge.schemas.choices import ANSWERING, JUDGES, beside
 from citeforge.schemas.recipes.base import Part
 from citeforge.schemas.recipes.verbs import ScoreOptions
 
@@ -82,11 +83,24 @@ class Boards(Part):
                     "gold": None if b.gold is None else placed(b.gold),
                     "submissions": folder / (b.submissions or Path("submissions") / b.name),
                     "scores": folder / (b.scores or Path("scores") / b.name),
-                    "score": b.score.model_copy(
-                        update={"labels": tuple(folder / p for p in b.score.labels)}
-                    ),
+                    "score": _score_below(b.score, folder),
                 }
             )
             for b in self.boards
         )
         return self.model_copy(update={"site": folder / self.site, "boards": boards})
+
+
+def _score_below(score: ScoreOptions, folder: Path) -> ScoreOptions:
+    """The same options with the files of judge, profile, LLM and labels named from ``folder``."""
+    profile = score.judge_profile
+    if profile is not None and profile.endswith((".yaml", ".yml")):
+        profile = str(folder / profile)
+    return score.model_copy(
+        update={
+            "judge": score.judge and beside(score.judge, JUDGES, folder),
+            "llm": score.llm and beside(score.llm, ANSWERING, folder),
+            "judge_profile": profile,
+            "labels": tuple(folder / p for p in score.labels),
+        }
+    )
