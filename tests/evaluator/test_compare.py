@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 from citeforge.builders.authorship.labels import choose
 from citeforge.evaluator.compare import (
+    BY_QUERY_NOTE,
     compare,
     compare_many,
     holm,
@@ -25,6 +27,7 @@ from citeforge.evaluator.compare import (
     permutations_of,
 )
 from citeforge.evaluator.comparisons import to_html
+from citeforge.evaluator.table import render_differences
 from citeforge.schemas.authorship import Design, make_cells
 from citeforge.schemas.errors import InputError, UnknownValueError
 from citeforge.schemas.scores import Counts, MeasureScore, ScoreFile
@@ -140,6 +143,22 @@ def several(system: str, values: dict[str, list[float]], design: Design | None =
         for name, f in zip(values, files, strict=True)
     ]
     return files[0].model_copy(update={"measures": measures, "design": design})
+
+
+def test_values_that_are_no_means_say_so() -> None:
+    """F1 of mean P and R is .75 and .60; the queries' own mean is .50 in one and .60 in two."""
+    f1 = {"CiteF1@query": [0.0, 1.0], "CiteF1": [0.0, 1.0]}
+    files = [several("a", f1), several("b", {"CiteF1@query": [0.6, 0.6], "CiteF1": [0.6, 0.6]})]
+    for file, value in zip(files, (75.0, 60.0), strict=True):
+        file.measures[0].value = 100 * sum(v or 0 for v in file.measures[0].per_query) / 2
+        file.measures[1].value = value
+    (row,) = compare(files)
+    assert row.difference == pytest.approx(60 - 50)
+    assert row.names == "CiteF1@query = CiteF1 (by query)"
+    told = render_differences([row])
+    assert "CiteF1 (by query)" in told
+    assert told.endswith(BY_QUERY_NOTE)
+    assert BY_QUERY_NOTE not in render_differences([replace(row, by_query=())])
 
 
 def test_a_clear_difference_passes_holm_over_a_large_family() -> None:

@@ -37,6 +37,13 @@ _CHUNK = 1 << 22
 _ALPHA, _POWER = 1.959963984540054, 0.8416212335729143
 
 
+BY_QUERY = "(by query)"
+BY_QUERY_NOTE = (
+    f"{BY_QUERY}: the mean difference of the queries' own values; the measure's value is made of "
+    "sums over all queries, and differs otherwise."
+)
+
+
 @dataclass(frozen=True)
 class Difference:
     """Second minus first system on one measure, as displayed.
@@ -58,6 +65,8 @@ class Difference:
         across: parts of the signature in which the two differ, with both values; allowed by name.
         corrected: the difference with the judge's errors taken out; None without labels of both.
         corrected_holm: p of ``corrected``, adjusted by Holm over the corrected rows of the pair.
+        by_query: of the measures of the row, those whose value is no mean over queries (CiteF1,
+            micro scores, BLEU): what is compared are the queries' own values.
     """
 
     measure: str
@@ -75,6 +84,13 @@ class Difference:
     across: tuple[str, ...] = ()
     corrected: CorrectedDifference | None = None
     corrected_holm: float = math.nan
+    by_query: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> str:
+        """All measures of the row; those of :attr:`by_query` say so."""
+        mark = f" {BY_QUERY}"
+        return " = ".join(n + mark * (n in self.by_query) for n in (self.measure, *self.also))
 
 
 @dataclass(frozen=True)
@@ -247,9 +263,18 @@ def _differences(
                 tuple(differing_parts(groups[i][0][0].signature, groups[i][0][1].signature)),
                 right[i],
                 right_holm[i],
+                tuple(a.name for a, b in groups[i] if not (_is_mean(a) and _is_mean(b))),
             )
         )
     return rows
+
+
+def _is_mean(score: MeasureScore) -> bool:
+    """Whether a measure's value is the mean of its queries' values."""
+    known = [v for v in score.per_query if v is not None]
+    if score.value is None or not known:
+        return True
+    return math.isclose(score.scale * float(np.mean(known)), score.value, abs_tol=1e-6)
 
 
 def _controls(file: ScoreFile) -> set[str]:

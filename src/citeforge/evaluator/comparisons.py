@@ -14,7 +14,7 @@ from jinja2 import Environment, StrictUndefined, select_autoescape
 
 from citeforge.engines.textfiles import harmless
 from citeforge.evaluator import latex
-from citeforge.evaluator.compare import Comparison, Difference
+from citeforge.evaluator.compare import BY_QUERY_NOTE, Comparison, Difference
 from citeforge.evaluator.table import difference_cells, difference_head
 from citeforge.schemas.text import markdown_table
 
@@ -22,7 +22,7 @@ _TEMPLATE = Path(__file__).parent / "templates" / "comparison.html.j2"
 _NOTE = (
     "Second minus first system over the queries that both define; 95 % intervals; p of paired t "
     "and permutation tests, the latter adjusted by Holm over the measures of a pair; the smallest "
-    "difference that 80 % power finds."
+    f"difference that 80 % power finds. {BY_QUERY_NOTE}"
 )
 
 
@@ -81,14 +81,16 @@ def to_csv(found: Comparison) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["measure", "first", "second", "n", "difference", "low", "high", "p_t",
-                     "p_permutation", "p_holm", "detectable", "also", "across"])  # fmt: skip
+                     "p_permutation", "p_holm", "detectable", "also", "across",
+                     "by_query"])  # fmt: skip
     for d in found.differences:
         found_numbers = (
             d.difference, d.low, d.high, d.p_t, d.p_permutation, d.p_holm, d.detectable,
         )  # fmt: skip
         numbers = ["" if math.isnan(x) else x for x in found_numbers]
         writer.writerow([d.measure, harmless(d.first), harmless(d.second), d.n, *numbers,
-                         " ".join(d.also), harmless("; ".join(d.across))])  # fmt: skip
+                         " ".join(d.also), harmless("; ".join(d.across)),
+                         " ".join(d.by_query)])  # fmt: skip
     return text.getvalue()
 
 

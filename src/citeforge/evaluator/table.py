@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from citeforge.engines.columns import aligned
-from citeforge.evaluator.compare import Difference
+from citeforge.evaluator.compare import BY_QUERY_NOTE, Difference
 from citeforge.evaluator.human.calibration import Calibration
 from citeforge.evaluator.human.ranks import corrected_ranks
 from citeforge.evaluator.intervals import SKEW, STUDENT, WILSON
@@ -77,7 +77,7 @@ _DIFFERENCE = ("measure", "difference", "95 % interval", "p (t)", "p (perm)", "H
 
 def render_differences(found: Iterable[Difference]) -> str:
     """A table a pair of systems: what ``compare`` prints."""
-    lines = []
+    lines, by_query = [], False
     for (first, second), group in groupby(found, key=lambda d: (d.first, d.second)):
         rows = list(group)
         parts = dict.fromkeys(part for d in rows for part in d.across)
@@ -86,7 +86,8 @@ def render_differences(found: Iterable[Difference]) -> str:
         head = _DIFFERENCE + (_CORRECTED if corrected else ())
         table = [difference_cells(d) + (_right(d) if corrected else ()) for d in rows]
         lines += [f"  {line}" for line in aligned([head, *table], ruled=False)]
-    return "\n".join(lines)
+        by_query = by_query or any(d.by_query for d in rows)
+    return "\n".join([*lines, *([BY_QUERY_NOTE] if by_query else [])])
 
 
 _CORRECTED = ("corrected", "95 % interval", "p", "Holm", "labels")
@@ -114,7 +115,7 @@ def difference_head() -> tuple[str, ...]:
 def difference_cells(d: Difference) -> tuple[str, ...]:
     """A comparison as cells."""
     return (
-        " = ".join([d.measure, *d.also]),
+        d.names,
         f"{d.difference:+.2f}",
         "–" if math.isnan(d.low) else f"[{d.low:.2f}, {d.high:.2f}]",
         _p(d.p_t),

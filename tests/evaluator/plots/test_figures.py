@@ -75,7 +75,7 @@ def test_means_by_position_and_by_citations() -> None:
     assert {r["queries"] for r in table(plot([file], "citations").csv)} == {"2"}
     file.answers[3] = answer("q3", [[]], 2)
     cited = table(plot([file], "citations").csv)
-    at = "distinct passages that an answer cites"
+    at = "distinct passages or triples that an answer cites"
     assert [(r[at], float(r["CiteP (%)"])) for r in cited] == [
         ("0", 0.0), ("1", pytest.approx((100 + 20) / 2)), ("2", 50.0),
     ]  # fmt: skip

@@ -32,13 +32,13 @@ def by_position(files: Sequence[ScoreFile], measure: str) -> Figure | None:
 
 
 def by_citations(files: Sequence[ScoreFile], measure: str) -> Figure | None:
-    """Mean score by the number of distinct passages that an answer cites.
+    """Mean score by the number of distinct passages or triples that an answer cites.
 
     Returns:
         None where no score file carries answers.
     """
     return _by(files, measure, _distinct, "citations",
-               "distinct passages that an answer cites", _LAST)  # fmt: skip
+               "distinct passages or triples that an answer cites", _LAST)  # fmt: skip
 
 
 def _first_relevant(answer: AnswerDetail) -> int | None:
