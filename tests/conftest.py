@@ -6,12 +6,16 @@ import gzip
 import json
 import os
 import subprocess
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import chdir
+from contextvars import copy_context
 from itertools import cycle
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import HealthCheck, settings
 
 from citeforge.builders.rage import build_rage
@@ -87,6 +91,46 @@ def cli(tmp_path: Path) -> Cli:
         return zygote.run([str(arg) for arg in args], tmp_path, env, next(numbers))
 
     return run
+
+
+@pytest.fixture
+def inline(tmp_path: Path) -> Cli:
+    """The command as `cli` runs it, in this process: for tests of what it does and says.
+
+    That it starts, ends and leaves nothing behind is what tests with `cli` show.
+    """
+
+    def run(*args: object, **more: str) -> subprocess.CompletedProcess[str]:
+        from citeforge.cli.main import main
+
+        words = [str(arg) for arg in args]
+        env = {"HF_HOME": str(tmp_path / "hf"), **more}
+        code: object = 0
+        with chdir(tmp_path), CliRunner().isolation(env=env) as (out, err, _):
+            try:
+                copy_context().run(main, words)
+            except SystemExit as end:
+                code = end.code
+            sys.stdout.flush()
+            sys.stderr.flush()
+        assert code is None or isinstance(code, int), code
+        texts = (stream.getvalue().decode() for stream in (out, err))
+        return subprocess.CompletedProcess(["citeforge", *words], code or 0, *texts)
+
+    return run
+
+
+T = TypeVar("T")
+
+
+def sampled(points: Sequence[T], share: int = 3) -> list[T]:
+    """One of so many points, the first and the last among them: the same in every run.
+
+    All of them where CITEFORGE_ALL_POINTS is set, as `make exhaustive` does.
+    """
+    if os.environ.get("CITEFORGE_ALL_POINTS"):
+        return list(points)
+    return [*points[:-1:share], points[-1]]
 
 
 def run_options(out: Path, if_exists: str = "refuse", **more: Any) -> RunOptions:

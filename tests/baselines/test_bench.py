@@ -15,22 +15,22 @@ from servers.running import openai_server
 RIGHT = [["Question:", "It is so [1]."]]
 
 
-def test_bench_runs_scores_compares_and_reports(cli: Cli, package: Path, tmp_path: Path) -> None:
+def test_bench_runs_scores_compares_and_reports(inline: Cli, package: Path, tmp_path: Path) -> None:
     (tmp_path / "o.yaml").write_text("vanilla: {k: 2, shots: 0, temperature: 0}\n")
     with openai_server(tmp_path / "log", replies=RIGHT) as server:
         words = (
             *("bench", "--benchmark", package, "--systems", "rage,vanilla,echo-relevant"),
             *("--llm", "openai:m", "--base-url", server.url, "--out", "b", "--options", "o.yaml"),
         )
-        made = cli(*words, OPENAI_API_KEY="k")
+        made = inline(*words, OPENAI_API_KEY="k")
         assert made.returncode == 0, made.stderr
         asked = len(server.requests())
-        again = cli(*words, OPENAI_API_KEY="k")
+        again = inline(*words, OPENAI_API_KEY="k")
         assert len(server.requests()) == asked == 60
     assert again.stdout == made.stdout
     folder = tmp_path / "b"
     for name in ("rage", "vanilla", "echo-relevant"):
-        assert cli("check", folder / f"{name}.jsonl", "--benchmark", package).returncode == 0
+        assert inline("check", folder / f"{name}.jsonl", "--benchmark", package).returncode == 0
         scored = json.loads((folder / f"{name}.scores.json").read_text())
         assert scored["counts"]["n_answered"] == 30
     header = json.loads((folder / "vanilla.jsonl").read_text().splitlines()[0])["submission"]
@@ -40,7 +40,7 @@ def test_bench_runs_scores_compares_and_reports(cli: Cli, package: Path, tmp_pat
     assert made.stdout.count("echo-relevant") >= 3  # what was run, its scores, its differences
     # The same numbers as by single commands.
     args = ("score", folder / "rage.jsonl", "--benchmark", package, "--out", "one.json")
-    assert cli(*args).returncode == 0
+    assert inline(*args).returncode == 0
     one, many = (
         {m["name"]: (m["value"], m["signature"]) for m in json.loads(p.read_text())["measures"]}
         for p in (tmp_path / "one.json", folder / "rage.scores.json")

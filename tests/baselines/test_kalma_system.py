@@ -51,14 +51,14 @@ def test_the_retrieved_set_holds_what_the_linker_finds(people: Path) -> None:
     assert package.manifest.config["retrieved"] is True
 
 
-def test_kalma_is_checked_and_scored(cli: Cli, people: Path, tmp_path: Path) -> None:
+def test_kalma_is_checked_and_scored(inline: Cli, people: Path, tmp_path: Path) -> None:
     package = Package(people)
     item = next(package.items("retrieved"))
     fact = item.graphs[0].triples[0]
     said = f"So it is [{fact.qid}, {fact.relation}: {fact.value}]. More [NA]."
     words = ("run", "kalma", "--benchmark", str(people), "--llm", "openai:m", "--out", "s.jsonl")
     with openai_server(tmp_path / "log", replies=[["Now yours", said]]) as server:
-        made = cli(*words, "--base-url", server.url, **KEY)
+        made = inline(*words, "--base-url", server.url, **KEY)
         assert made.returncode == 0, made.stderr
         prompts = [r["text"] for r in server.requests()]
         whole = next(text for text in prompts if item.query in text)
@@ -66,8 +66,8 @@ def test_kalma_is_checked_and_scored(cli: Cli, people: Path, tmp_path: Path) -> 
         size = -(-len(whole.encode()) // 3) + 8 + 32
         tight = [*words[:-1], "t.jsonl", "--base-url", server.url, "--limit", "1"]
         tight += ["--max-answer", "32", "--window"]
-        enough = cli(*tight, str(size), **KEY)
-        small = cli(*tight, str(size - 1), **KEY)
+        enough = inline(*tight, str(size), **KEY)
+        small = inline(*tight, str(size - 1), **KEY)
     assert enough.stdout == "t.jsonl: 1 answers of kalma (openai:m)\n"
     assert small.stdout == "t.jsonl: 1 answers of kalma (openai:m) (1 facts dropped)\n"
     header = json.loads((tmp_path / "s.jsonl").read_text().splitlines()[0])["submission"]
@@ -76,21 +76,21 @@ def test_kalma_is_checked_and_scored(cli: Cli, people: Path, tmp_path: Path) -> 
     assert len(prompts) == len(package.query_ids)
     assert any(f"{fact.relation}: {fact.value}" in text for text in prompts)
     assert all("[NA]" in text for text in prompts)
-    checked = cli("check", "s.jsonl", "--benchmark", people)
+    checked = inline("check", "s.jsonl", "--benchmark", people)
     assert checked.returncode == 0, checked.stdout + checked.stderr
-    scored = cli("score", "s.jsonl", "--benchmark", people, "--measures", "KaLMA.R@micro")
+    scored = inline("score", "s.jsonl", "--benchmark", people, "--measures", "KaLMA.R@micro")
     assert scored.returncode == 0, scored.stderr
-    assert cli("verify", people).returncode == 0
+    assert inline("verify", people).returncode == 0
 
 
 def test_a_benchmark_without_the_set_is_told_how_to_get_it(
-    cli: Cli, people: Path, package: Path
+    inline: Cli, people: Path, package: Path
 ) -> None:
     words = ("--llm", "openai:m", "--out", "s.jsonl")
-    wrong = cli("run", "kalma", "--benchmark", package, *words, **KEY)
+    wrong = inline("run", "kalma", "--benchmark", package, *words, **KEY)
     assert wrong.returncode == 2
     assert "is to be shown triples" in wrong.stderr
-    other = cli("run", "rtg-vanilla", "--benchmark", people, *words, **KEY)
+    other = inline("run", "rtg-vanilla", "--benchmark", people, *words, **KEY)
     assert other.returncode == 2
     assert "is to be shown passages" in other.stderr
 

@@ -11,7 +11,7 @@ from conftest import Cli, write_jsonl
 
 
 @pytest.fixture
-def hagrid(cli: Cli, tmp_path: Path) -> Path:
+def hagrid(inline: Cli, tmp_path: Path) -> Path:
     def answer(text: str, attributable: int, informative: int) -> dict[str, object]:
         return {
             "answer": text,
@@ -34,7 +34,7 @@ def hagrid(cli: Cli, tmp_path: Path) -> Path:
         for i in range(6)
     ]
     source = write_jsonl(tmp_path / "dev.jsonl", rows)  # type: ignore[arg-type]
-    built = cli("build", "hagrid", "--source", f"hagrid:{source}", "--out", "h")
+    built = inline("build", "hagrid", "--source", f"hagrid:{source}", "--out", "h")
     assert built.returncode == 0, built.stderr
     return tmp_path / "h"
 
@@ -44,12 +44,12 @@ def lines(path: Path) -> list[dict[str, object]]:
 
 
 def test_gold_is_the_selected_answer_and_scores_well(
-    cli: Cli, hagrid: Path, tmp_path: Path
+    inline: Cli, hagrid: Path, tmp_path: Path
 ) -> None:
-    assert cli("verify", hagrid).returncode == 0
-    assert cli("run", "gold", "--benchmark", hagrid, "--out", "g.jsonl").returncode == 0
+    assert inline("verify", hagrid).returncode == 0
+    assert inline("run", "gold", "--benchmark", hagrid, "--out", "g.jsonl").returncode == 0
     assert lines(tmp_path / "g.jsonl")[2]["output"] == "Gold 2 is soft [2]."
-    result = cli(
+    result = inline(
         *("score", "g.jsonl", "--benchmark", hagrid, "--judge", "lexical", "--out", "s.json"),
         *("--measures", "alce,attributed_ir,CiteP"),
     )
@@ -60,25 +60,25 @@ def test_gold_is_the_selected_answer_and_scores_well(
     assert found["ALCE.CitRec"] == found["Overlap.P"] == found["CiteP"] == 100
     assert found["ROUGE-Lsum.F"] == pytest.approx(100)
     args = ("run", "gold", "--benchmark", hagrid, "--out", "all.jsonl", "--all-gold")
-    assert cli(*args).returncode == 0
+    assert inline(*args).returncode == 0
     assert [row["run"] for row in lines(tmp_path / "all.jsonl")[:2]] == [0, 1]
 
 
-def test_the_first_passage(cli: Cli, hagrid: Path, tmp_path: Path) -> None:
-    cli("run", "top-1", "--benchmark", hagrid, "--out", "t.jsonl")
+def test_the_first_passage(inline: Cli, hagrid: Path, tmp_path: Path) -> None:
+    inline("run", "top-1", "--benchmark", hagrid, "--out", "t.jsonl")
     text = lines(tmp_path / "t.jsonl")[0]["output"]
     assert text == "Iron 0 is hard [1]. It rusts [1]. It melts [1]."
-    cli("run", "top-1-two-sentences", "--benchmark", hagrid, "--out", "u.jsonl")
+    inline("run", "top-1-two-sentences", "--benchmark", hagrid, "--out", "u.jsonl")
     assert lines(tmp_path / "u.jsonl")[0]["output"] == "Iron 0 is hard [1]. It rusts [1]."
 
 
-def test_gold_needs_gold(cli: Cli, package: Path) -> None:
-    result = cli("run", "gold", "--benchmark", package, "--out", "g.jsonl")
+def test_gold_needs_gold(inline: Cli, package: Path) -> None:
+    result = inline("run", "gold", "--benchmark", package, "--out", "g.jsonl")
     assert result.returncode == 2
     assert "nothing for the system 'gold' to answer with" in result.stderr
 
 
-def test_alce_benchmarks(cli: Cli, tmp_path: Path) -> None:
+def test_alce_benchmarks(inline: Cli, tmp_path: Path) -> None:
     items = [
         {
             "id": str(i),
@@ -97,16 +97,16 @@ def test_alce_benchmarks(cli: Cli, tmp_path: Path) -> None:
         for i in range(3)
     ]
     (tmp_path / "asqa.json").write_text(json.dumps(items))
-    built = cli("build", "alce", "--source", "alce:asqa.json", "--k", "3", "--out", "a")
+    built = inline("build", "alce", "--source", "alce:asqa.json", "--k", "3", "--out", "a")
     assert built.returncode == 0, built.stderr
-    assert cli("verify", "a").returncode == 0
-    page = cli("show", "a", "--query", "1").stdout
+    assert inline("verify", "a").returncode == 0
+    page = inline("show", "a", "--query", "1").stdout
     assert "[2] relevant (1-1)" in page
     assert "[1] unjudged (1-0)" in page
     rows = [{"query_id": str(i), "output": f"Io {i} shines [2]."} for i in range(3)]
     write_jsonl(tmp_path / "s.jsonl", rows)  # type: ignore[arg-type]
     args = ("--benchmark", "a", "--judge", "lexical", "--out", "s.json")
-    result = cli("score", "s.jsonl", *args)
+    result = inline("score", "s.jsonl", *args)
     assert result.returncode == 0, result.stderr
     found = {
         m["name"]: m["value"] for m in json.loads((tmp_path / "s.json").read_text())["measures"]
@@ -114,7 +114,7 @@ def test_alce_benchmarks(cli: Cli, tmp_path: Path) -> None:
     assert found["ALCE.StrEM"] == found["ALCE.CitRec"] == 100.0
 
 
-def test_models_of_ones_own_through_the_command(cli: Cli, hagrid: Path, tmp_path: Path) -> None:
+def test_models_of_ones_own_through_the_command(inline: Cli, hagrid: Path, tmp_path: Path) -> None:
     import torch
     from transformers import BertConfig, BertModel, GPT2Config, GPT2LMHeadModel
 
@@ -130,8 +130,8 @@ def test_models_of_ones_own_through_the_command(cli: Cli, hagrid: Path, tmp_path
     GPT2LMHeadModel(
         GPT2Config(vocab_size=size, n_embd=32, n_layer=2, n_head=2, bos_token_id=1, eos_token_id=1)
     ).save_pretrained(gpt)
-    cli("run", "gold", "--benchmark", hagrid, "--out", "g.jsonl")
-    result = cli(
+    inline("run", "gold", "--benchmark", hagrid, "--out", "g.jsonl")
+    result = inline(
         *("score", "g.jsonl", "--benchmark", hagrid, "--out", "s.json"),
         *("--measures", "BERTScore.F,BERTScore.F@1gold,MAUVE"),
         *("--bertscore-model", f"{bert}#2", "--mauve-model", gpt),

@@ -30,10 +30,10 @@ def lines(path: Path) -> list[dict[str, Any]]:
 
 
 def test_rage_asks_what_prompts_writes_and_says_how(
-    cli: Cli, package: Path, tmp_path: Path
+    inline: Cli, package: Path, tmp_path: Path
 ) -> None:
     with openai_server(tmp_path / "log", replies=[["Question:", "It is so [1][2]."]]) as server:
-        made = cli(
+        made = inline(
             *("run", "rage", "--benchmark", package, "--llm", "openai:m", "--out", "s.jsonl"),
             *("--base-url", server.url, "--runs", "2", "--limit", "4", "--max-answer", "64"),
             **KEY,
@@ -41,7 +41,7 @@ def test_rage_asks_what_prompts_writes_and_says_how(
         assert made.returncode == 0, made.stderr
         asked = {r["text"] for r in server.requests()}
     assert made.stdout == "s.jsonl: 8 answers of rage (openai:m)\n"
-    cli("prompts", package, "--out", "p.jsonl")
+    inline("prompts", package, "--out", "p.jsonl")
     prompts = [json.loads(x)["prompt"] for x in (tmp_path / "p.jsonl").read_text().splitlines()]
     assert asked == set(prompts[:4])
     said = header(tmp_path / "s.jsonl")
@@ -55,12 +55,12 @@ def test_rage_asks_what_prompts_writes_and_says_how(
     rows = lines(tmp_path / "s.jsonl")
     assert [r["run"] for r in rows] == [0] * 4 + [1] * 4
     assert {r["output"] for r in rows} == {"It is so [1][2]."}
-    assert cli("check", "s.jsonl", "--benchmark", package).returncode == 0
-    assert cli("score", "s.jsonl", "--benchmark", package).returncode == 0
+    assert inline("check", "s.jsonl", "--benchmark", package).returncode == 0
+    assert inline("score", "s.jsonl", "--benchmark", package).returncode == 0
 
 
 def test_empty_and_cut_replies_are_answers_and_failures_are_counted(
-    cli: Cli, package: Path, tmp_path: Path
+    inline: Cli, package: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "mine.j2").write_text(
         "{{ query }} {{ '#empty' if 'Which' in query else '#length' }}"
@@ -68,9 +68,9 @@ def test_empty_and_cut_replies_are_answers_and_failures_are_counted(
     words = ("--benchmark", package, "--llm", "openai:m", "--template", "mine.j2")
     with openai_server(tmp_path / "log") as server:
         there = ("--base-url", server.url)
-        made = cli("run", "rage", *words, "--out", "s.jsonl", *there, **KEY)
+        made = inline("run", "rage", *words, "--out", "s.jsonl", *there, **KEY)
         (tmp_path / "mine.j2").write_text("{{ query }} {{ '#filter' if 'Which' in query else '' }}")
-        failed = cli("run", "rage", *words, "--out", "f.jsonl", *there, **KEY)
+        failed = inline("run", "rage", *words, "--out", "f.jsonl", *there, **KEY)
     assert made.returncode == 0, made.stderr
     rows = lines(tmp_path / "s.jsonl")
     empty = sum(not r["output"] for r in rows)
@@ -84,7 +84,7 @@ def test_empty_and_cut_replies_are_answers_and_failures_are_counted(
     assert "content_filter" in failed.stderr
 
 
-def test_a_killed_run_goes_on_and_ends_the_same(cli: Cli, package: Path, tmp_path: Path) -> None:
+def test_a_killed_run_goes_on_and_ends_the_same(inline: Cli, package: Path, tmp_path: Path) -> None:
     """SIGKILL in the middle: what was answered is not asked again, and the bytes are the same."""
     words = ["run", "rage", "--benchmark", str(package), "--llm", "openai:m", "--concurrency", "2"]
     env = {**os.environ, **KEY}
@@ -103,30 +103,30 @@ def test_a_killed_run_goes_on_and_ends_the_same(cli: Cli, package: Path, tmp_pat
         assert not (tmp_path / "a.jsonl").exists()
         server.answer_up_to(None)
         first = len(server.requests())
-        assert cli(*args, **KEY).returncode == 0
+        assert inline(*args, **KEY).returncode == 0
         again = len(server.requests()) - first
         assert 30 - 9 <= again <= 30 - 7
-        assert cli(*words, "--base-url", server.url, "--out", "b.jsonl", **KEY).returncode == 0
+        assert inline(*words, "--base-url", server.url, "--out", "b.jsonl", **KEY).returncode == 0
     assert (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes()
     store = "replay:a.jsonl.replay.db"
     replay = ["run", "rage", "--benchmark", str(package), "--llm", store, "--out", "c.jsonl"]
-    assert cli(*replay).returncode == 0
+    assert inline(*replay).returncode == 0
     assert (tmp_path / "c.jsonl").read_bytes() == (tmp_path / "a.jsonl").read_bytes()
 
 
 def test_passages_that_do_not_fit_are_dropped_from_the_end_and_counted(
-    cli: Cli, package: Path, tmp_path: Path
+    inline: Cli, package: Path, tmp_path: Path
 ) -> None:
     words = ("run", "rage", "--benchmark", package, "--llm", "openai:m", "--max-answer", "50")
     with openai_server(tmp_path / "log", replies=[["Question:", "Yes [1]."]]) as server:
         there = ("--base-url", server.url, "--limit", "3")
-        made = cli(*words, *there, "--window", "450", "--out", "s.jsonl", **KEY)
+        made = inline(*words, *there, "--window", "450", "--out", "s.jsonl", **KEY)
         texts = [r["text"] for r in server.requests()]
-        small = cli(*words, *there, "--window", "100", "--out", "t.jsonl", **KEY)
+        small = inline(*words, *there, "--window", "100", "--out", "t.jsonl", **KEY)
     assert made.returncode == 0, made.stderr
     dropped = header(tmp_path / "s.jsonl")["counts"]["passages dropped"]
     assert f"{dropped} passages dropped" in made.stdout
-    cli("prompts", package, "--out", "p.jsonl")
+    inline("prompts", package, "--out", "p.jsonl")
     whole = [json.loads(x)["prompt"] for x in (tmp_path / "p.jsonl").read_text().splitlines()]
     shown, had = (sum(t.count("\n\n[") for t in some) for some in (texts, whole[:3]))
     assert dropped == had - shown > 0
@@ -147,29 +147,29 @@ def test_passages_that_do_not_fit_are_dropped_from_the_end_and_counted(
         (("run", "--benchmark", "x", "random", "--out", "y"), "x: "),
     ],
 )
-def test_wrong_words_are_told(cli: Cli, words: tuple[str, ...], said: str) -> None:
-    found = cli(*words)
+def test_wrong_words_are_told(inline: Cli, words: tuple[str, ...], said: str) -> None:
+    found = inline(*words)
     assert found.returncode in (1, 2)
     assert said in found.stderr
     assert "Traceback" not in found.stderr
 
 
-def test_systems_are_listed_with_paper_and_needs(cli: Cli) -> None:
-    found = cli("systems")
+def test_systems_are_listed_with_paper_and_needs(inline: Cli) -> None:
+    found = inline("systems")
     assert found.returncode == 0
     assert "RAGE\n  random" in found.stdout
     assert "(RAGE, 4; needs an LLM)" in found.stdout
 
 
 def test_prompts_of_another_benchmark_are_refused_by_their_hash(
-    cli: Cli, package: Path, tmp_path: Path
+    inline: Cli, package: Path, tmp_path: Path
 ) -> None:
-    cli("prompts", package, "--out", "p.jsonl")
+    inline("prompts", package, "--out", "p.jsonl")
     rows = [json.loads(x) for x in (tmp_path / "p.jsonl").read_text().splitlines()]
     words = ("run", "rage", "--benchmark", package, "--out", "s.jsonl", "--llm", "openai:m")
     with openai_server(tmp_path / "log") as server:
         there = ("--base-url", server.url, "--prompts", "p.jsonl")
-        assert cli(*words, *there, **KEY).returncode == 0
+        assert inline(*words, *there, **KEY).returncode == 0
         assert {r["text"] for r in server.requests()} == {r["prompt"] for r in rows}
         for change, said in (
             (
@@ -181,7 +181,7 @@ def test_prompts_of_another_benchmark_are_refused_by_their_hash(
         ):
             changed = [json.dumps(row | change) + "\n" for row in rows]
             (tmp_path / "p.jsonl").write_text("".join(changed))
-            refused = cli(*words, *there, **KEY)
+            refused = inline(*words, *there, **KEY)
             assert refused.returncode == 1
             assert said in refused.stderr
         assert len(server.requests()) == 30

@@ -52,8 +52,8 @@ def folder(tmp_path: Path, built: Path) -> Path:
     return tmp_path / "x.r"
 
 
-def audited(cli: Cli, folder: Path, *more: object) -> Audit:
-    result = cli("audit", folder, *more)
+def audited(inline: Cli, folder: Path, *more: object) -> Audit:
+    result = inline("audit", folder, *more)
     assert result.returncode == 0, result.stderr
     assert verify(folder) == []  # audit.json and the new card belong to the package
     return Audit.model_validate_json((folder / "audit.json").read_text())
@@ -63,9 +63,9 @@ def keys(found: Audit, kind: str) -> set[tuple[str, str]]:
     return {(f.query, f.passage) for f in found.flaws.get(kind, [])}
 
 
-def test_planted_flaws_are_found(folder: Path, cli: Cli) -> None:
+def test_planted_flaws_are_found(folder: Path, inline: Cli) -> None:
     before = load_intact(folder).benchmark_hash
-    found = audited(cli, folder)
+    found = audited(inline, folder)
     assert keys(found, "near-duplicate") == {("q1", "near"), ("q2", "near")}
     assert keys(found, "long-passage") == {("", "long")}
     assert keys(found, "repeated-query") == {("q1", ""), ("q2", "")}
@@ -78,7 +78,7 @@ def test_planted_flaws_are_found(folder: Path, cli: Cli) -> None:
     assert "not estimated" in card
 
 
-def test_answers_in_negatives(tmp_path: Path, cli: Cli) -> None:
+def test_answers_in_negatives(tmp_path: Path, inline: Cli) -> None:
     rows: list[dict[str, object]] = [
         {
             "question": "When was the bridge opened?",
@@ -88,31 +88,33 @@ def test_answers_in_negatives(tmp_path: Path, cli: Cli) -> None:
         }
     ]
     (tmp_path / "alce.json").write_text(json.dumps(rows))
-    result = cli("build", "alce", "--source", "alce:alce.json", "--k", "6", "--out", "a",
+    result = inline("build", "alce", "--source", "alce:alce.json", "--k", "6", "--out", "a",
                  "--licence", "mit")  # fmt: skip
     assert result.returncode == 0, result.stderr
-    found = audited(cli, tmp_path / "a")
+    found = audited(inline, tmp_path / "a")
     # ALCE's carriers of the answer are relevant; it has no mapped negatives to look at.
     assert found.negatives == 0
     assert found.checks["answers in negatives"] == "gold short answers, normalised"
 
 
-def test_leaks_between_splits(folder: Path, tmp_path: Path, cli: Cli) -> None:
+def test_leaks_between_splits(folder: Path, tmp_path: Path, inline: Cli) -> None:
     write_beir(tmp_path / "y", {"z": PASSAGES["rel"].upper(), "o": "Other text."},
                {"other": "WHEN was the bridge opened?", "new": "What else?"},
                [("other", "z", 1), ("new", "o", 1)])  # fmt: skip
-    result = cli(*("build", "rage", "--source", "beir:y", "--embedder", "offline", "--out", "y.r"),
-                 *("--n-seemingly", "0", "--mixture", "m=1,1,0"))  # fmt: skip
+    result = inline(
+        *("build", "rage", "--source", "beir:y", "--embedder", "offline", "--out", "y.r"),
+        *("--n-seemingly", "0", "--mixture", "m=1,1,0"),
+    )
     assert result.returncode == 0, result.stderr
-    found = audited(cli, folder, "--against", tmp_path / "y.r")
+    found = audited(inline, folder, "--against", tmp_path / "y.r")
     assert keys(found, "leaked-query") == {("q1", ""), ("q2", "")}
     assert keys(found, "leaked-passage") == {("", "rel")}
 
 
-def test_a_judge_and_a_cross_encoder(folder: Path, tmp_path: Path, cli: Cli) -> None:
+def test_a_judge_and_a_cross_encoder(folder: Path, tmp_path: Path, inline: Cli) -> None:
     from servers.tiny_nli import make_tokenizer
 
-    found = audited(cli, folder, "--judge", "lexical")
+    found = audited(inline, folder, "--judge", "lexical")
     assert found.checks["judge"] == "lexical@1"
     assert "judged-relevant" not in found.flaws  # nothing to entail: no gold answers
     import torch
@@ -128,12 +130,14 @@ def test_a_judge_and_a_cross_encoder(folder: Path, tmp_path: Path, cli: Cli) -> 
     BertForSequenceClassification(config).save_pretrained(tmp_path / "ce")
     negatives = sum(len(d) for d in Base(folder).negatives.values())
     for least, expected in ((0.0, negatives), (1.1, 0)):
-        found = audited(cli, folder, "--cross-encoder", tmp_path / "ce", "--least-score", least)
+        found = audited(inline, folder, "--cross-encoder", tmp_path / "ce", "--least-score", least)
         assert len(keys(found, "cross-encoder-relevant")) == expected
 
 
-def test_the_share_of_false_negatives_from_labels(folder: Path, tmp_path: Path, cli: Cli) -> None:
-    result = cli(
+def test_the_share_of_false_negatives_from_labels(
+    folder: Path, tmp_path: Path, inline: Cli
+) -> None:
+    result = inline(
         *("annotate", "export", "--task", "audit-negative", "--benchmark", folder),
         *("--sample", "8", "--out", "sample.csv"),
     )
@@ -147,11 +151,11 @@ def test_the_share_of_false_negatives_from_labels(folder: Path, tmp_path: Path, 
         for row in rows:
             label = "relevant" if "painted blue" in row["passage"] else "not relevant"
             writer.writerow({"item": row["item"], "label": label})
-    result = cli(
+    result = inline(
         "annotate", "import", "ann.csv", "--key", "sample.csv.key.json", "--out", "l.jsonl"
     )
     assert result.returncode == 0, result.stderr
-    found = audited(cli, folder, "--labels", "l.jsonl").false_negatives
+    found = audited(inline, folder, "--labels", "l.jsonl").false_negatives
     assert found is not None
     hits = sum("painted blue" in r["passage"] for r in rows)
     assert (found.share, found.n) == (hits / 8, 8)
@@ -194,8 +198,8 @@ def test_the_ratchet(folder: Path, tmp_path: Path, cli: Cli) -> None:
     assert read_known(known)
 
 
-def test_building_without_suspects(folder: Path, tmp_path: Path, cli: Cli) -> None:
-    result = cli(
+def test_building_without_suspects(folder: Path, tmp_path: Path, inline: Cli) -> None:
+    result = inline(
         *("build", "rage", "--source", "beir:x", "--embedder", "offline", "--out", "clean"),
         *("--n-seemingly", "2", "--n-irrelevant", "3", "--drop-suspects"),
     )
@@ -205,4 +209,4 @@ def test_building_without_suspects(folder: Path, tmp_path: Path, cli: Cli) -> No
     assert manifest.counts["suspect negatives dropped: near-duplicate"] == 2
     shown = {d["corpus-id"] for ds in Base(tmp_path / "clean").negatives.values() for d in ds}
     assert "near" not in shown
-    assert "near-duplicate" not in audited(cli, tmp_path / "clean").flaws
+    assert "near-duplicate" not in audited(inline, tmp_path / "clean").flaws

@@ -83,17 +83,17 @@ def judge(package: Path, tmp_path: Path) -> str:
     return f"table:{write_jsonl(tmp_path / 'strong.jsonl', rows)}"
 
 
-def audited(cli: Cli, package: Path, judge: str, *more: object) -> tuple[Audit, str]:
-    result = cli("audit", package, "--strong-judge", judge, *more)
+def audited(inline: Cli, package: Path, judge: str, *more: object) -> tuple[Audit, str]:
+    result = inline("audit", package, "--strong-judge", judge, *more)
     assert result.returncode == 0, result.stderr
     assert verify(package) == []
     return Audit.model_validate_json((package / "audit.json").read_text()), result.stdout
 
 
 def test_from_suspicion_to_a_build_without(
-    package: Path, judge: str, tmp_path: Path, cli: Cli
+    package: Path, judge: str, tmp_path: Path, inline: Cli
 ) -> None:
-    found, told = audited(cli, package, judge)
+    found, told = audited(inline, package, judge)
     assert found.cascade is not None
     assert found.negatives == 3 * (5 + 4)
     assert found.cascade.strata == {"relevant": 1, "cleared": 6, "unsuspected": 27 - 7}
@@ -106,7 +106,7 @@ def test_from_suspicion_to_a_build_without(
     assert rows["castle", "castle-1"].verdict == "not relevant"
 
     export = ("annotate", "export", "--task", "audit-negative", "--benchmark", package)
-    done = cli(*export, "--sample", 12, "--out", "sample.csv")
+    done = inline(*export, "--sample", 12, "--out", "sample.csv")
     assert done.returncode == 0, done.stderr
     key = json.loads((tmp_path / "sample.csv.key.json").read_text())["items"]
     drawn = [w["stratum"] for w in key.values()]
@@ -119,9 +119,9 @@ def test_from_suspicion_to_a_build_without(
             pair = (where["query_id"], where["passage"])
             writer.writerow([item, "relevant" if pair in TRUTH else "not relevant"])
     words = ("annotate", "import", "ann.csv", "--key", "sample.csv.key.json", "--out", "l.jsonl")
-    assert cli(*words).returncode == 0
+    assert inline(*words).returncode == 0
 
-    found, told = audited(cli, package, judge, "--labels", "l.jsonl")
+    found, told = audited(inline, package, judge, "--labels", "l.jsonl")
     assert found.cascade is not None
     hits = sum((w["query_id"], w["passage"]) == ("castle", "castle-1") for w in key.values())
     assert found.cascade.labelled == {
@@ -156,21 +156,23 @@ def test_from_suspicion_to_a_build_without(
 
 
 def test_labels_of_other_strata_are_refused(
-    package: Path, judge: str, tmp_path: Path, cli: Cli
+    package: Path, judge: str, tmp_path: Path, inline: Cli
 ) -> None:
     row = {"label": "relevant", "query_id": "river", "passage": "river-1", "stratum": "cleared"}
     write_jsonl(tmp_path / "l.jsonl", [row])
-    result = cli("audit", package, "--strong-judge", judge, "--labels", "l.jsonl")
+    result = inline("audit", package, "--strong-judge", judge, "--labels", "l.jsonl")
     assert result.returncode == 1
     assert "l.jsonl:1 stratum: was drawn from the stratum 'cleared'" in result.stderr
     write_jsonl(tmp_path / "l.jsonl", [{**row, "passage": "river-2"}])
-    result = cli("audit", package, "--strong-judge", judge, "--labels", "l.jsonl")
+    result = inline("audit", package, "--strong-judge", judge, "--labels", "l.jsonl")
     assert "labels 'river-2' for 'river', which is no negative of it" in result.stderr
 
 
-def test_an_audit_without_decisions_drops_nothing(package: Path, tmp_path: Path, cli: Cli) -> None:
-    assert cli("audit", package).returncode == 0
-    result = cli(
+def test_an_audit_without_decisions_drops_nothing(
+    package: Path, tmp_path: Path, inline: Cli
+) -> None:
+    assert inline("audit", package).returncode == 0
+    result = inline(
         *("build", "rage", "--source", f"beir:{package.parent / 'b'}", "--embedder", "offline"),
         *("--decided", package / "audit.json", "--out", "out"),
     )

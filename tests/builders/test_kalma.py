@@ -329,7 +329,7 @@ def test_a_pair_for_which_nothing_can_be_written_is_dropped_and_counted(tmp_path
                     ngram)  # fmt: skip
 
 
-def test_paragraphs_of_a_file(tmp_path: Path, cli: Cli) -> None:
+def test_paragraphs_of_a_file(tmp_path: Path, inline: Cli) -> None:
     write_jsonl(
         tmp_path / "pairs.jsonl",
         [
@@ -348,15 +348,17 @@ def test_paragraphs_of_a_file(tmp_path: Path, cli: Cli) -> None:
             },
         ],
     )
-    result = cli("build", "kalma", "--kg", f"file:{GRAPH}", "--pairs", "pairs.jsonl", "--out", "k")
+    result = inline(
+        "build", "kalma", "--kg", f"file:{GRAPH}", "--pairs", "pairs.jsonl", "--out", "k"
+    )
     assert result.returncode == 0, result.stderr
     assert "pairs dropped: not connected in the graph" in result.stdout
-    result = cli("kalma", "trace", "k", "--query", "Q906-Q907")
+    result = inline("kalma", "trace", "k", "--query", "Q906-Q907")
     assert "born in London [Q906, place of birth: London] on 10 December 1815 [Q906, date of" in (
         result.stdout
     )
     assert "Specific question:" in result.stdout
-    assert cli("kalma", "trace", "k", "--query", "Q1-Q2").returncode == 2
+    assert inline("kalma", "trace", "k", "--query", "Q1-Q2").returncode == 2
 
 
 BRIDGES_DOMAIN = """
@@ -392,16 +394,16 @@ wd:Q10 rdfs:label "John Rennie"@en . wd:Q2001 rdfs:label "bridge"@en .
 """
 
 
-def test_a_second_domain_needs_a_configuration_alone(tmp_path: Path, cli: Cli) -> None:
+def test_a_second_domain_needs_a_configuration_alone(tmp_path: Path, inline: Cli) -> None:
     (tmp_path / "bridges.yaml").write_text(BRIDGES_DOMAIN)
     (tmp_path / "bridges.ttl").write_text(BRIDGES_GRAPH)
-    result = cli(
+    result = inline(
         *("build", "kalma", "--kg", "file:bridges.ttl", "--domain", "bridges.yaml"),
         *("--pairs-from-kg", "replaces", "--out", "k", "--rounds", "4"),
     )
     assert result.returncode == 0, result.stderr
     assert verify(tmp_path / "k") == []
-    trace = cli("kalma", "trace", "k", "--query", "Q2-Q1").stdout
+    trace = inline("kalma", "trace", "k", "--query", "Q2-Q1").stdout
     assert "General question: What are New Bridge and Old Bridge?" in trace
     assert "The replaces of New Bridge is Old Bridge [Q2, replaces: Old Bridge]." in trace
     # "replaced by" says the same the other way round: no round may pick it.
@@ -413,7 +415,7 @@ def test_a_second_domain_needs_a_configuration_alone(tmp_path: Path, cli: Cli) -
         ("run", "random", "--benchmark", "k", "--out", "r.jsonl"),
         ("score", "r.jsonl", "--benchmark", "k"),
     ):
-        assert cli(*args).returncode == 0
+        assert inline(*args).returncode == 0
 
 
 def test_bad_domains_are_refused(tmp_path: Path) -> None:

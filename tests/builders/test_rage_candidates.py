@@ -83,25 +83,25 @@ def test_bad_candidates_are_refused(tmp_path: Path) -> None:
         build_rage(recipe, run_options(tmp_path / "n"))
 
 
-def test_eli5_becomes_rage_with_a_judge(tmp_path: Path, cli: Cli) -> None:
+def test_eli5_becomes_rage_with_a_judge(tmp_path: Path, inline: Cli) -> None:
     docs = [{"id": i, "title": "", "text": t} for i, t in PASSAGES.items() if i != "twin"]
     claims = ["The ship sank in 1912.", "The ship sank."]
     item = {"id": "q", "question": "What became of the ship?", "docs": docs, "claims": claims}
     (tmp_path / "eli5.json").write_text(json.dumps([item]))
     args = ("build", "rage", "--source", "alce:eli5.json", "--n-seemingly", "0", "--out", "o",
             "--mixture", "mix=1,1,0")  # fmt: skip
-    result = cli(*args)
+    result = inline(*args)
     assert result.returncode == 1
     assert "--judge" in result.stderr
-    result = cli(*args, "--judge", "lexical")
+    result = inline(*args, "--judge", "lexical")
     assert result.returncode == 0, result.stderr
     package = Package(tmp_path / "o")
     rows = package.mappings["relevant"].to_pylist()
     assert [(r["corpus-id"], r["score"]) for r in rows] == [("r", 2.0)]  # both claims
     assert package.manifest.models["relevance judge"]["name"] == "lexical"
     assert "entails a claim by lexical" in package.manifest.sources[0].rules["relevant"]
-    assert cli(*args, "--judge", "lexical", "--resume").returncode == 0
+    assert inline(*args, "--judge", "lexical", "--resume").returncode == 0
     write_beir(tmp_path / "x", PASSAGES, {"q": "ship"}, [("q", "r", 1)])
-    result = cli(*args[:3], "beir:x", *args[4:-3], "p", "--judge", "lexical")
+    result = inline(*args[:3], "beir:x", *args[4:-3], "p", "--judge", "lexical")
     assert result.returncode == 2
     assert "brings judgements" in result.stderr

@@ -181,9 +181,11 @@ def test_the_example_store_fits_the_prompt() -> None:
     assert script["replay_text"]() == (ROOT / "examples" / "twins" / "replay.jsonl").read_text()
 
 
-def test_twins_of_the_quick_start(package: Path, cli: Cli, tmp_path: Path) -> None:
-    assert cli("llm", "import", "t.db", ROOT / "examples/twins/replay.jsonl").returncode == 0
-    result = cli(*("build", "twins", "--benchmark", package, "--llm", "replay:t.db"), "--out", "t")
+def test_twins_of_the_quick_start(package: Path, inline: Cli, tmp_path: Path) -> None:
+    assert inline("llm", "import", "t.db", ROOT / "examples/twins/replay.jsonl").returncode == 0
+    result = inline(
+        *("build", "twins", "--benchmark", package, "--llm", "replay:t.db"), "--out", "t"
+    )
     assert result.returncode == 0, result.stderr
     assert verify(tmp_path / "t") == []
     rows = {r["_id"]: r for r in Base(tmp_path / "t").twins.to_pylist()}
@@ -193,10 +195,12 @@ def test_twins_of_the_quick_start(package: Path, cli: Cli, tmp_path: Path) -> No
     twice = {r["_id"] for r in map(json.loads, texts) if len(r["attempts"]) == 2}
     assert {i for i, r in rows.items() if r["attempts"] == 2} == twice & set(rows)
     assert len(twice & set(rows)) >= 2
-    again = cli(*("build", "twins", "--benchmark", package, "--llm", "replay:t.db"), "--out", "u")
+    again = inline(
+        *("build", "twins", "--benchmark", package, "--llm", "replay:t.db"), "--out", "u"
+    )
     assert again.returncode == 0
     assert load_intact(tmp_path / "t").benchmark_hash == load_intact(tmp_path / "u").benchmark_hash
-    lacking = cli(
+    lacking = inline(
         *("build", "twins", "--benchmark", package, "--llm", "replay:t.db", "--out", "v"),
         *("--temperature", "0.2"),
     )
@@ -268,13 +272,13 @@ def test_attempts_raise_the_temperature() -> None:
     assert [attempts.at(i) for i in range(3)] == [0.1, 0.4, 0.7]
 
 
-def test_a_dry_run_needs_no_folder(cli: Cli, package: Path, tmp_path: Path) -> None:
+def test_a_dry_run_needs_no_folder(inline: Cli, package: Path, tmp_path: Path) -> None:
     args = ("build", "twins", "--benchmark", package, "--llm", "openai:m")
     there = ("--base-url", "http://127.0.0.1:9/v1", "--price", "1,2")
-    plan = cli(*args, *there, "--dry-run", OPENAI_API_KEY="k")
+    plan = inline(*args, *there, "--dry-run", OPENAI_API_KEY="k")
     assert plan.returncode == 0, plan.stderr
     assert "cost " in plan.stdout
     assert list(tmp_path.iterdir()) == []  # nothing is made
-    result = cli(*args, *there, OPENAI_API_KEY="k")
+    result = inline(*args, *there, OPENAI_API_KEY="k")
     assert result.returncode == 2
     assert "--out is missing" in result.stderr

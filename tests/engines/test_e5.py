@@ -84,7 +84,7 @@ def test_texts_are_cut_into_as_many_tokens_as_its_own_engine_counts(url: str) ->
 
 
 @carried
-def test_a_benchmark_is_built_with_the_server(url: str, tmp_path: Path, cli: Cli) -> None:
+def test_a_benchmark_is_built_with_the_server(url: str, tmp_path: Path, inline: Cli) -> None:
     bridges = {
         "p1": "The Golden Gate Bridge opened in 1937.",
         "p2": "The Bay Bridge opened in 1936.",
@@ -92,7 +92,7 @@ def test_a_benchmark_is_built_with_the_server(url: str, tmp_path: Path, cli: Cli
     }
     queries = {"q1": "When did the Golden Gate Bridge open?"}
     source = write_beir(tmp_path / "beir", bridges, queries, [("q1", "p1", 1)])
-    done = cli(
+    done = inline(
         *("build", "rage", "--source", f"beir:{source}", "--licence", "cc0-1.0"),
         *("--embedder", "openai:e5", "--input-type", "--base-url", url, "--n-seemingly", 1),
         *("--n-irrelevant", 1, "--mixture", "mix=1,1,1", "--out", tmp_path / "out"),

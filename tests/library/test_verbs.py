@@ -28,12 +28,12 @@ from conftest import ROOT, Cli, write_jsonl
 
 
 @pytest.fixture
-def submission(cli: Cli, package: Path, tmp_path: Path) -> Path:
-    assert not cli("run", "random", "--benchmark", package, "--out", "s.jsonl").returncode
+def submission(inline: Cli, package: Path, tmp_path: Path) -> Path:
+    assert not inline("run", "random", "--benchmark", package, "--out", "s.jsonl").returncode
     return tmp_path / "s.jsonl"
 
 
-def test_score_files(cli: Cli, package: Path, submission: Path, tmp_path: Path) -> None:
+def test_score_files(inline: Cli, package: Path, submission: Path, tmp_path: Path) -> None:
     args = (
         "--measures",
         "rage,ALCE.CitRec",
@@ -44,7 +44,7 @@ def test_score_files(cli: Cli, package: Path, submission: Path, tmp_path: Path) 
         "--segmenter",
         "punkt",
     )
-    made = cli("score", submission, "--benchmark", package, *args, "--out", "c.json")
+    made = inline("score", submission, "--benchmark", package, *args, "--out", "c.json")
     assert not made.returncode, made.stderr
     options = cf.ScoreOptions(
         measures=("rage", "ALCE.CitRec"), judge="lexical", rules=1, segmenter="punkt"
@@ -69,7 +69,7 @@ def test_several_files_and_the_best_of_them(
     assert [s.system for s in done.scores] == ["random", "random", "MAX of 2"]
 
 
-def test_systems_are_named(cli: Cli, package: Path, tmp_path: Path) -> None:
+def test_systems_are_named(inline: Cli, package: Path, tmp_path: Path) -> None:
     rows = [{"query_id": "q01", "output": "One [1]."}]
     for name in ("a.b.jsonl", "two.json.gz", "three.ndjson"):
         write_jsonl(tmp_path / name, rows)
@@ -78,27 +78,27 @@ def test_systems_are_named(cli: Cli, package: Path, tmp_path: Path) -> None:
     assert [s.system for s in done.scores] == ["a.b", "two", "three"]
     assert cf.score(paths[0], package, system="mine").system == "mine"
     args = ("--benchmark", package, "--name", "x y", "--name", "z")
-    made = cli("score", *paths[:2], *args, "--out", "named")
+    made = inline("score", *paths[:2], *args, "--out", "named")
     assert made.returncode == 0, made.stderr
     assert "\nx y " in made.stdout
     # What was written under a name is written again under it, also when the answers changed.
     write_jsonl(paths[0], [{"query_id": "q02", "output": "Two [2]."}])
-    assert cli("score", *paths[:2], *args, "--out", "named").returncode == 0
+    assert inline("score", *paths[:2], *args, "--out", "named").returncode == 0
     for names in (["one"], ["one", "one"], ["", "one"]):
         with pytest.raises(UsageError, match="--name"):
             cf.score_files(paths[:2], package, names=names)
 
 
-def test_a_table_without_any_score_is_refused(cli: Cli, package: Path, tmp_path: Path) -> None:
+def test_a_table_without_any_score_is_refused(inline: Cli, package: Path, tmp_path: Path) -> None:
     write_jsonl(tmp_path / "s.jsonl", [{"query_id": "q01", "output": "One [1]."}])
     args = ("score", "s.jsonl", "--benchmark", package, "--out", "s.scores.json")
-    done = cli(*args, "--measures", "ALCE.CitRec,ShortEM")
+    done = inline(*args, "--measures", "ALCE.CitRec,ShortEM")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("error: nothing that was asked for can be computed; ")
     assert "ALCE.CitRec: needs a judge" in done.stderr
     assert "ShortEM: needs short answers" in done.stderr
     assert not (tmp_path / "s.scores.json").exists()
-    done = cli(*args, "--measures", "ALCE.CitRec,CiteP")
+    done = inline(*args, "--measures", "ALCE.CitRec,CiteP")
     assert done.returncode == 0
     assert "not computed: ALCE.CitRec" in done.stdout
 
@@ -127,10 +127,10 @@ def test_where_scores_go(tmp_path: Path) -> None:
         score_targets(a, [a])
 
 
-def test_audit(cli: Cli, package: Path, tmp_path: Path) -> None:
+def test_audit(inline: Cli, package: Path, tmp_path: Path) -> None:
     for name in ("c", "p"):
         shutil.copytree(package, tmp_path / name)
-    made = cli("audit", "c", "--judge", "lexical", "--known-flaws", "c.jsonl", "--accept")
+    made = inline("audit", "c", "--judge", "lexical", "--known-flaws", "c.jsonl", "--accept")
     assert not made.returncode, made.stderr
     known = tmp_path / "p.jsonl"
     options = cf.AuditOptions(judge="lexical", known_flaws=known, accept=True)
@@ -148,12 +148,12 @@ def test_audit(cli: Cli, package: Path, tmp_path: Path) -> None:
         cf.AuditOptions(strict=True)
 
 
-def test_judge(cli: Cli, tmp_path: Path) -> None:
+def test_judge(inline: Cli, tmp_path: Path) -> None:
     rows: list[dict[str, object]] = [
         {"premise": "Io is a moon.", "hypothesis": h} for h in ("Io is a moon.", "Rome is old.")
     ]
     pairs = write_jsonl(tmp_path / "pairs.jsonl", [*rows, rows[0]])
-    assert not cli("judge", pairs, "--judge", "lexical", "--out", "c.jsonl").returncode
+    assert not inline("judge", pairs, "--judge", "lexical", "--out", "c.jsonl").returncode
     judging = Judging(judge="lexical")
     done = judge_pairs(pairs, judging, cf.RunOptions(), tmp_path / "p.jsonl")
     assert (tmp_path / "p.jsonl").read_bytes() == (tmp_path / "c.jsonl").read_bytes()
@@ -163,8 +163,8 @@ def test_judge(cli: Cli, tmp_path: Path) -> None:
         judge_pairs(pairs, Judging(), cf.RunOptions(), tmp_path / "x.jsonl")
 
 
-def test_llm(cli: Cli, package: Path, tmp_path: Path) -> None:
-    assert not cli("prompts", package, "--out", "p.jsonl").returncode
+def test_llm(inline: Cli, package: Path, tmp_path: Path) -> None:
+    assert not inline("prompts", package, "--out", "p.jsonl").returncode
     prompts = tmp_path / "p.jsonl"
     requests = requests_of(
         read_prompts(prompts), runs=1, temperature=0.0, max_tokens=512, logprobs=False
@@ -174,7 +174,7 @@ def test_llm(cli: Cli, package: Path, tmp_path: Path) -> None:
             cut = "length" if n == 0 else None
             answer = Answer("So [1]." if n else "", finish_reason=cut)
             store.put(request.key("m"), request.payload("m"), 0, answer)
-    made = cli("llm", "run", "p.jsonl", "--llm", "replay:a.db", "--out", "c.jsonl")
+    made = inline("llm", "run", "p.jsonl", "--llm", "replay:a.db", "--out", "c.jsonl")
     assert not made.returncode, made.stderr
     options = PromptingOptions(llm=f"replay:{tmp_path / 'a.db'}")
     out = tmp_path / "again.jsonl"
@@ -190,10 +190,10 @@ def test_llm(cli: Cli, package: Path, tmp_path: Path) -> None:
 
 
 def test_a_plan_leaves_no_store(
-    cli: Cli, package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    inline: Cli, package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "k")
-    assert not cli("prompts", package, "--out", "p.jsonl").returncode
+    assert not inline("prompts", package, "--out", "p.jsonl").returncode
     options = PromptingOptions(llm="openai:m", runs=2)
     plan = plan_prompts(tmp_path / "p.jsonl", options, cf.RunOptions(out=tmp_path / "s.jsonl"))
     n_prompts = len((tmp_path / "p.jsonl").read_text().splitlines())
@@ -201,11 +201,11 @@ def test_a_plan_leaves_no_store(
     assert [p.name for p in tmp_path.iterdir()] == ["p.jsonl"]
 
 
-def test_annotate(cli: Cli, package: Path, submission: Path, tmp_path: Path) -> None:
+def test_annotate(inline: Cli, package: Path, submission: Path, tmp_path: Path) -> None:
     args = ("--benchmark", package, "--details", "--out", "s.json")
-    assert not cli("score", submission, *args).returncode
+    assert not inline("score", submission, *args).returncode
     command = ("annotate", "export", "s.json", "--task", "utility", "--sample", 3, "--seed", 7)
-    assert not cli(*command, "--out", "c.csv").returncode
+    assert not inline(*command, "--out", "c.csv").returncode
     options = AnnotationOptions(task="utility", out=tmp_path / "p.csv", sample=3, seed=7)
     task, count = export_sheet(options, [tmp_path / "s.json"])
     assert (task.name, count) == ("utility", 3)
@@ -221,11 +221,11 @@ def test_annotate(cli: Cli, package: Path, submission: Path, tmp_path: Path) -> 
         import_sheets([tmp_path / "ann.csv"], key)
 
 
-def test_link_questions(cli: Cli, tmp_path: Path) -> None:
+def test_link_questions(inline: Cli, tmp_path: Path) -> None:
     graph = f"file:{ROOT / 'examples/people/graph.ttl'}"
     rows: list[dict[str, object]] = [{"_id": "a", "text": "Who was Ada Lovelace?"}]
     path = write_jsonl(tmp_path / "q.jsonl", rows)
-    made = cli("kg", "link", "--kg", graph, "--questions", path, "--out", "c.jsonl")
+    made = inline("kg", "link", "--kg", graph, "--questions", path, "--out", "c.jsonl")
     assert not made.returncode, made.stderr
     linker = Linker(open_graph(graph, "people", ["en"], cf.RunOptions()))
     done = link_questions(read_questions(path), linker, tmp_path / "p.jsonl")

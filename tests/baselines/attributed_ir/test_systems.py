@@ -1,4 +1,4 @@
-"""Attributed-IR's systems as a user runs them, against the scripted endpoint."""
+"""Attributed-IR's systems by the words that a user types, against the scripted endpoint."""
 
 from __future__ import annotations
 
@@ -67,10 +67,10 @@ class World:
 
 
 @pytest.fixture
-def world(cli: Cli, package: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Any:
+def world(inline: Cli, package: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Any:
     replies = getattr(request, "param", [CLOSED, CITED, QUERIES])
     with openai_server(tmp_path / "log", replies=replies) as server:
-        yield World(cli, package, tmp_path, server.url, server.requests)
+        yield World(inline, package, tmp_path, server.url, server.requests)
 
 
 def test_g_asks_without_passages_and_cites_nothing(world: World) -> None:
@@ -247,16 +247,16 @@ def test_wrong_words(world: World, words: tuple[str, ...], said: str) -> None:
     assert world.asked() == []
 
 
-def test_over_the_candidates_of_an_alce_benchmark(cli: Cli, tmp_path: Path) -> None:
+def test_over_the_candidates_of_an_alce_benchmark(inline: Cli, tmp_path: Path) -> None:
     from conftest import EXAMPLES
 
-    built = cli(
+    built = inline(
         *("build", "alce", "--source", f"beir:{EXAMPLES / 'facts'}", "--corpus"),
         *(f"beir:{EXAMPLES / 'facts'}", "--k", "3", "--depth", "4", "--out", "a"),
     )
     assert built.returncode == 0, built.stderr
     with openai_server(tmp_path / "log", replies=[CLOSED, CITED, QUERIES]) as server:
-        world = World(cli, tmp_path / "a", tmp_path, server.url, server.requests)
+        world = World(inline, tmp_path / "a", tmp_path, server.url, server.requests)
         rows = world.lines("rtg-vanilla", "--over", "candidates", "--k", "9")
     candidates = world.opened.candidates()
     for row in rows:

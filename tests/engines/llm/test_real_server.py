@@ -89,9 +89,9 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_system_s_answers_are_scored(
-    served: Served, bridges: Path, tmp_path: Path, cli: Cli
+    served: Served, bridges: Path, tmp_path: Path, inline: Cli
 ) -> None:
-    done = cli(
+    done = inline(
         *("run", "rage", "--llm", f"openai:{served.model}", "--base-url", served.url),
         *("--benchmark", bridges, "--out", tmp_path / "s.jsonl", "--max-answer", 12),
         *("--timeout", 600, "--logprobs"),
@@ -103,7 +103,7 @@ def test_a_system_s_answers_are_scored(
     answer = json.loads((tmp_path / "s.jsonl").read_text().splitlines()[1])
     assert answer["output"].startswith("The Golden Gate Bridge opened")
     assert answer["finish_reason"] == "length"
-    checked = cli("check", tmp_path / "s.jsonl", "--benchmark", bridges)
+    checked = inline("check", tmp_path / "s.jsonl", "--benchmark", bridges)
     assert checked.returncode == 0, checked.stderr
 
 
@@ -120,12 +120,12 @@ def test_twins_are_written(served: Served, bridges: Path, tmp_path: Path) -> Non
     assert json.loads((tmp_path / "twins" / "stats.json").read_text())
 
 
-def test_kalma_is_built_answered_and_scored(served: Served, tmp_path: Path, cli: Cli) -> None:
+def test_kalma_is_built_answered_and_scored(served: Served, tmp_path: Path, inline: Cli) -> None:
     """Every prompt of the writer gets its answer. What this model writes is not what was asked for
     but in the seed (it is too small), so the template stands in, and both are counted."""
     (tmp_path / "two.ttl").write_text(TWO)
     endpoint = ("--base-url", served.url, "--timeout", 600)
-    done = cli(
+    done = inline(
         *("build", "kalma", "--kg", "file:two.ttl", "--pairs-from-kg", "father"),
         *("--writer", f"openai:{served.model}", *endpoint, "--rounds", 2, "--attempts", 1),
         *("--stand-in", "--licence", "cc0-1.0", "--out", "two"),
@@ -140,13 +140,13 @@ def test_kalma_is_built_answered_and_scored(served: Served, tmp_path: Path, cli:
     # Each text was asked for once, and one that was refused is the template's.
     assert sum(instead.values()) == sum(refused.values()) <= 5
     assert verify(tmp_path / "two") == []
-    ran = cli(
+    ran = inline(
         *("run", "kalma", "--benchmark", "two", "--context", "full", "--max-answer", 32),
         *("--llm", f"openai:{served.model}", *endpoint, "--out", "k.jsonl"),
         OPENAI_API_KEY=os.environ["OPENAI_API_KEY"],
     )
     assert ran.returncode == 0, ran.stderr
-    scored = cli("score", "k.jsonl", "--benchmark", "two", "--measures", "KaLMA.Corr@micro")
+    scored = inline("score", "k.jsonl", "--benchmark", "two", "--measures", "KaLMA.Corr@micro")
     assert scored.returncode == 0, scored.stderr
 
 
