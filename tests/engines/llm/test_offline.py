@@ -9,11 +9,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 from citeforge.engines.llm import smollm
+from citeforge.engines.llm.choice import Choice
 from citeforge.engines.llm.offline import OfflineLlm
 from citeforge.engines.llm.records import Answer, Failure, Request
 from citeforge.engines.llm.store import ReplayStore
@@ -142,6 +144,30 @@ def test_a_store_answers_without_the_model(
         monkeypatch.delattr(smollm, "loaded")
         assert OfflineLlm(store).complete(requests) == found
         assert store.stats().models == {smollm.NAME: 2}
+
+
+def test_what_has_ended_is_stored_while_the_rest_of_its_batch_is_written(
+    llm: OfflineLlm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps: list[int] = []
+    written = Choice.__call__
+
+    def counted(self: Choice, *given: Any) -> Any:
+        steps.append(len(self.rows))
+        return written(self, *given)
+
+    monkeypatch.setattr(Choice, "__call__", counted)
+    stored: list[tuple[int, int | None]] = []
+
+    class Watched(ReplayStore):
+        def put(self, key: str, payload: Any, sample: int, answer: Answer) -> None:
+            super().put(key, payload, sample, answer)
+            stored.append((len(steps), answer.completion_tokens))
+
+    with Watched(tmp_path / "s.db") as store:
+        OfflineLlm(store).complete([request(QUESTIONS[0], max_tokens=n) for n in (9, 3, 6)])
+    assert steps == [3] * 9  # one batch of three rows, nine tokens long
+    assert stored == [(3, 3), (6, 6), (9, 9)]
 
 
 def test_a_parameter_that_it_does_not_take(llm: OfflineLlm) -> None:

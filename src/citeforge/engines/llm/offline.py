@@ -5,11 +5,11 @@ It shows the way that any model takes through citeforge; it is no contender.
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import groupby
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from citeforge.engines.cluster.options import ClusterOptions
@@ -72,6 +72,13 @@ class _Asked:
         return bool(self.request.params.get("logprobs"))
 
 
+Take = Callable[[_Asked, Result], None]
+"""Told of each answer as soon as it is whole, by whichever thread wrote it."""
+
+Tell = Callable[[int, list[Chosen]], None]
+"""Told of a row of a batch, and of all its tokens, as soon as it has ended."""
+
+
 class OfflineLlm:
     """SmolLM2-135M-Instruct in this process, or in the workers of a cluster, in float32.
 
@@ -115,10 +122,15 @@ class OfflineLlm:
             else:
                 results[key] = settle(request, stored)
         if waiting:
+            lock = Lock()
             with progress("LLM", len(waiting), "answers") as advance:
-                for asked, answer in self._answers(waiting):
-                    results[asked.key] = self._keep(asked, answer)
-                    advance(1)
+
+                def take(asked: _Asked, answer: Result) -> None:
+                    with lock:
+                        results[asked.key] = self._keep(asked, answer)
+                        advance(1)
+
+                self._answer_all(waiting, take)
         return [results[key] for key in keys]
 
     def _keep(self, asked: _Asked, result: Result) -> Result:
@@ -141,10 +153,10 @@ class OfflineLlm:
 
         return Writers(self._cluster)
 
-    def _answers(self, waiting: dict[str, Request]) -> Iterator[tuple[_Asked, Result]]:
+    def _answer_all(self, waiting: dict[str, Request], take: Take) -> None:
         if self._writers is not None:
             for key, result in self._writers.answers(waiting):
-                yield _Asked(key, waiting[key], []), result
+                take(_Asked(key, waiting[key], []), result)
             return
         fitting = []
         for asked in map(self._read, waiting, waiting.values()):
@@ -152,14 +164,11 @@ class OfflineLlm:
                 fitting.append(asked)
                 continue
             told = f"{len(asked.ids):,} tokens and {asked.most:,} for the answer"
-            yield (
-                asked,
-                Failure(
-                    "refused", f"a prompt of {told} do not fit into {self.window:,}: {_ADVICE}"
-                ),
-            )
-        for group, answers in one_thread_each(self._write, _batches(fitting, _rows(len(fitting)))):
-            yield from zip(group, answers, strict=True)
+            message = f"a prompt of {told} do not fit into {self.window:,}: {_ADVICE}"
+            take(asked, Failure("refused", message))
+        batches = _batches(fitting, _rows(len(fitting)))
+        for _ in one_thread_each(partial(self._write, take), batches):
+            pass
 
     def _read(self, key: str, request: Request) -> _Asked:
         strange = sorted(set(request.params) - _TAKEN)
@@ -170,16 +179,26 @@ class OfflineLlm:
         prompt = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
         return _Asked(key, request, tokenizer(prompt)["input_ids"])
 
-    def _write(self, group: list[_Asked]) -> tuple[list[_Asked], list[Answer]]:
-        """Answers of a batch; one with a near tie is written by itself."""
-        found = self._generate(group)
-        for row, written in enumerate(found):
-            if len(group) > 1 and any(chosen.lead < _TIE for chosen in written):
-                (found[row],) = self._generate([group[row]])
-        return group, [self._answer(a, written) for a, written in zip(group, found, strict=True)]
+    def _write(self, take: Take, group: list[_Asked]) -> None:
+        """Answers of a batch; one with a near tie is written by itself, behind the others."""
+        if len(group) == 1:
+            (asked,) = group
+            self._generate(group, lambda _, written: take(asked, self._answer(asked, written)))
+            return
+        again: list[_Asked] = []
 
-    def _generate(self, group: list[_Asked]) -> list[list[Chosen]]:
-        """Tokens of each row up to the one that ends it."""
+        def ended(row: int, written: list[Chosen]) -> None:
+            if any(chosen.lead < _TIE for chosen in written):
+                again.append(group[row])
+            else:
+                take(group[row], self._answer(group[row], written))
+
+        self._generate(group, ended)
+        for asked in again:
+            self._write(take, [asked])
+
+    def _generate(self, group: list[_Asked], tell: Tell) -> None:
+        """Write a batch, and tell of each row when it ends."""
         import torch
 
         # Padded by hand: a tokeniser that pads may not do so in several threads at once.
@@ -199,34 +218,31 @@ class OfflineLlm:
                 max_new_tokens=max(a.most for a in group),
                 do_sample=False,
                 logits_processor=[choice],
-                stopping_criteria=[self._ended(group, choice)],
+                stopping_criteria=[self._ended(group, choice, tell)],
                 pad_token_id=tokenizer.pad_token_id,
             )
-        return [self._up_to_end(a, choice.rows[row]) for row, a in enumerate(group)]
 
-    def _ended(self, group: list[_Asked], choice: Choice) -> Any:
+    def _ended(self, group: list[_Asked], choice: Choice, tell: Tell) -> Any:
         """Says after each step, as transformers asks, which rows have said all that is wanted."""
         import torch
 
+        told = [False] * len(group)
+
         def ended(input_ids: Any, scores: Any, **_: Any) -> Any:
-            pairs = zip(group, choice.rows, strict=True)
-            return torch.tensor([self._is_whole(a, written) for a, written in pairs])
+            for row, (asked, written) in enumerate(zip(group, choice.rows, strict=True)):
+                # Its neighbours go on where it has ended, and a row is written to with them.
+                if not told[row] and self._is_whole(asked, written):
+                    told[row] = True
+                    tell(row, list(written))
+            return torch.tensor(told)
 
         return ended
 
     def _is_whole(self, asked: _Asked, written: list[Chosen]) -> bool:
-        if len(written) >= asked.most:
+        if len(written) >= asked.most or written[-1].token == smollm.loaded()[0].eos_token_id:
             return True
         text = self._text(written) if asked.request.stop else ""
         return any(stop in text for stop in asked.request.stop)
-
-    def _up_to_end(self, asked: _Asked, written: list[Chosen]) -> list[Chosen]:
-        """What a row would be if it had been alone: its neighbours go on where it has ended."""
-
-        def whole(n: int) -> bool:
-            return self._is_whole(asked, written[:n])
-
-        return written[: bisect_left(range(1, len(written) + 1), True, key=whole) + 1]
 
     def _text(self, written: Sequence[Chosen]) -> str:
         text: str = smollm.loaded()[0].decode([c.token for c in written], skip_special_tokens=True)
@@ -234,7 +250,7 @@ class OfflineLlm:
 
     def _answer(self, asked: _Asked, written: list[Chosen]) -> Answer:
         tokenizer = smollm.loaded()[0]
-        ended = bool(written) and written[-1].token == tokenizer.eos_token_id
+        ended = written[-1].token == tokenizer.eos_token_id
         whole = self._text(written)
         text = before(whole, asked.request.stop)
         logprobs = None
