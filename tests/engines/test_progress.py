@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextvars
+import io
 import json
 import os
 import pty
 import subprocess
 import sys
+from threading import Event
 
 import pytest
 
@@ -31,6 +33,34 @@ def test_work_that_is_over_soon_says_nothing(capsys: pytest.CaptureFixture[str])
     with progress("embedding", 2, "passages") as advance:
         advance(2)
     assert capsys.readouterr().err == ""
+
+
+def test_json_tells_the_end_of_what_was_over_soon(capsys: pytest.CaptureFixture[str]) -> None:
+    def work() -> None:
+        is_json.set(True)
+        with progress("embedding", 2, "passages") as advance:
+            advance(2)
+        with progress("reading", None, "files"):
+            pass  # nothing was done
+
+    contextvars.copy_context().run(work)
+    (line,) = capsys.readouterr().err.splitlines()
+    found = json.loads(line)
+    assert (found["stage"], found["done"], found["total"]) == ("embedding", 2, 2)
+
+
+def test_work_that_is_stuck_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = Event()
+
+    class Log(io.StringIO):
+        def write(self, text: str) -> int:
+            told.set()
+            return super().write(text)
+
+    monkeypatch.setattr(sys, "stderr", log := Log())
+    with progress("LLM", 50, "answers", interval=0.01):
+        assert told.wait(60)
+    assert log.getvalue().startswith("LLM: 0 of 50 answers, peak memory")
 
 
 def test_arithmetic_of_a_line() -> None:

@@ -19,6 +19,7 @@ from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.store import ReplayStore
 from citeforge.engines.models import Located, find_model
 from citeforge.engines.parallel import one_thread_each
+from citeforge.engines.progress import Advance
 from citeforge.engines.registry import Registry, expected
 from citeforge.schemas.choices import EMBEDDERS as CHOICES
 from citeforge.schemas.choices import Choice
@@ -225,6 +226,10 @@ class TransformerEmbedder:
         return model.to(torch.bfloat16 if self.dtype == "bfloat16" else torch.float32).eval()
 
     def encode(self, texts: Sequence[str], kind: Kind) -> Vectors:
+        return self.encode_watched(texts, kind, lambda *_: None)
+
+    def encode_watched(self, texts: Sequence[str], kind: Kind, advance: Advance) -> Vectors:
+        """The same; ``advance`` is told of each batch that is done."""
         prefix = self.prefixes.of(kind)
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))
         order = np.argsort(-lengths, kind="stable")
@@ -237,6 +242,7 @@ class TransformerEmbedder:
             if vectors is None:
                 vectors = np.empty((len(texts), unit.shape[1]), np.float32)
             vectors[rows] = unit
+            advance(len(rows))
         return np.empty((0, 0), np.float32) if vectors is None else vectors
 
     def _tokenise(self, texts: list[str]) -> dict[str, Any]:

@@ -1,4 +1,8 @@
-"""How far long work has come: a bar on a terminal, a line a minute anywhere else."""
+"""How far long work has come: a bar on a terminal, a line a minute anywhere else.
+
+Lines are written by a thread of their own: work that is stuck, or slow to do its first item, is
+what somebody who reads a log wants to know of.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import timedelta
+from threading import Event, Lock, Thread
 from typing import Protocol
 
 import msgspec
@@ -62,7 +67,10 @@ class Line(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Lines:
-    """Writes lines to standard error: one an interval, and one at the end of what took longer."""
+    """Writes lines to standard error: one an interval, and one at the end of what took longer.
+
+    JSON lines, which are for programs, tell the end of whatever was done.
+    """
 
     def __init__(self, stage: str, total: int | None, unit: str, interval: float) -> None:
         self.stage, self.total, self.unit, self.interval = stage, total, unit, interval
@@ -70,22 +78,43 @@ class Lines:
         self.note: str | None = None
         self._start = self._last = time.monotonic()
         self._as_json = is_json.get()
+        self._lock, self._over = Lock(), Event()
+        # An interval of zero is a line an item.
+        self._clock = Thread(target=self._tick, daemon=True) if interval else None
 
-    def advance(self, items: int, note: str | None = None, /) -> None:
-        """Count, and write a line when it is time."""
-        self.done += items
-        self.note = note
-        if time.monotonic() - self._last >= self.interval:
+    def __enter__(self) -> Lines:
+        if self._clock is not None:
+            self._clock.start()
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        self._over.set()
+        if self._clock is not None:
+            self._clock.join()
+        if kind is None:
+            self._finish()
+
+    def _tick(self) -> None:
+        while not self._over.wait(self.interval):
             self._write()
 
-    def finish(self) -> None:
+    def advance(self, items: int, note: str | None = None, /) -> None:
+        """Count; the lines are written when it is time."""
+        with self._lock:
+            self.done += items
+            self.note = note
+        if not self.interval:
+            self._write()
+
+    def _finish(self) -> None:
         """The last line, where there was one before."""
-        if self._last > self._start:
+        if self._last > self._start or (self._as_json and self.done):
             self._write()
 
     def _write(self) -> None:
-        self._last = time.monotonic()
-        line = self.line(self._last - self._start)
+        with self._lock:
+            self._last = time.monotonic()
+            line = self.line(self._last - self._start)
         text = msgspec.json.encode(line).decode() if self._as_json else str(line)
         sys.stderr.write(f"{text}\n")
         sys.stderr.flush()
@@ -104,7 +133,7 @@ class Lines:
             done=self.done,
             total=self.total,
             unit=self.unit,
-            rate=rate,
+            rate=None if rate is None else float(f"{rate:.6g}"),
             seconds_left=left,
             peak_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit // 1_000_000,
         )
@@ -123,9 +152,8 @@ def progress(
         interval: seconds between lines.
     """
     if is_json.get() or not sys.stderr.isatty():
-        lines = Lines(label, total, unit, interval)
-        yield lines.advance
-        lines.finish()
+        with Lines(label, total, unit, interval) as lines:
+            yield lines.advance
         return
     from rich.console import Console
     from rich.progress import (

@@ -135,13 +135,12 @@ def ensure_shards(
             start += len(texts)
 
     lost: list[tuple[_Missing, Lost]] = []
-    for index, vectors in _embedded(embedder, to_embed(), kind):
+    for index, vectors in _embedded(embedder, to_embed(), kind, advance):
         place = missing[index]
         if isinstance(vectors, Lost):
             lost.append((place, vectors))
         else:
             shards[place.number] = _write(place.path, vectors, place.key, recipe)
-            advance(place.rows)
     if lost:
         raise _lost(lost, len(shards))
     return [shards[number] for number in sorted(shards)]
@@ -159,15 +158,23 @@ class _Missing:
 
 
 def _embedded(
-    embedder: Embedder, pieces: Iterator[pa.Array], kind: Kind
+    embedder: Embedder, pieces: Iterator[pa.Array], kind: Kind, advance: Advance
 ) -> Iterator[tuple[int, Vectors | Lost]]:
     """(index, vectors) of each piece: in order here, as they come where many are done at once."""
     many = getattr(embedder, "encode_each", None)
     if many is not None:
-        yield from many(pieces, kind)
+        for index, vectors in many(pieces, kind):
+            yield index, vectors
+            if not isinstance(vectors, Lost):
+                advance(len(vectors))
         return
+    watched = getattr(embedder, "encode_watched", None)
     for index, texts in enumerate(pieces):
-        yield index, embedder.encode(texts.to_pylist(), kind)
+        if watched is not None:  # a shard may take minutes
+            yield index, watched(texts.to_pylist(), kind, advance)
+        else:
+            yield index, embedder.encode(texts.to_pylist(), kind)
+            advance(len(texts))
 
 
 def _lost(lost: list[tuple[_Missing, Lost]], made: int) -> FailuresError:

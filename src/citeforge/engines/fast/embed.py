@@ -16,6 +16,7 @@ from citeforge.engines.fast.runtime import Compiled, engine_name, widened
 from citeforge.engines.fast.store import kept
 from citeforge.engines.files import digest
 from citeforge.engines.models import Located
+from citeforge.engines.progress import Advance
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.compute import Chosen
 
@@ -83,9 +84,9 @@ class FastEmbedder(TransformerEmbedder):
 
         return Compiled(self._weights(), torch.get_num_threads())
 
-    def encode(self, texts: Sequence[str], kind: Kind) -> Vectors:
+    def encode_watched(self, texts: Sequence[str], kind: Kind, advance: Advance) -> Vectors:
         _ = self._compiled  # by this thread, before several want it
-        return super().encode(texts, kind)
+        return super().encode_watched(texts, kind, advance)
 
     def _embed_batch(self, tokens: dict[str, Any]) -> Vectors:
         """Unit vectors of one tokenised batch."""
