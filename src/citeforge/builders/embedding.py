@@ -19,10 +19,12 @@ from citeforge.engines.given import Given, passage_shards, query_rows
 from citeforge.engines.progress import progress
 from citeforge.engines.search import Nominate, nominate
 from citeforge.engines.tables import iter_batches
-from citeforge.engines.two_stage import ExactSearch, TwoStageSearch
+from citeforge.engines.two_stage import ExactSearch, Rows, TwoStageSearch
 from citeforge.engines.vectors import VectorShard, ensure_shards, iter_blocks
 from citeforge.schemas.recipes.rage import Mining
 
+NOMINATING = "nominating"
+"""First part of the names of shards of rough vectors."""
 _MEASURED = 200
 """Passages drawn at random on which int8 is compared with float32; it is calibrated on some."""
 _DECIDED = 2
@@ -81,20 +83,33 @@ class Embedding:
         asked = self._kept("queries", texts, self._embedder, "query")
         blocks = [block.copy() for _, block in iter_blocks(asked, len(texts))]
         vectors = np.concatenate(blocks)
-        decided = _DECIDED * len(texts) * nominations(mining)
-        if isinstance(self._embedder, Roughened) and 2 * decided <= self._size:
-            return self._two_stages(self._embedder, vectors)
+        if self.has_two_stages(len(texts), mining):
+            return self._two_stages(vectors)
         shards = self._passages("passages", self._embedder)
         return Embedded(
             [s.key for s in shards], lambda: ExactSearch(vectors, shards, self._nominate)
         )
 
-    def _two_stages(self, embedder: Roughened, vectors: np.ndarray) -> Embedded:
+    def has_two_stages(self, n_queries: int, mining: Mining) -> bool:
+        """Whether int8 nominates and float32 decides."""
+        decided = _DECIDED * n_queries * nominations(mining)
+        return isinstance(self._embedder, Roughened) and 2 * decided <= self._size
+
+    def nominator(self) -> tuple[Embedder, Rows]:
+        """What embeds all passages roughly, and the passages on which it is measured."""
         draw = generator(self._seed, "calibration")
         sample = np.sort(np.array(distinct_below(self._size, _MEASURED, draw, ()), np.int64))
         texts = titled(take_rows(self._corpus, sample, ["title", "text"])).to_pylist()
-        rough = embedder.rough(texts[:: max(1, len(texts) // CALIBRATION)][:CALIBRATION])
-        shards = self._passages("nominating", rough)
+        return self._rough(texts[:: max(1, len(texts) // CALIBRATION)][:CALIBRATION]), sample
+
+    def _rough(self, calibration: Sequence[str]) -> Embedder:
+        assert isinstance(self._embedder, Roughened)
+        return self._embedder.rough(calibration)
+
+    def _two_stages(self, vectors: np.ndarray) -> Embedded:
+        embedder = self._embedder
+        rough, sample = self.nominator()
+        shards = self._passages(NOMINATING, rough)
 
         def decided(name: str, texts: pa.Array) -> list[VectorShard]:
             return self._kept(name, texts, embedder, "passage")

@@ -16,6 +16,7 @@ from citeforge import __version__
 from citeforge.builders.audit.run import drop_decided, drop_suspects
 from citeforge.builders.embedding import Embedded, Embedding, from_others
 from citeforge.builders.exclusions import Exclusions, find_exclusions, short_answers
+from citeforge.builders.int8_shards import EmbeddedByShares
 from citeforge.builders.mapping import drawn_table, seemingly_table, short_mappings
 from citeforge.builders.mining import Mined, SeeminglyRelevant
 from citeforge.builders.mixture import Pools, freeze
@@ -28,6 +29,7 @@ from citeforge.builders.shard_folder import (
     EMBEDDINGS,
     from_shards,
     merged,
+    rows_of,
 )
 from citeforge.builders.skeleton import Stats
 from citeforge.builders.stats import context_stats, corpus_stats, mapping_stats
@@ -202,8 +204,9 @@ class RageBuild(RageSources):
         """The vectors: of others, of shards, or made now."""
         self.models["embedder"] = self.fingerprint()
         rows, queries = self.run.shard_rows, self.records.queries
-        if self.run.from_shards is not None:
-            return from_shards(self.run.from_shards, self.corpus, queries["text"])
+        shares = self.run.from_shards
+        if shares is not None and self.recipe.compute != "int8":
+            return from_shards(shares, self.corpus, queries["text"])
         folder = self.run.embeddings or self.workspace.stage(EMBEDDINGS)
         if self.vectors_given is not None:
             names = self.source.queries()["_id"].to_pylist()
@@ -211,7 +214,12 @@ class RageBuild(RageSources):
                 self.vectors_given, self.corpus, names, self.records.ids, folder, rows
             )
         seed, found_by = self.recipe.seed, nominator(self.run)
-        work = Embedding(self.embedder, self.corpus, folder, rows, seed, found_by)
+        place = self.embedder, self.corpus, folder
+        work = (
+            Embedding(*place, rows, seed, found_by)
+            if shares is None
+            else EmbeddedByShares(*place, shares, rows_of(shares), seed, found_by)
+        )
         return work.of(queries["text"], self.recipe.mining)
 
     def _mine(

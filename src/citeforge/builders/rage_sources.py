@@ -221,7 +221,14 @@ class RageSources(Build[RageRecipe]):
         Raises:
             InputError: names what differs.
         """
-        require_facts(folder, self.shard_facts(VECTORS_WITHOUT))
+        require_facts(folder, self.shard_facts(self.vectors_without()))
+
+    def vectors_without(self) -> frozenset[str]:
+        """Fields of the recipe that vectors do not depend on.
+
+        In int8, how many passages a query needs tells whether there are two stages at all.
+        """
+        return VECTORS_WITHOUT - ({"mining"} if self.recipe.compute == "int8" else set())
 
     def shard_facts(self, without: Collection[str]) -> dict[str, Any]:
         """What shards depend on: sources, and the recipe without some of its fields."""

@@ -3,6 +3,8 @@
 corpus/, corpus.json        passages of all sources, written by whoever comes first
 embed.json                  what the vectors depend on; another build is refused
 embeddings/                 vectors, as in any build
+nominate.json               likewise those that nominate in int8
+int8/, int8.json            the quantised model of these
 mine.json                   what mining depends on besides
 mined-I-of-N/, ….json       seemingly relevant passages of the queries of one share
 """
@@ -34,7 +36,7 @@ from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.shard import Shard
 
 EMBEDDINGS = "embeddings"
-EMBED, MINE = "embed.json", "mine.json"
+EMBED, MINE, NOMINATE = "embed.json", "mine.json", "nominate.json"
 MINED_WITHOUT = frozenset(
     "recipe mixtures corpus base drop_suspects decided decided_sha256".split()
 )
@@ -42,7 +44,7 @@ MINED_WITHOUT = frozenset(
 VECTORS_WITHOUT = MINED_WITHOUT | {"mining", "remine", "candidates", "candidates_sha256"}
 """Likewise vectors."""
 _OURS = re.compile(
-    r"(corpus|embeddings|embed\.json|mine\.json|mined-\d+-of-\d+|archives-\d+-of-\d+)"
+    r"(corpus|embeddings|int8|embed\.json|mine\.json|nominate\.json|mined-\d+-of-\d+|archives-\d+-of-\d+)"
     r"(\.json|\.lock)?"
 )
 _SHARE = re.compile(r"mined-(\d+)-of-(\d+)\.json")

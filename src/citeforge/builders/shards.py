@@ -15,7 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from citeforge.builders.embedding import Embedding
 from citeforge.builders.exclusions import Exclusions
+from citeforge.builders.int8_shards import share_embedder
 from citeforge.builders.mining import SeeminglyRelevant
 from citeforge.builders.rage import RageBuild
 from citeforge.builders.shard_folder import (
@@ -23,7 +25,6 @@ from citeforge.builders.shard_folder import (
     EMBEDDINGS,
     MINE,
     MINED_WITHOUT,
-    VECTORS_WITHOUT,
     ShardFolder,
     claim,
     keep,
@@ -123,11 +124,6 @@ class _Worker(RageBuild):
         embedder: Callable[[], Embedder] | None,
     ) -> None:
         self.shard = shard
-        if recipe.compute == "int8":
-            raise UsageError(
-                "--compute int8: what it embeds in float32 depends on all queries together, and "
-                "shares know nothing of each other; give --compute fp32 or bf16"
-            )
         super().__init__(recipe, run, embedder)
 
     def make_workspace(self) -> ShardFolder:
@@ -135,7 +131,7 @@ class _Worker(RageBuild):
         return self.place
 
     def _chooses_int8(self) -> bool:
-        return False  # two stages are one process's
+        return False  # only where it was asked for: another machine may choose otherwise
 
     def __enter__(self) -> None:
         if self.recipe.candidates is not None:
@@ -156,31 +152,53 @@ class _Worker(RageBuild):
 
     def embed_share(self) -> Share:
         """See :func:`embed_shard`."""
-        facts = self.shard_facts(VECTORS_WITHOUT)
+        facts = self.shard_facts(self.vectors_without())
         made_by = {"embedder": self.embedder.fingerprint(), "shard_rows": self.run.shard_rows}
         claim(self.place.root, EMBED, facts | made_by)
         self.read()
         total = sum(b.num_rows for b in iter_batches(self.corpus, ["_id"]))
         texts = embedding_texts(self.corpus, self.run.shard_rows)
-        passages = self._share("passage", texts, total)
+        name, embedder = self._passages_by()
+        passages = self._share("passage", texts, total, name, embedder)
         queries = self._share(
             "query", query_texts(self.records.queries["text"], self.run.shard_rows),
-            self.records.queries.num_rows,
+            self.records.queries.num_rows, PLURALS["query"], self.embedder,
         )  # fmt: skip
         return Share(self.place.root, self.shard, passages, queries)
 
-    def _share(self, kind: Kind, texts: Iterator[pa.Array], total: int) -> int:
-        name = PLURALS[kind]
-        with progress(f"embedding {name}", -(-total // self.shard.of), name) as advance:
-            shards = ensure_shards(
-                self.place.stage(EMBEDDINGS), name, texts, self.embedder, kind, advance,
-                self.shard.has,
+    def _passages_by(self) -> tuple[str, Embedder]:
+        """First part of the names of shards of passages, and what embeds them."""
+        if self.recipe.compute == "int8":
+            found = share_embedder(
+                self.place,
+                Embedding(
+                    self.embedder, self.corpus, self.place.stage(EMBEDDINGS),
+                    self.run.shard_rows, self.recipe.seed,
+                ),
+                self.records.queries.num_rows, self.recipe.mining,
             )  # fmt: skip
+            if found is not None:
+                return found
+        return PLURALS["passage"], self.embedder
+
+    def _share(
+        self, kind: Kind, texts: Iterator[pa.Array], total: int, name: str, embedder: Embedder
+    ) -> int:
+        plural = PLURALS[kind]
+        with progress(f"embedding {plural}", -(-total // self.shard.of), plural) as advance:
+            shards = ensure_shards(
+                self.place.stage(EMBEDDINGS), name, texts, embedder, kind, advance, self.shard.has
+            )
         return sum(s.rows for s in shards)
 
     def mine_share(self) -> Share:
         """See :func:`mine_shard`."""
         self.check_shards(self.place.root)
+        if self.recipe.compute == "int8":
+            raise UsageError(
+                "--compute int8: what decides depends on what all queries nominate together; "
+                f"leave mining to `build rage … --from-shards {self.place.root}`"
+            )
         self.read()
         positions = self.relevant_positions()
         embedded = self.embed()

@@ -113,7 +113,7 @@ class RoughEmbedder(FastEmbedder):
 
     def __init__(self, exact: FastEmbedder, calibration: Sequence[str]) -> None:
         super().__init__(exact.name, lambda: exact._located, exact.prefixes)
-        self._exact = exact
+        self._exact, self._texts = exact, calibration
         self._calibration = [self.prefixes.passage + text for text in calibration]
 
     def fingerprint(self) -> dict[str, Any]:
@@ -124,6 +124,10 @@ class RoughEmbedder(FastEmbedder):
     def files(self) -> Files:
         """The int8 model, for where it is not to be made again."""
         return {p.name: p.read_bytes() for p in self._weights().parent.glob("int8.*")}
+
+    def sent(self, files: Files) -> SentEmbedder:
+        """The same with a model that was quantised elsewhere."""
+        return SentEmbedder(self._exact, self._texts, files)
 
     @cached_property
     def source(self) -> Source:
