@@ -139,7 +139,7 @@ def refused(path: Path, said: str) -> None:
 
 
 def test_files_that_hold_no_vectors(tmp_path: Path, vectors: np.ndarray) -> None:
-    refused(tmp_path / "nothing.npy", "holds no vectors")
+    refused(tmp_path / "nothing.npy", "does not exist")
     (tmp_path / "empty").mkdir()
     refused(tmp_path / "empty", "holds no vectors, or files of two kinds")
     save(tmp_path / "two" / "a.npy", vectors)

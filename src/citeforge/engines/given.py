@@ -73,13 +73,15 @@ def open_given(path: Path) -> Given:
     """Look at vectors.
 
     Raises:
-        InputError: nothing there, files of several kinds, no matrix of floats, or several
+        InputError: it does not exist, holds none, files of several kinds, no matrix of floats, or several
             dimensions.
     """
+    if not path.exists():
+        raise InputError("does not exist", path=path, allowed=ALLOWED)
     files = [path]
     if path.is_dir():
         files = sorted(p for p in path.iterdir() if p.suffix in (".npy", ".parquet"))
-    if not path.exists() or not files or len({p.suffix for p in files}) > 1:
+    if not files or len({p.suffix for p in files}) > 1:
         raise InputError("holds no vectors, or files of two kinds", path=path, allowed=ALLOWED)
     if files[0].suffix not in (".npy", ".parquet"):
         raise InputError("is neither .npy nor .parquet", path=path, allowed=ALLOWED)
