@@ -257,6 +257,10 @@ DEMO = """- question: Q?
         ("a: [", "demos.yaml"),
         ("- question: " + "9" * 5000, "demos.yaml"),
         ("[]", "holds no list"),
+        (
+            "- {question: Q, passages: [{text: P.}], answer: A.}",
+            "0.answer: Input should be a valid list",
+        ),
         ("- question: Q?\n  passages: []\n  answer: [{text: A.}]\n", "0.passages"),
     ],
 )

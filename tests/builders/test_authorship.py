@@ -237,6 +237,7 @@ def test_bm25_ranks_by_hand_worked_scores(tmp_path: Path, cli: Cli) -> None:
 RUNS = [
     ("q01 Q0 moon-io 1 2.5", "has 5 fields"),
     ("q01 Q0 moon-io 1 high t", "'high' is no number"),
+    ("q01 Q0 moon-io 1 inf t", "'inf' is no number"),
     ("q01 Q0 nowhere 1 2.5 t", "no passage 'nowhere'"),
     ("q01 Q0 moon-io 1 2.5 t\nq01 Q0 moon-io 2 1.5 t", "comes twice"),
     ("other Q0 moon-io 1 2.5 t", "names no query"),

@@ -89,7 +89,10 @@ def read_demonstrations(path: Path) -> list[Demonstration]:
             does not have.
     """
     content = read_yaml(path)
-    allowed = "a list of examples with question, passages (title, text) and answer (text)"
+    allowed = (
+        "a list of examples, each with question, passages (a list, each with text, and title) and "
+        "answer (a list of its sentences, each with text)"
+    )
     if not isinstance(content, list) or not content:
         raise InputError("holds no list of worked examples", path=path, allowed=allowed)
     found = []
@@ -99,7 +102,8 @@ def read_demonstrations(path: Path) -> list[Demonstration]:
         except ValidationError as error:
             first = error.errors()[0]
             place = ".".join(map(str, (number, *first["loc"])))
-            raise InputError(first["msg"], path=path, field=place, allowed=allowed) from error
+            message = first["msg"].replace("tuple", "list")  # as YAML calls it
+            raise InputError(message, path=path, field=place, allowed=allowed) from error
         _require_cited(demo, number, path)
         found.append(demo)
     return found

@@ -165,7 +165,7 @@ def _key(base_url: str | None) -> Finding:
         None,
         f"{KEY_VARIABLE} is not set",
         f"export {KEY_VARIABLE}=…, or --base-url of a local server; "
-        "--judge lexical and --llm replay:FILE need neither",
+        "--judge lexical, --llm offline and --llm replay:FILE need neither",
     )
 
 

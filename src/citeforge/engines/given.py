@@ -73,8 +73,8 @@ def open_given(path: Path) -> Given:
     """Look at vectors.
 
     Raises:
-        InputError: it does not exist, holds none, files of several kinds, no matrix of floats, or several
-            dimensions.
+        InputError: it does not exist, holds none, files of several kinds, no matrix of floats, or
+            several dimensions.
     """
     if not path.exists():
         raise InputError("does not exist", path=path, allowed=ALLOWED)

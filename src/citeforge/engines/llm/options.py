@@ -77,7 +77,8 @@ def make_client(options: ClientOptions) -> Any:
     if not key and not url:
         raise InputError(
             f"{KEY_VARIABLE} is not set",
-            allowed="set it, name a local endpoint with --base-url, or use --llm template",
+            allowed="set it, or name a local endpoint with --base-url; `citeforge doctor` tells "
+            "what needs neither",
         )
     if url and not _is_http(url):
         raise InputError(  # without the URL, which may hold a password or a key

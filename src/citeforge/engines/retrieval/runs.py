@@ -60,7 +60,7 @@ def read_run(path: Path, queries: Collection[str]) -> Run:
             )  # fmt: skip
         query, _, passage, _, score, _ = fields
         value = _number(score)
-        if math.isnan(value):
+        if not math.isfinite(value):
             raise InputError(
                 f"{score!r} is no number", path=path, line=number, field="score",
                 allowed="a finite number",
