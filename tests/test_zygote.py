@@ -14,6 +14,7 @@ import pytest
 
 from conftest import Cli
 from servers import zygote
+from servers.hub import hub_server
 
 if not os.environ.get("CITEFORGE_ZYGOTES"):
     pytest.skip("CITEFORGE_ZYGOTES is set to nothing", allow_module_level=True)
@@ -22,10 +23,13 @@ if not os.environ.get("CITEFORGE_ZYGOTES"):
 @pytest.fixture(autouse=True, scope="module")
 def servers() -> None:
     """Both are there."""
-    env = {**os.environ, "HF_HOME": "/nothing"}
+    for number in (0, 1):
+        await_server({**os.environ, "HF_HOME": "/nothing"}, number)
+
+
+def await_server(env: dict[str, str], number: int) -> None:
     for _ in range(6000):
-        addresses = [zygote.server_for(env, number) for number in (0, 1)]
-        if all(addresses):
+        if zygote.server_for(env, number):
             return
         time.sleep(0.1)
     logs = sorted(Path(os.environ["CITEFORGE_ZYGOTES"]).glob("*.log"))
@@ -94,13 +98,29 @@ def test_what_imports_read_is_never_shared(tmp_path: Path) -> None:
     env = {**os.environ, "HF_HOME": str(tmp_path)}
     assert zygote.server_for({**env, "HF_HOME": str(tmp_path / "none")}) is not None
     assert zygote.server_for({**env, "HF_HOME": str(tmp_path / "none"), "ORG": "x"}) is not None
-    assert zygote.server_for(env) is None  # there may be something in this cache
-    for name in ("PYTHONPATH", "HF_ENDPOINT", "OMP_NUM_THREADS", "LANG"):
-        assert zygote.server_for({**env, "HF_HOME": str(tmp_path / "none"), name: "x"}) is None
+    empty = {**env, "HF_HOME": str(tmp_path / "none")}
+    for name in ("PYTHONPATH", "OMP_NUM_THREADS", "LANG"):
+        assert zygote.server_for({**empty, name: "x"}) is None
+    # There may be something in the first cache.
+    for other in (env, {**empty, "HF_ENDPOINT": "http://127.0.0.1:9"}):
+        server = zygote.server_for(other)
+        assert server is None or server.name == "0-without-hub"
+
+
+def test_a_changed_endpoint_is_read(tmp_path: Path) -> None:
+    """By a server that has not read another one before."""
+    with hub_server() as hub:
+        more = {"HF_HUB_OFFLINE": "0", "HF_ENDPOINT": hub.url, "HF_TOKEN": hub.token}
+        env = {**os.environ, **more, "HF_HOME": str(tmp_path / "hf")}
+        await_server(env, 0)
+        forked = zygote.run(["verify", "hub:a/b"], tmp_path, env, 0)
+    assert forked.returncode == 1
+    assert "an existing repository" in forked.stderr
+    assert hub.exchanges
 
 
 def test_servers_have_other_hashes(cli: Cli, tmp_path: Path) -> None:
     folder = Path(os.environ["CITEFORGE_ZYGOTES"])
     assert [cli("--version").returncode for _ in "ab"] == [0, 0]
-    assert {p.name for p in folder.iterdir() if p.is_socket()} == {"0", "1"}
+    assert {p.name for p in folder.iterdir() if p.is_socket()} >= {"0", "1"}
     assert "PYTHONHASHSEED" not in json.loads((folder / "env.json").read_text())["env"]

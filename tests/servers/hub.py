@@ -81,6 +81,8 @@ def blob_id(content: bytes) -> str:
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    # Or a body waits 40 ms until the receipt of its headers is acknowledged.
+    disable_nagle_algorithm = True
     hub: Hub
 
     def log_message(self, *args: Any) -> None:

@@ -47,6 +47,8 @@ def wait_for_gate() -> None:
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    # Or a body waits 40 ms until the receipt of its headers is acknowledged.
+    disable_nagle_algorithm = True
 
     def log_message(self, *args: Any) -> None:
         pass

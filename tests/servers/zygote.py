@@ -6,7 +6,8 @@ environment, exit code and end. Of our own modules only the schemas are imported
 patterns, which read neither files nor the environment.
 
 What imports read of the environment is read once. A command that changes a variable which is not
-among `FREE` is therefore started as ever, and so is what measures starts, imports or kills.
+among `FREE` is therefore started as ever, and so is what measures starts, imports or kills. For
+commands with other variables HF_… there are servers that have not imported what reads these.
 """
 
 from __future__ import annotations
@@ -31,9 +32,12 @@ from typing import Any, NoReturn, TextIO
 
 IMPORTS = (
     "click", "msgspec", "numpy", "pandas", "pyarrow.compute", "pyarrow.parquet", "pydantic",
-    "faiss", "scipy.stats", "sentence_transformers", "spacy", "nltk.lm", "rouge_score.rouge_scorer",
-    "httpx", "sqlite3", "nupunkt", "transformers.models.bert.modeling_bert",
+    "faiss", "scipy.stats", "sklearn.base", "torch", "spacy", "nltk.lm", "rouge_score.rouge_scorer",
+    "httpx", "sqlite3", "nupunkt",
 )  # fmt: skip
+OF_HUGGING_FACE = ("sentence_transformers", "transformers.models.bert.modeling_bert")
+"""What reads variables HF_…: left out by a server for commands that change one."""
+WITHOUT_HUB = "-without-hub"
 SCHEMAS = ("grammar", "manifest", "recipes", "scores", "tables")
 FREE = (
     "CITEFORGE_", "OPENAI_", "PYTEST_", "PATH", "PWD", "OLDPWD", "SHLVL", "_", "KMP_", "ORG",
@@ -47,8 +51,10 @@ FREE = (
 
 def _serve(address: str, owner: int) -> dict[str, Any]:
     """Fork for every caller while ``owner`` lives; returns in each command's own process."""
-    for name in IMPORTS:
+    with_hub = not address.endswith(WITHOUT_HUB)
+    for name in IMPORTS + OF_HUGGING_FACE * with_hub:
         import_module(name)
+    assert ("huggingface_hub" in sys.modules) == with_hub
     if sys.dont_write_bytecode:
         # Ours are compiled once for all commands, without a trace in the source tree.
         sys.dont_write_bytecode, sys.pycache_prefix = False, f"{address}.pycache"
@@ -166,10 +172,11 @@ def server_for(env: dict[str, str], number: int = 0) -> Path | None:
     changed = {k for k in own.keys() | env.keys() if own.get(k) != env.get(k)}
     if not Path(env.get("HF_HOME", "")).exists():
         changed.discard("HF_HOME")  # a cache without anything is as good as another
-    if not all(name.startswith(FREE) for name in changed):
+    changed = {name for name in changed if not name.startswith(FREE)}
+    if not all(name.startswith("HF_") for name in changed):
         return None
-    address = folder / str(number)
-    with suppress(FileExistsError), (folder / f"{number}.log").open("x") as log:
+    address = folder / (f"{number}{WITHOUT_HUB}" if changed else str(number))
+    with suppress(FileExistsError), (folder / f"{address.name}.log").open("x") as log:
         subprocess.Popen(
             [sys.executable, __file__, str(address), str(known["owner"])],
             env=own, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
