@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install -q --disable-pip-version-check -c constraint
 OUT := out/quickstart
 
 .DEFAULT_GOAL := help
-.PHONY: help install quickstart test test-ray coverage fuzz fuzz-files torture mutants nightly lint format typecheck docs docs-check bench wheel clean
+.PHONY: help install quickstart test test-ray exhaustive coverage fuzz fuzz-files torture mutants nightly lint format typecheck docs docs-check bench wheel clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -54,6 +54,9 @@ test: $(STAMP)  ## run all tests
 test-ray: $(STAMP)  ## run the tests that start a Ray cluster on loopback (minutes)
 	CITEFORGE_RAY=1 $(BIN)/python -m pytest -q -m ray
 
+exhaustive: $(STAMP)  ## run the tests that take a sample of their points at all of them (minutes)
+	CITEFORGE_ALL_POINTS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile -m sampled
+
 SIMULATIONS := 2000
 coverage: $(STAMP)  ## see whether intervals cover and tests keep their level (SIMULATIONS=2000 PARTS=; minutes)
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.coverage $(SIMULATIONS) $(PARTS)
@@ -76,7 +79,7 @@ mutants: $(STAMP)  ## change lines of what scores, and see whether a test fails 
 	  {sub(/\.x.*/, "", $$1); n[$$1]++; k[$$1] += !/survived/} \
 	  END {for (m in n) printf "%-45s %5.1f %% of %d killed\n", m, 100 * k[m] / n[m], n[m]}' | sort
 
-nightly: fuzz fuzz-files torture mutants  ## what takes too long for every change
+nightly: exhaustive fuzz fuzz-files torture mutants  ## what takes too long for every change
 
 lint: $(STAMP)  ## check style
 	$(BIN)/ruff check .

@@ -197,11 +197,11 @@ def test_both_engines_give_byte_identical_tables(tmp_path: Path, cli: Cli) -> No
     assert two.sources == three.sources
 
 
-def test_killed_builds_go_on_where_they_were(tmp_path: Path, cli: Cli) -> None:
+def test_killed_builds_go_on_where_they_were(tmp_path: Path, inline: Cli) -> None:
     """SIGKILL of the real command after 1, 3 and 5 more replies: each is asked for once, and the
     tables are those of an undisturbed build."""
     common = ("build", "kalma", "--pairs-from-kg", "spouse,father,child", "--limit", "5")
-    assert cli(*common, "--kg", f"file:{GRAPH}", "--out", "calm").returncode == 0
+    assert inline(*common, "--kg", f"file:{GRAPH}", "--out", "calm").returncode == 0
     with (
         sparql_server(GRAPH, tmp_path) as server,
         proxy(server, tmp_path / "log", latency=0.01) as running,
@@ -228,11 +228,11 @@ def test_killed_builds_go_on_where_they_were(tmp_path: Path, cli: Cli) -> None:
             assert process.wait() == -signal.SIGKILL
             assert not (tmp_path / "killed").exists()
             running.answer_up_to(None)
-        result = cli(*command[3:])
+        result = inline(*command[3:])
         assert result.returncode == 0, result.stderr
         asked = len(running.requests())
         # A fresh run of the same sends every request once.
-        fresh = cli(*common, *where[:2], "--kg-batch", "2", "--out", "fresh")
+        fresh = inline(*common, *where[:2], "--kg-batch", "2", "--out", "fresh")
         assert fresh.returncode == 0, fresh.stderr
         needed = len(running.requests()) - asked
     assert needed > 9

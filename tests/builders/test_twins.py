@@ -210,22 +210,24 @@ def test_twins_of_the_quick_start(package: Path, inline: Cli, tmp_path: Path) ->
 
 
 def test_killed_while_asking_and_built_again_nothing_is_paid_for_twice(
-    base: Path, tmp_path: Path
+    base: Path, tmp_path: Path, inline: Cli
 ) -> None:
     """SIGKILL of the real command after some requests; the rest is asked once, the package is
     the one of an undisturbed build."""
 
     def command(url: str, name: str) -> list[str]:
         return [
-            *(sys.executable, "-m", "citeforge", "build", "twins", "--benchmark", str(base)),
+            *("build", "twins", "--benchmark", str(base)),
             *("--llm", "openai:m", "--base-url", url, "--out", str(tmp_path / name)),
             *("--attempts", "2", "--keep-failed", "--concurrency", "1", "--resume"),
         ]
 
-    env = {**os.environ, "OPENAI_API_KEY": "sk-test"}
+    key = {"OPENAI_API_KEY": "sk-test"}
+    real = [sys.executable, "-m", "citeforge"]
     with openai_server(tmp_path / "log") as server:
         server.answer_up_to(4)
-        process = subprocess.Popen(command(server.url, "killed"), env=env)
+        words = command(server.url, "killed")
+        process = subprocess.Popen([*real, *words], env={**os.environ, **key})
         while len(server.requests()) < 4:
             assert process.poll() is None, "it ended before it could be killed"
             time.sleep(0.01)
@@ -233,14 +235,16 @@ def test_killed_while_asking_and_built_again_nothing_is_paid_for_twice(
         assert process.wait() == -signal.SIGKILL
         before = [r["body"] for r in server.requests()]
         server.answer_up_to(None)
-        subprocess.run(command(server.url, "killed"), env=env, check=True, capture_output=True)
+        again = inline(*words, **key)
+        assert again.returncode == 0, again.stderr
         bodies = [r["body"] for r in server.requests()]
     assert not (tmp_path / "killed.partial").exists()
     # Only the request in flight at the kill may have been asked again.
     assert len(bodies) - len(set(bodies)) <= 1
     assert 4 <= len(before) < len(set(bodies))
     with openai_server(tmp_path / "log2", latency=0.0) as server:
-        subprocess.run(command(server.url, "calm"), env=env, check=True, capture_output=True)
+        calm = inline(*command(server.url, "calm"), **key)
+        assert calm.returncode == 0, calm.stderr
     shutil.rmtree(tmp_path / "killed.replay.db", ignore_errors=True)
     one, two = (load_intact(tmp_path / n) for n in ("killed", "calm"))
     assert one.files.keys() == two.files.keys()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from citeforge.evaluator.benchmark import Benchmark
 from conftest import Cli, real_data
+from servers.running import openai_server
 
 
 @pytest.fixture(scope="module")
@@ -16,19 +18,33 @@ def data() -> Path:
     return real_data()
 
 
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[str]:
+    """Where vectors are made of the hash of a text: they mean nothing, and are there at once."""
+    with openai_server(tmp_path / "log") as server:
+        yield server.url
+
+
 @pytest.mark.parametrize("kind", ["hagrid", "beir"])
-def test_build_verify_run_score(data: Path, cli: Cli, tmp_path: Path, kind: str) -> None:
+def test_build_verify_run_score(
+    data: Path, cli: Cli, inline: Cli, tmp_path: Path, served: str, kind: str
+) -> None:
+    """With the embedded model, which takes most of the time, and with one that is served."""
+    embedder = {
+        "hagrid": ("--embedder", "offline"),
+        "beir": ("--embedder", "openai:m", "--base-url", served),
+    }[kind]
     source = {
         "hagrid": ("--source", f"hagrid:{data / 'hagrid' / 'dev.jsonl'}"),
         "beir": ("--source", f"beir:{data / 'beir_hagrid'}", "--split", "dev"),
     }[kind]
     out = tmp_path / "out"
-    built = cli("build", "rage", *source, "--embedder", "offline", "--out", out)
+    built = cli("build", "rage", *source, *embedder, "--out", out, OPENAI_API_KEY="none")
     assert built.returncode == 0, built.stderr
-    assert cli("verify", out).returncode == 0
-    assert cli("run", "random", "--benchmark", out, "--out", "r.jsonl").returncode == 0
-    assert cli("check", "r.jsonl", "--benchmark", out).returncode == 0
-    scored = cli("score", "r.jsonl", "--benchmark", out, "--out", "s.json")
+    assert inline("verify", out).returncode == 0
+    assert inline("run", "random", "--benchmark", out, "--out", "r.jsonl").returncode == 0
+    assert inline("check", "r.jsonl", "--benchmark", out).returncode == 0
+    scored = inline("score", "r.jsonl", "--benchmark", out, "--out", "s.json")
     assert scored.returncode == 0, scored.stderr
     stats = json.loads((out / "stats.json").read_text())
     # data/README.md: 716 questions, 1,318 answers, 1,997 quotes; 2,789 passages in BEIR's corpus.

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -17,6 +20,7 @@ from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.rate import RetryPolicy
 from citeforge.engines.llm.records import Answer, Failure, Request
 from citeforge.engines.llm.store import ReplayStore
+from conftest import sampled
 from servers.running import Running, openai_server
 
 
@@ -45,10 +49,11 @@ def expected_end(faults: list[str | None], retry: RetryPolicy) -> str:
     return "exhausted"
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.sampled
+@pytest.mark.parametrize("seed", sampled(range(20)))
 def test_every_item_ends_in_one_answer_or_one_failure(tmp_path: Path, seed: int) -> None:
     """500 calls, 200 at a time; three of ten replies are 429, 5xx, cut or garbage. The faults that
-    the server met each request with say how it has to end."""
+    the server met each request with say how it has to end. `make exhaustive` takes 20 seeds."""
     requests = [Request((("user", f"item {i} of {seed}"),)) for i in range(500)]
     retry = RetryPolicy(attempts=3, throttled_attempts=30, base=0.005, cap=0.02)
     with (
@@ -63,10 +68,9 @@ def test_every_item_ends_in_one_answer_or_one_failure(tmp_path: Path, seed: int)
     met: dict[str, list[str | None]] = {}
     for row in log:
         met.setdefault(row["text"], []).append(row["fault"])
-    stored = {r.key("m"): store_row(tmp_path, r) for r in requests}
     ends = Counter()
-    for request, result in zip(requests, results, strict=True):
-        answer, failure = stored[request.key("m")]
+    stored = store_rows(tmp_path, requests)
+    for request, result, (answer, failure) in zip(requests, results, stored, strict=True):
         assert (answer is None) != (failure is None)
         text = request.messages[0][1]
         end = expected_end(met[text], retry)
@@ -110,17 +114,16 @@ def test_calls_that_always_hang_are_given_up_after_their_tries(tmp_path: Path) -
     assert result.message == "no answer within 0.3 s (3 tries)"
 
 
-def store_row(tmp_path: Path, request: Request) -> tuple[Answer | None, str | None]:
-    import sqlite3
-
+def store_rows(
+    tmp_path: Path, requests: Sequence[Request]
+) -> list[tuple[Answer | None, str | None]]:
+    """What the store holds of each request: an answer, the kind of a failure."""
+    keys = [request.key("m") for request in requests]
     with ReplayStore(tmp_path / "s.db", readonly=True) as store:
-        answer = store.get(request.key("m"))
-    connection = sqlite3.connect(tmp_path / "s.db")
-    row = connection.execute(
-        "SELECT kind FROM failures WHERE key = ?", (request.key("m"),)
-    ).fetchone()
-    connection.close()
-    return answer, None if row is None else row[0]
+        answers = [store.get(key) for key in keys]
+    with closing(sqlite3.connect(tmp_path / "s.db")) as connection:
+        failed = dict(connection.execute("SELECT key, kind FROM failures"))
+    return [(answer, failed.get(key)) for key, answer in zip(keys, answers, strict=True)]
 
 
 # Forks one client at a time from a process that has imported everything; each is a real process.
@@ -192,7 +195,10 @@ def answered(store: Path) -> dict[str, str]:
         return {row["key"]: row["answer"]["text"] for row in opened.export()}
 
 
+@pytest.mark.sampled
 def test_killed_clients_repeat_at_most_what_was_in_flight(tmp_path: Path) -> None:
+    """Chains of nine kills, at other requests each: three of them, six in `make exhaustive`."""
+    chains = sampled(range(6))
     kills = 0
     with openai_server(tmp_path / "log", latency=0.01) as server:
         clients = Clients(server)
@@ -201,7 +207,7 @@ def test_killed_clients_repeat_at_most_what_was_in_flight(tmp_path: Path) -> Non
             assert clients.run(calm, None) == 0
             expected = answered(calm)
             assert len(expected) == N_ITEMS
-            for chain in range(6):
+            for chain in chains:
                 store = tmp_path / f"torn-{chain}.db"
                 for step in range(9):
                     before, sent = answered(store), len(server.requests())
@@ -221,4 +227,4 @@ def test_killed_clients_repeat_at_most_what_was_in_flight(tmp_path: Path) -> Non
                 assert answered(store) == expected
         finally:
             clients.close()
-    assert kills >= 50
+    assert kills == 9 * len(chains)
