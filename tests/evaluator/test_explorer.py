@@ -12,7 +12,7 @@ from citeforge.evaluator import report
 from citeforge.evaluator.explorer.arithmetic import arithmetic
 from citeforge.evaluator.explorer.chunks import make_chunks
 from citeforge.evaluator.plots.page import Part
-from citeforge.schemas.scores import ScoreFile
+from citeforge.schemas.scores import CitedWords, ScoreFile
 from conftest_pages import expect, opened, serious_faults
 from conftest_plots import HOSTILE, answer, scored
 
@@ -38,7 +38,7 @@ def test_chunks_by_hand() -> None:
     assert chunks.pieces["f-0"] == [4, 2 | 8, 1]
     assert chunks.pieces["f-1"] == [0, 16, 1]  # the second refuses
     assert chunks.pieces["f-2"] == [1, 1, 4]  # citations without a word are citations
-    assert chunks.pieces["a-2-0"][2] == [[], [[0, "1 relevant of 3 cited = 1/3"]], [0, 3], 1]
+    assert chunks.pieces["a-2-0"][2] == [[], [[0, "1 relevant of 3 cited = 1/3"]], [0, 3], 1, []]
     # Both were shown the same passages, which stand there once.
     assert [s["passages"] for s in chunks.index["systems"]] == [["p-0"], ["p-0"], ["p-1"]]
     assert chunks.pieces["q"] == [
@@ -65,6 +65,11 @@ def systems() -> list[ScoreFile]:
         answers = [answer(f"q{i}", [[i % 5], []], (i + s) % 5, i % 2 == 0) for i in range(N)]
         answers[0].statements, answers[0].cited = [], [0]
         answers[7].statements[0].text = f"{HOSTILE} zanzibar"
+        if s == 0:  # "zanzibar" is cited for, and the passage's "of q7" quoted
+            first = len(HOSTILE) + 1
+            answers[7].said = [
+                CitedWords(statement=0, start=first, end=first + 8, passage=2, quoted=[(9, 14)])
+            ]
         for i, a in enumerate(answers):
             a.gold = [f"Gold of {i}"]
         values = [((i * 37 + s * 11) % 100) / 100 for i in range(N)]
@@ -125,6 +130,9 @@ def test_sorted_filtered_searched_and_kept_in_the_address(browser: Any, page: Pa
     counted(again, "1 of 250")
     expect(again.locator("#x-detail .statement").first).to_contain_text("onerror")
     assert again.title() != "owned"
+    expect(again.locator("#x-detail mark.x-said")).to_have_text("zanzibar")
+    expect(again.locator("#x-detail mark.x-quote")).to_have_text("of q7")
+    expect(again.locator("#x-detail")).to_contain_text("dotted: what it quotes")
     assert shown.problems == again.problems == []
 
 
@@ -181,6 +189,7 @@ def test_phone_and_accessibility(browser: Any, page: Path, scheme: str) -> None:
     shown.goto(f"{page.as_uri()}#a=0&b=1&q=q7")
     shown.reload()
     shown.wait_for_selector("#x-detail h3")
+    expect(shown.locator(".x-row[aria-selected=true]")).to_be_visible()  # far down the list
     assert shown.evaluate("document.documentElement.scrollWidth") <= 390
     assert serious_faults(shown) == []
     assert shown.problems == []

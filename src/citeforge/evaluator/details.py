@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.sentences import SentenceSegmenter
+from citeforge.evaluator.cited_words import cited_words
 from citeforge.evaluator.inputs import Inputs, Item
 from citeforge.evaluator.measures.judging import render
 from citeforge.evaluator.statements import split_statements
@@ -47,6 +48,9 @@ def describe(inputs: Inputs) -> list[AnswerDetail]:
             gold=_gold(item),
             cited=stray_cited,
             wrong=stray_wrong,
+            said=cited_words(
+                item.output, [s for s, _ in statements], item.spans, [p.text for p in item.passages]
+            ),
         )
         for item, statements, (stray_cited, stray_wrong) in rows
     ]

@@ -14,7 +14,7 @@ from citeforge.evaluator.submission import CLOSED_BOOK, OWN
 from citeforge.evaluator.tools import Tools
 from citeforge.package.items import GoldRows, Passage
 from citeforge.schemas.grammar import Grammar
-from citeforge.schemas.submission import SubmissionLine
+from citeforge.schemas.submission import CitedSpan, SubmissionLine
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,7 @@ class Item:
         passages: what it was shown, in order.
         is_missing: whether the submission has no such line.
         gold: gold rows of its query.
+        spans: which words are cited for, where the system says.
     """
 
     row: int
@@ -36,6 +37,7 @@ class Item:
     passages: tuple[Passage, ...]
     is_missing: bool = False
     gold: GoldRows = field(default_factory=GoldRows)
+    spans: tuple[CitedSpan, ...] = ()
 
 
 @dataclass
@@ -111,7 +113,10 @@ class ItemReader:
                 Passage(p.docid or "", p.title, p.text, url=p.url) for p in answer.passages
             )
             self._bare.update(p.id for p in passages if p.id and not p.text)
-        item = Item(row, self._texts[row], answer.output, passages, gold=self._gold[row])
+        item = Item(
+            row, self._texts[row], answer.output, passages,
+            gold=self._gold[row], spans=tuple(answer.spans or ()),
+        )  # fmt: skip
         self.runs.setdefault(answer.run, {})[row] = item
         return item
 

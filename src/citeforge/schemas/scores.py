@@ -196,6 +196,26 @@ class PassageDetail(BaseModel):
     label: str | None = None
 
 
+class CitedWords(BaseModel):
+    """Words that a system itself cites for, and what it quotes, where its submission has spans.
+
+    Attributes:
+        statement: number of the statement, from 0; None where a citation is for no words.
+        start: first of the words' characters in the statement's text.
+        end: behind the last one.
+        passage: 0-based position of the passage; None for a source that was not shown.
+        quoted: (start, end) of the quotations in the passage's text.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    statement: int | None = None
+    start: int = 0
+    end: int = 0
+    passage: int | None = None
+    quoted: list[tuple[int, int]] = []
+
+
 class AnswerDetail(BaseModel):
     """One answer of the first run, for reports.
 
@@ -209,6 +229,7 @@ class AnswerDetail(BaseModel):
         cited: 0-based positions of the passages cited by an answer without statements (``[1][4]``
             and no word), all shown.
         wrong: number of its citations of passages that were not shown.
+        said: words that the system itself cites for.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -221,6 +242,7 @@ class AnswerDetail(BaseModel):
     gold: list[str] = []
     cited: list[int] = []
     wrong: int = 0
+    said: list[CitedWords] = []
 
     @property
     def all_cited(self) -> set[int]:

@@ -69,6 +69,12 @@ def test_means_by_position_and_by_citations() -> None:
     assert [(r[at], float(r["CiteP (%)"]), r["queries"]) for r in position] == [
         ("1", pytest.approx((100 + 50) / 2), "2"), ("3", pytest.approx((20 + 0) / 2), "2"),
     ]  # fmt: skip
+    # The best one brought its own passages: none of them is known to be relevant.
+    own = scored("own", {"CiteP": [1.0] * 4}, [answer(f"q{i}", [[0]], 9) for i in range(4)])
+    both = plot([own, file], "position")
+    assert {r["system"] for r in table(both.csv)} == {"one"}
+    assert both.title == "CiteP of one is 75.0 at position 1, 10.0 at position 3"
+    assert "The best 1 of 2 systems" in both.note
     wordless = answer("q3", [], 2)
     wordless.cited = [0, 4]
     file.answers[3] = wordless

@@ -112,7 +112,8 @@ def _answers(
             for m in file.measures
             if (text := arithmetic(m.name, answer, m.per_query[rows[query]])) is not None
         ]
-        yield [statements, lines, answer.cited, answer.wrong]
+        said = [[w.statement, w.start, w.end, w.passage, w.quoted] for w in answer.said]
+        yield [statements, lines, answer.cited, answer.wrong, said]
 
 
 def _passages(

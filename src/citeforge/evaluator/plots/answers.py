@@ -56,14 +56,18 @@ def _by(
 ) -> Figure | None:  # fmt: skip
     alt = altair()
     rows: list[dict[str, object]] = []
-    drawn = [f for f, _ in entries(files, measure) if f.answers]
-    for file in drawn[:MOST]:
-        rows += _means(file, measure, key, last)
+    drawn: list[ScoreFile] = []
+    answering = [f for f, _ in entries(files, measure) if f.answers]
+    for file in answering:
+        # One that brought its own passages has no relevant one among them.
+        mine = _means(file, measure, key, last) if len(drawn) < MOST else []
+        drawn += [file] if mine else []
+        rows += mine
     if len({r["x"] for r in rows}) < 2:
         return None
     found = entry(drawn[0], measure)
     assert found is not None
-    names = [f.system for f in drawn[:MOST]]
+    names = [f.system for f in drawn]
     look = systems(names, [f.system for f in files], legend=True)
     base = alt.Chart(values(rows))
     down = {"title": f"mean {unit(measure, found.scale)}, 95 % interval",
@@ -80,8 +84,8 @@ def _by(
     ).properties(width=WIDTH, height=240)  # fmt: skip
     title = _title(rows, names, measure, name)
     note = "Mean over the queries of each column, with 95 % intervals (columns of one query: none)."
-    if len(drawn) > MOST:
-        note += f" The best {MOST} of {len(drawn)} systems with answers."
+    if len(answering) > len(drawn):
+        note += f" The best {len(drawn)} of {len(answering)} systems with answers."
     return Figure(
         f"{name}-{measure}", title,
         f"{title}. " + "; ".join(f"{r['system']} at {r['at']}: {shown(float(str(r['value'])))}"

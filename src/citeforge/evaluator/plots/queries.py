@@ -78,10 +78,11 @@ def _histograms(
     middles = {system: statistics.median(known) for system, known in rows}
     best = max(names, key=lambda n: middles[n])
     title = f"Half of the {several} have a {name} of {shown(middles[best])} or more"
-    title += f" with {best}" if len(names) == 1 else (
-        f" with {best}, of {shown(min(middles.values()))} or more with "
-        f"{min(names, key=lambda n: middles[n])}"
-    )  # fmt: skip
+    worst = min(names, key=lambda n: middles[n])
+    if middles[worst] == middles[best]:
+        title += f" with {best}" if len(names) == 1 else " with each system"
+    else:
+        title += f" with {best}, of {shown(middles[worst])} or more with {worst}"
     note = f"{_BINS} bins of equal width, the same axes for all systems."
     if len(everybody) > MOST:
         note += f" The first {MOST} of {len(everybody)} systems."

@@ -208,6 +208,18 @@ function marked(text, statements) {
   }
   return [...out, text.slice(from)];
 }
+// Parts of a text by (start, end) of ranges, which count characters; `inside` and `outside` make nodes.
+function cut(text, ranges, inside, outside) {
+  const chars = [...text], on = new Uint8Array(chars.length), out = [];
+  for (const [start, end] of ranges) on.fill(1, start, end);
+  for (let from = 0, to; from < chars.length; from = to) {
+    to = from + 1;
+    while (to < chars.length && on[to] === on[from]) to++;
+    const part = chars.slice(from, to).join("");
+    out.push(...(on[from] ? [inside(part)] : outside(part)));
+  }
+  return out;
+}
 function side(system, answer, i, place) {
   const box = make("div", { class: "x-side" }, make("h4", { dir: "auto" }, index.systems[system].name));
   if (!index.systems[system].answers) {
@@ -226,11 +238,13 @@ function side(system, answer, i, place) {
     }
     if (wrong) text.append(" ", make("span", { class: "tag" }, `${wrong} not shown`));
   };
-  for (const [words, cited, wrong, supported] of answer[0]) {
+  for (const [n, [words, cited, wrong, supported]] of answer[0].entries()) {
     const kind = supported === true ? "yes" : supported === false ? "no" : "open";
     const title = { yes: "supported by its citations", no: "not supported by its citations",
       open: "not judged" }[kind];
-    text.append(make("span", { class: `statement ${kind}`, title }, words));
+    const own = answer[4].filter(w => w[0] === n).map(w => [w[1], w[2]]);
+    text.append(make("span", { class: `statement ${kind}`, title },
+      ...cut(words, own, part => make("mark", { class: "x-said" }, part), part => [part])));
     cite(cited, wrong, words);
     text.append(" ");
   }
@@ -249,15 +263,18 @@ function side(system, answer, i, place) {
   }
   box.append(make("details", {}, make("summary", {}, "Values and arithmetic"), make("table", {}, lines)));
   box.jumps = jumps;
+  box.said = answer[4];
   return box;
 }
-function passages(list, jumps, place) {
+function passages(list, jumps, said, place) {
   return list.map(([id, title, text, label], k) => {
     const box = make("div", { class: "passage", id: `x-p-${place}-${k}`, tabindex: "-1" },
       make("strong", {}, `[${k + index.base}] `));
     if (label) box.append(make("span", { class: "tag" }, label.replaceAll("_", " ")), " ");
     if (title) box.append(make("em", {}, `${title}. `));
-    box.append(...marked(text, jumps.get(k) || []));
+    const quoted = said.filter(w => w[3] === k).flatMap(w => w[4]);
+    box.append(...cut(text, quoted, part => make("mark", { class: "x-quote" }, part),
+      part => marked(part, jumps.get(k) || [])));
     return box;
   });
 }
@@ -294,12 +311,14 @@ async function detail() {
   if (same || systems.length === 1) {
     const all = new Map();
     for (const s of sides) for (const [k, w] of s.jumps || []) all.set(k, [...(all.get(k) || []), ...w]);
-    content.push(make("div", { class: "x-pair" }, ...sides), ...passages(parts[0][1], all, 0));
+    content.push(make("div", { class: "x-pair" }, ...sides),
+      ...passages(parts[0][1], all, sides.flatMap(s => s.said || []), 0));
   } else {
-    sides.forEach((s, n) => s.append(...passages(parts[n][1], s.jumps || new Map(), n)));
+    sides.forEach((s, n) => s.append(...passages(parts[n][1], s.jumps || new Map(), s.said || [], n)));
     content.push(make("div", { class: "x-pair" }, ...sides));
   }
-  content.push(make("p", { class: "note" }, "Underlined: plain supported, wavy not supported by its citations, dashed not judged. Marked in passages: runs of two or more words that a statement citing them shares."));
+  content.push(make("p", { class: "note" }, "Underlined: plain supported, wavy not supported by its citations, dashed not judged. Marked in passages: runs of two or more words that a statement citing them shares."
+    + (sides.some(s => s.said && s.said.length) ? " With a ground of their own: words that the system itself cites for; dotted: what it quotes." : "")));
   box.replaceChildren(...content);
 }
 
@@ -410,9 +429,16 @@ $("clear").addEventListener("click", () => {
   reloaded();
 });
 const failed = error => { $("count").textContent = error.message; };
-addEventListener("hashchange", () => { fromAddress(); toControls(); refresh().then(detail, failed); });
+function arrive() {  // by an address: what it chooses is in sight
+  fromAddress();
+  toControls();
+  refresh().then(() => {
+    const at = found.rows.findIndex(i => found.ids[i] === state.q);
+    if (at > 0) { $("list").scrollTop = (at - 1) * ROW; draw(); }
+    return detail();
+  }).catch(failed);
+}
+addEventListener("hashchange", arrive);
 addEventListener("resize", () => { draw(); if (found.B) scatter(); });
-fromAddress();
-toControls();
-refresh().then(detail, failed);
+arrive();
 })();
