@@ -44,7 +44,7 @@ def compare(scores: tuple[Path, ...], out: Path | None, **given: Any) -> None:
     found = compare_many(files, options.measures, options.against, options.across)
     if out is None:
         click.echo(render_differences(found.differences))
-        click.echo(f"signature of the first measure: {files[0].measures[0].signature}")
+        click.echo(f"signature of the first measure: {found.differences[0].signature}")
     else:
         write_text(out, COMPARISONS[kind](found))
         click.echo(f"{out}: {len(found.differences):,} differences")

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from citeforge.engines.files import read_json
 from citeforge.engines.textfiles import validated
 from citeforge.evaluator.human.differences import CorrectedDifference, corrected_difference
+from citeforge.evaluator.linear import change, is_displayed, linear
 from citeforge.evaluator.measures.registry import find
 from citeforge.evaluator.rows import named
 from citeforge.evaluator.statistics import Floats, estimate_all, mean_sample
@@ -65,8 +66,10 @@ class Difference:
         across: parts of the signature in which the two differ, with both values; allowed by name.
         corrected: the difference with the judge's errors taken out; None without labels of both.
         corrected_holm: p of ``corrected``, adjusted by Holm over the corrected rows of the pair.
-        by_query: of the measures of the row, those whose value is no mean over queries (CiteF1,
-            micro scores, BLEU): what is compared are the queries' own values.
+        by_query: of the measures of the row, those whose value is no mean over queries, and whose
+            files do not say what each query does to it (MAUVE, files of before): what is compared
+            are the queries' own values.
+        signature: recipe of the first system's value.
     """
 
     measure: str
@@ -85,6 +88,7 @@ class Difference:
     corrected: CorrectedDifference | None = None
     corrected_holm: float = math.nan
     by_query: tuple[str, ...] = ()
+    signature: str = ""
 
     @property
     def names(self) -> str:
@@ -225,22 +229,20 @@ def _differences(
     for a, b in pairs:
         place = a.name.partition("[")[2]
         people = [tuple(m.corrected.human) if m.corrected else () for m in (a, b)]
-        alike.setdefault((place, *a.per_query, None, *b.per_query, *people), []).append((a, b))
+        values = (*linear(a).tolist(), None, *linear(b).tolist())
+        alike.setdefault((place, str(values), *people), []).append((a, b))
     groups = list(alike.values())
     controls = _controls(first)
     names = [group[0][0].name for group in groups]
     family = [i for i, name in enumerate(names) if name.partition("[")[2] not in controls]
-    changes = [_change(*group[0]) for group in groups]
+    changes = [change(*group[0]) for group in groups]
     clusters = np.array(first.clusters) if first.clusters else None
     tested = changes if clusters is None else [_together(d, clusters) for d in changes]
     p_values = permutation_tests(tested, permutations_of(len(family)))
     adjusted = dict(zip(family, holm([p_values[i] for i in family]), strict=True))
     samples = [mean_sample(n, d[None]) for n, d in zip(names, changes, strict=True)]
     estimates = estimate_all(samples, clusters=clusters)
-    right = [
-        corrected_difference(*group[0], d, clusters)
-        for group, d in zip(groups, changes, strict=True)
-    ]
+    right = [corrected_difference(*group[0], clusters) for group in groups]
     right_holm = holm([math.nan if c is None else c.p for c in right])
     rows = []
     for i, (estimate, d) in enumerate(zip(estimates, changes, strict=True)):
@@ -263,18 +265,11 @@ def _differences(
                 tuple(differing_parts(groups[i][0][0].signature, groups[i][0][1].signature)),
                 right[i],
                 right_holm[i],
-                tuple(a.name for a, b in groups[i] if not (_is_mean(a) and _is_mean(b))),
+                tuple(a.name for a, b in groups[i] if not is_displayed(a, b)),
+                groups[i][0][0].signature,
             )
         )
     return rows
-
-
-def _is_mean(score: MeasureScore) -> bool:
-    """Whether a measure's value is the mean of its queries' values."""
-    known = [v for v in score.per_query if v is not None]
-    if score.value is None or not known:
-        return True
-    return math.isclose(score.scale * float(np.mean(known)), score.value, abs_tol=1e-6)
 
 
 def _controls(file: ScoreFile) -> set[str]:
@@ -312,17 +307,6 @@ def _shared(
     if not pairs:
         raise InputError(f"{first.system} and {second.system} share no measure")
     return pairs
-
-
-def _change(a: MeasureScore, b: MeasureScore) -> Floats:
-    """Second minus first of each query, as displayed; NaN where one does not define it."""
-    return a.scale * np.array(
-        [
-            math.nan if x is None or y is None else y - x
-            for x, y in zip(a.per_query, b.per_query, strict=True)
-        ],
-        np.float64,
-    )
 
 
 def _together(d: Floats, clusters: npt.NDArray[np.int64]) -> Floats:

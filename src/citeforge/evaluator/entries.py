@@ -12,7 +12,7 @@ import numpy.typing as npt
 from citeforge.evaluator.compare import holm
 from citeforge.evaluator.intervals import NONE
 from citeforge.evaluator.measures.declared import Measure
-from citeforge.evaluator.statistics import Estimate, Measured, Sample, estimate_all
+from citeforge.evaluator.statistics import Estimate, Measured, Sample, estimate_all, influences
 from citeforge.evaluator.tools import Tools
 from citeforge.schemas.scores import MeasureScore
 from citeforge.schemas.signature import Signature
@@ -40,7 +40,7 @@ def make_entry(
     means = np.divide(
         totals, defined.sum(axis=0), out=np.full(totals.shape, np.nan), where=n_defined
     )
-    scale = measure.scale
+    scale, moves = measure.scale, influences(sample)
     low, high = estimate.low, estimate.high
     if estimate.interval != NONE:  # one that is symmetric may leave the possible values
         low = max(low, measure.low)
@@ -58,6 +58,7 @@ def make_entry(
         n=int(n_defined.sum()),
         n_undefined=int((~n_defined).sum()),
         per_query=[None if math.isnan(v) else v for v in means.tolist()],
+        influence=None if moves is None else [None if math.isnan(v) else v for v in moves.tolist()],
     )
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from citeforge.engines.draws import generator, sample_ids
-from citeforge.evaluator.human.differences import column
+from citeforge.evaluator.linear import change, column, linear
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.recipes.verbs import LabelPlanOptions, PlanOptions
 from citeforge.schemas.scores import MeasureScore, ScoreFile
@@ -64,10 +64,8 @@ def plan_queries(files: Sequence[ScoreFile], options: PlanOptions) -> list[Query
             a, b = _entry(first, name), _entry(second, name)
             if a is None or b is None:
                 continue
-            values = a.scale * column(a.per_query)
-            other = b.scale * column(b.per_query)
-            change = values if first is second else other - values
-            known = change[~np.isnan(change)]
+            moved = a.scale * linear(a) if first is second else change(a, b)
+            known = moved[~np.isnan(moved)]
             if len(known) < 2:
                 continue
             sd = float(np.std(known, ddof=1)) * (math.sqrt(2) if first is second else 1.0)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
+from citeforge.evaluator.linear import linear
 from citeforge.evaluator.statistics import Floats
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
@@ -92,8 +92,7 @@ def ranks_of(
         return [None] * len(files)
     ranked = [recipe == found[0][0] for recipe in recipes]
     columns = [
-        np.array([math.nan if v is None else v for v in e.per_query])
-        if here and e is not None else None
+        linear(e) if here and e is not None else None
         for here, e in zip(ranked, entries, strict=True)
     ]  # fmt: skip
     clusters = files[ranked.index(True)].clusters

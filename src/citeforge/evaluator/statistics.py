@@ -152,6 +152,39 @@ def estimate_all(
     return [_estimate(s) for s in samples]
 
 
+def influences(sample: Sample) -> Floats | None:
+    """What each query does to a value that is not the mean of its values by query.
+
+    Returns:
+        Shape (queries,), with the sum 0, NaN where a query does not enter; n / (n − 1) times the
+        sum of squares is the jackknife's variance. None of plain means, and without an interval.
+    """
+    if _is_mean(sample) or not sample.has_interval:
+        return None
+    enters = _enters(sample)
+    sums = sample.sums[:, enters]
+    n = sums.shape[1]
+    if n < 2 or np.isnan(sample.combine(_exact_sums(sample.sums))).any():
+        return None
+    without_one = sample.combine(_exact_sums(sums)[:, None, :] - sums).mean(axis=0)
+    if np.isnan(without_one).any():
+        return None
+    found = np.full(len(enters), np.nan)
+    found[enters] = (n - 1) / n * (without_one.mean() - without_one)
+    return found
+
+
+def _is_mean(sample: Sample) -> bool:
+    """Whether it is :func:`mean_sample`'s: a sum of values, and how many there are."""
+    if sample.sums.shape[2] != 2:
+        return False
+    defined = ~np.isnan(sample.per_query)
+    plain = np.stack([np.where(defined, sample.per_query, 0.0), defined], axis=-1)
+    total = _exact_sums(sample.sums)
+    same = np.array_equal(sample.combine(total), ratio(total[:, 0], total[:, 1]), equal_nan=True)
+    return same and np.array_equal(sample.sums, plain)
+
+
 def _exact_sums(sums: Floats) -> Floats:
     """Sums over queries that do not depend on the order of addition, shape (runs, k)."""
     return np.array([[math.fsum(run[:, k].tolist()) for k in range(sums.shape[2])] for run in sums])

@@ -78,6 +78,9 @@ class MeasureScore(BaseModel):
         p_t: two-sided paired t-test of the difference that the measure is; None for others.
         p_holm: ``p_t`` adjusted by Holm over the cells of its table; None without.
         per_query: raw values in the order of ``query_ids``, averaged over runs; None if undefined.
+        influence: what each query does to the raw value, where that is not the mean of
+            ``per_query`` (harmonic means, ratios of sums), with the sum 0; None of queries that do
+            not enter.
         corrected: the value with the judge's errors taken out; None without labels.
     """
 
@@ -99,6 +102,7 @@ class MeasureScore(BaseModel):
     p_t: float | None = None
     p_holm: float | None = None
     per_query: list[float | None]
+    influence: list[float | None] | None = None
     corrected: Corrected | None = None
 
     @field_validator("signature")
@@ -346,6 +350,8 @@ class ScoreFile(BaseModel):
                     f"measures: {measure.name} has {len(measure.per_query)} values per_query, and "
                     f"query_ids has {len(self.query_ids)}"
                 )
+            if measure.influence is not None and len(measure.influence) != len(self.query_ids):
+                raise ValueError(f"measures: {measure.name}: influence lists other queries")
             self._corrected_fits(measure)
         n = len(self.query_ids)
         if self.clusters and (len(self.clusters) != n or not 0 <= min(self.clusters) < n):

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from citeforge.evaluator.linear import column
 from citeforge.evaluator.ppi import LEAST_LABELS, Units, powered, t_test
-from citeforge.evaluator.statistics import Floats, mean_sample
+from citeforge.evaluator.statistics import mean_sample
 from citeforge.schemas.scores import Corrected, MeasureScore
 
 
@@ -38,7 +37,6 @@ class CorrectedDifference:
 def corrected_difference(
     a: MeasureScore,
     b: MeasureScore,
-    change: Floats,
     clusters: npt.NDArray[np.int64] | None = None,
 ) -> CorrectedDifference | None:
     """The paired difference on one measure; None where labels do not allow one.
@@ -48,12 +46,12 @@ def corrected_difference(
     Args:
         a: first system's entry.
         b: second system's.
-        change: raw differences as displayed, shape (queries,); NaN where not defined.
         clusters: cluster of each query, where questions repeat.
     """
     first, second = a.corrected, b.corrected
     if first is None or second is None or not (first.human and second.human):
         return None
+    change = a.scale * (column(b.per_query) - column(a.per_query))
     n = len(change)
     by_people = [column(c.human) for c in (first, second)]
     labelled = [_mask(c, n) for c in (first, second)]
@@ -75,11 +73,6 @@ def corrected_difference(
     return CorrectedDifference(
         found.value, found.low, found.high, t_test(found), found.n_labels, found.tuning
     )
-
-
-def column(values: Sequence[float | None]) -> Floats:
-    """Raw values as an array, NaN where there is none."""
-    return np.array([math.nan if v is None else v for v in values], np.float64)
 
 
 def _mask(corrected: Corrected, n: int) -> npt.NDArray[np.bool_]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from citeforge.evaluator.human.differences import CorrectedDifference, column, corrected_difference
+from citeforge.evaluator.human.differences import CorrectedDifference, corrected_difference
 from citeforge.evaluator.intervals import Range
 from citeforge.evaluator.measures.registry import find
 from citeforge.evaluator.ppi import interval_of
@@ -79,8 +79,7 @@ def _by_differences(known: Sequence[tuple[ScoreFile, MeasureScore]]) -> list[Ran
     for i in range(size):
         for j in range(i + 1, size):
             a, b = known[i][1], known[j][1]
-            change = a.scale * (column(a.per_query) - column(b.per_query))
-            found: CorrectedDifference | None = corrected_difference(b, a, change, clusters)
+            found: CorrectedDifference | None = corrected_difference(b, a, clusters)
             if found is None or math.isnan(found.p):
                 return None
             sign[i, j], p[i, j] = found.value, found.p

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from citeforge.evaluator.linear import linear
 from citeforge.evaluator.mean_ranks import Column, mean_ranks
 from citeforge.publish.leaderboard.ranking import COLUMNS, View, about_text, definition
 from citeforge.schemas.errors import InputError
@@ -85,10 +86,7 @@ def board_column(
         for f, e in zip(view.files, view.entries[shown], strict=True)
         if e is not None and e.value is not None and f.query_ids == asked
     }
-    per_query = {
-        name: np.array([math.nan if v is None else v for v in e.per_query])
-        for name, e in cells.items()
-    }
+    per_query = {name: linear(e) for name, e in cells.items()}
     first = next(f for f in view.files if f.query_ids == asked)
     clusters = np.array(first.clusters) if first.clusters else None
     return BoardColumn(
