@@ -298,6 +298,7 @@ def test_labels_of_unknown_answers(tmp_path: Path, benchmark: Benchmark) -> None
     [
         (labels(9), "9 labelled answers; 10 are needed"),
         ([{**r, "label": "full"} for r in labels(12)], "say the same of all 12 labelled answers"),
+        ([{**r, "label": "full"} for r in labels(12)], "all labels say 'full': how the judge errs"),
         ([r for r in labels(12) if "citation" not in r], "CitPrec is not .* decide 0 of 12"),
         ([{**r, "label": None} if i < 20 else r for i, r in enumerate(labels(20))], "20 labels"),
     ],

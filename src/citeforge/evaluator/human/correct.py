@@ -153,6 +153,12 @@ def _about(people: People) -> list[str]:
             f"{people.n_undecided:,} labels decide nothing (people did not agree, or could not "
             "tell); answers that need them are left out of the correction"
         )
+    said = {*people.by_label.values(), *people.levels.values()}
+    if len(said) == 1:
+        warnings.append(
+            f"all labels say {said.pop()!r}: how the judge errs on statements of another sort is "
+            "not to be seen in them; label answers drawn at random (annotate plan)"
+        )
     if people.n_unplaced:
         warnings.append(
             f"{people.n_unplaced:,} labels are of texts that are no statement of the answer; "
