@@ -19,6 +19,7 @@ from citeforge.schemas.recipes import (
     RunOptions,
 )
 from citeforge.schemas.recipes.mixture import Mixture
+from citeforge.schemas.refusal_rules.search import Rules
 from citeforge.schemas.refusals import RULES, checked_detector, is_refusal
 from conftest_bundles import N, sixty
 
@@ -163,6 +164,13 @@ def test_rules_are_of_their_language() -> None:
     # No answer of another language is taken for a refusal by all rules together.
     every = "rules:" + ",".join(RULES)
     assert not [s for s in sentences() if not s[1] and is_refusal(s[2], every, s[3])]
+
+
+def test_rules_are_searched_as_one_expression_would() -> None:
+    every = [rule for one in RULES.values() for rule in one.strong + one.weak]
+    whole, parts = re.compile("|".join(every), re.IGNORECASE), Rules.of(every)
+    for _, _, text, _ in sentences():
+        assert parts.match(text) == (whole.search(text) is not None), text
 
 
 def test_what_an_answer_quotes_or_cites_is_no_refusal() -> None:

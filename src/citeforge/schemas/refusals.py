@@ -8,6 +8,7 @@ from functools import cache
 from citeforge.schemas.refusal_rules.english import ENGLISH
 from citeforge.schemas.refusal_rules.european import FRENCH, GERMAN, SPANISH
 from citeforge.schemas.refusal_rules.others import CHINESE, DUTCH, ITALIAN, PORTUGUESE
+from citeforge.schemas.refusal_rules.search import Rules
 
 RULES = {
     "de": GERMAN,
@@ -67,10 +68,11 @@ _STRAIGHT = str.maketrans({**dict.fromkeys("’‘ʼ´", "'"), "\u00a0": " ", "\
 
 
 @cache
-def _expression(detector: str, cites: bool) -> re.Pattern[str]:
+def _rules(detector: str, cites: bool) -> Rules:
     chosen = [RULES[one] for one in detector.partition(":")[2].split(",")]
-    rules = [rule for one in chosen for rule in (one.strong if cites else one.strong + one.weak)]
-    return re.compile("|".join(rules), re.IGNORECASE)
+    return Rules.of(
+        rule for one in chosen for rule in (one.strong if cites else one.strong + one.weak)
+    )
 
 
 def is_refusal(text: str, detector: str, cites: bool = False) -> bool:
@@ -86,4 +88,4 @@ def is_refusal(text: str, detector: str, cites: bool = False) -> bool:
     # What stands in quotation marks is somebody else's word, unless it is the whole answer.
     plain = _QUOTED.sub(" ", straight)
     said = plain if any(map(str.isalnum, plain)) else straight
-    return not straight or _expression(detector, cites).search(said) is not None
+    return not straight or _rules(detector, cites).match(said)
