@@ -7,8 +7,10 @@ import pytest
 
 from citeforge.evaluator.compare import compare
 from citeforge.evaluator.entries import make_entry
+from citeforge.evaluator.human.differences import corrected_difference
 from citeforge.evaluator.linear import change, linear
 from citeforge.evaluator.measures.registry import find
+from citeforge.evaluator.ppi import Units, linearised, powered
 from citeforge.evaluator.ranks import ranks_of
 from citeforge.evaluator.statistics import (
     Sample,
@@ -18,7 +20,7 @@ from citeforge.evaluator.statistics import (
     mean_sample,
     ratio,
 )
-from citeforge.schemas.scores import Counts, MeasureScore, ScoreFile
+from citeforge.schemas.scores import Corrected, Counts, MeasureScore, ScoreFile
 from citeforge.schemas.signature import Signature
 
 
@@ -100,3 +102,30 @@ def test_means_need_none() -> None:
     plain = entry(mean_sample("CiteP", np.array([[1.0, 0.5, np.nan]])))
     assert plain.influence is None
     assert np.array_equal(linear(plain), [1.0, 0.5, np.nan], equal_nan=True)
+
+
+def test_corrected_differences_are_of_corrected_values() -> None:
+    """All answers are labelled: what people find, 2 · P · R / (P + R) of the two means."""
+    rng = np.random.default_rng(8)
+
+    def corrected() -> tuple[MeasureScore, float]:
+        human, judged = (
+            harmonic_sample("CiteF1", *(rng.integers(0, 4, (2, 1, 12)) / 3)) for _ in range(2)
+        )
+        everyone, nobody = np.ones(12, bool), np.zeros(12, bool)
+        units = Units(judged.sums[0], human.sums[0], everyone, nobody)
+        found = powered(units, human.combine)
+        by_judge, by_people = linearised(units, human.combine, found.tuning)
+        measure = entry(judged)
+        measure.corrected = Corrected(
+            value=100 * found.value, low=0, high=100, stderr=None, method="ppi++", n_labels=12,
+            signature=measure.signature, human=by_people.tolist(), labelled=list(range(12)),
+            linear_judged=by_judge.tolist(), linear_human=by_people.tolist(),
+        )  # fmt: skip
+        p, r = (human.sums[0, :, k].mean() for k in (0, 2))
+        return measure, 200 * p * r / (p + r)
+
+    (a, first), (b, second) = corrected(), corrected()
+    difference = corrected_difference(a, b)
+    assert difference is not None
+    assert difference.value == pytest.approx(second - first)

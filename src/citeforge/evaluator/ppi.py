@@ -144,6 +144,27 @@ def powered(
     return Powered(value, low, high, stderr, weight, n, df)
 
 
+def linearised(
+    units: Units, combine: Callable[[Floats], Floats], weight: float
+) -> tuple[Floats, Floats]:
+    """Values of each answer, by the judge and by people, whose mean is the value to first order.
+
+    By the slope at the corrected sums: what differences of two systems are made of, where
+    ``combine`` is no mean.
+
+    Args:
+        units: sums of each answer.
+        combine: see :func:`powered`.
+        weight: the judge's.
+
+    Returns:
+        Two of shape (queries,); people's are not to be looked at where nobody labelled.
+    """
+    mean = _Parts(units, ~units.labelled & ~units.settled).mean(weight)
+    value, slope = float(combine(mean)), gradient(combine, mean)
+    return value + units.judged @ slope, value + units.human @ slope
+
+
 def interval_of(
     value: float, stderr: float, df: float, n: int, within: Range, level: float = LEVEL
 ) -> Interval:

@@ -31,6 +31,9 @@ class Corrected(BaseModel):
         human: raw values of ``query_ids`` as people decide them, or as nobody needs to; None
             elsewhere, and where the measure is not defined.
         labelled: 0-based places in ``query_ids`` of the labelled answers that enter.
+        linear_judged: raw values of ``query_ids`` by the judge whose mean is the value to first
+            order, where the measure is no mean: what corrected differences are made of.
+        linear_human: likewise by people; None where nobody decided.
     """
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
@@ -49,6 +52,8 @@ class Corrected(BaseModel):
     labels_high: float | None = None
     human: list[float | None] = []
     labelled: list[int] = []
+    linear_judged: list[float | None] | None = None
+    linear_human: list[float | None] | None = None
 
     @field_validator("signature")
     @classmethod
@@ -330,7 +335,8 @@ class ScoreFile(BaseModel):
         found, n = measure.corrected, len(self.query_ids)
         if found is None or not (found.human or found.labelled):
             return
-        if len(found.human) != n or any(not 0 <= i < n for i in found.labelled):
+        lists = [x for x in (found.human, found.linear_judged, found.linear_human) if x is not None]
+        if any(len(x) != n for x in lists) or any(not 0 <= i < n for i in found.labelled):
             raise ValueError(f"measures: {measure.name}: corrected lists other queries")
 
     @model_validator(mode="after")

@@ -13,7 +13,15 @@ from citeforge.evaluator.entries import Row, shown
 from citeforge.evaluator.human.files import Label
 from citeforge.evaluator.human.people import People, find_people, of_system, systems_of
 from citeforge.evaluator.measures.declared import Measure
-from citeforge.evaluator.ppi import LEAST_LABELS, Powered, Rates, Units, powered, rogan_gladen
+from citeforge.evaluator.ppi import (
+    LEAST_LABELS,
+    Powered,
+    Rates,
+    Units,
+    linearised,
+    powered,
+    rogan_gladen,
+)
 from citeforge.evaluator.reading import Reading
 from citeforge.evaluator.statistics import Measured, Sample
 from citeforge.schemas.scores import Corrected, MeasureScore
@@ -141,6 +149,7 @@ def _by_labels(
                 "labels_high": shown(_inside(alone.high, row.measure), entry.scale),
                 "human": _known(human.sample, found),
                 "labelled": np.flatnonzero(found.labelled).tolist(),
+                **({} if entry.influence is None else _linear(found, sample, value.tuning)),
             }
         )
     return list(dict.fromkeys(warnings))
@@ -301,6 +310,14 @@ def _inside(value: float, measure: Measure) -> float:
     """The nearest possible value: an estimate may leave a measure's range."""
     high = math.inf if measure.high is None else measure.high
     return value if math.isnan(value) else min(max(value, measure.low), high)
+
+
+def _linear(units: Units, sample: Sample, weight: float) -> dict[str, list[float | None]]:
+    """Of a measure that is no mean: what each answer stands with in corrected differences."""
+    judged, human = linearised(units, sample.combine, weight)
+    known = units.labelled | units.settled
+    people = [v if k else None for v, k in zip(human.tolist(), known.tolist(), strict=True)]
+    return {"linear_judged": judged.tolist(), "linear_human": people}
 
 
 def _known(sample: Sample, units: Units) -> list[float | None]:

@@ -51,9 +51,10 @@ def corrected_difference(
     first, second = a.corrected, b.corrected
     if first is None or second is None or not (first.human and second.human):
         return None
-    change = a.scale * (column(b.per_query) - column(a.per_query))
+    judged = [column(_judged(m, c)) for m, c in ((a, first), (b, second))]
+    change = a.scale * (judged[1] - judged[0])
     n = len(change)
-    by_people = [column(c.human) for c in (first, second)]
+    by_people = [column(c.linear_human or c.human) for c in (first, second)]
     labelled = [_mask(c, n) for c in (first, second)]
     open_ = [m | np.isnan(v) for m, v in zip(labelled, by_people, strict=True)]
     defined = ~np.isnan(change)
@@ -73,6 +74,11 @@ def corrected_difference(
     return CorrectedDifference(
         found.value, found.low, found.high, t_test(found), found.n_labels, found.tuning
     )
+
+
+def _judged(entry: MeasureScore, corrected: Corrected) -> list[float | None]:
+    """What each answer stands with by the judge: of means its value."""
+    return corrected.linear_judged or entry.per_query
 
 
 def _mask(corrected: Corrected, n: int) -> npt.NDArray[np.bool_]:
