@@ -84,6 +84,19 @@ def test_empty_and_cut_replies_are_answers_and_failures_are_counted(
     assert "content_filter" in failed.stderr
 
 
+def test_an_endpoint_that_answers_nothing_is_told_of(
+    inline: Cli, package: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "mine.j2").write_text("{{ query }} #filter")
+    words = ("--benchmark", package, "--llm", "openai:m", "--template", "mine.j2", "--limit", "2")
+    with openai_server(tmp_path / "log") as server:
+        made = inline(*("run", "rage", *words, "--out", "s.jsonl", "--base-url", server.url), **KEY)
+    assert made.returncode == 3, made.stderr
+    assert "none of 2 prompts has an answer, so nothing is written; query 'q01'" in made.stderr
+    assert "content_filter" in made.stderr
+    assert not (tmp_path / "s.jsonl").exists()
+
+
 def test_a_killed_run_goes_on_and_ends_the_same(inline: Cli, package: Path, tmp_path: Path) -> None:
     """SIGKILL in the middle: what was answered is not asked again, and the bytes are the same."""
     words = ["run", "rage", "--benchmark", str(package), "--llm", "openai:m", "--concurrency", "2"]

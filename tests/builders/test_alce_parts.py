@@ -180,6 +180,7 @@ REPLIES = [
     ("A is B.\nC is D.\nE is F.\nG is H.", ["A is B.", "C is D.", "E is F."]),
     ("Claims:\n1. A is B.\n\n 2) C is D.\n- C is D.\n* E is F.", ["A is B.", "C is D.", "E is F."]),
     ("Claim 1: A is B.", ["A is B."]),
+    ("Sure!\nClaim 1: A is B.\nClaim 2: A is B.\n\nThe answer is: B.", ["A is B."]),
     ("1973 was the year.", ["1973 was the year."]),
     ("  \n", []),
 ]

@@ -17,7 +17,7 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Failure, Llm
 from citeforge.engines.registry import resolved
 from citeforge.evaluator.benchmark import Benchmark
-from citeforge.schemas.errors import UnknownValueError, UsageError
+from citeforge.schemas.errors import FailuresError, UnknownValueError, UsageError
 from citeforge.schemas.recipes.base import Part
 from citeforge.schemas.submission import make_header
 from citeforge.schemas.system import System
@@ -78,6 +78,7 @@ def run_system(
         UsageError: the system does not answer this kind of benchmark, has nothing to say, or needs
             an LLM.
         InputError: the LLM's first calls all fail.
+        FailuresError: there is no answer at all.
     """
     system = system_of(name)
     if reason := refusal(system, benchmark):
@@ -94,6 +95,12 @@ def run_system(
         raise UsageError(f"{name} asks an LLM; give --llm, e.g. openai:MODEL")
     settings = options if options is not None else options_of(system)()
     asked = ask(system, benchmark, chosen, runs, seed, llm, settings, limit, judge)
+    if asked.failures and len(asked.failures) == len(asked.tasks):
+        query, failure = asked.failures[0]
+        raise FailuresError(
+            f"none of {len(asked.tasks):,} prompts has an answer, so nothing is written; query "
+            f"{query!r}: {failure.reason}: {failure.message}"
+        )
     known = title or f"{name} ({llm.identity()['name']})"
     header = _header(known, benchmark, chosen, **asked.recipe(runs, seed, limit))
     count = _write(out, header, asked.lines(), benchmark)

@@ -29,10 +29,12 @@ def long_answer(rows: GoldRows) -> str:
 
 
 def read_claims(reply: str, n: int) -> list[str]:
-    """The first n distinct lines of a reply, without what numbers them; a line that announces
-    others (it ends in a colon) is none."""
-    lines = (_LISTED.sub("", line.strip()).strip() for line in reply.splitlines())
-    found = dict.fromkeys(line for line in lines if line and not line.endswith(":"))
+    """The first n distinct lines of a reply, without what numbers them. A line that announces
+    others (it ends in a colon) is none; where lines are numbered, the others are none either."""
+    lines = [line.strip() for line in reply.splitlines()]
+    listed = [line for line in lines if _LISTED.match(line)]
+    said = (_LISTED.sub("", line).strip() for line in listed or lines)
+    found = dict.fromkeys(line for line in said if line and not line.endswith(":"))
     return list(found)[:n]
 
 
