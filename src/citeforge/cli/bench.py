@@ -29,6 +29,9 @@ from citeforge.schemas.recipes.base import Judging
 @click.option("--context", help="Context set (default: the only one).")
 @click.option("--runs", type=click.IntRange(1), default=1, show_default=True)
 @click.option("--seed", type=int, default=0, show_default=True)
+@click.option(
+    "--limit", type=click.IntRange(1), help="Answer the first so many queries; score these alone."
+)
 @click.option("--measures", help="Measures or families, with commas between.")
 @click.option(
     "--options",
@@ -66,6 +69,7 @@ def bench(**given: Any) -> None:
         context=given["context"],
         runs=given["runs"],
         seed=given["seed"],
+        limit=given["limit"],
         judge=judge_session(record_from(Judging, given | {"judge": given["judge_name"]}), how),
         options=_options(given["options"]),
         endpoint=how,

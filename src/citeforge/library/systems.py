@@ -118,6 +118,7 @@ def bench(
     context: str | None = None,
     runs: int = 1,
     seed: int = 0,
+    limit: int | None = None,
     judge: str | Judge | JudgeSession | None = None,
     options: Mapping[str, Options] | None = None,
     endpoint: RunOptions | None = None,
@@ -137,6 +138,7 @@ def bench(
         context: context set; None for the only one, or the cells of an experiment.
         runs: answers a query.
         seed: seed of all draws.
+        limit: answer the first so many queries, and score these alone.
         judge: decides entailment, in scores and for ``rerank``.
         options: system to its options.
         endpoint: base URL, concurrency, prices, store.
@@ -158,11 +160,13 @@ def bench(
         contexts = [] if context is None else [context]
         ran = run_system(
             name, opened, contexts, runs, seed, path, llm=model, judge=session,
-            options=records[name],
+            options=records[name], limit=limit,
         )  # fmt: skip
         made.ran.append(ran)
         tell(name, ran)
-        scored = score(path, opened, measures, judge=session, details=True)
+        scored = score(
+            path, opened, measures, judge=session, details=True, only_asked=limit is not None
+        )
         scored.save(folder / f"{name}.scores.json")
         made.scores.append(scored)
     made.differences = _differences(made.scores)
