@@ -70,3 +70,11 @@ def test_from_python(package: Path, tmp_path: Path) -> None:
     assert [s["CiteF1"].value for s in made.scores][1] == 100
     ((difference,),) = made.differences
     assert difference.measure == "CiteF1"
+
+
+def test_a_trial_scores_what_was_asked_alone(package: Path, tmp_path: Path) -> None:
+    made = cf.bench(package, ["echo-relevant"], tmp_path / "b", measures=["CiteF1"], limit=3)
+    (scored,) = made.scores
+    assert scored.file.counts.n_answered == 3
+    assert scored["CiteF1"].value == 100  # the 27 others would be missing, and wrong
+    assert "|asked:3|" in scored["CiteF1"].signature
