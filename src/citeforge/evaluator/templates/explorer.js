@@ -10,7 +10,7 @@ const ROW = 52;
 const FLAGS = [["unsupported", 8, "have an unsupported statement", "unsupported statement"],
   ["uncited", 2, "cite nothing", "cites nothing"],
   ["outside", 4, "cite what was not shown", "cites what was not shown"],
-  ["refused", 16, "refuse (by phrases of 7 languages)", "refuses"], ["missing", 1, "are missing", "missing"]];
+  ["refused", 16, "refuse (by phrases of several languages)", "refuses"], ["missing", 1, "are missing", "missing"]];
 const state = { a: 0, b: -1, m: 0, o: "worst", t: "", low: "", high: "", low2: "", high2: "",
   f: new Set(), q: "" };
 const found = { A: [], B: null, flags: [], flagsB: [], rows: [], hits: null, ids: [], texts: [] };
