@@ -145,6 +145,23 @@ def test_the_bracket_that_closes_a_link_is_part_of_it(tmp_path: Path, benchmark:
     assert read(path, benchmark)["q01"].output == read(FILES["openai"], benchmark)["q01"].output
 
 
+@pytest.mark.parametrize("width", [1, 2])
+def test_the_unit_of_openais_offsets_is_told_by_its_links(
+    tmp_path: Path, benchmark: Benchmark, width: int
+) -> None:
+    """Two signs beyond the first plane and a space: 3 characters, 5 units of UTF-16."""
+    (row,) = (r for r in rows("openai") if r.get("query_id") == "q01")
+    part = row["response"]["output"][0]["content"][0]
+    part["text"] = "\U0001f30b\U0001f30b " + part["text"]
+    for end in ("start_index", "end_index"):
+        part["annotations"][0][end] += 2 * width + 1
+    wanted = read(FILES["openai"], benchmark)["q01"]
+    found = read(write_jsonl(tmp_path / "a.jsonl", [row]), benchmark)["q01"]
+    assert found.output == f"\U0001f30b\U0001f30b {wanted.output}"
+    assert found.spans is not None and wanted.spans is not None
+    assert found.spans[0].written == wanted.spans[0].written
+
+
 def test_gemini(benchmark: Benchmark) -> None:
     found = read(FILES["gemini"], benchmark)
     one = found["q01"]
