@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from os import pathsep
 from pathlib import Path
 
 import pytest
 
 from conftest import ROOT
+from servers import zygote
 
 PAGE = (ROOT / "docs" / "extend.md").read_text()
 FILES = dict(re.findall(r"```(?:toml|python)\n# (\S+)\n(.*?)```", PAGE, re.DOTALL))
@@ -19,7 +22,6 @@ PACKAGES = 6
 PIP = """
 pip() { python -m pip --disable-pip-version-check "$@"; }
 install() { pip install -q --no-index --no-build-isolation --no-deps "$@"; }
-citeforge() { python -m citeforge "$@"; }
 """
 
 
@@ -50,6 +52,26 @@ def environment(folder: Path) -> dict[str, str]:
     }
 
 
+@contextmanager
+def forking(folder: Path, env: dict[str, str]) -> Iterator[dict[str, str]]:
+    """The environment with a `citeforge` that is forked from one that has done the imports."""
+    (folder / "bin").mkdir()
+    (folder / "servers").mkdir()
+    python = folder / "venv" / "bin" / "python"
+    installed = python.with_name("citeforge")
+    installed.write_text('#!/bin/sh\nexec python -m citeforge "$@"\n')
+    installed.chmod(0o755)
+    zygote.stand_in(folder / "bin", str(python))
+    path = f"{folder / 'bin'}{pathsep}{env['PATH']}"
+    env = {**env, "PATH": path, "CITEFORGE_ZYGOTES": str(folder / "servers")}
+    with subprocess.Popen(["sleep", "infinity"]) as owner:
+        zygote.prepare_for(env, owner.pid)
+        try:
+            yield env
+        finally:
+            owner.kill()
+
+
 def test_every_plugin_of_the_page_works(tmp_path: Path) -> None:
     env = environment(tmp_path / "venv")
     for name, text in FILES.items():
@@ -59,13 +81,14 @@ def test_every_plugin_of_the_page_works(tmp_path: Path) -> None:
     assert script.count("pip install ./cf-") == PACKAGES
     assert len(re.findall(r"^citeforge ", script, re.MULTILINE)) >= 11
     script = script.replace("pip install ", "install ")
-    done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", f"{PIP}\nset -x\n{script}"],
-        cwd=tmp_path,
-        env=env,
-        capture_output=True,
-        text=True,
-    )
+    with forking(tmp_path, env) as shell:
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", f"{PIP}\nset -x\n{script}"],
+            cwd=tmp_path,
+            env=shell,
+            capture_output=True,
+            text=True,
+        )
     assert done.returncode == 0, done.stderr[-3000:]
     assert "warning" not in done.stderr
     for words, shown in ((), "Commands:"), (("build",), "quiz  A kind of the plugin cf-quiz 1.0."):

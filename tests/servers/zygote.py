@@ -147,8 +147,14 @@ def prepare() -> None:
     if "CITEFORGE_ZYGOTES" not in os.environ:
         folder = Path(tempfile.mkdtemp(prefix="zygotes-"))
         os.environ["CITEFORGE_ZYGOTES"] = str(folder)
-        env = {**os.environ, "HF_HOME": str(folder / "hf")}
-        (folder / "env.json").write_text(json.dumps({"owner": os.getpid(), "env": env}))
+        prepare_for(dict(os.environ), os.getpid())
+
+
+def prepare_for(env: dict[str, str], owner: int) -> None:
+    """Servers of this environment, in its folder, are to live as long as a process."""
+    folder = Path(env["CITEFORGE_ZYGOTES"])
+    env = {**env, "HF_HOME": str(folder / "hf")}
+    (folder / "env.json").write_text(json.dumps({"owner": owner, "env": env}))
 
 
 def remove() -> None:
@@ -215,11 +221,11 @@ def run(args: list[str], cwd: Path, env: dict[str, str], number: int) -> Complet
         return CompletedProcess(command, code, out.read(), err.read())
 
 
-def stand_in(folder: Path) -> Path:
-    """A `citeforge` for the PATH of shell scripts."""
+def stand_in(folder: Path, python: str = sys.executable) -> Path:
+    """A `citeforge` for the PATH of shell scripts, run by a Python that has one beside it."""
     path = folder / "citeforge"
     here = str(Path(__file__).parent)
-    lines = [f"#!{sys.executable} -IS", "import sys", f"sys.path.insert(0, {here!r})"]
+    lines = [f"#!{python} -IS", "import sys", f"sys.path.insert(0, {here!r})"]
     path.write_text("\n".join([*lines, "import zygote", "zygote.as_command()"]) + "\n")
     path.chmod(0o755)
     return path
