@@ -62,6 +62,24 @@ def test_codes_and_streams_are_those_of_a_process(
     assert forked.returncode == code
 
 
+def test_a_program_is_what_python_runs(tmp_path: Path) -> None:
+    program = """
+import sys
+from dataclasses import dataclass
+@dataclass
+class A:
+    n: int
+print(__name__, sys.argv, A(sys.path[0] == ""))
+sys.exit("ended")
+"""
+    env = {**os.environ, "HF_HOME": str(tmp_path / "hf")}
+    forked = zygote.run_program(program, tmp_path, env)
+    started = zygote.run_program(program, tmp_path, {**env, "LC_COLLATE": "C"})
+    assert (forked.returncode, forked.stdout, forked.stderr) == (
+        started.returncode, started.stdout, started.stderr
+    ) == (1, "__main__ ['-c'] A(n=True)\n", "ended\n")  # fmt: skip
+
+
 def test_a_shell_sees_a_command(package: Path, tmp_path: Path) -> None:
     """Pipes, redirections, folder and exit code."""
     command = zygote.stand_in(tmp_path)

@@ -111,10 +111,15 @@ def _become(asked: dict[str, Any]) -> None:
     os.environ.clear()
     os.environ.update(asked["env"])
     sys.path[0] = asked["path"]
-    sys.argv = ["citeforge", *asked["args"]]
     code: object = None
     try:
-        runpy.run_module("citeforge", run_name="__main__", alter_sys=True)
+        if "program" in asked:
+            sys.argv = ["-c"]
+            space: dict[str, object] = {"__name__": "__main__"}
+            exec(compile(asked["program"], "<string>", "exec"), space)
+        else:
+            sys.argv = ["citeforge", *asked["args"]]
+            runpy.run_module("citeforge", run_name="__main__", alter_sys=True)
     except SystemExit as end:
         code = end.code
     _end(code)
@@ -205,11 +210,23 @@ def call(address: Path, asked: dict[str, Any], streams: list[int]) -> int:
 
 def run(args: list[str], cwd: Path, env: dict[str, str], number: int) -> CompletedProcess[str]:
     """What `subprocess.run` gives of ``python -m citeforge``."""
-    command = [sys.executable, "-m", "citeforge", *args]
+    asked = {"args": args, "path": str(cwd)}
+    return _run(["-m", "citeforge", *args], asked, cwd, env, number)
+
+
+def run_program(program: str, cwd: Path, env: dict[str, str]) -> CompletedProcess[str]:
+    """What `subprocess.run` gives of ``python -c``."""
+    return _run(["-c", program], {"program": program, "path": ""}, cwd, env, 0)
+
+
+def _run(
+    words: list[str], asked: dict[str, Any], cwd: Path, env: dict[str, str], number: int
+) -> CompletedProcess[str]:
+    command = [sys.executable, *words]
     server = server_for(env, number)
     if server is None:
         return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=env)
-    asked = {"args": args, "cwd": str(cwd), "env": env, "path": str(cwd)}
+    asked |= {"cwd": str(cwd), "env": env}
     with (
         Path(os.devnull).open() as nothing,
         tempfile.TemporaryFile("w+") as out,

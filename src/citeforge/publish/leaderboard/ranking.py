@@ -86,6 +86,7 @@ def _comparable(file: ScoreFile, name: str, signature: str) -> MeasureScore | No
 
 def compact(view: View) -> dict[str, object]:
     """What the page carries of a view: hundredths as integers, intervals of the main measure."""
+    said = [name for name in COLUMNS if any(about_text(f, name) for f in view.files)]
     return {
         "t": view.title,
         "m": list(view.measures),
@@ -97,19 +98,13 @@ def compact(view: View) -> dict[str, object]:
         "g": [r or 0 for r in view.ranks.get(view.main, [])],
         "i": [_interval(e) for e in view.entries.get(view.main, [])],
         "n": [f.counts.n_missing for f in view.files],
-        "f": [name for name in COLUMNS if _said(view, name)],
-        "a": [
-            [about_text(f, name) for name in COLUMNS if _said(view, name)] for f in view.files
-        ],
+        "f": said,
+        "a": [[about_text(f, name) for name in said] for f in view.files],
     }  # fmt: skip
 
 
 COLUMNS = ("organisation", "model", "parameters", "date", "cost")
 """What submissions say of their systems, as columns."""
-
-
-def _said(view: View, name: str) -> bool:
-    return any(about_text(f, name) for f in view.files)
 
 
 def about_text(file: ScoreFile, name: str) -> str:
