@@ -16,6 +16,14 @@ def test_what_was_meant(value: str, meant: str | None) -> None:
     assert said == ("" if meant is None else f" (did you mean {meant!r}?)")
 
 
+def test_what_begins_right_comes_before_what_looks_alike() -> None:
+    assert suggestion("ROUGE", ["ROUGE-Lsum.F@1gold", "ROUGE-Lsum.F", "rage"]) == (
+        " (did you mean 'ROUGE-Lsum.F'?)"
+    )
+    assert suggestion("id", ["idle"]) == " (did you mean 'idle'?)"
+    assert suggestion("", ["a"]) == ""
+
+
 def test_unknown_values_name_it_first() -> None:
     assert str(UnknownValueError("system", "randm", ["random", "gold"])) == (
         "unknown system 'randm' (did you mean 'random'?); known: gold, random"

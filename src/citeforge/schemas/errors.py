@@ -12,7 +12,10 @@ from collections.abc import Iterable
 def suggestion(value: str, known: Iterable[str]) -> str:
     """`` (did you mean 'x'?)`` for a name that is nearly a known one, else an empty string."""
     names = {name.casefold(): name for name in sorted(known, reverse=True)}
-    close = difflib.get_close_matches(value.casefold(), names, n=1)
+    small = value.casefold()
+    # What was begun right is nearer than what has some of the same letters.
+    begun = sorted((n for n in names if len(small) > 2 and n.startswith(small)), key=len)
+    close = begun[:1] or difflib.get_close_matches(small, names, n=1)
     return f" (did you mean {names[close[0]]!r}?)" if close else ""
 
 
