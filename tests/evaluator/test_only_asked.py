@@ -47,6 +47,7 @@ def test_both_say_it(cli: Cli, package: Path, trial: Path) -> None:
     assert f"|asked:{N}|" in part.stdout
     checked = cli("check", trial, "--benchmark", package)
     assert said in checked.stdout + checked.stderr
+    assert "no answer to" not in checked.stdout  # once is enough
 
 
 def test_a_whole_submission_stays_as_it_is(package: Path, tmp_path: Path) -> None:

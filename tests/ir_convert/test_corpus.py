@@ -129,6 +129,8 @@ def test_blank_passages_are_skipped_and_counted(tmp_path: Path) -> None:
 def test_files_that_are_none(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"holds no passages; a .jsonl, .jsonl.gz or .parquet"):
         passages(f"corpus:{tmp_path}")
+    with pytest.raises(InputError, match=r"nothing: does not exist; a .jsonl"):
+        passages(f"corpus:{tmp_path / 'nothing'}")
     (tmp_path / "c.jsonl.gz").write_bytes(gzip.compress(b'{"id": 1}')[:-4])
     with pytest.raises(InputError, match=r"c.jsonl.gz"):
         passages(f"corpus:{tmp_path}")

@@ -11,6 +11,7 @@ from citeforge.evaluator.formats import NAMED, answers_of, detect, origin_of
 from citeforge.evaluator.origin import (
     Origin,
     anonymous_warnings,
+    asked_of,
     partly_asked,
     require_same_benchmark,
 )
@@ -199,8 +200,10 @@ class _Checker:
                     self.found.warnings.append(
                         (None, f"no answer to the cell {name}: what needs it is not computed")
                     )
+        # Of those that were not asked (--limit) there is one warning, not one each.
+        wanted = self.benchmark.query_ids[: asked_of(self.origin.header, self.benchmark)]
         for name, run in used:
-            for query in self.benchmark.query_ids:
+            for query in wanted:
                 if (query, name, run) not in self.seen:
                     self.found.warnings.append(
                         (

@@ -58,6 +58,8 @@ def open_corpus_files(argument: str, split: str | None, options: ReadOptions) ->
         InputError: no such file, or a folder without one.
     """
     path = Path(argument)
+    if not path.exists():
+        raise InputError("does not exist", path=path, allowed=ALLOWED)
     files = [path] if path.is_file() and path.name.endswith(_ENDINGS) else []
     for folder in (path / "corpus", path):
         if not files and folder.is_dir():
