@@ -1,8 +1,8 @@
 """Readers of outputs are linear on every input: anything, repeated until it is long.
 
 A linear reader takes at most two seconds of its processor for each text below, a quadratic one most
-of a minute. The kernel kills a reader that has used `SECONDS` of processor time: other work on the machine
-decides nothing.
+of a minute. The kernel kills a reader that has used `SECONDS` of processor time: other work on the
+machine decides nothing.
 """
 
 from __future__ import annotations
