@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -77,31 +76,21 @@ def test_a_batch_that_does_not_fit_is_halved(
         offline.encode(texts, "passage")
 
 
-SCRIPT = """
-import hashlib, sys, torch
-torch.set_num_threads(int(sys.argv[1]))
-from citeforge.engines.embed import make_embedder
-words = "moon river bridge element language engine water iron copper lake".split()
-texts = [" ".join(words[i % 10 : i % 10 + 1 + i % 7] * (1 + i % 11)) for i in range(75)]
-embedder = make_embedder("offline", device="cpu")
-for n in (1, 3, 75):
-    print(hashlib.sha256(embedder.encode(texts[:n], "passage").tobytes()).hexdigest())
-"""
+def test_same_bytes_for_every_number_of_threads(offline: embed.Embedder) -> None:
+    """In processes of their own, with other hash seeds: `test_parallel.py`."""
+    import torch
 
-
-def test_same_bytes_for_every_number_of_threads() -> None:
-    outputs = set()
-    for threads in ("1", "2", "3"):
-        env = {**os.environ, "PYTHONHASHSEED": threads}
-        result = subprocess.run(
-            [sys.executable, "-c", SCRIPT, threads],
-            capture_output=True,
-            text=True,
-            check=True,
-            env=env,
-        )
-        outputs.add(result.stdout)
-    assert len(outputs) == 1
+    words = "moon river bridge element language engine water iron copper lake".split()
+    texts = [" ".join(words[i % 10 : i % 10 + 1 + i % 7] * (1 + i % 11)) for i in range(75)]
+    before = torch.get_num_threads()
+    found: list[list[bytes]] = []
+    try:
+        for threads in (1, 3):
+            torch.set_num_threads(threads)
+            found.append([offline.encode(texts[:n], "passage").tobytes() for n in (1, 3, 75)])
+    finally:
+        torch.set_num_threads(before)
+    assert found[0] == found[1]
 
 
 def test_the_package_is_not_imported() -> None:

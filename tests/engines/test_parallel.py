@@ -18,6 +18,7 @@ from citeforge.engines.parallel import one_ahead, one_thread_each
 from servers.float_work import WORK, make_models
 
 TESTS = Path(__file__).parent.parent
+THREADS = (1, 3)
 MODELS = ("embedding", "judge", "perplexity", "bertscore", "mauve", "qa", "cross")
 
 
@@ -26,7 +27,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[int, dict[str, Any
     folder = tmp_path_factory.mktemp("models")
     make_models(folder)
     found = {}
-    for threads in (1, 2, 3):
+    for threads in THREADS:
         number = str(threads)
         path = os.pathsep.join([str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])])
         env = {**os.environ, "PYTHONPATH": path, "PYTHONHASHSEED": number}
@@ -43,8 +44,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[int, dict[str, Any
 def test_same_bytes_for_every_number_of_threads(
     results: dict[int, dict[str, Any]], name: str
 ) -> None:
-    assert len({results[threads][name][0] for threads in (1, 2, 3)}) == 1
-    for threads in (1, 2, 3):
+    assert len({results[threads][name][0] for threads in THREADS}) == 1
+    for threads in THREADS:
         _, in_modules, afterwards = results[threads][name]
         assert in_modules == ([1] if name.startswith(MODELS) else [])
         assert afterwards == threads

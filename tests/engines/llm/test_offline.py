@@ -17,7 +17,7 @@ import torch
 from citeforge.engines.llm import smollm
 from citeforge.engines.llm.choice import Choice
 from citeforge.engines.llm.offline import OfflineLlm
-from citeforge.engines.llm.records import Answer, Failure, Request
+from citeforge.engines.llm.records import Answer, Failure, Request, Result
 from citeforge.engines.llm.store import ReplayStore
 from citeforge.schemas.errors import InputError, UsageError
 from conftest import ROOT
@@ -82,16 +82,24 @@ def asked_together() -> list[Request]:
     return [request(q, temperature=t, **more) for q in QUESTIONS for t, more in kinds]
 
 
-def test_an_answer_depends_on_its_request_alone(llm: OfflineLlm) -> None:
+@pytest.fixture(scope="module")
+def together() -> list[Result]:
+    """Their answers, as one thread writes them."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    found = OfflineLlm().complete(asked_together())
+    torch.set_num_threads(threads)
+    return found
+
+
+def test_an_answer_depends_on_its_request_alone(llm: OfflineLlm, together: list[Result]) -> None:
     requests = asked_together()
-    together = llm.complete(requests)
     assert [llm.complete([r])[0] for r in requests[:2]] == together[:2]
-    for number in (2, 3):
-        torch.set_num_threads(number)
-        assert llm.complete(list(reversed(requests))) == list(reversed(together))
+    torch.set_num_threads(3)
+    assert llm.complete(list(reversed(requests))) == list(reversed(together))
 
 
-def test_another_processor_writes_the_same(llm: OfflineLlm) -> None:
+def test_another_processor_writes_the_same(together: list[Result]) -> None:
     script = (
         "import sys; sys.path[:0] = ['tests', '.']\n"
         "from engines.llm.test_offline import OfflineLlm, asked_together, text_of\n"
@@ -101,9 +109,8 @@ def test_another_processor_writes_the_same(llm: OfflineLlm) -> None:
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=ROOT, env=env, capture_output=True, text=True
     )
-    assert done.stdout.splitlines()[-1:] == [
-        ascii([text_of(r) for r in llm.complete(asked_together())])
-    ], done.stderr
+    expected = ascii([text_of(r) for r in together])
+    assert done.stdout.splitlines()[-1:] == [expected], done.stderr
 
 
 def test_samples_differ(llm: OfflineLlm) -> None:
