@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import os
-import resource
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -20,62 +17,25 @@ from citeforge.engines.embed import make_embedder
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes import RageRecipe
 from conftest import EXAMPLES, Cli, content, run_options, sampled
-
-# A process that has imported everything and forks one build at a time: the child is a real
-# process of its own, and is killed with SIGKILL.
-NURSERY = """
-import os, sys
-import torch, faiss, sentence_transformers, transformers.models.bert.modeling_bert
-from citeforge.cli.main import main
-import citeforge.builders.rage, citeforge.cli.build
-for line in sys.stdin:
-    child = os.fork()
-    if child == 0:
-        devnull = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(devnull, 1)
-        main(line.rstrip("\\n").split("\\t"))
-        os._exit(0)
-    print(child, flush=True)
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
-"""
+from servers.nursery import Nursery
 
 
-class Nursery:
-    """Starts builds, kills them, and says how they ended."""
-
-    def __init__(self) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", NURSERY],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert self.process.stdin
-        assert self.process.stdout
-        self.into, self.out = self.process.stdin, self.process.stdout
-
-    def run(self, args: list[str], watch: Path, kill_after: int | None) -> int:
-        """Run a build; kill it once the watched folder has seen this many new names."""
-        self.into.write("\t".join(args) + "\n")
-        self.into.flush()
-        child = int(self.out.readline())
-        seen: set[str] = names(watch)
-        fresh = 0
-        while kill_after is not None:
-            now = names(watch)
-            fresh += len(now - seen)
-            seen |= now
-            if fresh >= kill_after:
-                os.kill(child, signal.SIGKILL)
-                break
-            if not Path(f"/proc/{child}").exists() or is_zombie(child):
-                break
-            time.sleep(0.0005)
-        return int(self.out.readline())
-
-    def close(self) -> None:
-        self.into.close()
-        self.process.wait()
+def run(nursery: Nursery, args: list[str], watch: Path, kill_after: int | None) -> int:
+    """Run a build; kill it once the watched folder has seen this many new names."""
+    seen: set[str] = names(watch)
+    child = nursery.start(args)
+    fresh = 0
+    while kill_after is not None:
+        now = names(watch)
+        fresh += len(now - seen)
+        seen |= now
+        if fresh >= kill_after:
+            os.kill(child, signal.SIGKILL)
+            break
+        if not Path(f"/proc/{child}").exists() or is_zombie(child):
+            break
+        time.sleep(0.0005)
+    return nursery.wait()
 
 
 def is_zombie(pid: int) -> bool:
@@ -107,34 +67,28 @@ POINTS = (1, 2, 3, 4, 5, 7, 11, 16, 22, 30, 38, 46, 54, 58, 60, 62, 64, 66, 68, 
 
 @pytest.mark.sampled
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc")
-def test_killed_builds_end_byte_identical(tmp_path: Path) -> None:
+def test_killed_builds_end_byte_identical(tmp_path: Path, nursery: Nursery) -> None:
     """A third of the kills; all of them in `make exhaustive`, and thousands in `make torture`."""
     points, in_a_row = sampled(POINTS), len(sampled(range(20)))
-    nursery = Nursery()
-    try:
-        calm = tmp_path / "calm"
-        assert nursery.run(arguments(calm), calm, None) == 0
-        expected = content(calm)
-        # One build, killed again and again as it gets further.
-        out = tmp_path / "torn"
-        kills = 0
-        while kills < in_a_row:
-            assert nursery.run(arguments(out, "--resume"), out, kill_after=3) == -signal.SIGKILL
-            kills += 1
-        assert nursery.run(arguments(out, "--resume"), out, None) == 0
+    calm = tmp_path / "calm"
+    assert run(nursery, arguments(calm), calm, None) == 0
+    expected = content(calm)
+    # One build, killed again and again as it gets further.
+    out = tmp_path / "torn"
+    for _ in range(in_a_row):
+        assert run(nursery, arguments(out, "--resume"), out, kill_after=3) == -signal.SIGKILL
+    assert run(nursery, arguments(out, "--resume"), out, None) == 0
+    assert content(out) == expected
+    assert not out.with_name("torn.partial").exists()
+    # Fresh builds, each killed once at another point, late ones included.
+    once = 0
+    for point in points:
+        out = tmp_path / f"once-{point}"
+        code = run(nursery, arguments(out), out, kill_after=point)
+        once += code == -signal.SIGKILL
+        assert run(nursery, arguments(out, "--resume"), out, None) == 0
         assert content(out) == expected
-        assert not out.with_name("torn.partial").exists()
-        # Fresh builds, each killed once at another point, late ones included.
-        once = 0
-        for point in points:
-            out = tmp_path / f"once-{point}"
-            code = nursery.run(arguments(out), out, kill_after=point)
-            once += code == -signal.SIGKILL
-            assert nursery.run(arguments(out, "--resume"), out, None) == 0
-            assert content(out) == expected
-        assert once >= len(points) * 5 // 7
-    finally:
-        nursery.close()
+    assert once >= len(points) * 5 // 7
 
 
 def build(
@@ -244,19 +198,14 @@ def test_resuming_a_finished_build(tmp_path: Path, source: Path) -> None:
     assert not out.with_name("out.partial").exists()
 
 
-def test_a_full_disk_during_a_shard(tmp_path: Path, inline: Cli) -> None:
+def test_a_full_disk_during_a_shard(tmp_path: Path, nursery: Nursery, inline: Cli) -> None:
     """The kernel refuses to let a shard grow (RLIMIT_FSIZE), as a full disk would."""
-
-    def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
-
     out = tmp_path / "out"
     args = [a if a != "4" else "64" for a in arguments(out)]  # 64 * 384 * 2 bytes a shard
-    command = [sys.executable, "-m", "citeforge", *args]
-    result = subprocess.run(command, capture_output=True, text=True, preexec_fn=limit)
-    assert result.returncode == 1
-    assert "size limit is reached" in result.stderr
-    assert "Traceback" not in result.stderr
+    nursery.start(args, largest=40_000)
+    assert nursery.wait() == 1
+    assert "size limit is reached" in nursery.errors()
+    assert "Traceback" not in nursery.errors()
     assert not out.exists()
     result = inline(*args, "--overwrite")
     assert result.returncode == 0, result.stderr

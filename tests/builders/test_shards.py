@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import resource
+import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -22,6 +21,7 @@ from citeforge.schemas.recipes import RageRecipe
 from citeforge.schemas.recipes.base import checked
 from citeforge.schemas.recipes.shard import Shard, ShardOptions
 from conftest import EXAMPLES, Cli, content, run_options
+from servers.nursery import Nursery
 
 SOURCE = f"beir:{EXAMPLES / 'facts'}"
 RECIPE = (
@@ -78,24 +78,20 @@ def test_shares_make_the_bytes_of_a_plain_build(
 
 
 def test_a_killed_share_goes_on_and_its_disk_may_be_full(
-    cli: Cli, tmp_path: Path, plain: dict[str, bytes]
+    cli: Cli, tmp_path: Path, plain: dict[str, bytes], nursery: Nursery
 ) -> None:
     folder, out = tmp_path / "shards", tmp_path / "out"
-    share = [sys.executable, "-m", "citeforge", "embed", "--shard", "1/2", "--out", str(folder)]
-
-    def limit() -> None:
-        # Vectors of 16 passages are 12,288 bytes: the kernel lets no file grow so large.
-        resource.setrlimit(resource.RLIMIT_FSIZE, (9000, 9000))
-
-    full = subprocess.run([*share, *RECIPE, *CPU], capture_output=True, text=True, preexec_fn=limit)
-    assert full.returncode == 1
-    assert "size limit is reached" in full.stderr
-    assert "Traceback" not in full.stderr
-    process = subprocess.Popen([*share, *RECIPE, *CPU], stderr=subprocess.PIPE, text=True)
-    while len(list(folder.glob("embeddings/*.json"))) < 1 and process.poll() is None:
+    share = ["embed", "--shard", "1/2", "--out", str(folder), *RECIPE, *CPU]
+    # Vectors of 16 passages are 12,288 bytes: the kernel lets no file grow so large.
+    nursery.start(share, largest=9000)
+    assert nursery.wait() == 1
+    assert "size limit is reached" in nursery.errors()
+    assert "Traceback" not in nursery.errors()
+    process = nursery.start(share)
+    while len(list(folder.glob("embeddings/*.json"))) < 1 and Path(f"/proc/{process}").exists():
         time.sleep(0.0005)
-    process.send_signal(signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL, process.communicate()
+    os.kill(process, signal.SIGKILL)
+    assert nursery.wait() == -signal.SIGKILL, nursery.errors()
     assert len(list(folder.glob("embeddings/*.json"))) < 4  # 3 of the passages, 1 of the queries
     for i in (2, 1):
         done(cli("embed", "--shard", f"{i}/2", "--out", folder, *RECIPE, *CPU))

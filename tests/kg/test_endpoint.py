@@ -109,7 +109,7 @@ def test_a_timeout_splits_the_batch_in_two(
 def test_a_silent_endpoint_counts_as_a_timeout(
     server: str, expected: dict[str, Graph], tmp_path: Path
 ) -> None:
-    options = EndpointOptions(timeout=5, attempts=3, pause=0.01)
+    options = EndpointOptions(timeout=3, attempts=3, pause=0.01)
     with proxy(server, tmp_path / "log", faults=["hang"]) as running:
         found, kg, _ = ask(running.url, options=options)
     assert found == expected
@@ -179,15 +179,15 @@ def busiest(running: Proxy, window: float) -> tuple[float, int]:
 def test_the_granted_query_seconds_are_never_passed(
     server: str, expected: dict[str, Graph], tmp_path: Path
 ) -> None:
-    limits = Limits(seconds=3.0, errors=30, window=6.0)
+    limits = Limits(seconds=1.5, errors=30, window=3.0)
     options = EndpointOptions(timeout=10, limits=limits)
-    with proxy(server, tmp_path / "log", latency=0.4) as running:
+    with proxy(server, tmp_path / "log", latency=0.2) as running:
         found, _, engine = ask(running.url, batch=1, options=options)
         used, _ = busiest(running, limits.window)
         assert len(running.requests()) == len(PEOPLE)
     assert found == expected
     assert used <= limits.seconds
-    # 11 queries of 0.4 s are 4.4 s of work: without a budget it would all fall into one window.
+    # 11 queries of 0.2 s are 2.2 s of work: without a budget it would all fall into one window.
     assert engine.budget.waited > 0
 
 

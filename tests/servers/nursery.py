@@ -1,0 +1,68 @@
+"""A process that has imported what embeds, and forks one command at a time.
+
+Each is a real process: it is killed by SIGKILL, and the kernel limits it.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+SCRIPT = """
+import json, os, resource, sys
+import torch, faiss, sentence_transformers, transformers.models.bert.modeling_bert
+from citeforge.cli.main import main
+import citeforge.builders.rage, citeforge.cli.build
+for line in sys.stdin:
+    task = json.loads(line)
+    child = os.fork()
+    if child == 0:
+        for stream, path in ((1, os.devnull), (2, task["errors"])):
+            os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), stream)
+        if task["largest"]:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (task["largest"], task["largest"]))
+        main(task["args"])
+        os._exit(0)
+    print(child, flush=True)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+class Nursery:
+    """Starts commands, and says how they ended."""
+
+    def __init__(self, folder: Path) -> None:
+        self._errors = folder / "errors"
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", SCRIPT],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self._process.stdin
+        assert self._process.stdout
+        self._into, self._out = self._process.stdin, self._process.stdout
+
+    def start(self, args: list[str], largest: int = 0) -> int:
+        """Start a command, whose files grow to so many bytes at most (0: any); its process id."""
+        task = {"args": args, "largest": largest, "errors": str(self._errors)}
+        self._into.write(json.dumps(task) + "\n")
+        self._into.flush()
+        return int(self._out.readline())
+
+    def wait(self) -> int:
+        """Return code of the command that was started last, as `subprocess` gives it."""
+        return int(self._out.readline())
+
+    def errors(self) -> str:
+        """What it wrote on its standard error."""
+        return self._errors.read_text()
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.wait()
+        self._into.close()
+        self._out.close()
