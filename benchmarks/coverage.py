@@ -18,8 +18,9 @@ import numpy as np
 from benchmarks.simulated import World, chosen, labelled_twice, truth, world
 from citeforge.builders.audit.strata import Stratum, stratified
 from citeforge.evaluator.compare import holm, paired_t, permutation_tests
+from citeforge.evaluator.error_rates import rates_of, rogan_gladen
 from citeforge.evaluator.intervals import Range
-from citeforge.evaluator.ppi import Units, powered, rates_of, rogan_gladen, t_test
+from citeforge.evaluator.ppi import Units, powered, t_test
 from citeforge.evaluator.ranks import rank_intervals
 from citeforge.evaluator.statistics import Floats, estimate_all, mean_sample
 

@@ -14,11 +14,11 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.segment import make_segmenter
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.compare import compare
+from citeforge.evaluator.error_rates import Rates
 from citeforge.evaluator.human.correct import Correction, require_known
 from citeforge.evaluator.human.files import read_labels
 from citeforge.evaluator.human.ranks import corrected_ranks
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.ppi import Rates
 from citeforge.evaluator.score import score
 from citeforge.evaluator.table import render_differences, render_scores
 from citeforge.evaluator.tools import Tools

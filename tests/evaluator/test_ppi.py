@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from citeforge.evaluator.ppi import Rates, Units, power_tuning, powered, rates_of, rogan_gladen
+from citeforge.evaluator.error_rates import Rates, rates_of, rogan_gladen
+from citeforge.evaluator.ppi import Units, power_tuning, powered
 from citeforge.evaluator.statistics import Floats, harmonic_sample, mean_sample
 
 SE = 0.9

@@ -16,10 +16,11 @@ from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.annotation.agreement import cohen_kappa
 from citeforge.evaluator.compare import load_scores
+from citeforge.evaluator.error_rates import Rates, rates_of
 from citeforge.evaluator.human.correct import Correction
 from citeforge.evaluator.human.files import EXPERTQA, FULL, Label, is_expertqa, read_labels
 from citeforge.evaluator.measures.judging import render
-from citeforge.evaluator.ppi import LEAST_LABELS, Rates, rates_of
+from citeforge.evaluator.ppi import LEAST_LABELS
 from citeforge.package.items import Passage
 from citeforge.package.manifest import read_stats
 from citeforge.package.package import Package

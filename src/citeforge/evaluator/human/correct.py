@@ -10,18 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from citeforge.evaluator.entries import Row, shown
+from citeforge.evaluator.error_rates import Rates, rogan_gladen
 from citeforge.evaluator.human.files import Label
 from citeforge.evaluator.human.people import People, find_people, of_system, systems_of
 from citeforge.evaluator.measures.declared import Measure
-from citeforge.evaluator.ppi import (
-    LEAST_LABELS,
-    Powered,
-    Rates,
-    Units,
-    linearised,
-    powered,
-    rogan_gladen,
-)
+from citeforge.evaluator.ppi import LEAST_LABELS, Powered, Units, linearised, powered
 from citeforge.evaluator.reading import Reading
 from citeforge.evaluator.statistics import Measured, Sample
 from citeforge.schemas.scores import Corrected, MeasureScore
