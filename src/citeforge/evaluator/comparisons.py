@@ -46,7 +46,13 @@ def to_html(found: Comparison) -> str:
     )  # fmt: skip
     template = environment.from_string(_TEMPLATE.read_text(encoding="utf-8"))
     pairs = [
-        (title, _across(rows), [(difference_cells(d), d.p_holm < 0.05) for d in rows])
+        (
+            title,
+            rows[0].second,
+            rows[0].first,
+            _across(rows),
+            [(difference_cells(d), d.p_holm < 0.05) for d in rows],
+        )
         for title, rows in _pairs(found).items()
     ]
     return template.render(
