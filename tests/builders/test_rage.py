@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from citeforge.builders.licences import conflicts
 from citeforge.builders.rage import build_rage
 from citeforge.builders.verify import verify
 from citeforge.engines.embed import make_embedder
+from citeforge.engines.embedder import Embedder
 from citeforge.engines.progress import Lines
 from citeforge.package.manifest import load_manifest
 from citeforge.schemas.errors import InputError, UsageError
@@ -24,12 +26,18 @@ from citeforge.schemas.recipes.rage import Mining
 from conftest import EXAMPLES, run_options, write_beir, write_jsonl
 
 
+@cache
+def embedder() -> Embedder:
+    """The model, loaded once for all of these builds."""
+    return make_embedder("offline", device="cpu")
+
+
 def build(source: str, out: Path, options: dict[str, Any] | None = None, **config: Any) -> Manifest:
     config = {"embedder": "offline", **config}
     return build_rage(
         RageRecipe(source=source, **config),
         run_options(out, **(options or {})),
-        lambda: make_embedder("offline", device="cpu"),
+        embedder,
     )
 
 
