@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import math
+import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -25,25 +27,32 @@ from citeforge.evaluator.meta_eval import pearson
 from citeforge.schemas.errors import UnknownValueError
 from citeforge.schemas.scores import ScoreFile
 from conftest import Cli
+from servers import zygote
 
 
-@pytest.fixture
-def files(cli: Cli, package: Path, tmp_path: Path) -> list[Path]:
-    found = []
+@pytest.fixture(scope="module")
+def scored(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two submissions and their scores."""
+    folder = tmp_path_factory.mktemp("scored")
     for system in ("one", "two"):
         lines = [{"submission": {"system": f"Secret {system}"}}]
         lines += [
             {"query_id": f"q{i:02d}", "output": f"=Statement {system} {i} [1][2]. Another [3]."}
             for i in range(1, 31)
         ]
-        (tmp_path / f"{system}.jsonl").write_text("".join(json.dumps(x) + "\n" for x in lines))
-        result = cli(
-            *("score", f"{system}.jsonl", "--benchmark", package, "--details"),
-            *("--judge", "lexical", "--out", f"{system}.json"),
-        )
+        (folder / f"{system}.jsonl").write_text("".join(json.dumps(x) + "\n" for x in lines))
+        words = ["score", f"{system}.jsonl", "--benchmark", str(package), "--details"]
+        words += ["--judge", "lexical", "--out", f"{system}.json"]
+        result = zygote.run(words, folder, {**os.environ, "HF_HOME": str(folder / "hf")}, 0)
         assert result.returncode == 0, result.stderr
-        found.append(tmp_path / f"{system}.json")
-    return found
+    return folder
+
+
+@pytest.fixture
+def files(scored: Path, tmp_path: Path) -> list[Path]:
+    """A copy of them for each test."""
+    shutil.copytree(scored, tmp_path, dirs_exist_ok=True)
+    return [tmp_path / f"{system}.json" for system in ("one", "two")]
 
 
 def loaded(files: list[Path]) -> list[ScoreFile]:

@@ -17,6 +17,7 @@ from citeforge.evaluator.compare import load_scores
 from citeforge.evaluator.report import RENDERERS, embed, render_html
 from citeforge.schemas.scores import ScoreFile
 from conftest import Cli, write_jsonl
+from servers import zygote
 
 HOSTILE = [
     "<script>document.title = 'owned'</script> [1].",
@@ -26,8 +27,10 @@ HOSTILE = [
 ]
 
 
-@pytest.fixture
-def files(cli: Cli, package: Path, tmp_path: Path) -> list[ScoreFile]:
+@pytest.fixture(scope="module")
+def scored(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A hostile system and a plain one, with scores and answers."""
+    folder = tmp_path_factory.mktemp("scored")
     rows = [
         {"submission": {"system": "<b>evil</b>"}},
         *(
@@ -35,17 +38,23 @@ def files(cli: Cli, package: Path, tmp_path: Path) -> list[ScoreFile]:
             for i in range(29)
         ),
     ]
-    write_jsonl(tmp_path / "evil.jsonl", rows)  # type: ignore[arg-type]
-    cli("run", "echo-relevant", "--benchmark", package, "--out", "echo.jsonl")
-    found = []
-    for name in ("evil", "echo"):
-        result = cli(
-            *("score", f"{name}.jsonl", "--benchmark", package, "--judge", "lexical"),
-            *("--measures", "rage,ALCE.CitRec,ALCE.CitPrec", "--details", "--out", f"{name}.json"),
-        )
+    write_jsonl(folder / "evil.jsonl", rows)  # type: ignore[arg-type]
+    there = ["--benchmark", str(package)]
+    how = ["--judge", "lexical", "--measures", "rage,ALCE.CitRec,ALCE.CitPrec", "--details"]
+    for words in (
+        ["run", "echo-relevant", *there, "--out", "echo.jsonl"],
+        *(["score", f"{s}.jsonl", *there, *how, "--out", f"{s}.json"] for s in ("evil", "echo")),
+    ):
+        result = zygote.run(words, folder, {**os.environ, "HF_HOME": str(folder / "hf")}, 0)
         assert result.returncode == 0, result.stderr
-        found.append(load_scores(tmp_path / f"{name}.json"))
-    return found
+    return folder
+
+
+@pytest.fixture
+def files(scored: Path, tmp_path: Path) -> list[ScoreFile]:
+    """Read anew for each test, beside a copy of the files."""
+    shutil.copytree(scored, tmp_path, dirs_exist_ok=True)
+    return [load_scores(tmp_path / f"{name}.json") for name in ("evil", "echo")]
 
 
 def test_the_page_refers_to_nothing_outside(files: list[ScoreFile]) -> None:
