@@ -77,21 +77,21 @@ def needed(expression: str) -> frozenset[str] | None:
 def _of(parts: Iterable[tuple[Any, Any]]) -> frozenset[str] | None:
     found: list[frozenset[str]] = []
     letters = ""
-    for kind, what in [*parts, (None, None)]:
-        if kind is _constants.LITERAL:
+    for node, what in [*parts, (None, None)]:
+        if node is _constants.LITERAL:
             letters += chr(what)
             continue
         if letters:
             found.append(frozenset([letters.lower()]))
             letters = ""
         inside: frozenset[str] | None = None
-        if kind is _constants.BRANCH:
+        if node is _constants.BRANCH:
             branches = [_of(branch) for branch in what[1]]
             known = [b for b in branches if b is not None]
             inside = frozenset().union(*known) if len(known) == len(branches) else None
-        elif kind is _constants.SUBPATTERN:
+        elif node is _constants.SUBPATTERN:
             inside = _of(what[3])
-        elif kind in (_constants.MAX_REPEAT, _constants.MIN_REPEAT) and what[0] > 0:
+        elif node in (_constants.MAX_REPEAT, _constants.MIN_REPEAT) and what[0] > 0:
             inside = _of(what[2])
         if inside is not None:
             found.append(inside)
