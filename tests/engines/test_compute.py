@@ -27,7 +27,8 @@ def test_auto(
     monkeypatch: pytest.MonkeyPatch, flags: set[str], installed: bool, expected: str
 ) -> None:
     monkeypatch.delenv("ATEN_CPU_CAPABILITY", raising=False)
-    monkeypatch.delenv("DNNL_MAX_CPU_ISA", raising=False)
+    for name in ("DNNL_MAX_CPU_ISA", "ONEDNN_MAX_CPU_ISA"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(compute, "abilities", lambda: flags)
     monkeypatch.setattr(compute, "find_spec", lambda name: object() if installed else None)
     assert choose("auto", "cpu") == expected
