@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from citeforge.builders.authorship.labels import choose
 from citeforge.evaluator.compare import (
     BY_QUERY_NOTE,
+    Comparison,
     compare,
     compare_many,
     holm,
@@ -26,7 +27,7 @@ from citeforge.evaluator.compare import (
     permutation_tests,
     permutations_of,
 )
-from citeforge.evaluator.comparisons import to_html
+from citeforge.evaluator.comparisons import to_html, to_markdown
 from citeforge.evaluator.table import render_differences
 from citeforge.schemas.authorship import Design, make_cells
 from citeforge.schemas.errors import InputError, UnknownValueError
@@ -158,7 +159,10 @@ def test_values_that_are_no_means_say_so() -> None:
     told = render_differences([row])
     assert "CiteF1 (by query)" in told
     assert told.endswith(BY_QUERY_NOTE)
-    assert BY_QUERY_NOTE not in render_differences([replace(row, by_query=())])
+    plain = replace(row, by_query=())
+    assert BY_QUERY_NOTE not in render_differences([plain])
+    assert BY_QUERY_NOTE in to_markdown(Comparison([row], []))
+    assert BY_QUERY_NOTE not in to_markdown(Comparison([plain], []))
 
 
 def test_a_clear_difference_passes_holm_over_a_large_family() -> None:

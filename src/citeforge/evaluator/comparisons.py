@@ -22,8 +22,14 @@ _TEMPLATE = Path(__file__).parent / "templates" / "comparison.html.j2"
 _NOTE = (
     "Second minus first system over the queries that both define; 95 % intervals; p of paired t "
     "and permutation tests, the latter adjusted by Holm over the measures of a pair; the smallest "
-    f"difference that 80 % power finds. {BY_QUERY_NOTE}"
+    "difference that 80 % power finds."
 )
+
+
+def _note(found: Comparison) -> str:
+    """How the tables are to be read."""
+    marked = any(d.by_query for d in found.differences)
+    return f"{_NOTE} {BY_QUERY_NOTE}" if marked else _NOTE
 
 
 def _pairs(found: Comparison) -> dict[str, list[Difference]]:
@@ -56,13 +62,13 @@ def to_html(found: Comparison) -> str:
         for title, rows in _pairs(found).items()
     ]
     return template.render(
-        pairs=pairs, head=difference_head(), note=_NOTE, left_out=found.left_out
+        pairs=pairs, head=difference_head(), note=_note(found), left_out=found.left_out
     )  # fmt: skip
 
 
 def to_markdown(found: Comparison) -> str:
     """A table a pair."""
-    parts = [_NOTE]
+    parts = [_note(found)]
     for title, rows in _pairs(found).items():
         across = _across(rows)
         parts += [f"## {title}" + (f" ({across})" if across else "")]
@@ -72,7 +78,7 @@ def to_markdown(found: Comparison) -> str:
 
 def to_latex(found: Comparison) -> str:
     """A tabular a pair, for booktabs."""
-    lines = [latex.comment(_NOTE)]
+    lines = [latex.comment(_note(found))]
     for title, rows in _pairs(found).items():
         head = difference_head()
         lines += [latex.comment(f"{title} {_across(rows)}")]
