@@ -15,6 +15,7 @@ from fuzzing.cases import run_case
 from fuzzing.pool import Child
 from fuzzing.targets import TARGETS
 from fuzzing.world import GOLDEN
+from patience import patience
 
 SEED, ROUNDS = 20_241_121, 3
 
@@ -28,7 +29,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_fixed_part(world: Path, tmp_path: Path) -> None:
     """Some damaged files of every kind: no traceback, no hang, and every message names a file."""
-    session = Session(world, tmp_path, 60.0)
+    session = Session(world, tmp_path, patience(60))
     names = (f"{t}:{n}" for n in range(SEED, SEED + ROUNDS) for t in TARGETS)
     session.run(names, 2, math.inf)
     assert session.counts["cases"] == ROUNDS * len(TARGETS)
@@ -80,16 +81,19 @@ def test_planted_bugs_are_found(
 
 
 def test_a_child_that_dies_or_hangs_is_noticed_and_replaced(tmp_path: Path) -> None:
-    """By a template without end, and by what the system does to greedy processes."""
+    """By a template without end, and by what the system does to greedy processes. The limit says
+    what is a hang: nothing with the one, whatever has no answer yet with the other."""
     template = tmp_path / "t.j2"
     template.write_text(
         "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}"
     )
     endless = ["prompts", str(GOLDEN / "package"), "--template", str(template), "--out", "o.jsonl"]
-    child = Child(1.0, tmp_path)
+    child = Child(math.inf, tmp_path)
     try:
         assert child.ask(["--version"], tmp_path)["exit"] == 0
+        child.limit = 0.0
         assert child.ask(endless, tmp_path)["where"] == "hang"
+        child.limit = math.inf
         assert child.ask(["--version"], tmp_path)["exit"] == 0
         process = child._process
         assert process is not None

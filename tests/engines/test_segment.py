@@ -76,6 +76,21 @@ def test_a_million_characters() -> None:
     assert text[slice(*spans[-1])] == "Next one."
 
 
+def test_the_tokenizer_sees_no_long_run_of_marks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is quadratic in their number, also where something else begins the run."""
+    segmenter, lengths = SpacySegmenter(), []
+    pipeline = segmenter._pipeline
+
+    def spy(text: str) -> object:
+        lengths.append(len(text))
+        return pipeline(text)
+
+    monkeypatch.setattr(segmenter, "_pipeline", spy)
+    segmenter.split("Dr. A." + ")" * 6000)
+    assert sum(lengths) == 6006
+    assert max(lengths) == 205  # "Dr. A", and 200 marks
+
+
 def test_the_signature_names_the_rules() -> None:
     assert SEGMENTER.signature.startswith("spacy-3.")
     assert SEGMENTER.signature.endswith("r1")

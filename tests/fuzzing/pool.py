@@ -24,7 +24,7 @@ class Child:
     """
 
     def __init__(self, limit: float, home: Path) -> None:
-        self._limit = limit
+        self.limit = limit
         self._home = home
         self._process: subprocess.Popen[str] | None = None
 
@@ -38,7 +38,7 @@ class Child:
         used, begun = cpu_seconds(process.pid), time.monotonic()
         while not select.select([process.stdout], [], [], _TICK)[0]:
             busy = cpu_seconds(process.pid) - used
-            if busy > self._limit or time.monotonic() - begun > 20 * self._limit:
+            if busy > self.limit or time.monotonic() - begun > 20 * self.limit:
                 self.close()
                 return _lost("hang", f"no end after {busy:.0f} s of processor time")
         line = process.stdout.readline()

@@ -43,7 +43,7 @@ _CLOSERS = "\"'”’)]»"
 _EXTRA_END = re.compile(r"(?<=[\w\])%])[.!?…][\"'”’)\]»]*(?=\s+[\"'“‘(\[]*[A-Z0-9])")
 _MAX_LENGTH = 900_000
 # spaCy's tokenizer is quadratic in the length of a run without spaces.
-_LONG_RUN = re.compile(r"[^\w\s]{200}|\S{5000}")
+_LONG_RUNS = (re.compile(r"[^\w\s]{200}"), re.compile(r"\S{5000}"))
 # What the rules look at before the end of a sentence; the rest of a long line is not copied.
 _WINDOW = 200
 
@@ -125,8 +125,8 @@ def _behind_closers(line: str, end: int) -> int:
 
 def _pieces(line: str) -> Iterator[Span]:
     """A line in pieces that spaCy reads in linear time: all of it, but for monsters."""
-    cuts = [0, *(m.end() for m in _LONG_RUN.finditer(line)), len(line)]
-    for low, high in pairwise(cuts):
+    ends = {m.end() for run in _LONG_RUNS for m in run.finditer(line)}
+    for low, high in pairwise(sorted({0, *ends, len(line)})):
         for start in range(low, high, _MAX_LENGTH):
             yield start, min(high, start + _MAX_LENGTH)
 
