@@ -115,7 +115,7 @@ def test_every_pass_over_the_corpus_tells_how_far_it_is(
         begin(self, stage, total, unit, 0)
 
     monkeypatch.setattr(Lines, "__init__", impatient)
-    mining = Mining(seemingly_relevant=0, drop_self=True)
+    mining = Mining(seemingly_relevant=0)
     build(
         f"beir:{small_beir}",
         tmp_path / "out",
@@ -125,7 +125,8 @@ def test_every_pass_over_the_corpus_tells_how_far_it_is(
     stages = [line.partition(":")[0] for line in capsys.readouterr().err.splitlines()]
     assert list(dict.fromkeys(stages)) == [
         "reading the corpus", "reading the other corpus", "joining both corpora",
-        "looking passages up", "looking for copies of relevant passages", "looking for queries",
+        "looking passages up", "looking for copies of relevant passages",
+        "looking for the queries' own texts", "looking for the queries' own ids",
         "writing the corpus", "counting words",
     ]  # fmt: skip
 
@@ -154,17 +155,42 @@ def test_texts_equal_to_a_relevant_one_are_no_negatives(tmp_path: Path) -> None:
     assert manifest.short_mappings == {"q": {"irrelevant": 3}}
 
 
-def test_drop_self(tmp_path: Path) -> None:
-    passages = {f"p{i}": f"Different text {i}." for i in range(4)} | {"self": "what is  LIFE?"}
+def test_the_query_itself_is_no_negative(tmp_path: Path) -> None:
+    passages = {f"p{i}": f"Different text {i}." for i in range(4)}
+    passages |= {"self": "what is  LIFE?", "q": "Life, and what it is."}
     folder = write_beir(tmp_path / "b", passages, {"q": "What is life?"}, [("q", "p0", 1)])
-    kept = build(f"beir:{folder}", tmp_path / "kept", mining=Mining(seemingly_relevant=1))
-    assert by_query(rows(tmp_path / "kept", "mapping/seemingly_relevant"))["q"] == ["self"]
-    dropped = build(
-        f"beir:{folder}", tmp_path / "out", mining=Mining(seemingly_relevant=1, drop_self=True)
-    )
-    assert "self" not in by_query(rows(tmp_path / "out", "mapping/seemingly_relevant"))["q"]
-    assert dropped.counts["negatives excluded: the query's own text"] == 1
-    assert "negatives excluded: the query's own text" not in kept.counts
+
+    def negatives(name: str, **more: bool) -> tuple[set[str], dict[str, Any]]:
+        mining = Mining(seemingly_relevant=2, irrelevant=3, **more)
+        manifest = build(f"beir:{folder}", tmp_path / name, mining=mining)
+        ids = {
+            passage
+            for table in ("irrelevant", "seemingly_relevant")
+            for passage in by_query(rows(tmp_path / name, f"mapping/{table}"))["q"]
+        }
+        return ids, manifest.counts
+
+    assert negatives("kept", keep_self=True)[0] == {"p1", "p2", "p3", "self", "q"}
+    ids, counts = negatives("out")
+    assert ids == {"p1", "p2", "p3"}
+    assert counts["negatives excluded: the query's own text"] == 1
+    assert counts["negatives excluded: the query's own id"] == 1
+
+
+def test_no_context_shows_the_query_where_the_corpus_holds_all_queries(tmp_path: Path) -> None:
+    """ArguAna and Quora: each query stands in the corpus, and is the nearest passage to itself."""
+    claims = {
+        f"a{i}": f"Claim number {i}: cities with trees are {i} degrees cooler." for i in range(40)
+    }
+    replies = {
+        f"r{i}": f"Reply to claim {i}: trees cost a city {i} million a year." for i in range(40)
+    }
+    queries = {f"q{i}": text for i, text in enumerate(claims.values())}
+    judged = [(f"q{i}", f"r{i}", 1) for i in range(40)]
+    folder = write_beir(tmp_path / "b", claims | replies, queries, judged)
+    build(f"beir:{folder}", tmp_path / "out")
+    for row in rows(tmp_path / "out", "contexts/mix"):
+        assert f"a{row['query_id'][1:]}" not in [doc["corpus-id"] for doc in row["docs"]]
 
 
 def test_skip_top_and_thresholds(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ RECIPE = (
     "offline",
     "--compute",
     "fp32",
-    "--drop-self",
+    "--keep-self",
     "--n-seemingly",
     "4",
 )
@@ -47,7 +47,7 @@ def done(result: subprocess.CompletedProcess[str]) -> str:
 def plain(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """What a build without shards gives."""
     out = tmp_path_factory.mktemp("plain") / "facts"
-    mining = {"seemingly_relevant": 4, "drop_self": True}
+    mining = {"seemingly_relevant": 4, "keep_self": True}
     recipe = recipe_of(name="facts", compute="fp32", mining=mining)
     build_rage(recipe, run_options(out, shard_rows=16, device="cpu"))
     return content(out)

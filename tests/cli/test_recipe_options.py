@@ -135,7 +135,7 @@ ENDPOINT_WORDS = f"{RAY_WORDS} base-url concurrency timeout rpm tpm price max-co
 BEFORE = {
     "rage": f"{ENDPOINT_WORDS} source split out name licence extra-corpus limit seed embedder "
     "embedder-revision query-prefix passage-prefix device embeddings shard-rows n-seemingly "
-    "n-irrelevant skip-top max-score margin exclude-answers drop-self remine mixture corpus base "
+    "n-irrelevant skip-top max-score margin exclude-answers keep-self remine mixture corpus base "
     "allow-no-relevant skip-empty skip-dangling skip-contradictions drop-suspects overwrite resume "
     "candidates judge verdicts revision batch-size workers threshold max-tokens entailment-label "
     "judge-profile compute input-type relative-margin contained exclude-contained decided "

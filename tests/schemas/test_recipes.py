@@ -44,7 +44,7 @@ OLD: dict[str, tuple[Manifest, Recipe]] = {
                 "seed": 5, "embedder": "offline", "embedder_revision": None,
                 "mining": {
                     "seemingly_relevant": 4, "irrelevant": 10, "skip_top": 0, "max_score": None,
-                    "margin": None, "exclude_answers": False, "drop_self": True,
+                    "margin": None, "exclude_answers": False, "keep_self": True,
                 },
                 "remine": False,
                 "mixtures": [
@@ -56,7 +56,7 @@ OLD: dict[str, tuple[Manifest, Recipe]] = {
         ),
         RageRecipe(
             name="n", licence="mit", source="beir:facts", limit=12, seed=5, embedder="offline",
-            mining=Mining(seemingly_relevant=4, drop_self=True), corpus="pool", base=0,
+            mining=Mining(seemingly_relevant=4, keep_self=True), corpus="pool", base=0,
             mixtures=(Mixture(name="a", relevant=1, irrelevant=2, seemingly_relevant=2),),
             skip_contradictions=True,
         ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,8 +22,8 @@ class Exclusions:
 
     Attributes:
         relevant: positions of the query's relevant passages, in the order of the judgements.
-        forbidden: those, and passages with the same normalised text as one of them, and (when
-            asked) passages that are the query's own text.
+        forbidden: those; passages with the same normalised text as one of them; and, unless they
+            are wanted, the query itself: passages with its id or its text.
         answers: gold short answers of the query; empty when they are not to be looked for.
         counts: how many passages each rule excluded.
     """
@@ -39,9 +40,9 @@ def find_exclusions(
     relevant: pa.Table,
     relevant_positions: npt.NDArray[np.int64],
     answers: list[list[str]],
-    drop_self: bool,
+    keep_self: bool,
 ) -> Exclusions:
-    """Work out the exclusions of all queries in two passes over the corpus.
+    """Work out the exclusions of all queries in a few passes over the corpus.
 
     Args:
         corpus: Parquet files of the corpus.
@@ -49,7 +50,7 @@ def find_exclusions(
         relevant: schema MAPPING, only queries of ``queries``.
         relevant_positions: corpus position of each row of ``relevant``.
         answers: short answers of each query whose carriers are excluded; empty lists for none.
-        drop_self: whether a passage equal to the query text is excluded.
+        keep_self: whether a passage with the id or the text of the query may be a negative.
     """
     row_of = {name: row for row, name in enumerate(queries["_id"].to_pylist())}
     result = Exclusions([[] for _ in row_of], [set() for _ in row_of], answers)
@@ -60,8 +61,8 @@ def find_exclusions(
     for row, positions in enumerate(result.relevant):
         result.forbidden[row].update(positions)
     _exclude_equal_texts(corpus, result)
-    if drop_self:
-        _exclude_own_text(corpus, queries, result)
+    if not keep_self:
+        _exclude_queries(corpus, queries, result)
     return result
 
 
@@ -70,38 +71,40 @@ def _exclude_equal_texts(corpus: list[Path], result: Exclusions) -> None:
     if not len(unique):
         return
     texts = normalise_passages(pa.concat_arrays(take_rows(corpus, unique, ["text"])["text"].chunks))
-    distinct = texts.unique()
-    text_of = dict(
-        zip(unique.tolist(), pc.index_in(texts, value_set=distinct).to_pylist(), strict=True)
+    carriers = _carriers(corpus, "text", texts, "looking for copies of relevant passages")
+    twins = dict(zip(unique.tolist(), carriers, strict=True))
+    added = sum(
+        _forbid(result.forbidden[row], (p for r in relevant for p in twins[r]))
+        for row, relevant in enumerate(result.relevant)
     )
-    positions, indices = find_rows(
-        corpus, "text", distinct, "looking for copies of relevant passages"
-    )
-    twins: dict[int, list[int]] = {}
-    for position, index in zip(positions.tolist(), indices.tolist(), strict=True):
-        twins.setdefault(index, []).append(position)
-    added = 0
-    for row, relevant in enumerate(result.relevant):
-        before = len(result.forbidden[row])
-        for position in relevant:
-            result.forbidden[row].update(twins[text_of[position]])
-        added += len(result.forbidden[row]) - before
     result.counts["negatives excluded: same text as a relevant passage"] = added
 
 
-def _exclude_own_text(corpus: list[Path], queries: pa.Table, result: Exclusions) -> None:
+def _exclude_queries(corpus: list[Path], queries: pa.Table, result: Exclusions) -> None:
+    """A corpus often holds the queries themselves (ArguAna, Quora): the nearest passage of all."""
     texts = normalise_passages(pa.concat_arrays(queries["text"].chunks))
-    distinct = texts.unique()
-    asked: dict[int, list[int]] = {}
-    for row, index in enumerate(pc.index_in(texts, value_set=distinct).to_pylist()):
-        asked.setdefault(index, []).append(row)
-    added = 0
-    positions, indices = find_rows(corpus, "text", distinct, "looking for queries")
+    ids = pa.concat_arrays(queries["_id"].chunks)
+    for column, values, what in (("text", texts, "text"), ("_id", ids, "id")):
+        carriers = _carriers(corpus, column, values, f"looking for the queries' own {what}s")
+        added = sum(map(_forbid, result.forbidden, carriers))
+        result.counts[f"negatives excluded: the query's own {what}"] = added
+
+
+def _carriers(corpus: list[Path], column: str, values: pa.Array, stage: str) -> list[list[int]]:
+    """Corpus positions of each value, which may stand there several times."""
+    distinct = values.unique()
+    positions_of: list[list[int]] = [[] for _ in distinct]
+    positions, indices = find_rows(corpus, column, distinct, stage)
     for position, index in zip(positions.tolist(), indices.tolist(), strict=True):
-        for row in asked[index]:
-            added += position not in result.forbidden[row]
-            result.forbidden[row].add(position)
-    result.counts["negatives excluded: the query's own text"] = added
+        positions_of[index].append(position)
+    return [positions_of[i] for i in pc.index_in(values, value_set=distinct).to_pylist()]
+
+
+def _forbid(forbidden: set[int], positions: Iterable[int]) -> int:
+    """Add positions; how many were new."""
+    before = len(forbidden)
+    forbidden.update(positions)
+    return len(forbidden) - before
 
 
 def short_answers(queries: pa.Table, relevant: pa.Table, gold: pa.Table) -> list[list[str]]:

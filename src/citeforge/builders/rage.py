@@ -271,9 +271,9 @@ class RageBuild(RageSources):
 
     def exclusions(self, positions: np.ndarray) -> Exclusions:
         """What is no negative of which query."""
-        records, drop_self = self.records, self.recipe.mining.drop_self
+        records, keep_self = self.records, self.recipe.mining.keep_self
         return find_exclusions(
-            self.corpus, records.queries, records.relevant, positions, self._answers(), drop_self
+            self.corpus, records.queries, records.relevant, positions, self._answers(), keep_self
         )
 
     def _answers(self) -> list[list[str]]:

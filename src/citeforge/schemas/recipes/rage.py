@@ -42,8 +42,8 @@ class Mining(Part):
     """Drop negatives that share text with a relevant passage: its pieces, overlapping chunks."""
     contained: float | None = Field(CONTAINED, gt=0, le=1)
     """Share of the shorter text's runs of five words from which two passages share text."""
-    drop_self: bool = False
-    """Drop passages that are the query's own text."""
+    keep_self: bool = False
+    """Let a passage with the query's own text or id be a negative."""
 
     @model_validator(mode="after")
     def _knows_how_much(self) -> Self:
