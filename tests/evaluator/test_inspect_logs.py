@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -22,10 +23,20 @@ from inspect_ai.log import (
     ProvenanceData,
     write_eval_log,
 )
-from inspect_ai.model import ModelOutput, ModelUsage
+from inspect_ai.model import (
+    ChatCompletionChoice,
+    ChatMessageAssistant,
+    ContentCitation,
+    ContentText,
+    DocumentCitation,
+    ModelOutput,
+    ModelUsage,
+    UrlCitation,
+)
 
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.check import check
+from citeforge.evaluator.formats import answers_of
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.opened import Submission
 from citeforge.evaluator.score import score
@@ -164,3 +175,112 @@ def test_damaged_logs(benchmark: Benchmark, tmp_path: Path) -> None:
         check(path, benchmark)
     with pytest.raises(InputError):
         scored(tmp_path / "none.eval", benchmark)
+
+
+def cited_sample(query: str, blocks: list[ContentText]) -> EvalSample:
+    """A sample whose model cited beside its text."""
+    message = ChatMessageAssistant(content=list(blocks))
+    output = ModelOutput(model="m/x", choices=[ChatCompletionChoice(message=message)])
+    found = sample(query, "")
+    found.output = ModelOutput.model_validate_json(output.model_dump_json())
+    return found
+
+
+def answer_of(benchmark: Benchmark, path: Path, taken: EvalSample, form: str = "inspect") -> Any:
+    write_eval_log(log_of(benchmark, [taken]), str(path))
+    ((_, line),) = answers_of(path, benchmark, form)
+    return line
+
+
+def test_citations_of_anthropic_are_read_as_from_its_own_responses(
+    benchmark: Benchmark, tmp_path: Path
+) -> None:
+    """inspect_ai's own conversion of Anthropic's blocks, beside our reader of the blocks."""
+    from anthropic.types import CitationCharLocation, Message, TextBlock, Usage
+    from inspect_ai.model._providers._anthropic_citations import to_inspect_citation
+
+    shown = next(i for i in benchmark.items("mix") if i.query_id == "q01").passages
+
+    def place(at: int, start: int, end: int) -> CitationCharLocation:
+        return CitationCharLocation(
+            type="char_location", document_index=at, document_title=shown[at].title,
+            cited_text=shown[at].text[start:end], start_char_index=start, end_char_index=end,
+        )  # fmt: skip
+
+    blocks = [
+        TextBlock(type="text", text="As is known, "),
+        TextBlock(type="text", text="the first holds", citations=[place(1, 0, 12)]),
+        TextBlock(
+            type="text", text=". The second does, too.", citations=[place(0, 3, 9), place(2, 0, 4)]
+        ),
+    ]
+    message = Message(
+        id="m", type="message", role="assistant", model="c", content=blocks, stop_reason="end_turn",
+        usage=Usage(input_tokens=1, output_tokens=1),
+    )  # fmt: skip
+    responses = tmp_path / "responses.jsonl"
+    row = {"query_id": "q01", "context": "mix", "response": message.model_dump(mode="json")}
+    responses.write_text(json.dumps(row) + "\n")
+    ((_, theirs),) = answers_of(responses, benchmark, "anthropic")
+    logged = [
+        ContentText(text=b.text, citations=[to_inspect_citation(c) for c in b.citations or ()])
+        for b in blocks
+    ]
+    ours = answer_of(benchmark, tmp_path / "log.eval", cited_sample("q01", logged))
+    assert (
+        ours.output
+        == theirs.output
+        == "As is known, the first holds[2]. The second does, too[1][3]."
+    )
+    assert ours.spans == theirs.spans
+
+
+def test_a_link_that_openai_wrote_is_the_citation(benchmark: Benchmark, tmp_path: Path) -> None:
+    shown = next(i for i in benchmark.items("mix") if i.query_id == "q01").passages
+    text = "It was so ([a page](https://a.example/1)). It still is."
+    start, end = text.index("("), text.index(").") + 1
+    link = UrlCitation(url="https://a.example/1", cited_text=(start, end), title=shown[2].title)
+    block = ContentText(text=text, citations=[link])
+    line = answer_of(benchmark, tmp_path / "log.eval", cited_sample("q01", [block]))
+    assert line.output == "It was so [3]. It still is."
+    own = answer_of(benchmark, tmp_path / "log.eval", cited_sample("q01", [block]), "inspect:own")
+    assert own.output == "It was so [1]. It still is."
+    assert [(p.title, p.url) for p in own.passages] == [(shown[2].title, "https://a.example/1")]
+
+
+def test_a_citation_without_a_place_is_for_the_block(benchmark: Benchmark, tmp_path: Path) -> None:
+    shown = next(i for i in benchmark.items("mix") if i.query_id == "q01").passages
+    content = ContentCitation(title=shown[1].title)
+    nowhere = ContentCitation(title="Something else")
+    block = ContentText(text="One. Two.", citations=[content])
+    line = answer_of(benchmark, tmp_path / "log.eval", cited_sample("q01", [block]))
+    assert line.output == "One[2]. Two[2]."
+    # A source that was not shown is a citation beyond the passages: it counts as wrong.
+    block = ContentText(text="One.", citations=[nowhere])
+    line = answer_of(benchmark, tmp_path / "log.eval", cited_sample("q01", [block]))
+    assert line.output == f"One[{len(shown) + 1}]."
+    # Perplexity lists its pages beside an answer that has marks.
+    block = ContentText(text="One [3].", citations=[nowhere])
+    line = answer_of(benchmark, tmp_path / "log.eval", cited_sample("q01", [block]))
+    assert line.output == "One [3]."
+
+
+def test_citations_count_in_scores(benchmark: Benchmark, tmp_path: Path) -> None:
+    item = next(i for i in benchmark.items("mix") if i.query_id == "q01")
+    relevant = next(p for p in item.passages if p.label == "relevant")
+    block = ContentText(text="So it is.", citations=[DocumentCitation(title=relevant.title)])
+    path = tmp_path / "log.eval"
+    write_eval_log(log_of(benchmark, [cited_sample("q01", [block])]), str(path))
+    assert scored(path, benchmark).measures[0].value == pytest.approx(100 / len(benchmark))
+
+
+def test_a_citation_beyond_its_text_is_refused(benchmark: Benchmark, tmp_path: Path) -> None:
+    block = ContentText(
+        text="So.", citations=[UrlCitation(url="https://a.example", cited_text=(0, 9))]
+    )
+    with pytest.raises(InputError, match=r"log.eval:1 .*spans 0 to 9, and the text has 3"):
+        answer_of(benchmark, tmp_path / "log.eval", cited_sample("q01", [block]))
+    changed = cited_sample("q01", [ContentText(text="So.", citations=[ContentCitation(title="x")])])
+    changed.output.completion = "Otherwise."
+    with pytest.raises(InputError, match="is not the text that the model's citations belong to"):
+        answer_of(benchmark, tmp_path / "log.eval", changed)

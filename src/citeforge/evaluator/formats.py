@@ -84,7 +84,8 @@ def origin_of(path: Path, form: str) -> Origin:
     Raises:
         InputError: it cannot be read.
     """
-    found: Origin = resolved(_ORIGINS[form])(path) if form in _ORIGINS else Origin()
+    family = form.partition(":")[0]
+    found: Origin = resolved(_ORIGINS[family])(path) if family in _ORIGINS else Origin()
     return found
 
 
@@ -107,14 +108,14 @@ def answers_of(
     if chosen == "citeforge" or (chosen == "attributed-ir" and path.suffix != ".csv"):
         return read_answers(path, on_error)
     known = {format.name: format for format in FORMATS}
-    family = chosen.partition(":")[0]
+    family, *way = chosen.split(":", 1)
     if family in VENDORS:
         return read_vendor(chosen, path, benchmark, on_error)
     if chosen in BY_FORMAT:
         return read_run(chosen, path, benchmark, on_error)
-    if chosen not in known:
+    if chosen not in known and family != "inspect":
         raise UnknownValueError("format", chosen, known)
-    lines: Lines = resolved(known[chosen].factory)(path, benchmark)
+    lines: Lines = resolved(known[family].factory)(path, benchmark, *way)
     return lines
 
 

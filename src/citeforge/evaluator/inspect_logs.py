@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.origin import Origin
+from citeforge.evaluator.vendors.inspect import read_output
+from citeforge.evaluator.vendors.placer import CitationPlacer, LineFields
+from citeforge.evaluator.vendors.records import Wrong
 from citeforge.schemas.errors import CiteforgeError, InputError
 from citeforge.schemas.extras import extras_named
 from citeforge.schemas.scores import About
 from citeforge.schemas.submission import TRUNCATED, SubmissionLine
 
 if TYPE_CHECKING:
-    from inspect_ai.log import EvalLog, EvalSample
-    from inspect_ai.model import ModelUsage
+    from inspect_ai.log import EvalLog
+    from inspect_ai.model import ModelOutput, ModelUsage
 
 _UNREAD = {"events", "events_data", "timelines", "store", "attachments", "messages"}
 """Parts of samples that answers are not in, and that most of a log consists of."""
@@ -26,7 +29,9 @@ _CUT = ("max_tokens", "model_length")
 _ALLOWED = "a log that `inspect eval` wrote (.eval, or .json), whole"
 
 
-def read_inspect(path: Path, benchmark: Benchmark) -> Iterator[tuple[int, SubmissionLine]]:
+def read_inspect(
+    path: Path, benchmark: Benchmark, way: str = ""
+) -> Iterator[tuple[int, SubmissionLine]]:
     """(number, answer) of the samples of a log; epochs are runs.
 
     The query is the sample's metadata ``query_id``, which tasks of ``citeforge[inspect]`` write, or
@@ -36,6 +41,8 @@ def read_inspect(path: Path, benchmark: Benchmark) -> Iterator[tuple[int, Submis
     Args:
         path: log.
         benchmark: what it answers.
+        way: how sources of a model's citations are found among the passages shown
+            (:data:`citeforge.evaluator.vendors.matching.WAYS`); empty for ``shown``.
 
     Raises:
         InputError: the log cannot be read, or holds no samples.
@@ -48,25 +55,58 @@ def read_inspect(path: Path, benchmark: Benchmark) -> Iterator[tuple[int, Submis
             path=path,
             allowed="a log of a finished run, without --no-log-samples",
         )
+    answers = SampleAnswers(path, benchmark, way or "shown")
     for number, sample in enumerate(log.samples, 1):
         if sample.error is None and sample.invalidation is None:
-            yield number, _answer(sample)
+            answer = answers.answer(
+                number, str(sample.id), sample.metadata, sample.output, sample.epoch
+            )
+            usage = _usage(sample.model_usage)
+            answer.meta = {"usage": usage} if usage else None
+            yield number, answer
 
 
-def _answer(sample: EvalSample) -> SubmissionLine:
-    said: Mapping[str, Any] = sample.metadata
-    context = said.get("context")
-    output = sample.output
-    is_cut = bool(output.choices) and output.stop_reason in _CUT
-    usage = _usage(sample.model_usage)
-    return SubmissionLine(
-        query_id=str(said.get("query_id", sample.id)),
-        output=output.completion,
-        context=None if context is None else str(context),
-        run=sample.epoch - 1,
-        finish_reason=TRUNCATED if is_cut else None,
-        meta={"usage": usage} if usage else None,
-    )
+class SampleAnswers:
+    """Answers of inspect_ai's samples as lines of a submission."""
+
+    def __init__(self, path: Path, benchmark: Benchmark, way: str = "shown") -> None:
+        self._placer = CitationPlacer("inspect", path, benchmark, way)
+
+    def answer(
+        self,
+        number: int,
+        name: str,
+        metadata: Mapping[str, Any],
+        output: ModelOutput,
+        epoch: int,
+    ) -> SubmissionLine:
+        """The answer of one sample; citations beside its text become marks.
+
+        Args:
+            number: place of the sample, for errors.
+            name: its id, which is the query's where the metadata do not say.
+            metadata: may hold ``query_id`` and ``context``.
+            output: what the model gave.
+            epoch: from 1.
+
+        Raises:
+            InputError: a citation cannot be read.
+        """
+        context = metadata.get("context")
+        query, run = str(metadata.get("query_id", name)), epoch - 1
+        grammar = self._placer.benchmark.grammar
+        try:
+            response = read_output(output, lambda text: bool(grammar.parse(text, 1).markers))
+        except Wrong as error:
+            raise error.error(self._placer.path, number) from error
+        is_cut = bool(output.choices) and output.stop_reason in _CUT
+        response.finish_reason = TRUNCATED if is_cut else None
+        named = None if context is None else str(context)
+        if not response.has_marks:
+            return self._placer.answer(number, query, LineFields(named, run), response)
+        return SubmissionLine(
+            query, response.text, context=named, run=run, finish_reason=response.finish_reason
+        )
 
 
 def _usage(found: Mapping[str, ModelUsage]) -> dict[str, dict[str, Any]]:

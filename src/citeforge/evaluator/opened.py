@@ -63,19 +63,20 @@ class Submission:
         if path.suffix != ".csv" and not path.is_dir() and form in ("auto", *_OURS):
             start = read_start(path, START)
         self.form = detect(path, start) if form == "auto" else form
+        self._family = self.form.partition(":")[0]
         found = header_of(start.partition(b"\n")[0]) if self.form in _OURS else None
         theirs = origin_of(path, self.form)
         self.header: Mapping[str, object] = found or theirs.header
         self._missing = theirs.warnings
         self._has_header = found is not None
         self._looked_at: Lines | None = None
-        if self.form in (*_OURS, *NAMED) and path.is_file():
+        if self._family in (*_OURS, *NAMED) and path.is_file():
             require_same_benchmark(path, benchmark, self.header)
 
     @property
     def is_anonymous(self) -> bool:
         """Whether it does not say by a hash which benchmark it answers."""
-        return self.form not in NAMED or self.header.get("benchmark_hash") is None
+        return self._family not in NAMED or self.header.get("benchmark_hash") is None
 
     @property
     def asked(self) -> int | None:
@@ -84,7 +85,7 @@ class Submission:
 
     def warnings(self) -> list[str]:
         """What to say of a submission that could have a hash and lacks it, or was asked a part."""
-        if self.form not in NAMED:
+        if self._family not in NAMED:
             return []
         found = [*self._missing, *partly_asked(self.header, self._benchmark)]
         if self.is_anonymous:

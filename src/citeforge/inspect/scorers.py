@@ -11,10 +11,9 @@ from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, Value,
 from inspect_ai.solver import TaskState
 
 from citeforge.inspect.scoring import Scoring, Settings, said_to_users, scoring_of
-from citeforge.schemas.errors import UsageError
-from citeforge.schemas.submission import TRUNCATED, SubmissionLine
+from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.submission import SubmissionLine
 
-_CUT = ("max_tokens", "model_length")
 _KEY = "citeforge"
 
 
@@ -135,11 +134,9 @@ def _asked(state: TaskState, scoring: Scoring) -> SubmissionLine:
             f"the sample {state.sample_id!r} names no context set; its metadata context should be "
             f"one of {', '.join(known)}"
         )
-    is_cut = bool(state.output.choices) and state.output.stop_reason in _CUT
-    return SubmissionLine(
-        query_id=str(said.get("query_id", state.sample_id)),
-        output=state.output.completion,
-        context=context,
-        run=state.epoch - 1,
-        finish_reason=TRUNCATED if is_cut else None,
-    )
+    try:
+        return scoring.answers.answer(
+            1, str(state.sample_id), {**said, "context": context}, state.output, state.epoch
+        )
+    except InputError as error:
+        raise UsageError(f"the sample {state.sample_id!r}: {error.message}") from error

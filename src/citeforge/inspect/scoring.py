@@ -15,6 +15,7 @@ import msgspec
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.choose import choose_tools
 from citeforge.evaluator.held import Held
+from citeforge.evaluator.inspect_logs import SampleAnswers
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.score import score
 from citeforge.library.benchmarks import load
@@ -81,6 +82,7 @@ class Scoring:
 
     Attributes:
         benchmark: what they answer.
+        answers: reads what samples came to.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -93,6 +95,7 @@ class Scoring:
         # inspect runs tasks and solvers of files in the folders of these.
         gold = None if settings.gold is None else _absolute(settings.gold)
         self.benchmark: Benchmark = load(_absolute(settings.benchmark), gold)
+        self.answers = SampleAnswers(Path("sample"), self.benchmark)
         self._held = Held.of(self.benchmark)
         names = list(settings.measures) or self.benchmark.kind.default_measures
         self._measures = select(names)

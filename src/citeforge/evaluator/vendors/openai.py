@@ -154,7 +154,7 @@ def _annotated(annotations: Any, found: Response, start: int, place: str) -> Non
             source = _file(a.file_id, a.filename, "")
         else:
             continue  # file_path: a file that the model made
-        first, last, is_mark = _mark(text, first, last)
+        first, last, is_mark = link_span(text, first, last)
         found.cited.append(
             Cited(start + first, start + last, found.source(source), is_mark, quote=a.quote)
         )
@@ -176,7 +176,7 @@ def _unit(text: str, annotations: Sequence[_Annotation]) -> Callable[[int | None
         spans = [a.url_citation or a for a in annotations]
         ends = [(at(s.start_index), at(s.end_index)) for s in spans]
         return sum(
-            _mark(text, first, last)[2]
+            link_span(text, first, last)[2]
             for first, last in ends
             if first is not None and last is not None and 0 <= first < last <= len(text)
         )
@@ -195,11 +195,14 @@ def _file(file_id: str, filename: str | None, text: str) -> Source:
     return Source(tuple(n for n in ids if n), name, text=text)
 
 
-def _mark(text: str, first: int, last: int) -> tuple[int, int, bool]:
+def link_span(text: str, first: int, last: int) -> tuple[int, int, bool]:
     """The characters of a citation, and whether they are the citation itself.
 
     ``end_index`` is called the last character; where the bracket that closes a link is just behind
     it, that is part of the link.
+
+    Returns:
+        (first, behind the last, whether they are a link or another mark).
     """
     if first == last:
         return first, last, True

@@ -16,19 +16,16 @@ from typing import Any
 import msgspec
 
 from citeforge.engines.jsonlines import decode_line, raw_lines
-from citeforge.engines.segment import Segmenter
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.research.reader import is_report
 from citeforge.evaluator.vendors.anthropic import ANTHROPIC
 from citeforge.evaluator.vendors.gemini import GEMINI
 from citeforge.evaluator.vendors.langchain import LANGCHAIN
-from citeforge.evaluator.vendors.matching import Matching
 from citeforge.evaluator.vendors.openai import OPENAI
-from citeforge.evaluator.vendors.placing import place_marks
-from citeforge.evaluator.vendors.records import Response, Source, Vendor, Wrong
+from citeforge.evaluator.vendors.placer import CitationPlacer, LineFields
+from citeforge.evaluator.vendors.records import Vendor, Wrong
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.submission import CitedSpan, OwnPassage, SubmissionLine
-from citeforge.schemas.urls import same_url
+from citeforge.schemas.submission import SubmissionLine
 
 VENDORS = {v.name: v for v in (ANTHROPIC, OPENAI, GEMINI, LANGCHAIN)}
 Lines = Iterator[tuple[int, SubmissionLine]]
@@ -37,24 +34,6 @@ _REPORT = re.compile(rb'"article"\s*:\s*"')
 _PATH = re.compile(r" - at `\$\.?(.*)`$")
 _NAMES = ("query_id", "custom_id", "key")
 _QUESTIONS = ("question", "input", "query")
-
-
-class _Given(msgspec.Struct):
-    """A document of the request, or a page that an answer cites."""
-
-    text: str
-    id: str | None = None
-    title: str = ""
-    url: str = ""
-
-
-class _Line(msgspec.Struct):
-    """What a line says besides the response."""
-
-    context: str | list[Any] | None = None  # of LangChain: its documents
-    run: int = 0
-    documents: list[_Given] | None = None
-    pages: list[_Given] | None = None
 
 
 def vendor_of(start: bytes) -> str | None:
@@ -132,14 +111,20 @@ def read_vendor(
         InputError: file, line, field, and what would be right.
         UsageError: sources cannot be found in this way.
     """
-    vendor, _, way = name.partition(":")
-    reader = _Reader(VENDORS[vendor], path, benchmark, way or VENDORS[vendor].by)
-    decoder = msgspec.json.Decoder(_Line)
+    family, _, way = name.partition(":")
+    vendor = VENDORS[family]
+    if way == "index" and not vendor.numbered:
+        raise UsageError(
+            f"--format {name}: {family}'s sources have no number among the passages shown; find "
+            f"them by {family}:id, :title or :url=FIELD"
+        )
+    reader = _Reader(vendor, CitationPlacer(family, path, benchmark, way or vendor.by))
+    decoder = msgspec.json.Decoder(LineFields)
     for number, line in raw_lines(path):
         if not line.strip():
             continue
         try:
-            said = decode_line(path, number, line, decoder, _Line)
+            said = decode_line(path, number, line, decoder, LineFields)
             yield number, reader.line(number, said, _decoded(path, number, line))
         except InputError as error:
             if on_error is None or error.line is None:
@@ -163,31 +148,19 @@ def _decoded(path: Path, number: int, line: bytes) -> dict[str, Any]:
 @dataclass
 class _Reader:
     vendor: Vendor
-    path: Path
-    benchmark: Benchmark
-    way: str
+    placer: CitationPlacer
 
-    def __post_init__(self) -> None:
-        self.matching = Matching(self.benchmark, self.way)
-        if self.way == "index" and not self.vendor.numbered:
-            name = self.vendor.name
-            raise UsageError(
-                f"--format {name}:index: {name}'s sources have no number among the passages shown; "
-                f"find them by {name}:id, :title or :url=FIELD"
-            )
-
-    @cached_property
-    def segmenter(self) -> Segmenter:
-        from citeforge.engines.sentences import SentenceSegmenter
-
-        return SentenceSegmenter()
+    @property
+    def path(self) -> Path:
+        return self.placer.path
 
     @cached_property
     def by_text(self) -> dict[str, str]:
-        texts: list[str] = self.benchmark.queries["text"].to_pylist()
-        return dict(zip(texts, self.benchmark.query_ids, strict=True))
+        benchmark = self.placer.benchmark
+        texts: list[str] = benchmark.queries["text"].to_pylist()
+        return dict(zip(texts, benchmark.query_ids, strict=True))
 
-    def line(self, number: int, said: _Line, row: dict[str, Any]) -> SubmissionLine:
+    def line(self, number: int, said: LineFields, row: dict[str, Any]) -> SubmissionLine:
         """The answer of one line.
 
         Raises:
@@ -212,7 +185,7 @@ class _Reader:
             ) from error
         except RecursionError as error:
             raise InputError("is nested too deeply", path=self.path, line=number) from error
-        return self._answer(number, query, said, response)
+        return self.placer.answer(number, query, said, response)
 
     def _query(self, number: int, row: Mapping[str, Any]) -> str:
         name = next((row[n] for n in _NAMES if isinstance(row.get(n), str | int)), None)
@@ -248,105 +221,3 @@ class _Reader:
                 line=number,
                 allowed="send it again, or leave the line out: the answer then counts as missing",
             )
-
-    def _answer(self, number: int, query: str, said: _Line, response: Response) -> SubmissionLine:
-        if self.matching.way == "own" or said.documents is not None:
-            context = None
-            passages, found = _own(said, response)
-            n_shown = len(passages)
-        else:
-            passages = None
-            context, n_shown, found = self._found(number, query, said, response)
-        base = self.benchmark.grammar.base
-        # A source that is none of the passages shown counts as a citation beyond them.
-        beyond = iter(range(n_shown, n_shown + len(found)))
-        numbers = [base + (next(beyond) if f is None else f) for f in found]
-        output, spans = response.text, None
-        if not response.has_marks:
-            placed = place_marks(
-                output,
-                response.cited,
-                [numbers[c.source] for c in response.cited],
-                self.benchmark.grammar,
-                self.segmenter,
-                n_shown,
-            )
-            output, spans = placed.output, self._spans(response, found, placed.spans)
-        return SubmissionLine(
-            query,
-            output,
-            context=context,
-            run=said.run,
-            passages=passages,
-            finish_reason=response.finish_reason,
-            spans=spans or None,
-        )
-
-    def _found(
-        self, number: int, query: str, said: _Line, response: Response
-    ) -> tuple[str, int, list[int | None]]:
-        """Context set, passages shown, and position of each source among them."""
-        known = list(self.benchmark.manifest.contexts)
-        named = said.context if isinstance(said.context, str) else None
-        context = named or (known[0] if len(known) == 1 else None)
-        if context not in known:
-            problem = "names no context" if context is None else f"context {context!r} is unknown"
-            raise InputError(
-                problem,
-                path=self.path,
-                line=number,
-                field="context",
-                allowed=f"one of {', '.join(known)}: what the system was shown; or --format "
-                f"{self.vendor.name}:own, where its sources are its own",
-            )
-        shown = self.matching.shown(context, query)
-        return context, len(shown), [self.matching.find(s, shown) for s in response.sources]
-
-    def _spans(
-        self, response: Response, found: list[int | None], places: list[tuple[int, int]]
-    ) -> list[CitedSpan]:
-        return [
-            CitedSpan(
-                start,
-                end,
-                found[c.source],
-                response.sources[c.source].name,
-                response.text[c.start : c.end] if c.is_mark else None,
-                c.quote,
-                c.quote_at and c.quote_at[0],
-                c.quote_at and c.quote_at[1],
-                c.quote_unit,
-                c.confidence,
-            )
-            for c, (start, end) in zip(response.cited, places, strict=True)
-        ]
-
-
-def _own(said: _Line, response: Response) -> tuple[list[OwnPassage], list[int | None]]:
-    """Passages that an answer brings, and position of each source among them.
-
-    Documents of the request are shown, cited or not; other sources stand behind them.
-    """
-    given = said.documents or []
-    pages = {same_url(p.url): p for p in said.pages or ()}
-    passages = [OwnPassage(d.text, d.id, d.title, d.url) for d in given]
-    found: list[int | None] = []
-    for source in response.sources:
-        at = _given(source, given)
-        if at is None:
-            at = len(passages)
-            page = pages.get(same_url(source.url)) if source.url else None
-            text, title = source.text, source.title
-            if page is not None:
-                text, title = page.text, page.title or title
-            passages.append(OwnPassage(text, next(iter(source.ids), None), title, source.url))
-        found.append(at)
-    return passages, found
-
-
-def _given(source: Source, given: list[_Given]) -> int | None:
-    """The document of the request that a source is, by number, id or title."""
-    if source.index is not None:
-        return source.index if 0 <= source.index < len(given) else None
-    named = (i for i, d in enumerate(given) if d.id in source.ids or d.title in source.ids)
-    return next(named, None)
