@@ -2,58 +2,118 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 from citeforge.engines.judge.records import JudgeFailure, Pair
+from citeforge.engines.segment import Segmenter
 from citeforge.engines.sentences import SentenceSegmenter
 from citeforge.evaluator.cited_words import cited_words
 from citeforge.evaluator.inputs import Inputs, Item
-from citeforge.evaluator.measures.judging import render
+from citeforge.evaluator.measures.alce import in_range, reference_claims
+from citeforge.evaluator.measures.attributed_ir import claims_of
+from citeforge.evaluator.measures.claims import Claim
+from citeforge.evaluator.measures.judging import premise
 from citeforge.evaluator.statements import split_statements
-from citeforge.schemas.scores import AnswerDetail, PassageDetail, StatementDetail
+from citeforge.schemas.scores import AnswerDetail, CitedWords, PassageDetail, StatementDetail
 
 
 def describe(inputs: Inputs) -> list[AnswerDetail]:
-    """Answers of the first run, in the order of the benchmark."""
+    """Answers of the first run, in the order of the benchmark.
+
+    ``reference``: the statements that ALCE's measures looked at, else those of Attributed-IR's;
+    where neither was computed, the answer is split as in ``strict``.
+    """
     segmenter = inputs.tools.segmenter or SentenceSegmenter()
-    rows = []
-    for item in sorted(inputs.runs[0], key=lambda i: i.row):
-        found = split_statements(item.output, inputs.grammar, segmenter, len(item.passages))
-        stray = [n for marker in found.stray for n in marker.numbers]
-        told = [(s, _cited(s.numbers, item, inputs)) for s in found.statements]
-        rows.append((item, told, _cited(stray, item, inputs)))
+    is_air = _scored(inputs, claims_of) and not _scored(inputs, reference_claims)
+    rows = [_read(item, inputs, segmenter) for item in sorted(inputs.runs[0], key=lambda i: i.row)]
+
+    def pair(item: Item, claim: Claim) -> Pair:
+        is_strict = inputs.protocol == "strict"
+        return Pair(premise(item.passages, claim.cited, is_strict, not is_air), claim.text)
+
+    def supported(item: Item, claim: Claim) -> bool | None:
+        judge = inputs.tools.judge
+        if judge is None:
+            return None
+        if not claim.cited or claim.skipped:
+            return False
+        decision = judge.ask([pair(item, claim)])[pair(item, claim)]
+        return None if isinstance(decision, JudgeFailure) else decision.entailed
+
     if inputs.tools.judge is not None:
         inputs.tools.judge.ask(
-            _pair(item, statement.text, cited)
-            for item, statements, _ in rows
-            for statement, (cited, _) in statements
-            if cited
+            pair(row.item, claim)
+            for row in rows
+            for claim in row.claims
+            if claim.cited and not claim.skipped
         )
     return [
         AnswerDetail(
-            query_id=inputs.benchmark.query_ids[item.row],
-            query=item.query,
+            query_id=inputs.benchmark.query_ids[row.item.row],
+            query=row.item.query,
             statements=[
                 StatementDetail(
-                    text=s.text,
-                    cited=cited,
-                    wrong=wrong,
-                    supported=_supported(item, s.text, cited, inputs),
+                    text=claim.text,
+                    cited=list(claim.cited),
+                    wrong=claim.wrong,
+                    supported=supported(row.item, claim),
                 )
-                for s, (cited, wrong) in statements
+                for claim in row.claims
             ],
             passages=[
                 PassageDetail(id=p.id, title=p.title, text=p.text, label=p.label)
-                for p in item.passages
+                for p in row.item.passages
             ],
-            is_missing=item.is_missing,
-            gold=_gold(item),
-            cited=stray_cited,
-            wrong=stray_wrong,
-            said=cited_words(
-                item.output, [s for s, _ in statements], item.spans, [p.text for p in item.passages]
-            ),
+            is_missing=row.item.is_missing,
+            gold=_gold(row.item),
+            cited=list(row.stray.cited),
+            wrong=row.stray.wrong,
+            said=row.words,
         )
-        for item, statements, (stray_cited, stray_wrong) in rows
+        for row in rows
     ]
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """An answer in statements.
+
+    Attributes:
+        item: the answer.
+        claims: its statements with their citations.
+        stray: citations that belong to no statement.
+        words: what its system cites for.
+    """
+
+    item: Item
+    claims: list[Claim]
+    stray: Claim
+    words: list[CitedWords]
+
+
+def _read(item: Item, inputs: Inputs, segmenter: Segmenter) -> _Answer:
+    scored = _scored(inputs, reference_claims) or _scored(inputs, claims_of)
+    if inputs.protocol == "reference" and scored:
+        return _Answer(item, scored.get(item.row, []), Claim("", ()), [])
+    split = split_statements(item.output, inputs.grammar, segmenter, len(item.passages))
+    texts = [p.text for p in item.passages]
+    return _Answer(
+        item,
+        [in_range(s.text, s.numbers, item, inputs) for s in split.statements],
+        in_range("", [n for marker in split.stray for n in marker.numbers], item, inputs),
+        cited_words(item.output, split.statements, item.spans, texts),
+    )
+
+
+def _scored(inputs: Inputs, read: Callable[[Item, Inputs], list[Claim]]) -> dict[int, list[Claim]]:
+    """Statements of the first run that a reader gave the measures, by query row."""
+    name = read.__qualname__
+    return {
+        row: claims
+        for (reader, run, row), claims in inputs.statements.items()
+        if reader == name and run == 0
+    }
 
 
 _GOLD = 10
@@ -64,23 +124,3 @@ def _gold(item: Item) -> list[str]:
     """Texts of the gold answers, or their accepted forms where they have no text."""
     texts = (row.text or " / ".join(row.aliases) for row in item.gold)
     return [text for text in dict.fromkeys(texts) if text][:_GOLD]
-
-
-def _cited(numbers: list[int], item: Item, inputs: Inputs) -> tuple[list[int], int]:
-    distinct = [n - inputs.grammar.base for n in dict.fromkeys(numbers)]
-    inside = [p for p in distinct if 0 <= p < len(item.passages)]
-    return inside, len(distinct) - len(inside)
-
-
-def _pair(item: Item, statement: str, cited: list[int]) -> Pair:
-    return Pair("\n".join(render(item.passages[c], True) for c in cited), statement)
-
-
-def _supported(item: Item, statement: str, cited: list[int], inputs: Inputs) -> bool | None:
-    if inputs.tools.judge is None:
-        return None
-    if not cited:
-        return False
-    pair = _pair(item, statement, cited)
-    decision = inputs.tools.judge.ask([pair])[pair]
-    return None if isinstance(decision, JudgeFailure) else decision.entailed

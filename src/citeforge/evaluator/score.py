@@ -76,8 +76,8 @@ def score(
     for line, answer in submission.answers():
         reading.add(line, answer)
     reading.finish()
-    answers = reading.details() if details else []
     rows, missing = reading.results()
+    answers = reading.details() if details else []
     counts = reading.counts()
     counts.n_judge_failed = reading.n_failed()
     counts.n_premises_cut = 0 if judge is None else judge.cuts()

@@ -19,7 +19,7 @@ from citeforge.evaluator.compare import load_scores
 from citeforge.evaluator.error_rates import Rates, rates_of
 from citeforge.evaluator.human.correct import Correction
 from citeforge.evaluator.human.files import EXPERTQA, FULL, Label, is_expertqa, read_labels
-from citeforge.evaluator.measures.judging import render
+from citeforge.evaluator.measures.judging import premise
 from citeforge.evaluator.ppi import LEAST_LABELS
 from citeforge.package.items import Passage
 from citeforge.package.manifest import read_stats
@@ -293,6 +293,6 @@ def _pair(label: Label, answers: dict[tuple[str, str], AnswerDetail]) -> Judged 
         raise label.wrong("labels a citation that no score file holds")
     if not cited or label.level is None:
         return None
-    shown = [answer.passages[c] for c in cited]
-    premise = "\n".join(render(Passage(p.id, p.title, p.text), strict=True) for p in shown)
-    return Judged(label.system, label.query, Pair(premise, statement.text), label.level == FULL)
+    passages = [Passage(p.id, p.title, p.text) for p in answer.passages]
+    pair = Pair(premise(passages, cited, strict=True), statement.text)
+    return Judged(label.system, label.query, pair, label.level == FULL)

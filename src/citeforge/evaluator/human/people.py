@@ -13,7 +13,7 @@ from citeforge.evaluator.inputs import Inputs, Item
 from citeforge.evaluator.measures.alce import reference_claims, strict_claims
 from citeforge.evaluator.measures.attributed_ir import claims_of
 from citeforge.evaluator.measures.claims import Claim
-from citeforge.evaluator.measures.judging import render
+from citeforge.evaluator.measures.judging import premise
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.text import normalise_answer
 
@@ -263,8 +263,7 @@ def _learn(
     assert label.level is not None
     cited = claim.cited if citation is None else (citation,)
     for with_title in way.with_titles:
-        shown = [render(item.passages[c], is_strict, with_title) for c in cited]
-        pair = Pair("\n".join(shown), claim.text)
+        pair = Pair(premise(item.passages, cited, is_strict, with_title), claim.text)
         if citation is not None:
             people.levels[pair] = label.level
             if len(claim.cited) == 1:  # what is said of the statement stands first

@@ -34,10 +34,11 @@ def strict_claims(item: Item, inputs: Inputs) -> list[Claim]:
     found = split_statements(
         item.output, inputs.grammar, inputs.tools.segmenter, len(item.passages)
     )
-    return [_claim(s.text, s.numbers, item, inputs) for s in found.statements]
+    return [in_range(s.text, s.numbers, item, inputs) for s in found.statements]
 
 
-def _claim(text: str, numbers: list[int], item: Item, inputs: Inputs) -> Claim:
+def in_range(text: str, numbers: list[int], item: Item, inputs: Inputs) -> Claim:
+    """A statement with its distinct citations; those out of range are counted as wrong."""
     distinct = [n - inputs.grammar.base for n in dict.fromkeys(numbers)]
     inside = tuple(p for p in distinct if 0 <= p < len(item.passages))
     return Claim(text, inside, wrong=len(distinct) - len(inside))
@@ -52,7 +53,7 @@ def _strict_qampari(item: Item, inputs: Inputs) -> Iterator[Claim]:
         text = " ".join(text.strip(" .,\n").split())
         if text:
             numbers = [n for m in markers for n in m.numbers]
-            yield _claim(f"{item.query} {text}", numbers, item, inputs)
+            yield in_range(f"{item.query} {text}", numbers, item, inputs)
 
 
 def answer_part(text: str, inputs: Inputs) -> str:

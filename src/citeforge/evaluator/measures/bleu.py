@@ -62,7 +62,7 @@ def _bleu_of(sums: Floats) -> Floats:
 
 
 _DEFINITIONS = (
-    "corpus BLEU-4 against all gold answers, shortest reference",
+    "corpus BLEU-4 against all gold answers, shortest reference (per query: of its answer alone)",
     "the same against one gold answer",
 )
 MEASURES = (

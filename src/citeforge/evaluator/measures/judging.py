@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from citeforge.engines.judge.records import JudgeFailure, Pair
@@ -42,6 +42,16 @@ def render(passage: Passage, strict: bool, with_title: bool = True) -> str:
     if strict:
         return premise_of(passage.title, passage.text)
     return f"Title: {passage.title}\n{passage.text}"
+
+
+def premise(
+    passages: Sequence[Passage], cited: Iterable[int], strict: bool, with_title: bool = True
+) -> str:
+    """The passages cited, one after another; one without text gives nothing, its title neither."""
+    chosen = [passages[c] for c in cited]
+    # Attributed-IR's own code joins texts as they are, empty ones too.
+    kept = [p for p in chosen if p.text.strip() or not with_title]
+    return "\n".join(render(p, strict, with_title) for p in kept)
 
 
 class CitationJudging:
@@ -92,8 +102,7 @@ class CitationJudging:
         return [self._answer(item, claims) for item, claims in answers]
 
     def _pair(self, item: Item, cited: Iterable[int], claim: Claim) -> Pair:
-        premise = "\n".join(render(item.passages[c], self.strict, self.with_title) for c in cited)
-        return Pair(premise, claim.text)
+        return Pair(premise(item.passages, cited, self.strict, self.with_title), claim.text)
 
     def _known(self, item: Item, cited: Iterable[int], claim: Claim) -> Bounds:
         pair = self._pair(item, cited, claim)

@@ -63,7 +63,10 @@ MEASURES = (
     against_gold(
         "ROUGE-Lsum",
         rouge,
-        ("ROUGE-Lsum {} of the best gold answer", "ROUGE-Lsum {} of the one gold answer"),
+        (
+            "ROUGE-Lsum {} of the best gold answer",
+            "ROUGE-Lsum {} of the one gold answer, plain mean",
+        ),
         needs="gold answers, rouge-score",
     ),
 )
