@@ -8,6 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from citeforge._version import __version__
+
 if TYPE_CHECKING:
     from citeforge import errors, rewards
     from citeforge.builders.rebuild import Rebuilt
@@ -38,8 +40,6 @@ if TYPE_CHECKING:
         TwinsRecipe,
     )
     from citeforge.schemas.recipes.verbs import AuditOptions, ScoreOptions
-
-__version__ = "0.1.0"
 
 _WHERE = {
     "AlceRecipe": "citeforge.schemas.recipes",

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from citeforge import __version__
+from citeforge._version import __version__
 from citeforge.builders.audit.run import drop_decided, drop_suspects
 from citeforge.builders.embedding import Embedded, Embedding, from_others
 from citeforge.builders.exclusions import Exclusions, find_exclusions, short_answers

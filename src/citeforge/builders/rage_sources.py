@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from citeforge import __version__
+from citeforge._version import __version__
 from citeforge.builders.corpus import write_corpus
 from citeforge.builders.records import read_records
 from citeforge.builders.shard_folder import (

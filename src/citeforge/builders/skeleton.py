@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
 
-from citeforge import __version__
+from citeforge._version import __version__
 from citeforge.builders.package import PackageWriter, safe_name
 from citeforge.builders.workspace import Workspace
 from citeforge.schemas.manifest import GrammarInfo, Manifest

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
-from citeforge import __version__
+from citeforge._version import __version__
 from citeforge.cli.terminal import speak_the_terminals_language
 from citeforge.schemas.errors import CiteforgeError, suggestion
 from citeforge.schemas.extras import extras_named

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from citeforge import __version__
+from citeforge._version import __version__
 from citeforge.engines.models import http_errors
 from citeforge.schemas.errors import CiteforgeError, InputError, UsageError
 from citeforge.schemas.extras import EXTRAS, require

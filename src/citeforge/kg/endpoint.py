@@ -9,7 +9,7 @@ from http.client import HTTPException, IncompleteRead
 from typing import Any
 from urllib.error import HTTPError
 
-from citeforge import __version__
+from citeforge._version import __version__
 from citeforge.engines.llm.rate import retry_after
 from citeforge.kg.budget import Limits, QueryBudget
 from citeforge.kg.replies import ReplyStore, TruncatedError, kept_rows, parse_rows

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from citeforge import __version__
+from citeforge._version import __version__
 from citeforge.builders.alce.candidates import (
     DOCUMENTS,
     candidate_table,

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from citeforge import __version__
+from citeforge._version import __version__
 from citeforge.engines.cluster.connection import connect
 from citeforge.engines.cluster.lost import Lost
 from citeforge.engines.cluster.options import ClusterOptions

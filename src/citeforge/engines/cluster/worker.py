@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from citeforge import __version__
+from citeforge._version import __version__
 from citeforge.schemas.errors import CiteforgeError, FailuresError, InputError, UsageError
 
 T = TypeVar("T")

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import yaml
 
-from citeforge import __version__
+from citeforge._version import __version__
 from citeforge.builders.prompts import load_template, render_prompts
 from citeforge.engines.files import atomic_file, sha256_file, write_text
 from citeforge.engines.tables import TableWriter
