@@ -155,8 +155,12 @@ def _about(people: People) -> list[str]:
             f"{people.n_undecided:,} labels decide nothing (people did not agree, or could not "
             "tell); answers that need them are left out of the correction"
         )
+    if people.n_duplicates:
+        warnings.append(
+            f"{people.n_duplicates:,} labels repeat another one word for word; they are ignored"
+        )
     said = {*people.by_label.values(), *people.levels.values()}
-    if len(said) == 1:
+    if len(said) == 1 and not people.contested:
         warnings.append(
             f"all labels say {said.pop()!r}: how the judge errs on statements of another sort is "
             "not to be seen in them; label answers drawn at random (annotate plan)"

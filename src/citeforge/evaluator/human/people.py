@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -33,6 +34,7 @@ class People:
             decide nothing.
         n_unplaced: labels whose text is no statement of the answer.
         n_undecided: labels on which people did not agree, or had nothing to say.
+        n_duplicates: labels that say again, word for word, what another one says.
     """
 
     verdicts: dict[Pair, bool] = field(default_factory=dict)
@@ -42,6 +44,22 @@ class People:
     contested: set[Pair] = field(default_factory=set)
     n_unplaced: int = 0
     n_undecided: int = 0
+    n_duplicates: int = 0
+
+
+@dataclass
+class _Levels:
+    """All levels of one pair.
+
+    Attributes:
+        statement: of statements with all that they cite, and of one of several citations.
+        citation: of a single citation.
+        is_single: whether the pair has one passage.
+    """
+
+    statement: set[str] = field(default_factory=set)
+    citation: set[str] = field(default_factory=set)
+    is_single: bool = False
 
 
 class LabelJudge:
@@ -113,7 +131,7 @@ def find_people(labels: Sequence[Label], inputs: Inputs) -> People:
     finder = _Finder(inputs)
     for label in labels:
         finder.add(label)
-    return finder.people
+    return finder.decided()
 
 
 class _Finder:
@@ -130,6 +148,14 @@ class _Finder:
         self._texts = {item.query: row for row, item in self._items.items()}
         self._claims: dict[tuple[object, int], list[Claim]] = {}
         self._seen: dict[tuple[int, object, int | None], Label] = {}
+        self._repeats: set[tuple[object, ...]] = set()
+        self._said: defaultdict[Pair, _Levels] = defaultdict(_Levels)
+
+    def decided(self) -> People:
+        """What all labels together say, in whatever order they came."""
+        for pair, levels in self._said.items():
+            _decide(self.people, pair, levels)
+        return self.people
 
     def add(self, label: Label) -> None:
         """Keep one label."""
@@ -141,6 +167,12 @@ class _Finder:
             )
         self.people.rows.add(row)
         item = self._items[row]
+        words = None if label.text is None else _words(label.text)
+        content = (row, label.statement, words, label.citation, label.nth, label.level)
+        if content in self._repeats:
+            self.people.n_duplicates += 1
+            return
+        self._repeats.add(content)
         placed = [(way, c) for way in self._ways if (c := self._claim(label, row, way))]
         if not placed:
             self.people.n_unplaced += 1
@@ -149,12 +181,27 @@ class _Finder:
         if label.level is None:
             self.people.n_undecided += 1
             return
-        place = label.statement if label.text is None else _words(label.text)
+        place = label.statement if words is None else words
         known = self._seen.setdefault((row, place, citation), label)
         if known.level != label.level:
             raise _contradiction(known, label)
         for way, claim in placed:
-            _learn(self.people, label, item, claim, citation, way, self._is_strict)
+            self._learn(label, item, claim, citation, way)
+
+    def _learn(
+        self, label: Label, item: Item, claim: Claim, citation: int | None, way: _Way
+    ) -> None:
+        """Keep a label under the premises of ALCE and of Attributed-IR."""
+        assert label.level is not None
+        cited = claim.cited if citation is None else (citation,)
+        for with_title in way.with_titles:
+            text = premise(item.passages, cited, self._is_strict, with_title)
+            levels = self._said[Pair(text, claim.text)]
+            if citation is not None:
+                levels.citation.add(label.level)
+            if citation is None or len(claim.cited) > 1:
+                levels.statement.add(label.level)
+            levels.is_single |= len(cited) == 1
 
     def _read(self, read: Callable[[Item, Inputs], list[Claim]], row: int) -> list[Claim]:
         known = (read, row)
@@ -238,37 +285,18 @@ def _citation(label: Label, claim: Claim, item: Item) -> int | None:
     return label.citation
 
 
-def _agree(people: People, pair: Pair, level: str) -> None:
-    """Keep a verdict, unless another answer with the same pair had another one."""
-    if pair in people.contested:
-        return
-    if people.by_label.setdefault(pair, level) == level:
-        people.verdicts[pair] = level == FULL
-    else:
+def _decide(people: People, pair: Pair, levels: _Levels) -> None:
+    """Keep the verdict on a pair, unless answers that share it were labelled differently."""
+    # What is said of a statement stands before what is said of its only citation.
+    decisive = levels.statement or levels.citation
+    if len(decisive) > 1:
         people.contested.add(pair)
         people.n_undecided += 1
-        people.verdicts.pop(pair, None)
-
-
-def _learn(
-    people: People,
-    label: Label,
-    item: Item,
-    claim: Claim,
-    citation: int | None,
-    way: _Way,
-    is_strict: bool,
-) -> None:
-    """Keep a label under the premises of ALCE and of Attributed-IR."""
-    assert label.level is not None
-    cited = claim.cited if citation is None else (citation,)
-    for with_title in way.with_titles:
-        pair = Pair(premise(item.passages, cited, is_strict, with_title), claim.text)
-        if citation is not None:
-            people.levels[pair] = label.level
-            if len(claim.cited) == 1:  # what is said of the statement stands first
-                people.verdicts.setdefault(pair, label.level == FULL)
-                continue
-        _agree(people, pair, label.level)
-        if citation is None and len(cited) == 1:
-            people.levels.setdefault(pair, label.level)
+    else:
+        (level,) = decisive
+        people.verdicts[pair] = level == FULL
+        if levels.statement:
+            people.by_label[pair] = level
+    of_citation = levels.citation or levels.statement
+    if levels.is_single and len(of_citation) == 1:
+        (people.levels[pair],) = of_citation
