@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from citeforge.engines.json_names import RepeatedNameError, require_unique_names
 from citeforge.engines.jsonlines import read_rows
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.submission import SubmissionLine
@@ -43,6 +44,9 @@ def rows_of(path: Path) -> list[tuple[int, str, str]]:
         (b'{"_id":"a","text":"\xff"}\n', "not UTF-8"),
         (b'{"_id":"a","text":"\\ud800"}\n', "not one JSON object"),
         (b'{"_id":"a","text":"x"}\r\n', "CR LF"),
+        (b'{"_id":"a","text":"x","text":"y"}\n', "'text' stands twice in one object"),
+        (b'{"_id":"a","\\u0074ext":"x","text":"y"}\n', "'text' stands twice in one object"),
+        (b'{"_id":"a","text":"x","_id":"a"} \n', "'_id' stands twice in one object"),
         (b'["a"]\n', "Expected `object`, got `array`"),
         (b"[" * 100_000 + b"\n", "Expected `object`"),
     ],
@@ -131,3 +135,53 @@ def test_unknown_fields_of_answers_say_where_they_belong(
         list(read_rows(path, SubmissionLine))
     assert said in str(error.value)
     assert str(error.value).endswith("; further data goes into meta")
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        '{"query_id":"q","output":"x","meta":{"a":1,"a":1}}',
+        '{"query_id":"q","output":"x","meta":[{"b":{"\\u0061":1,"a":2}}]}',
+        '{"query_id":"q","output":"x","passages":[{"text":"t","a":0,"a":"passed over"}]}',
+        '{"query_id":"q","output":"x","passages":[{"docid":"a"},{"docid":"b","docid":"a"}]}',
+        ' {"query_id":"q","output":"x","run":0,"run":1}',
+    ],
+)
+def test_names_that_stand_twice_are_refused_at_any_depth(tmp_path: Path, row: str) -> None:
+    path = tmp_path / "s.jsonl"
+    fine = '{"query_id":"q","output":"\\"a\\": 1, \\"a\\": 2","passages":[{"text":""},{"text":""}]}'
+    path.write_text(f"{fine}\n{row}\n{fine}\n")
+    errors: list[InputError] = []
+    lines = [n for n, _ in read_rows(path, SubmissionLine, on_error=errors.append)]
+    assert (lines, [e.line for e in errors]) == ([1, 3], [2])
+    assert "stands twice in one object; each name once" in str(errors[0])
+
+
+NAMES = st.sampled_from(["a", "b", "\\u0061", ":", '\\"a\\":', ", "])
+VALUES = st.recursive(
+    st.sampled_from(["1", '"a"', '"\\"a\\":"', "-1.5e3", "null"]),
+    lambda inner: st.lists(inner).map(lambda v: f"[{','.join(v)}]")
+    | st.lists(st.tuples(NAMES, inner)).map(
+        lambda m: "{" + " ,".join(f'"{k}" : {v}' for k, v in m) + "}"
+    ),
+    max_leaves=20,
+)
+
+
+def is_repeated(value: object) -> bool:
+    """Whether some object, as a list of its members, has a name twice."""
+    if isinstance(value, tuple):
+        names = [name for name, _ in value[0]]
+        return len(set(names)) < len(names) or any(is_repeated(v) for _, v in value[0])
+    return isinstance(value, list) and any(map(is_repeated, value))
+
+
+@given(VALUES)
+def test_repeated_names_are_exactly_those_of_one_object(text: str) -> None:
+    members = json.loads(text, object_pairs_hook=lambda pairs: (pairs,))
+    try:
+        require_unique_names(text.encode())
+    except RepeatedNameError:
+        assert is_repeated(members)
+    else:
+        assert not is_repeated(members)

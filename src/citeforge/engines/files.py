@@ -18,6 +18,7 @@ from typing import IO, Any
 import msgspec
 from filelock import lock_descriptor
 
+from citeforge.engines.json_names import RepeatedNameError, require_unique_names
 from citeforge.schemas.errors import InputError
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -209,11 +210,15 @@ def parse_json(content: bytes, path: Path) -> Any:
     """
     try:
         content.decode()
-        return msgspec.json.decode(content)
+        value = msgspec.json.decode(content)
+        require_unique_names(content)
+        return value
+    except RepeatedNameError as error:
+        raise InputError(str(error), path=path, allowed=error.allowed) from error
     except UnicodeDecodeError as error:
         place = content.count(b"\n", 0, error.start) + 1
         raise InputError(f"is not UTF-8 (byte {error.start})", path=path, line=place) from error
-    except (msgspec.MsgspecError, RecursionError) as error:
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         at = _JSON_BYTE.search(str(error))
         line = content.count(b"\n", 0, int(at[1])) + 1 if at else None
         raise InputError(f"is not JSON ({str(error)[:200]})", path=path, line=line) from error

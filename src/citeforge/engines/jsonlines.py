@@ -14,6 +14,7 @@ from typing import IO, TypeVar, cast
 
 import msgspec
 
+from citeforge.engines.json_names import RepeatedNameError, require_unique_names
 from citeforge.schemas.errors import InputError, suggestion
 
 LONGEST_LINE = 1 << 26
@@ -68,7 +69,8 @@ def read_rows(
             if line[-2:] == b"}\n":
                 try:
                     row = decode(line)
-                except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+                    require_unique_names(line)
+                except (msgspec.MsgspecError, ValueError, RecursionError):
                     pass  # found again below, with what is wrong
                 else:
                     yield number, row
@@ -180,10 +182,14 @@ def decode_line(
     """
     decode_text(path, number, line)
     try:
-        return decoder.decode(line)
+        row = decoder.decode(line)
+        require_unique_names(line)
+        return row
+    except RepeatedNameError as error:
+        raise InputError(str(error), path=path, line=number, allowed=error.allowed) from error
     except msgspec.ValidationError as error:
         raise _validation_error(path, number, str(error), row_type) from error
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise InputError(
             f"is not one JSON object ({str(error)[:200]})",
             path=path,

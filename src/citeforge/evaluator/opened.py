@@ -64,7 +64,7 @@ class Submission:
             start = read_start(path, START)
         self.form = detect(path, start) if form == "auto" else form
         self._family = self.form.partition(":")[0]
-        found = header_of(start.partition(b"\n")[0]) if self.form in _OURS else None
+        found = header_of(path, start.partition(b"\n")[0]) if self.form in _OURS else None
         theirs = origin_of(path, self.form)
         self.header: Mapping[str, object] = found or theirs.header
         self._missing = theirs.warnings

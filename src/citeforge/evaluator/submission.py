@@ -8,6 +8,7 @@ from typing import NoReturn
 
 import msgspec
 
+from citeforge.engines.json_names import RepeatedNameError, require_unique_names
 from citeforge.engines.jsonlines import open_bytes, read_errors, read_rows
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.schemas.errors import InputError, UsageError
@@ -32,20 +33,29 @@ def read_header(path: Path) -> dict[str, object] | None:
     """The header of a submission; None when its first line is an answer.
 
     Raises:
-        InputError: the file cannot be read, or its gzip data are damaged.
+        InputError: the file cannot be read, its gzip data are damaged, or a name stands twice in
+            the header.
     """
     with open_bytes(path) as file, read_errors(path):
-        return header_of(file.readline(1 << 16))
+        return header_of(path, file.readline(1 << 16))
 
 
-def header_of(first: bytes) -> dict[str, object] | None:
-    """The header that the first line of a submission is; None when it is an answer."""
+def header_of(path: Path, first: bytes) -> dict[str, object] | None:
+    """The header that the first line of a submission is; None when it is an answer.
+
+    Raises:
+        InputError: a name stands twice in it.
+    """
     if b'"submission"' not in first:
         return None
     try:
-        return msgspec.json.decode(first, type=Header).submission
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        header = msgspec.json.decode(first, type=Header).submission
+        require_unique_names(first)
+    except RepeatedNameError as error:
+        raise InputError(str(error), path=path, line=1, allowed=error.allowed) from error
+    except (msgspec.MsgspecError, ValueError, RecursionError):
         return None  # the reader of the answers says what is wrong, with its line
+    return header
 
 
 def read_answers(

@@ -25,6 +25,8 @@ MONTHS = (
 )
 """English names; those of the calendar module follow the locale."""
 
+_LONGEST_QUOTATION = 200
+"""Characters of a text that a message quotes."""
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _NO_WORD = re.compile(r"[^\w\s]")
@@ -88,6 +90,11 @@ def normalise_em(text: str) -> str:
     Lower case, ASCII punctuation dropped, white space squeezed; articles stay.
     """
     return " ".join(text.lower().translate(_PUNCTUATION).split())
+
+
+def printable(text: str) -> str:
+    """A text in quotation marks, its control, bidi and zero-width characters as escapes."""
+    return repr(text if len(text) <= _LONGEST_QUOTATION else f"{text[:_LONGEST_QUOTATION]}…")
 
 
 def markdown_table(head: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
