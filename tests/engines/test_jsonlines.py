@@ -160,9 +160,11 @@ def test_names_that_stand_twice_are_refused_at_any_depth(tmp_path: Path, row: st
 NAMES = st.sampled_from(["a", "b", "\\u0061", ":", '\\"a\\":', ", "])
 VALUES = st.recursive(
     st.sampled_from(["1", '"a"', '"\\"a\\":"', "-1.5e3", "null"]),
-    lambda inner: st.lists(inner).map(lambda v: f"[{','.join(v)}]")
-    | st.lists(st.tuples(NAMES, inner)).map(
-        lambda m: "{" + " ,".join(f'"{k}" : {v}' for k, v in m) + "}"
+    lambda inner: (
+        st.lists(inner).map(lambda v: f"[{','.join(v)}]")
+        | st.lists(st.tuples(NAMES, inner)).map(
+            lambda m: "{" + " ,".join(f'"{k}" : {v}' for k, v in m) + "}"
+        )
     ),
     max_leaves=20,
 )

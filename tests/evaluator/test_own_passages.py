@@ -36,7 +36,8 @@ def others(benchmark: Benchmark, row: int) -> list[str]:
 
 
 def answer(benchmark: Benchmark, row: int, output: str, ids: list[Any]) -> dict[str, Any]:
-    shown = [{"docid": name, "text": f"text of {name}"} for name in ids]
+    texts = benchmark.texts([name for name in ids if name])
+    shown = [{"docid": name, "text": texts.get(name, ("", "text of it"))[1]} for name in ids]
     return {"query_id": benchmark.query_ids[row], "output": output, "passages": shown}
 
 
@@ -121,3 +122,59 @@ def test_a_docid_stands_for_its_text(cli: Cli, package: Path, tmp_path: Path) ->
     write_jsonl(tmp_path / "odd.jsonl", [{**whole, "passages": [{"docid": "zebra"}]}])
     said = cli("check", "odd.jsonl", "--benchmark", package)
     assert "1 passages have neither a text nor a docid that the benchmark knows" in said.stdout
+
+
+def test_a_docid_with_another_text_says_nothing(
+    cli: Cli, package: Path, tmp_path: Path, benchmark: Benchmark
+) -> None:
+    names = [benchmark.relevant_ids[row][0] for row in range(4)]
+    texts = benchmark.texts(names)
+    for form in ("text", "title"):
+        rows = [
+            # Case and spaces make no other text; another word does, and so does another title.
+            answer(benchmark, 0, "A [1].", [names[0]]),
+            answer(benchmark, 1, "A [1].", [names[1]]),
+            answer(benchmark, 2, "A [1].", [names[2]]),
+            answer(benchmark, 3, "A [1].", [names[3]]),
+        ]
+        rows[0]["passages"][0]["text"] = f"  {texts[names[0]][1].upper()}\n"
+        rows[1]["passages"][0]["title"] = texts[names[1]][0]
+        rows[2]["passages"][0][form] = "Whatever the answer says"
+        path = write_jsonl(tmp_path / "s.jsonl", rows)
+        for protocol in ("strict", "reference"):
+            result = score(path, benchmark, select(["CiteP", "CiteR", "P@1"]), protocol=protocol)
+            by_name = {m.name: m.per_query[:4] for m in result.measures}
+            assert by_name["CiteP"] == [1, 1, 0, 1]
+            assert by_name["P@1"] == [1, 1, 0, 1]
+            assert by_name["CiteR"] == [1, 1, None, 1]
+        said = (
+            "1 of 4 passages have another text or title than the benchmark has for their docid "
+            f"({names[2]}): they count as unknown, and as not relevant"
+        )
+        assert said in result.warnings
+        assert said in [text for _, text in check(path, benchmark).warnings]
+    done = cli("score", path, "--benchmark", package, "--measures", "CiteP", "--out", "o.json")
+    assert f"warning: s.jsonl: {said}" in done.stderr
+
+
+def test_a_passage_that_is_the_statement_is_named(tmp_path: Path, benchmark: Benchmark) -> None:
+    name = benchmark.relevant_ids[0][0]
+    text = benchmark.texts([name])[name][1]
+    rows = [
+        answer(benchmark, 0, f"{text} [1].", [name]),  # the corpus's words may be repeated
+        answer(benchmark, 1, "The sea is wet [1]. Sand is very dry [2].", ["own", name]),
+        answer(benchmark, 2, "The sea is wet [1]. Or so they say.", [None]),
+        answer(benchmark, 3, "Paris it is [1].", [None]),  # fewer words than a statement has
+    ]
+    rows[1]["passages"][0]["text"] = "the sea is WET"
+    rows[1]["passages"][1]["text"] = "Sand is very dry."
+    rows[2]["passages"][0]["text"] = "The sea is wet [1]. Or so they say."
+    rows[3]["passages"][0]["text"] = "Paris"
+    path = write_jsonl(tmp_path / "s.jsonl", rows)
+    said = (
+        "3 passages stand word for word in the answers that they come with, and are not the "
+        f"benchmark's (first: query {benchmark.query_ids[1]!r}): a judge finds such statements "
+        "supported by themselves"
+    )
+    assert said in scored(path, benchmark).warnings
+    assert said in [text for _, text in check(path, benchmark).warnings]

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from jinja2 import StrictUndefined, Template, TemplateError
-from jinja2.sandbox import SandboxedEnvironment
+from jinja2 import Template, TemplateError
 
+from citeforge.builders.template_bounds import BoundedEnvironment, bounded_text
 from citeforge.package.items import Item, Passage
 from citeforge.package.package import Package
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
@@ -85,10 +86,9 @@ def load_template(name: str) -> Template:
             path=name,
             allowed=f"{', '.join(TEMPLATES)}, or a .j2 file",
         )
-    environment = SandboxedEnvironment(undefined=StrictUndefined, keep_trailing_newline=False)
     try:
-        template = environment.from_string(path.read_text(encoding="utf-8"))
-    except (TemplateError, UnicodeDecodeError) as error:
+        template = BoundedEnvironment().from_string(path.read_text(encoding="utf-8"))
+    except (TemplateError, UnicodeDecodeError, RecursionError) as error:
         line = getattr(error, "lineno", None)
         raise InputError(f"is not a Jinja template ({error})", path=path, line=line) from error
     template.filename = str(path)  # for messages
@@ -105,16 +105,28 @@ def render(template: Template, allowed: str, **values: Any) -> str:
         values: what it may use.
 
     Raises:
-        InputError: it uses something that is not there, or fails at what it does.
+        InputError: it uses something that is not there, fails at what it does, or goes beyond the
+            bounds; with its line.
     """
     try:
-        text = template.render(**values)
+        text = bounded_text(template, values)
         text.encode()
-    except (TemplateError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+    except (
+        TemplateError, ArithmeticError, LookupError, TypeError, ValueError, MemoryError,
+        RecursionError,
+    ) as error:  # fmt: skip
         raise InputError(
-            f"cannot be rendered ({error})", path=template.filename, allowed=allowed
-        ) from error
+            f"cannot be rendered ({str(error) or type(error).__name__})",
+            path=template.filename, line=_line(template, error), allowed=allowed,
+        ) from error  # fmt: skip
     return text
+
+
+def _line(template: Template, error: BaseException) -> int | None:
+    """The line of a template at which it failed."""
+    frames = traceback.walk_tb(error.__traceback__)
+    lines = [line for frame, line in frames if frame.f_code.co_filename == template.filename]
+    return lines[-1] if lines else None
 
 
 def contexts_for(package: Package, asked: str | None) -> list[str]:

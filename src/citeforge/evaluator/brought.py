@@ -2,21 +2,47 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from citeforge.evaluator.benchmark import Benchmark
-from citeforge.schemas.submission import SubmissionLine
+from citeforge.package.items import Passage
+from citeforge.schemas.grammar import Grammar, without_markers
+from citeforge.schemas.submission import OwnPassage, SubmissionLine
+from citeforge.schemas.text import normalise_answer, normalise_passages
 
 _NAMED = 3
-"""Unknown ids that a warning names."""
+"""Ids that a warning names."""
+_LEAST_WORDS = 3
+"""Words of a passage from which on its standing in the answer is no accident."""
+
+
+class _Key(NamedTuple):
+    """A passage: its docid, and hashes of its text and title; empty where there is none."""
+
+    name: str
+    text: bytes
+    title: bytes = b""
+
+    def differs(self, own: _Key | None) -> bool:
+        """Whether it says something else than the corpus, as far as it says something."""
+        return own is not None and (
+            self.text not in (b"", own.text) or self.title not in (b"", own.title)
+        )
 
 
 class Brought:
-    """Counts the passages of a submission's lines by their ids."""
+    """Counts the passages of a submission's lines by their ids and texts.
+
+    A docid says something of a passage only where the text is the corpus's, too; else a system
+    could give any text the id of a relevant passage.
+    """
 
     def __init__(self, benchmark: Benchmark) -> None:
         """Nothing is counted yet.
@@ -25,55 +51,146 @@ class Brought:
             benchmark: whose corpus knows ids, and whose judgements say what is relevant.
         """
         self._benchmark = benchmark
-        self._ids: Counter[str] = Counter()
-        self._bare: Counter[str] = Counter()
+        self._passages: Counter[_Key] = Counter()
+        self._repeated: dict[_Key, list[str]] = {}
         self._nameless = 0
 
     def add(self, answer: SubmissionLine) -> None:
         """Count the passages of an answer."""
-        for passage in answer.passages or ():
+        passages = answer.passages or ()
+        words = _Words(answer.output, self._benchmark.grammar)
+        for passage, key in zip(passages, _keys(passages), strict=True):
             if passage.docid is None:
                 self._nameless += 1
-                continue
-            self._ids[passage.docid] += 1
-            if not passage.text:
-                self._bare[passage.docid] += 1
+            else:
+                self._passages[key] += 1
+            if words.contain(passage.text):
+                self._repeated.setdefault(key, []).append(answer.query_id)
+
+    def docids(self, answer: SubmissionLine) -> list[str | None]:
+        """Docids of an answer's passages; None where a judged passage has another text."""
+        passages = answer.passages or ()
+        return [
+            None if key.differs(self._judged.get(key.name)) else passage.docid
+            for passage, key in zip(passages, _keys(passages), strict=True)
+        ]
 
     @cached_property
-    def known(self) -> frozenset[str]:
-        """Ids counted so far that the benchmark's corpus has; the corpus is read once."""
-        wanted = pa.array(sorted(self._ids), pa.string())
-        found: set[str] = set()
-        for batch in self._benchmark.passages(["_id"]) if self._ids else ():
-            found.update(batch["_id"].filter(pc.is_in(batch["_id"], value_set=wanted)).to_pylist())
-        return frozenset(found)
+    def _judged(self) -> dict[str, _Key]:
+        """The relevant passages."""
+        return self._of_corpus({name for names in self._benchmark.relevant_ids for name in names})
+
+    @cached_property
+    def _known(self) -> dict[str, _Key]:
+        """Passages of the corpus that have the docids counted so far; it is read once."""
+        return self._of_corpus({key.name for key in self._passages})
+
+    @cached_property
+    def _others(self) -> dict[_Key, int]:
+        """Passages whose docid has another text or title in the corpus, with their numbers."""
+        return {k: n for k, n in self._passages.items() if k.differs(self._known.get(k.name))}
+
+    def _of_corpus(self, names: set[str]) -> dict[str, _Key]:
+        ids = pa.array(sorted(names), pa.string())
+        known: dict[str, _Key] = {}
+        for batch in self._benchmark.passages(["_id", "title", "text"]) if names else ():
+            here = batch.filter(pc.is_in(batch["_id"], value_set=ids))
+            columns = here["_id"].to_pylist(), _digests(here["text"]), _digests(here["title"])
+            known.update((key[0], _Key(*key)) for key in zip(*columns, strict=True))
+        return known
+
+    def has_other_text(self, passage: Passage) -> bool:
+        """Whether the corpus has another text or title for a passage that was counted."""
+        if not self._others:
+            return False
+        own = OwnPassage(passage.text, passage.id, passage.title)
+        return _keys([own])[0] in self._others
 
     def unjudged(self) -> str:
         """Why nothing says which of the passages are relevant; empty where something does."""
         if not any(self._benchmark.relevant_ids):
             return "nobody judged which passages are relevant"
-        if not self.known:
+        if not any(k.name in self._known and k not in self._others for k in self._passages):
             return "no passage has a docid that the benchmark knows, so that none has a label"
         return ""
 
     def warnings(self) -> list[str]:
         """What to say of passages that the benchmark does not know."""
-        unknown = {name: n for name, n in sorted(self._ids.items()) if name not in self.known}
-        found = []
-        if unknown and self.known:
-            named = ", ".join(list(unknown)[:_NAMED]) + ", …" * (len(unknown) > _NAMED)
-            found.append(
-                f"{sum(unknown.values()):,} of {self._ids.total() + self._nameless:,} passages "
-                f"have docids that the benchmark does not know ({named}): they count as not "
-                "relevant"
+        unknown = {k: n for k, n in self._passages.items() if k.name not in self._known}
+        n_all = self._passages.total() + self._nameless
+        texts = []
+        if unknown and self._known:
+            texts.append(
+                f"{sum(unknown.values()):,} of {n_all:,} passages have docids that the benchmark "
+                f"does not know ({_names(unknown)}): they count as not relevant"
             )
-        if self._nameless and self.known:
-            found.append(f"{self._nameless:,} passages have no docid: they count as not relevant")
-        empty = {name: n for name, n in sorted(self._bare.items()) if name not in self.known}
-        if empty:
-            found.append(
-                f"{sum(empty.values()):,} passages have neither a text nor a docid that the "
-                f"benchmark knows (first: {next(iter(empty))}): nothing can be said of what they "
-                "support"
+        if self._others:
+            texts.append(
+                f"{sum(self._others.values()):,} of {n_all:,} passages have another text or title "
+                f"than the benchmark has for their docid ({_names(self._others)}): they count as "
+                "unknown, and as not relevant"
             )
-        return found
+        if self._nameless and self._known:
+            texts.append(f"{self._nameless:,} passages have no docid: they count as not relevant")
+        bare = {key.name: n for key, n in unknown.items() if not key.text}
+        if bare:
+            texts.append(
+                f"{sum(bare.values()):,} passages have neither a text nor a docid that the "
+                f"benchmark knows (first: {min(bare)}): nothing can be said of what they support"
+            )
+        queries = [
+            query
+            for key, names in self._repeated.items()
+            if key.name not in self._known or key in self._others
+            for query in names
+        ]
+        if queries:
+            texts.append(
+                f"{len(queries):,} passages stand word for word in the answers that they come "
+                f"with, and are not the benchmark's (first: query {queries[0]!r}): a judge finds "
+                "such statements supported by themselves"
+            )
+        return texts
+
+
+class _Words:
+    """The words of an answer, made only where a passage may stand in it."""
+
+    def __init__(self, output: str, grammar: Grammar) -> None:
+        self._output, self._grammar = output, grammar
+
+    @cached_property
+    def _words(self) -> str:
+        return f" {self._of(self._output)} "
+
+    def _of(self, text: str) -> str:
+        marks = self._grammar.parse(text, 1 << 30).markers
+        return normalise_answer(without_markers(text, marks))
+
+    def contain(self, text: str) -> bool:
+        """Whether all of a text stands in the answer."""
+        # The same words differ in length by punctuation, spaces and articles alone.
+        if not text or len(text) > 2 * len(self._output) + 100:
+            return False
+        words = self._of(text)
+        return words.count(" ") + 1 >= _LEAST_WORDS and f" {words} " in self._words
+
+
+def _names(keys: Iterable[_Key]) -> str:
+    """The first few docids."""
+    distinct = sorted({key.name for key in keys})
+    return ", ".join(distinct[:_NAMED]) + ", …" * (len(distinct) > _NAMED)
+
+
+def _keys(passages: Sequence[OwnPassage]) -> list[_Key]:
+    names = [p.docid or "" for p in passages]
+    columns = _digests([p.text for p in passages]), _digests([p.title for p in passages])
+    return [_Key(*key) for key in zip(names, *columns, strict=True)]
+
+
+def _digests(texts: pa.Array | Sequence[str]) -> list[bytes]:
+    """A hash of each text in the form under which passages are compared; empty for no text."""
+    return [
+        hashlib.blake2b(text.encode(), digest_size=16).digest() if text else b""
+        for text in normalise_passages(pa.array(texts, pa.string())).to_pylist()
+    ]

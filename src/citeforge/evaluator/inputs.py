@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -120,10 +120,16 @@ class ItemReader:
         self.runs.setdefault(answer.run, {})[row] = item
         return item
 
-    def inputs(self) -> Inputs:
+    def inputs(self, has_other_text: Callable[[Passage], bool] | None = None) -> Inputs:
         """All answers; in ``strict`` one for every query, missing ones empty: they score the worst
-        value."""
-        self._fill()
+        value.
+
+        Args:
+            has_other_text: whether the corpus has another text for the docid of a passage, which
+                then says nothing of it; None where passages are the benchmark's.
+        """
+        if has_other_text is not None:
+            self._fill(has_other_text)
         runs = [self.runs[number] for number in sorted(self.runs)]
         if self._protocol == "strict":
             runs = [
@@ -141,13 +147,19 @@ class ItemReader:
             self._tools,
         )
 
-    def _fill(self) -> None:
-        """Passages that came as a docid alone get the text of the benchmark's corpus."""
+    def _fill(self, has_other_text: Callable[[Passage], bool]) -> None:
+        """Passages that came as a docid alone get the text of the benchmark's corpus; docids go
+        from passages with another text."""
         texts = self._benchmark.texts(self._bare) if self._bare else {}
-        for run in self.runs.values() if texts else ():
+
+        def own(passage: Passage) -> Passage:
+            if passage.id and has_other_text(passage):
+                return replace(passage, id="")
+            return _filled(passage, texts)
+
+        for run in self.runs.values():
             for row, item in run.items():
-                passages = tuple(_filled(p, texts) for p in item.passages)
-                run[row] = replace(item, passages=passages)
+                run[row] = replace(item, passages=tuple(map(own, item.passages)))
 
     def _missing(self, row: int) -> Item:
         return Item(row, self._texts[row], "", self._shown[row], True, self._gold[row])

@@ -89,7 +89,8 @@ class PassageReading(Reading):
             for kept in self._kept.values():
                 kept.fill()
         if self._items is not None:
-            self._inputs = self._items.inputs()
+            own = self._brought
+            self._inputs = self._items.inputs(None if own is None else own.has_other_text)
 
     def results(self) -> Results:
         """Measures of numbers first, then those of answers."""

@@ -184,7 +184,7 @@ class OwnRageNumbers:
 
     def of(self, row: int, answer: SubmissionLine) -> Answer:
         """Numbers of an answer to the query of a row."""
-        ids = [p.docid for p in answer.passages or ()]
+        ids = self._brought.docids(answer)
         relevant = frozenset(i for i, name in enumerate(ids) if name in self._relevant[row])
         return self._score(answer.output, len(ids), relevant, self._short(row, ids))
 
