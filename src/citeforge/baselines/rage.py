@@ -7,6 +7,7 @@ from typing import Any
 
 from citeforge.engines.draws import generator
 from citeforge.evaluator.benchmark import Benchmark, ContextTable
+from citeforge.schemas.errors import InputError
 
 System = Callable[[ContextTable, int, str, int, int, int], list[int]]
 """(context, query row, query id, run, seed, index base) to citation numbers."""
@@ -34,8 +35,20 @@ _SYSTEMS: dict[str, System] = {"random": random_citations, "echo-relevant": rele
 def lines(
     name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int
 ) -> Iterator[dict[str, Any]]:
-    """Lines of a submission."""
+    """Lines of a submission.
+
+    Raises:
+        InputError: the relevant passages are to be cited, and nothing says which they are.
+    """
     system = _SYSTEMS[name]
+    if name == "echo-relevant" and not any(
+        benchmark.context(c).is_relevant.any() for c in contexts
+    ):
+        raise InputError(
+            f"{name} needs gold, and no passage of {', '.join(contexts)} is marked as relevant",
+            path=benchmark.folder,
+            allowed="the whole package; a public half holds no gold, and another system answers it",
+        )
     base = benchmark.manifest.grammar.base
     for context in contexts:
         table = benchmark.context(context)

@@ -18,6 +18,7 @@ from citeforge.engines.llm.records import Failure, Llm
 from citeforge.engines.registry import resolved
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.schemas.errors import FailuresError, UnknownValueError, UsageError
+from citeforge.schemas.names import fault_of
 from citeforge.schemas.recipes.base import Part
 from citeforge.schemas.submission import make_header
 from citeforge.schemas.system import System
@@ -81,6 +82,8 @@ def run_system(
         FailuresError: there is no answer at all.
     """
     system = system_of(name)
+    if title is not None and (fault := fault_of(title)) is not None:
+        raise UsageError(f"--system: the name {fault}")
     if reason := refusal(system, benchmark):
         raise UsageError(f"{name}: {reason}")
     chosen = _contexts(system, benchmark, contexts)

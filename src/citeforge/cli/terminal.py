@@ -1,9 +1,10 @@
-"""Output on terminals that do not speak Unicode."""
+"""Output on terminals: in their encoding, and without what texts of strangers could do there."""
 
 from __future__ import annotations
 
 import codecs
 import io
+import re
 import sys
 
 _PLAIN = {
@@ -11,18 +12,63 @@ _PLAIN = {
     "“": '"', "”": '"', "‘": "'", "’": "'", "≤": "<=", "≥": ">=", "Δ": "d", "ω": "w", "φ": "phi",
 }  # fmt: skip
 """What our own texts and tables use beyond ASCII."""
+_WRAPPED: list[io.TextIOWrapper] = []
+"""Streams behind a :class:`SafeText`; without a reference they would close its file."""
+
+
+# Control characters (ANSI escapes, carriage returns), what turns the direction of writing, and what
+# has no width. Joiners (U+200C, U+200D) stay: some languages are written with them.
+_ACTIVE = re.compile(
+    "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u061c\\u180e\\u200b\\u200e\\u200f\\u2028-\\u202e\\u2060-\\u206f"
+    "\\ufeff\\ufff9-\\ufffb\\U000e0000-\\U000e007f]"
+)
+# What GitHub and Azure take for commands in the log of a workflow.
+_COMMAND = re.compile(r"^([^\S\n]*):(?=:)", re.MULTILINE)
+_OLD_COMMAND = re.compile(r"##(?=\[|vso\[)")
+
+
+class SafeText(io.TextIOWrapper):
+    """A standard stream on which text is read and does nothing else.
+
+    What would act on a terminal or in a workflow's log is written as ``\\uXXXX``; in JSON that is
+    the same character.
+    """
+
+    _is_line_start = True
+
+    @property
+    def encoding(self) -> str:
+        # click would go around a stream in ASCII, and write UTF-8.
+        return "utf-8" if codecs.lookup(super().encoding).name == "ascii" else super().encoding
+
+    def write(self, text: str, /) -> int:
+        safe = _ACTIVE.sub(lambda match: _escaped(match[0]), text)
+        # A line that was begun before is no start.
+        begun = "" if self._is_line_start else "."
+        safe = _COMMAND.sub(r"\1\\u003a", begun + safe)[len(begun) :]
+        safe = _OLD_COMMAND.sub(r"#\\u0023", safe)
+        if text:
+            self._is_line_start = text.endswith("\n")
+        super().write(safe)
+        return len(text)
 
 
 def speak_the_terminals_language() -> None:
     """Let both streams replace what their encoding lacks, instead of ending in an error.
 
     Our own typographic characters get a plain look; everything else is shown as ``\\uXXXX``, so
-    that nothing is lost.
+    that nothing is lost. What would act on a terminal is escaped, too (:class:`SafeText`).
     """
     codecs.register_error("citeforge", _replaced)
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if isinstance(stream, io.TextIOWrapper) and not isinstance(stream, SafeText):
             stream.reconfigure(errors="citeforge")
+            _WRAPPED.append(stream)
+            safe = SafeText(
+                stream.buffer, stream.encoding, stream.errors, line_buffering=stream.line_buffering
+            )
+            setattr(sys, name, safe)
 
 
 def write_data(text: str) -> None:

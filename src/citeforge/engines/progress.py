@@ -181,7 +181,8 @@ def progress(
         Rate(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True)) as bar:
+    # The bar moves the cursor, which `sys.stderr` of a command does not let anybody do.
+    with Progress(*columns, console=Console(file=sys.__stderr__)) as bar:
         task = bar.add_task(label, total=total)
 
         def advance(items: int, note: str | None = None, /) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.brought import Brought
 from citeforge.evaluator.formats import NAMED, answers_of, detect, origin_of
+from citeforge.evaluator.opened import name_of
 from citeforge.evaluator.origin import (
     Origin,
     anonymous_warnings,
@@ -83,6 +84,10 @@ class _Checker:
             if chosen in NAMED:
                 self.origin = self._origin(path, chosen)
                 require_same_benchmark(path, self.benchmark, self.origin.header)
+        except InputError as error:
+            self._unreadable(error)
+        try:
+            name_of(path, chosen, self.origin.header)
         except InputError as error:
             self._unreadable(error)
         self.only = self.only or self._default_context(path, chosen)

@@ -21,6 +21,7 @@ from citeforge.evaluator.submission import (
     choose_context,
     header_of,
     read_answers,
+    require_name,
     system_name,
 )
 from citeforge.evaluator.trec.reports import run_id
@@ -31,6 +32,22 @@ from citeforge.schemas.trec import BY_FORMAT
 _OURS = ("citeforge", "attributed-ir")
 _MOST_KEPT = 20_000
 """Lines that are kept while it is found out what they are about; a longer file is read again."""
+
+
+def name_of(path: Path, form: str, header: Mapping[str, object]) -> str:
+    """Name of the system that a submission is of.
+
+    Args:
+        path: file or folder.
+        form: its format.
+        header: its header; empty where it has none.
+
+    Raises:
+        InputError: no system may be called so.
+    """
+    if form in BY_FORMAT and (name := run_id(path, form, START)):
+        return require_name(name, path, "run_id")
+    return system_name(path, header) if path.is_file() else require_name(path.name, path)
 
 
 class Submission:
@@ -72,6 +89,7 @@ class Submission:
         self._looked_at: Lines | None = None
         if self._family in (*_OURS, *NAMED) and path.is_file():
             require_same_benchmark(path, benchmark, self.header)
+        self.system  # noqa: B018 (a name that is refused is refused before anything is scored)
 
     @property
     def is_anonymous(self) -> bool:
@@ -94,12 +112,14 @@ class Submission:
 
     @property
     def system(self) -> str:
-        """Name of the system: the one given, else its header's, else the file's."""
+        """Name of the system: the one given, else its header's, else the file's.
+
+        Raises:
+            InputError: no system may be called so.
+        """
         if self._system is not None:
-            return self._system
-        if self.form in BY_FORMAT and (named := run_id(self.path, self.form, START)):
-            return named
-        return system_name(self.path, self.header) if self.path.is_file() else self.path.name
+            return require_name(self._system, self.path)
+        return name_of(self.path, self.form, self.header)
 
     @property
     def about(self) -> About | None:

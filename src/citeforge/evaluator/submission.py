@@ -12,6 +12,7 @@ from citeforge.engines.json_names import RepeatedNameError, require_unique_names
 from citeforge.engines.jsonlines import open_bytes, read_errors, read_rows
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.names import LONGEST, fault_of
 from citeforge.schemas.submission import Header, SubmissionLine
 
 OWN = "own"
@@ -153,9 +154,36 @@ def system_name(path: Path, header: Mapping[str, object] | None = None) -> str:
     Args:
         path: submission.
         header: its header, empty where it has none; None to read it.
+
+    Raises:
+        InputError: it is no text, or none that a system may be called.
     """
     name = (read_header(path) or {} if header is None else header).get("system")
-    return str(name) if name else bare_name(path)
+    if name is None or name == "":
+        return require_name(bare_name(path), path)
+    if not isinstance(name, str):
+        raise InputError(f"is a {type(name).__name__}", path=path, line=1, field="system",
+                         allowed="the name of the system, as text")  # fmt: skip
+    return require_name(name, path, "system")
+
+
+def require_name(name: str, path: Path, field: str | None = None) -> str:
+    """A name of a system that can be shown as it is.
+
+    Args:
+        name: the name.
+        path: submission.
+        field: of its first line, where the name stands there; None for the file's own name.
+
+    Raises:
+        InputError: says what is wrong with it.
+    """
+    if (fault := fault_of(name)) is not None:
+        raise InputError(
+            f"the system's name {fault}", path=path, line=None if field is None else 1,
+            field=field, allowed=f"up to {LONGEST} characters that are seen as they are; or --name",
+        )  # fmt: skip
+    return name
 
 
 def bare_name(path: Path) -> str:

@@ -26,8 +26,9 @@ from citeforge.evaluator.score import score as score_file
 from citeforge.evaluator.targets import score_targets
 from citeforge.library.benchmarks import load
 from citeforge.library.submissions import Answers, submission_file
-from citeforge.schemas.errors import UnknownValueError, UsageError
+from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.extras import extras_named
+from citeforge.schemas.names import twin_of
 from citeforge.schemas.recipes.base import checked
 from citeforge.schemas.recipes.run import RunOptions
 from citeforge.schemas.recipes.verbs import Protocol, ScoreOptions
@@ -252,11 +253,12 @@ def score_files(
     correction, warning = (Correction(labels) if labels else None), ""
     if correction is None and chosen.protocol == "strict":
         correction, warning = calibration_of(opened, tools.judge)
-    if labels:
+    if labels or len(paths) > 1:
         opened_files = [
             Submission(path, opened, chosen.file_format, name)
             for path, name in zip(paths, called, strict=True)
         ]
+        _require_distinct([s.system for s in opened_files])
         require_known(labels, [(s.system, s.path.name) for s in opened_files])
     targets = score_targets(target, paths, called)
     details = tools.segmenter is not None if chosen.details is None else chosen.details
@@ -304,6 +306,20 @@ def _called(paths: Sequence[Path], names: Sequence[str]) -> list[str | None]:
     if not all(name.strip() for name in names) or len(set(names)) < len(names):
         raise UsageError("--name: the systems' names are empty or the same")
     return list(names)
+
+
+def _require_distinct(systems: Sequence[str]) -> None:
+    """Refuse names that readers of a table would take for each other.
+
+    Raises:
+        InputError: names both.
+    """
+    for at, name in enumerate(systems):
+        if (twin := twin_of(name, systems[:at])) is not None:
+            raise InputError(
+                f"the systems {twin!a} and {name!a} look the same",
+                allowed="names that differ to the eye (--name)",
+            )
 
 
 def _require_any(found: Sequence[Scores]) -> None:
