@@ -37,7 +37,7 @@ class SafeText(io.TextIOWrapper):
     _is_line_start = True
 
     @property
-    def encoding(self) -> str:
+    def encoding(self) -> str:  # type: ignore[override]
         # click would go around a stream in ASCII, and write UTF-8.
         return "utf-8" if codecs.lookup(super().encoding).name == "ascii" else super().encoding
 

@@ -32,7 +32,8 @@ def _unique(members: list[tuple[str, Any]]) -> None:
 
 # Numbers are not read: an integer of 5,000 digits is no error here. What `decode` does beside this
 # costs as much again.
-_scan = json.JSONDecoder(object_pairs_hook=_unique, parse_int=len, parse_float=len).scan_once
+_decoder: Any = json.JSONDecoder(object_pairs_hook=_unique, parse_int=len, parse_float=len)
+_scan = _decoder.scan_once
 
 
 def require_unique_names(content: bytes) -> None:
