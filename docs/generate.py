@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from pathlib import Path
 from typing import Any
@@ -104,9 +105,10 @@ def measures_page() -> str:
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for m in measures().values():
+        low = "−∞" if math.isinf(m.low) else f"{m.low:g}"
         high = "∞" if m.high is None else f"{m.high:g}"
         lines.append(
-            f"| `{m.name}` | {m.family} | {m.definition} | {m.low:g} to {high} | ×{m.scale} "
+            f"| `{m.name}` | {m.family} | {m.definition} | {low} to {high} | ×{m.scale} "
             f"| {m.needs or '–'} | {m.source} |"
         )
     return "\n".join(lines) + "\n"

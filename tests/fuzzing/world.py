@@ -256,7 +256,7 @@ def _submissions() -> None:
     out = "Io is a moon [1]. Rome is [2][1]. Nothing."
     jsonl(Path("own.jsonl"), [
         {"submission": {"system": "own", "benchmark": "facts"}},
-        *({"query_id": i, "output": out, "run": 0, "passages": shown, "citations": [[0], [1, 0]],
+        *({"query_id": i, "output": out, "run": 0, "passages": shown, "sentences": [{"text": out, "citations": [1, None]}],
            "logprobs": [{"index": 0, "token": "1", "logprob": -0.5}], "meta": {"x": [1]}}
           for i in ids),
     ])  # fmt: skip

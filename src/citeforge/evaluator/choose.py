@@ -41,6 +41,7 @@ def choose_tools(
         cot=options.cot,
         at_most_citations=options.at_most_citations,
         llm=llm,
+        assessments=options.assessments,
     )
     segmenter = options.segmenter
     needed = any("segmenter" in m.uses for m in measures)

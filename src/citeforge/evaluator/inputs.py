@@ -14,7 +14,7 @@ from citeforge.evaluator.submission import CLOSED_BOOK, OWN
 from citeforge.evaluator.tools import Tools
 from citeforge.package.items import GoldRows, Passage
 from citeforge.schemas.grammar import Grammar
-from citeforge.schemas.submission import CitedSpan, SubmissionLine
+from citeforge.schemas.submission import CitedSentence, CitedSpan, SubmissionLine
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,7 @@ class Item:
         is_missing: whether the submission has no such line.
         gold: gold rows of its query.
         spans: which words are cited for, where the system says.
+        sentences: the system's own sentences; None where it does not set them off.
     """
 
     row: int
@@ -38,6 +39,7 @@ class Item:
     is_missing: bool = False
     gold: GoldRows = field(default_factory=GoldRows)
     spans: tuple[CitedSpan, ...] = ()
+    sentences: tuple[CitedSentence, ...] | None = None
 
 
 @dataclass
@@ -53,6 +55,7 @@ class Inputs:
         task: ``asqa``, ``qampari``, ``eli5``, or an empty string.
         tools: judge, segmenter and models.
         statements: what the families have read so far, so that no answer is segmented twice.
+        names: what files of assessments may call the system: its name, its file's.
     """
 
     benchmark: Benchmark
@@ -63,6 +66,7 @@ class Inputs:
     task: str
     tools: Tools = field(default_factory=Tools)
     statements: dict[Any, Any] = field(default_factory=dict)
+    names: tuple[str, ...] = ("the system",)
 
     def column(self, values: dict[tuple[int, int], float]) -> Floats:
         """Values by (run, query row) as an array (runs, queries); NaN where there is none."""
@@ -116,6 +120,7 @@ class ItemReader:
         item = Item(
             row, self._texts[row], answer.output, passages,
             gold=self._gold[row], spans=tuple(answer.spans or ()),
+            sentences=None if answer.sentences is None else tuple(answer.sentences),
         )  # fmt: skip
         self.runs.setdefault(answer.run, {})[row] = item
         return item

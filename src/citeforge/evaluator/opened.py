@@ -122,6 +122,12 @@ class Submission:
         return name_of(self.path, self.form, self.header)
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """What files about several systems may call this one: its name, or its file's."""
+        stem = self.path.name.removesuffix(".gz").rpartition(".")[0]
+        return tuple(dict.fromkeys(n for n in (self.system, self.path.name, stem) if n))
+
+    @property
     def about(self) -> About | None:
         """What the header says of the system, for leaderboards.
 

@@ -90,7 +90,8 @@ class PassageReading(Reading):
                 kept.fill()
         if self._items is not None:
             own = self._brought
-            self._inputs = self._items.inputs(None if own is None else own.has_other_text)
+            inputs = self._items.inputs(None if own is None else own.has_other_text)
+            self._inputs = replace(inputs, names=self.submission.names)
 
     def results(self) -> Results:
         """Measures of numbers first, then those of answers."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from citeforge.engines.judge.records import Pair
 from citeforge.engines.judge.session import JudgeSession
@@ -49,6 +50,7 @@ class Tools:
         llm: gives marks (G-Eval), and decides whether a sentence answers at all.
         levels: where people decide: what they say of single citations (``full``, ``partial``,
             ``not``), by pair; None where a judge does.
+        assessments: files of labels of support, nuggets, rubrics and DRAGUN's questions.
     """
 
     judge: JudgeSession | None = None
@@ -59,3 +61,4 @@ class Tools:
     at_most_citations: int = MOST_CITATIONS
     llm: Llm | None = None
     levels: Mapping[Pair, str] | None = None
+    assessments: tuple[Path, ...] = ()

@@ -140,6 +140,7 @@ def score(
     system: str | None = None,
     details: bool = False,
     labels: Sequence[str | Path] = (),
+    assessments: Sequence[str | Path] = (),
     only_asked: bool = False,
 ) -> Scores:
     """Score answers against a benchmark; the same numbers as ``citeforge score``.
@@ -158,6 +159,8 @@ def score(
         system: name of the system; None for what the submission, or else its file, says.
         details: keep the answers in statements, for reports.
         labels: files of labels by people, which judged measures are corrected with.
+        assessments: files of nuggets, rubrics, DRAGUN's questions and TREC's support, with labels
+            or for the judge.
         only_asked: score the queries that were asked alone, where a submission's header says so.
 
     Returns:
@@ -176,6 +179,7 @@ def score(
         segmenter=segmenter,
         rules=opened.rules,
         labels=paths,
+        assessments=tuple(Path(p) for p in assessments),
         **({"judge": "given"} if paths and judge is not None else {}),
     )
     found = [label for p in paths for label in read_labels(p)]

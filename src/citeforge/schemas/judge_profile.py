@@ -7,8 +7,8 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-LEVELS = {"full": 1.0, "partial": 0.5, "no": 0.0}
-"""Levels of support with TREC RAG's weights (Thakur et al. 2025, section 3)."""
+LEVELS = {"full": 1.0, "partial": 0.5, "no": 0.0, "contradicts": -1.0}
+"""Levels of support with the weights of TREC RAG (Thakur et al. 2025, section 3) and DRAGUN."""
 
 
 def level_name(support: float) -> str:
@@ -63,6 +63,7 @@ class JudgeProfile(_Record):
             is, words, labels or their indices; of ``json-llm`` values of ``field``.
         partial: what says that it does so in part.
         unsupported: what says that it does not; empty for everything else.
+        contradicted: of ``json-llm``, what says that it contradicts the hypothesis.
         field: member of a JSON reply.
         threshold: least probability of support, exclusive.
         max_tokens: longest input; None for the model's own limit.
@@ -85,6 +86,7 @@ class JudgeProfile(_Record):
     supported: tuple[bool | int | str, ...] = Field(min_length=1)
     partial: tuple[bool | int | str, ...] = ()
     unsupported: tuple[bool | int | str, ...] = ()
+    contradicted: tuple[bool | int | str, ...] = ()
     field: str = ""
     threshold: float = Field(0.5, ge=0, le=1)
     max_tokens: int | None = Field(None, ge=8)
@@ -109,21 +111,22 @@ class JudgeProfile(_Record):
             raise ValueError(f"prompt: a {self.architecture} needs one")
         if (self.architecture == "json-llm") != bool(self.field):
             raise ValueError("field: the member of a json-llm's reply, and of no other's")
-        if self.partial and self.architecture != "json-llm":
-            raise ValueError("partial: only a json-llm replies with three levels")
+        for name in ("partial", "contradicted"):
+            if getattr(self, name) and self.architecture != "json-llm":
+                raise ValueError(f"{name}: only a json-llm replies with more than two levels")
         return self
 
     def _verdicts_differ(self) -> None:
-        verdicts = (*self.supported, *self.partial, *self.unsupported)
+        verdicts = (*self.supported, *self.partial, *self.unsupported, *self.contradicted)
         if self.architecture != "json-llm" and any(isinstance(v, bool) for v in verdicts):
             raise ValueError("a verdict is a flag; in YAML, Yes and No are words in quotes alone")
         said = [str(v).strip().lower() for v in verdicts]
         twice = [text for text, n in Counter(said).items() if n > 1]
         if twice:
-            raise ValueError(f"{twice[0]!r} would be two verdicts: supported, partial and "
-                             "unsupported must not overlap")  # fmt: skip
+            raise ValueError(f"{twice[0]!r} would be two verdicts: supported, partial, "
+                             "unsupported and contradicted must not overlap")  # fmt: skip
 
     @property
     def has_levels(self) -> bool:
         """Whether it tells partial support from full support."""
-        return bool(self.partial)
+        return bool(self.partial or self.contradicted)

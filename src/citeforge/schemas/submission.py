@@ -60,6 +60,19 @@ class CitedSpan(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     confidence: float | None = None
 
 
+class CitedSentence(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    """A sentence as the system itself set it off, with what it cites.
+
+    Attributes:
+        text: its text, without marks; it is one unit, whatever it holds.
+        citations: 0-based positions among the passages shown, in the system's order, repeats kept;
+            null for a citation of what is none of them.
+    """
+
+    text: str
+    citations: list[int | None] = []
+
+
 class TokenLogprob(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     """Log probability of one citation token.
 
@@ -85,7 +98,8 @@ class SubmissionLine(msgspec.Struct, gc=False, forbid_unknown_fields=True):
             passages.
         run: number of a repeated run, from 0.
         passages: the system's own passages, in the order shown.
-        citations: positions cited by each statement, when the system gives them apart.
+        sentences: the same answer in the system's own sentences, where it gives them apart: the
+            unit of TREC's support measures under ``reference``.
         logprobs: log probabilities of the citation tokens.
         finish_reason: why the model stopped, where that was not of its own accord: ``length`` for
             an answer that was cut at the token limit.
@@ -98,7 +112,7 @@ class SubmissionLine(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     context: str | None = None
     run: int = 0
     passages: list[OwnPassage] | None = None
-    citations: list[list[int]] | None = None
+    sentences: list[CitedSentence] | None = None
     logprobs: list[TokenLogprob] | None = None
     finish_reason: str | None = None
     spans: list[CitedSpan] | None = None

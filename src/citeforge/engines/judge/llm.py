@@ -62,6 +62,11 @@ class LlmJudge:
         return declared and is_ours(self.profile) and bool(self.profile.comparable_with)
 
     @property
+    def tells_contradictions(self) -> bool:
+        """Whether it tells a contradiction from no support."""
+        return bool(self.profile.contradicted)
+
+    @property
     def signature(self) -> str:
         if self._binary:
             return f"openai:{self.llm.model}@prompt-{PROMPT_VERSION}"
@@ -135,7 +140,7 @@ def _reply_format(profile: JudgeProfile) -> dict[str, Any] | None:
     """Structured output that a JSON profile asks for; None for a word."""
     if not profile.field:
         return None
-    values = [*profile.supported, *profile.partial, *profile.unsupported]
+    values = [*profile.supported, *profile.partial, *profile.unsupported, *profile.contradicted]
     is_flag = all(isinstance(v, bool) for v in values)
     member = {"type": "boolean"} if is_flag else {"type": "string", "enum": values}
     return {
@@ -167,7 +172,12 @@ def _read_json(text: str, profile: JudgeProfile) -> Verdict | None:
     except (json.JSONDecodeError, RecursionError):
         return None
     said = reply.get(profile.field) if isinstance(reply, dict) else None
-    levels = {"full": profile.supported, "partial": profile.partial, "no": profile.unsupported}
+    levels = {
+        "full": profile.supported,
+        "partial": profile.partial,
+        "no": profile.unsupported,
+        "contradicts": profile.contradicted,
+    }
     for level, values in levels.items():
         # A flag is no number: True == 1.
         if any(type(said) is type(v) and said == v for v in values):

@@ -31,8 +31,8 @@ class Verdict:
         entailed: the decision.
         margin: distance from the other decision, in the judge's own unit; positive when entailed.
         truncated: whether the premise was too long for the model and was cut.
-        support: of judges with three levels: 1 for full support, 0.5 for partial, 0 for none; only
-            full support is ``entailed``.
+        support: of judges with three levels: 1 for full support, 0.5 for partial, 0 for none, -1
+            for a contradiction; only full support is ``entailed``.
     """
 
     entailed: bool
@@ -43,7 +43,7 @@ class Verdict:
     @property
     def level(self) -> float:
         """Support from 0 to 1; of judges with two levels 0 or 1."""
-        return float(self.entailed) if self.support is None else self.support
+        return float(self.entailed) if self.support is None else max(self.support, 0.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ class TableRow(msgspec.Struct, forbid_unknown_fields=True):
     premise_sha256: str | None = None
     hypothesis_sha256: str | None = None
     margin: float | None = None
-    support: Literal["full", "partial", "no"] | None = None
+    support: Literal["full", "partial", "no", "contradicts"] | None = None
 
 
 def text_hash(text: str) -> str:
@@ -78,6 +78,11 @@ class TableJudge:
                 )
             found.append(sha.lower() if sha is not None else text_hash(text or ""))
         return found[0], found[1]
+
+    @property
+    def tells_contradictions(self) -> bool:
+        """Whether it has one, so that it can tell them from no support."""
+        return any(v.support == LEVELS["contradicts"] for v in self._verdicts.values())
 
     @property
     def signature(self) -> str:

@@ -87,7 +87,9 @@ class Measure:
 
 def percent(name: str, family: str, definition: str, **given: Any) -> Measure:
     """A measure from 0 to 1 that is shown from 0 to 100; ``needs`` nothing unless given."""
-    return Measure(name, family, definition, 0, 1, 100, **{"needs": "", **given})
+    return Measure(
+        name, family, definition, **{"low": 0, "high": 1, "scale": 100, "needs": "", **given}
+    )
 
 
 def count(name: str, family: str, definition: str, **given: Any) -> Measure:

@@ -12,7 +12,7 @@ import msgspec
 from citeforge.engines.jsonlines import read_rows, read_start
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.submission import OwnPassage, SubmissionLine
+from citeforge.schemas.submission import CitedSentence, OwnPassage, SubmissionLine
 from citeforge.schemas.trec import BY_FORMAT, Track
 
 OnError = Callable[[InputError], None] | None
@@ -178,8 +178,10 @@ def read_run(form: str, path: Path, benchmark: Benchmark, on_error: OnError = No
         shown = _shown(report)
         passages = [OwnPassage(texts.get(i, ("", ""))[1], i, texts.get(i, ("", ""))[0])
                     for i in shown]  # fmt: skip
-        yield report.line, SubmissionLine(report.topic, _output(report, shown, base),
-                                          passages=passages)  # fmt: skip
+        yield report.line, SubmissionLine(
+            report.topic, _output(report, shown, base), passages=passages,
+            sentences=list(_sentences(report, shown)),
+        )  # fmt: skip
 
 
 def _shown(report: Report) -> list[str]:
@@ -187,6 +189,20 @@ def _shown(report: Report) -> list[str]:
     known = set(listed)
     cited = (c for s in report.sentences for c in ranked(s.citations) if isinstance(c, str))
     return listed + [i for i in dict.fromkeys(cited) if i not in known]
+
+
+def _sentences(report: Report, shown: Sequence[str]) -> Iterator[CitedSentence]:
+    """The report's own sentences, citations as they stand there."""
+    place = {name: i for i, name in reversed(list(enumerate(shown)))}
+    n_listed = len(report.references or [])
+    for sentence in report.sentences:
+        yield CitedSentence(
+            sentence.text,
+            [
+                place[c] if isinstance(c, str) else c if 0 <= c < n_listed else None
+                for c in sentence.citations or ()
+            ],
+        )
 
 
 def _output(report: Report, shown: Sequence[str], base: int) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 import uuid
 from collections.abc import Iterator, Sequence
@@ -179,7 +180,7 @@ class _Record:
                 "metric_unit": "percent" if measure.scale == 100 else "points",
                 "lower_is_better": False,
                 "score_type": "continuous",
-                "min_score": low * measure.scale,
+                "min_score": "-Infinity" if math.isinf(low) else low * measure.scale,
                 "max_score": "Infinity" if high is None else high * measure.scale,
                 "additional_details": _texts(signature=measure.signature, judge=parts.get("judge")),
             },

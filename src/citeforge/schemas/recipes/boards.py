@@ -92,7 +92,7 @@ class Boards(Part):
 
 
 def _score_below(score: ScoreOptions, folder: Path) -> ScoreOptions:
-    """The same options with the files of judge, profile, LLM and labels named from ``folder``."""
+    """The same options with the files of judge, profile, LLM and people named from ``folder``."""
     profile = score.judge_profile
     if profile is not None and profile.endswith((".yaml", ".yml")):
         profile = str(folder / profile)
@@ -102,5 +102,6 @@ def _score_below(score: ScoreOptions, folder: Path) -> ScoreOptions:
             "llm": score.llm and beside(score.llm, ANSWERING, folder),
             "judge_profile": profile,
             "labels": tuple(folder / p for p in score.labels),
+            "assessments": tuple(folder / p for p in score.assessments),
         }
     )

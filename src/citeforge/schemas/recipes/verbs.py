@@ -72,6 +72,12 @@ class ScoreOptions(JudgeOptions):
         "ExpertQA's layout, or ALCE's; repeatable.",
     )
     """Labels of people."""
+    assessments: Annotated[tuple[Path, ...], Option(input=True)] = Field(
+        (),
+        description="What answers are held against, with labels or for the judge: TREC's support, "
+        "nuggets, rubrics, DRAGUN's; file or folder, repeatable.",
+    )
+    """Support, nuggets, rubrics, DRAGUN's questions."""
     details: bool | None = None
     """Keep answers in the score file, for reports (default: when sentences are split anyway)."""
 
