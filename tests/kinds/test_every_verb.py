@@ -20,6 +20,7 @@ from citeforge.evaluator.check import check
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.score import score
 from citeforge.evaluator.submission import read_answers
+from citeforge.evaluator.withhold import withheld
 from citeforge.inspect.scoring import Scoring, Settings
 from citeforge.library.scores import score_files
 from citeforge.package.package import Package
@@ -185,10 +186,10 @@ def _scores_alike(folder: Path, public: Path, gold: Path, tmp_path: Path) -> Non
     options = ScoreOptions(judge="lexical", details=True)
     (found,) = score_files([seen], public, options, gold=gold).scores
     (wanted,) = score_files([again], folder, options).scores
-    same = {"submission", "submission_sha256"}
+    same = {"submission", "submission_sha256", "gold"}
     assert found.file.model_dump(exclude=same) == wanted.file.model_dump(exclude=same)
     assert any(m.value is not None for m in found.file.measures)
-    build_site(public, [found.file], tmp_path / "site", gold=gold)
+    build_site(public, [withheld(found.file)], tmp_path / "site", gold=gold)
     for path in (p for p in (tmp_path / "site").rglob("*") if p.is_file()):
         text = path.read_text()
         assert '"relevant"' not in text, path

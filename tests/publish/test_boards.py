@@ -14,6 +14,7 @@ import yaml
 from citeforge.library.leaderboards import build_leaderboard
 from citeforge.package.package import Package
 from citeforge.publish.leaderboard.config import read_boards
+from citeforge.publish.leaderboard.history import Event, write_history
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.scores import About, ScoreFile
 from conftest import EXAMPLES, Cli
@@ -36,15 +37,23 @@ def made(package: Path, system: str, level: float, rng: Any, **more: Any) -> Sco
     return scored(found.hash, system, rows, queries).model_copy(
         update={
             "about": About(**more) if more else None,
-            "submission_sha256": sha256(f"{system} {rng.random()}".encode()).hexdigest(),
         }
     )
 
 
-def write(folder: Path, files: list[ScoreFile]) -> None:
-    folder.mkdir(parents=True)
+def write(root: Path, name: str, files: list[ScoreFile]) -> None:
+    """Score files with submissions behind them, as a board keeps both."""
+    for folder in ("scores", "submissions"):
+        (root / folder / name).mkdir(parents=True)
+    events = []
     for number, file in enumerate(files):
-        (folder / f"{number:03d}.json").write_text(file.model_dump_json())
+        there = root / "submissions" / name / f"{number:03d}.jsonl"
+        there.write_text(f"{file.system} {number}")
+        digest = sha256(there.read_bytes()).hexdigest()
+        mine = file.model_copy(update={"submission": there.name, "submission_sha256": digest})
+        (root / "scores" / name / f"{number:03d}.json").write_text(mine.model_dump_json())
+        events.append(Event(there.name, digest, file.system, file.context, file.benchmark_hash))
+    write_history(root / "history" / f"{name}.jsonl", events)
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +83,7 @@ def root(package: Path, people: Path, tmp_path_factory: pytest.TempPathFactory) 
                  model="<b>m</b>-7B" if i == 1 else f"m-{i % 2}")
             for i, n in enumerate(NAMES[:size])
         ]  # fmt: skip
-        write(root / "scores" / name, files)
+        write(root, name, files)
     boards = [
         {"name": "facts", "benchmark": str(package), "title": "Facts & figures"},
         {"name": "again", "benchmark": str(package), "measure": "CiteP", "title": "Again"},
@@ -260,7 +269,14 @@ def test_a_column_that_nobody_has(root: Path, package: Path, tmp_path: Path) -> 
         ("context", "other", "scored in the context 'other'; mix"),
     ):
         boards = [
-            {"name": n, "benchmark": str(package), "scores": str(root / "scores" / n), **more}
+            {
+                "name": n,
+                "benchmark": str(package),
+                "scores": str(root / "scores" / n),
+                "submissions": str(root / "submissions" / n),
+                "history": str(root / "history" / f"{n}.jsonl"),
+                **more,
+            }
             for n, more in (("facts", {field: value}), ("again", {}))
         ]
         (tmp_path / "leaderboard.yaml").write_text(yaml.safe_dump({"boards": boards}))

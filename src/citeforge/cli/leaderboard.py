@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,15 +60,17 @@ def build(
                 "--boards: its file names benchmarks, scores, titles and gold; leave out "
                 "--benchmark, --scores, --title and --gold"
             )
-        done, out = build_leaderboard(boards, out)
+        made = build_leaderboard(boards, out)
+        done, out, refused = made.site, made.folder, made.refused
     else:
         if benchmark is None or scores is None or out is None:
             raise UsageError("give --benchmark, --scores and --out, or --boards leaderboard.yaml")
-        done = build_one(benchmark, scores, out, title, gold)
+        done, refused = build_one(benchmark, scores, out, title, gold), []
     click.echo(
         f"{out / 'index.html'}: {done.systems:,} systems, {done.queries:,} queries, first page "
         f"{done.index_bytes / 1e3:,.0f} kB"
     )
+    _tell(refused)
 
 
 @leaderboard.command("add")
@@ -95,7 +98,7 @@ def add(
 ) -> None:
     """Take submissions in: check them, score them, build the site again.
 
-    All of it happens, or nothing: a submission with errors leaves everything as it was. Without
+    A submission with errors is left out and named (exit code 3); the others go in. Without
     SUBMISSIONS: all files in the boards' folders. A file that lies there is for that board; for
     others the benchmark's hash in the header tells, or --board.
     """
@@ -112,6 +115,19 @@ def add(
     )
     for line in done.lines():
         click.echo(line)
+    _tell(done.refused)
+
+
+def _tell(refused: Sequence[str]) -> None:
+    """Name what a site is built without.
+
+    Raises:
+        FailuresError: there is something.
+    """
+    from citeforge.schemas.errors import FailuresError
+
+    if refused:
+        raise FailuresError("\n".join(["the site is built without these:", *refused]))
 
 
 @leaderboard.command("init")

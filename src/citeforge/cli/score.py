@@ -46,12 +46,18 @@ _THEN = [n for n in ScoreOptions.model_fields if n not in (*_FIRST, *JudgeOption
     type=click.Path(path_type=Path),
     help="Score file; a folder when there are several submissions.",
 )
+@click.option(
+    "--private",
+    is_flag=True,
+    help="With hidden gold: write what single queries score; no site takes the file.",
+)
 def score(
     submissions: tuple[Path, ...],
     benchmark: Path,
     names: tuple[str, ...],
     gold: Path | None,
     out: Path | None,
+    private: bool,
     allow_judge_failures: bool,
     **given: Any,
 ) -> None:
@@ -66,7 +72,14 @@ def score(
 
     options = record_from(ScoreOptions, given)
     found = score_files(
-        submissions, benchmark, options, names=names, gold=gold, out=out, run=run_options(given)
+        submissions,
+        benchmark,
+        options,
+        names=names,
+        gold=gold,
+        out=out,
+        private=private,
+        run=run_options(given),
     )
     files = [scores.file for scores in found.scores]
     terminal = shutil.get_terminal_size().columns if sys.stdout.isatty() else None

@@ -78,7 +78,9 @@ def read_yaml(path: Path) -> Any:
     import yaml
 
     try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        _require_single_keys(yaml.compose(text, Loader=yaml.SafeLoader), path)
+        return yaml.safe_load(text)
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot be read ({error})", path=path) from error
     except yaml.YAMLError as error:
@@ -89,6 +91,34 @@ def read_yaml(path: Path) -> Any:
     except (ValueError, RecursionError) as error:
         # Dates that no calendar has, numbers of thousands of digits, nesting without end.
         raise InputError(f"holds what YAML cannot mean ({str(error)[:200]})", path=path) from error
+
+
+def _require_single_keys(root: Any, path: Path) -> None:
+    """Refuse a mapping with a key twice, of which YAML readers take the last one without a word.
+
+    Raises:
+        InputError: names the line of the second one.
+    """
+    import yaml
+
+    seen, waiting = set[int](), [root]
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen:  # an alias
+            continue
+        seen.add(id(node))
+        if isinstance(node, yaml.SequenceNode):
+            waiting += node.value
+        elif isinstance(node, yaml.MappingNode):
+            keys = set[str]()
+            for key, value in node.value:
+                if isinstance(key, yaml.ScalarNode):
+                    if key.value in keys:
+                        raise InputError(
+                            f"has {key.value!r} twice", path=path, line=key.start_mark.line + 1
+                        )
+                    keys.add(key.value)
+                waiting += [key, value]
 
 
 def validated(

@@ -16,6 +16,11 @@ from citeforge.package.package import Package
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.tables import CONTEXTS, RELEVANT, UNJUDGED
 
+MOST_RUNS = 1000
+"""Every run answers all queries, so that each one costs memory for all of them."""
+MOST_RUNS_HIDDEN = 5
+"""Where gold is hidden: which passages are cited in how many runs spells labels out."""
+
 
 @dataclass(frozen=True)
 class ContextTable:
@@ -67,6 +72,16 @@ class Benchmark(Package):
     """
 
     also_known: frozenset[str] = frozenset()
+
+    @property
+    def has_hidden_gold(self) -> bool:
+        """Whether its labels are published nowhere: it is the open half, or joined from two."""
+        return bool(self.also_known or self.manifest.config.get("hidden_gold"))
+
+    @property
+    def most_runs(self) -> int:
+        """Runs that a submission may make."""
+        return MOST_RUNS_HIDDEN if self.has_hidden_gold else MOST_RUNS
 
     def first(self, n: int) -> Benchmark:
         """The same benchmark, of which only the first n queries are looked at."""

@@ -17,10 +17,9 @@ from citeforge.evaluator.origin import (
     require_same_benchmark,
 )
 from citeforge.evaluator.submission import (
-    MOST_RUNS,
-    TOO_MANY_RUNS,
     choose_context,
     read_header,
+    too_many_runs,
 )
 from citeforge.evaluator.trec.reports import read_reports
 from citeforge.evaluator.trec.rules import run_breaches
@@ -180,9 +179,9 @@ class _Checker:
             self.found.errors.append((line, f"run: {answer.run} is negative; runs count from 0"))
             return
         self.runs.add(answer.run)
-        if len(self.runs) > MOST_RUNS:
+        if len(self.runs) > (most := self.benchmark.most_runs):
             self.runs.discard(answer.run)
-            self.found.errors.append((line, f"run: {answer.run} {TOO_MANY_RUNS}"))
+            self.found.errors.append((line, f"run: {answer.run} {too_many_runs(most)}"))
             return
         key = (answer.query_id, name, answer.run)
         if key in self.seen:

@@ -18,6 +18,7 @@ from citeforge.evaluator.linear import change, is_displayed, linear
 from citeforge.evaluator.measures.registry import find
 from citeforge.evaluator.rows import named
 from citeforge.evaluator.statistics import Floats, estimate_all, mean_sample
+from citeforge.evaluator.withhold import require_values
 from citeforge.schemas.authorship import PLACEBO
 from citeforge.schemas.errors import InputError, UnknownValueError
 from citeforge.schemas.scores import SCORES_VERSION, MeasureScore, ScoreFile
@@ -135,6 +136,7 @@ def compare(files: Sequence[ScoreFile], measures: Sequence[str] = ()) -> list[Di
         InputError: signatures of a measure differ in anything but the system; names the parts.
         UnknownValueError: the files have no measure of a name.
     """
+    require_values(files, "compare")
     found: list[Difference] = []
     wanted = wanted_measures(files, measures)
     for first, second in itertools.combinations(files, 2):
@@ -165,6 +167,7 @@ def compare_many(
     for name in across:
         if name not in ACROSS:
             raise UnknownValueError("part of signatures", name, ACROSS)
+    require_values(files, "compare")
     allowed = tuple(ACROSS[name] for name in across)
     wanted = wanted_measures(files, measures)
     shown = dict(zip(map(id, files), named(files), strict=True))

@@ -137,7 +137,7 @@ class Submission:
         said = {k: v for k, v in self.header.items() if k in About.model_fields and v is not None}
         if not said:
             return None
-        texts = {k: str(v) if k != "cost" and isinstance(v, (int, float)) else v
+        texts = {k: str(v) if k != "cost" and type(v) in (int, float) else v
                  for k, v in said.items()}  # fmt: skip
         return validated(About, texts, self.path, allowed="as docs/leaderboard.md lists them")
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from citeforge.engines.draws import generator, sample_ids
 from citeforge.evaluator.linear import change, column, linear
+from citeforge.evaluator.withhold import require_values
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.recipes.verbs import LabelPlanOptions, PlanOptions
 from citeforge.schemas.scores import MeasureScore, ScoreFile
@@ -54,6 +55,7 @@ def plan_queries(files: Sequence[ScoreFile], options: PlanOptions) -> list[Query
         InputError: files of other queries.
         UnknownValueError: no measure of that name.
     """
+    require_values(files, "plan")
     plans = []
     names = _names(files, options.measure)
     pairs = list(itertools.combinations(files, 2)) or [(files[0], files[0])]
@@ -157,6 +159,7 @@ def plan_labels(file: ScoreFile, options: LabelPlanOptions) -> LabelPlan:
         UnknownValueError: no judged measure of that name.
         UsageError: the file has none at all.
     """
+    require_values([file], "plan")
     entry = _judged(file, options.measure)
     judged = entry.scale * column(entry.per_query)
     here = ~np.isnan(judged)

@@ -118,6 +118,7 @@ def score(
         design=reading.design,
         answers=answers,
         about=submission.about,
+        gold="private" if benchmark.has_hidden_gold else "public",
         warnings=warnings,
     )
 

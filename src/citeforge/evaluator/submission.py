@@ -22,12 +22,14 @@ CLOSED_BOOK = "none"
 FULL = "full"
 """The set that is scored where a benchmark has one of that name and the lines name several."""
 _ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".txt")
-MOST_RUNS = 1000
-"""Every run answers all queries, so that each one costs memory for all of them."""
-TOO_MANY_RUNS = (
-    f"makes more than {MOST_RUNS:,} runs; `run` numbers the repetitions of the whole benchmark, "
-    "not its lines"
-)
+
+
+def too_many_runs(most: int) -> str:
+    """What is wrong with a run more than there may be."""
+    return (
+        f"makes more than {most:,} runs; `run` numbers the repetitions of the whole benchmark, "
+        "not its lines"
+    )
 
 
 def read_header(path: Path) -> dict[str, object] | None:
@@ -115,8 +117,8 @@ class Places:
             self.refuse(line, f"run {answer.run} is negative")
         if answer.run not in self._runs:
             self._runs.add(answer.run)
-            if len(self._runs) > MOST_RUNS:
-                self.refuse(line, TOO_MANY_RUNS)
+            if len(self._runs) > self._benchmark.most_runs:
+                self.refuse(line, too_many_runs(self._benchmark.most_runs))
         seen = self._seen.get((context, answer.run))
         if seen is None:
             seen = self._seen[context, answer.run] = bytearray(len(self._benchmark.query_ids))

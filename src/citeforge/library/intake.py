@@ -1,34 +1,42 @@
-"""Taking submissions into a leaderboard: check, score, site again."""
+"""Taking submissions into a leaderboard: one verdict on each, scores, site again."""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from citeforge.engines.files import sha256_file, write_bytes, write_text
 from citeforge.engines.folders import held
-from citeforge.evaluator.check import Findings, check
-from citeforge.evaluator.compare import load_scores
+from citeforge.evaluator.check import Findings
 from citeforge.evaluator.plots.choose import main_measure
-from citeforge.evaluator.submission import read_header
+from citeforge.evaluator.submission import bare_name, read_header
+from citeforge.evaluator.withhold import withheld
 from citeforge.library.benchmarks import load, package_folder
-from citeforge.library.leaderboards import bench_of, scores_folder, submissions_folder
+from citeforge.library.board_check import BoardCheck, error_line, printable
+from citeforge.library.leaderboards import (
+    backed_scores,
+    bench_of,
+    history_file,
+    scores_folder,
+    submissions_folder,
+)
 from citeforge.library.scores import score_files
 from citeforge.package.manifest import load_manifest
-from citeforge.publish.leaderboard.build import growing_site, without_labels
+from citeforge.publish.leaderboard.build import growing_site
 from citeforge.publish.leaderboard.config import read_boards
+from citeforge.publish.leaderboard.history import Event, latest, read_history, write_history
 from citeforge.publish.leaderboard.pages import Site
-from citeforge.schemas.errors import FailuresError, InputError, UsageError
+from citeforge.schemas.errors import CiteforgeError, FailuresError, InputError, UsageError
 from citeforge.schemas.recipes.boards import Board, Boards
 from citeforge.schemas.recipes.run import RunOptions
 from citeforge.schemas.scores import ScoreFile
 
 LOCK = ".leaderboard.lock"
 _ENDINGS = (".jsonl", ".jsonl.gz", ".json", ".csv", ".tsv")
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}", re.ASCII)
 _ERRORS_TOLD = 3
 
 
@@ -54,12 +62,16 @@ class Checked:
     """What was found in a submission.
 
     Attributes:
-        taken: the submission.
-        findings: warnings; errors are refused.
+        source: where it is.
+        findings: warnings, and errors, for which it is left out.
+        taken: where it goes; None where it has no place.
+        event: its line in the board's history; None with errors.
     """
 
-    taken: Taken
+    source: Path
     findings: Findings
+    taken: Taken | None = None
+    event: Event | None = None
 
 
 @dataclass(frozen=True)
@@ -68,13 +80,15 @@ class Intake:
 
     Attributes:
         checked: the submissions, in order.
-        scored: their scores, in the same order; empty where they were only checked.
+        scored: scores of those without errors.
+        refused: what was left out, and why: submissions, and score files of the boards.
         site: numbers of the site's pages; None where they were only checked.
         folder: of the site.
     """
 
     checked: list[Checked]
-    scored: list[ScoreFile]
+    scored: dict[Path, ScoreFile]
+    refused: list[str]
     site: Site | None
     folder: Path
 
@@ -82,12 +96,13 @@ class Intake:
         """What to tell: a line a submission, and where the site is."""
         if not self.checked:
             yield "no submission yet"
-        for at, one in enumerate(self.checked):
-            found, taken = one.findings, one.taken
+        for one in self.checked:
+            findings, taken, file = one.findings, one.taken, self.scored.get(one.source)
+            if taken is None or findings.errors:
+                continue
             yield (
-                f"{taken.board.name}: {taken.source}: {found.n_lines:,} answers, "
-                f"{len(found.warnings):,} warnings"
-                + (f", {_best(self.scored[at])}" if self.scored else "")
+                f"{taken.board.name}: {taken.source}: {findings.n_lines:,} answers, "
+                f"{len(findings.warnings):,} warnings" + (f", {_best(file)}" if file else "")
             )
         if self.site is not None:
             yield (
@@ -102,7 +117,7 @@ def _best(file: ScoreFile) -> str:
     value = (
         "no score" if entry is None or entry.value is None else f"{entry.name} {entry.value:.2f}"
     )
-    return f"{file.system}: {value}"
+    return f"{printable(file.system)}: {value}"
 
 
 def add_submissions(
@@ -115,11 +130,11 @@ def add_submissions(
     allow_judge_failures: bool = False,
     run: RunOptions | None = None,
 ) -> Intake:
-    """Check submissions, score them, and build the site again: all of it, or nothing.
+    """Check submissions, score them, and build the site again.
 
-    A submission with errors leaves everything as it was. Done twice, nothing changes. Who comes
-    while another one is at it waits. What is killed is done again by the same call: the site is
-    the old one or the new one.
+    What has errors is left out and named; the others go in all together, or, where scoring or
+    writing fails, not at all. Done twice, nothing changes. Who comes while another one is at it
+    waits. What is killed is done again by the same call: the site is the old one or the new one.
 
     Args:
         submissions: files; none for all that lie in the boards' folders.
@@ -132,7 +147,7 @@ def add_submissions(
         run: where a judge runs, what it may cost, where its verdicts are kept.
 
     Raises:
-        InputError: a submission has errors, or the place it would take is taken.
+        InputError: none of the files that were named can be taken, or ``only_check`` finds errors.
         UsageError: nobody can tell which board it is for.
         FailuresError: the judge failed on some pairs.
     """
@@ -142,21 +157,25 @@ def add_submissions(
         raise UsageError(f"--board {board!r} is not in {config}; known: {known}")
     with held(config.parent / LOCK, config.parent, wait=True):
         paths = [Path(s) for s in submissions] or list(_all_in(found))
-        taken = [_taken(path, found, board, replace) for path in paths]
-        _require_apart(taken)
-        checked = _checked(taken, found, with_gold=not only_check)
+        checked = _verdicts(paths, found, board, replace)
+        refused = [line for c in checked for line in _told(c)]
         if only_check:
-            return Intake(checked, [], None, found.site)
-        scored = _scored(taken, found, run or RunOptions(), allow_judge_failures)
-        added = {t.scores: file for t, file in zip(taken, scored, strict=True)}
-        benches = [bench_of(b, added) for b in found.boards]
+            refused += [fault for b in found.boards for fault in backed_scores(b, {})[1]]
+        n_wrong = sum(bool(c.findings.errors) for c in checked)
+        if refused and (only_check or (submissions and n_wrong == len(checked))):
+            told = f"{n_wrong} of {len(checked)} submissions have errors; nothing was changed"
+            raise InputError("\n".join([told, *refused]))
+        if only_check:
+            return Intake(checked, {}, [], None, found.site)
+        right = [c for c in checked if c.taken is not None and not c.findings.errors]
+        scored = _scored(right, found, run or RunOptions(), allow_judge_failures, refused)
+        added = {c.taken.scores: scored[c.source] for c in right if c.taken and c.source in scored}
+        benches = [bench_of(b, added, refused) for b in found.boards]
         with growing_site(benches, found.site, found.title, config) as site:
             # The scores come first: whoever is killed here leaves the old site, and all of what
             # the next one needs.
-            for one in taken:
-                _keep(one, added[one.scores].submission_sha256)
-                write_text(one.scores, added[one.scores].model_dump_json() + "\n")
-        return Intake(checked, scored, site, found.site)
+            _keep([c for c in right if c.source in scored], found, scored)
+        return Intake(checked, scored, refused, site, found.site)
 
 
 def _all_in(boards: Boards) -> Iterator[Path]:
@@ -175,7 +194,7 @@ def _taken(path: Path, boards: Boards, name: str | None, replace: bool) -> Taken
         InputError: it is no file, has a name that cannot be kept, or takes another one's place.
         UsageError: nobody can tell which board it is for.
     """
-    if not path.is_file():
+    if path.is_symlink() or not path.is_file():
         raise InputError("is no file", path=path, allowed=f"a submission ({', '.join(_ENDINGS)})")
     ending = next((e for e in sorted(_ENDINGS, key=len)[::-1] if path.name.endswith(e)), None)
     if ending is None or not _NAME.fullmatch(path.name):
@@ -186,17 +205,32 @@ def _taken(path: Path, boards: Boards, name: str | None, replace: bool) -> Taken
     board = _board_of(path, boards, name)
     target = submissions_folder(board) / path.name
     scores = scores_folder(board) / f"{path.name.removesuffix(ending)}.json"
+    twin = _twin(target)
+    if twin is not None:
+        raise InputError(
+            f"differs from {twin.name}, which {board.name} has, in case alone", path=path,
+            allowed="another name",
+        )  # fmt: skip
     if target.exists() and not replace and sha256_file(target) != sha256_file(path):
         raise InputError(
             f"is not the {path.name} that {board.name} has already", path=path,
             allowed="another name for another system, or --replace",
         )  # fmt: skip
-    if scores.exists() and (there := load_scores(scores)).submission != path.name:
+    rival = next((p for p in submissions_folder(board).glob(f"{scores.stem}.*")
+                  if p.name != path.name and bare_name(p) == scores.stem), None)  # fmt: skip
+    if rival is not None:
         raise InputError(
-            f"would write over the scores of {there.submission} in {scores}", path=path,
+            f"would write over the scores of {rival.name} in {scores}", path=path,
             allowed="another name",
         )  # fmt: skip
     return Taken(board, path, target, scores)
+
+
+def _twin(target: Path) -> Path | None:
+    """Another file of the folder whose name a file system without case takes for the same."""
+    folder, key = target.parent, target.name.casefold()
+    names = sorted(folder.iterdir()) if folder.is_dir() else []
+    return next((p for p in names if p.name != target.name and p.name.casefold() == key), None)
 
 
 def _board_of(path: Path, boards: Boards, name: str | None) -> Board:
@@ -204,7 +238,7 @@ def _board_of(path: Path, boards: Boards, name: str | None) -> Board:
         return boards.boards[0]
     if name is not None:
         return next(b for b in boards.boards if b.name == name)
-    here = path.resolve().parent
+    here = path.parent.resolve()
     inside = [b for b in boards.boards if submissions_folder(b).resolve() == here]
     if inside:
         return inside[0]
@@ -220,81 +254,102 @@ def _hash_of(board: Board) -> str:
     return load_manifest(package_folder(board.benchmark)).benchmark_hash
 
 
-def _require_apart(taken: Sequence[Taken]) -> None:
-    """Refuse two submissions that would have one place."""
-    seen: dict[Path, Path] = {}
-    for one in taken:
-        other = seen.setdefault(one.scores, one.source)
-        if other.resolve() != one.source.resolve():
-            raise UsageError(f"{other} and {one.source} would have one place; rename one of them")
-
-
-def _checked(taken: Sequence[Taken], boards: Boards, with_gold: bool) -> list[Checked]:
-    """All findings; every submission is looked at before one is refused.
+def _verdicts(
+    paths: Sequence[Path], boards: Boards, name: str | None, replace: bool
+) -> list[Checked]:
+    """One verdict on each submission, the same for ``--check`` and for what is scored.
 
     Raises:
-        InputError: names the errors.
+        UsageError: nobody can tell which board one is for, or two would have one place.
     """
-    found: dict[Path, Checked] = {}
-    for board in boards.boards:
-        mine = [t for t in taken if t.board.name == board.name]
-        if not mine:
+    places: dict[Path, Path] = {}
+    verdicts: dict[Path, Checked] = {}
+    waiting: list[Taken] = []
+    for path in paths:
+        try:
+            taken = _taken(path, boards, name, replace)
+        except InputError as error:
+            verdicts[path] = Checked(path, Findings(errors=[error_line(error)]))
             continue
-        gold = board.gold if with_gold else None
-        benchmark = load(board.benchmark, gold)
-        for one in mine:
-            options = board.score
-            findings = check(one.source, benchmark, options.context, options.file_format)
-            found[one.source] = Checked(one, findings)
-    wrong = [c for c in found.values() if c.findings.errors]
-    if wrong:
-        raise InputError(_told(wrong, len(taken)))
-    return [found[t.source] for t in taken]
+        other = places.setdefault(taken.scores, path)
+        if other.resolve() != path.resolve():
+            raise UsageError(f"{other} and {path} would have one place; rename one of them")
+        waiting.append(taken)
+    for board in boards.boards:
+        mine = [t for t in waiting if t.board.name == board.name]
+        if mine:
+            judge = BoardCheck(board, load(board.benchmark), replace)
+            # Who was scored before comes first: a newcomer takes nobody's name away.
+            for taken in sorted(mine, key=lambda t: not judge.is_scored(t.source)):
+                findings, event = judge.verdict(taken.source)
+                verdicts[taken.source] = Checked(taken.source, findings, taken, event)
+    return [verdicts[path] for path in paths]
 
 
-def _told(wrong: Sequence[Checked], of: int) -> str:
-    lines = [f"{len(wrong)} of {of} submissions have errors; nothing was changed"]
-    for one in wrong:
-        path, errors = one.taken.source, one.findings.errors
-        lines += [
-            f"{path}{'' if line is None else f':{line}'}: {text}"
-            for line, text in errors[:_ERRORS_TOLD]
-        ]
-        if len(errors) > _ERRORS_TOLD:
-            lines.append(f"{path}: {len(errors) - _ERRORS_TOLD:,} more errors")
-    return "\n".join(lines)
+def _told(checked: Checked) -> list[str]:
+    path, errors = printable(str(checked.source)), checked.findings.errors
+    lines = [
+        f"{path}{'' if line is None else f':{line}'}: {printable(text)}"
+        for line, text in errors[:_ERRORS_TOLD]
+    ]
+    if len(errors) > _ERRORS_TOLD:
+        lines.append(f"{path}: {len(errors) - _ERRORS_TOLD:,} more errors")
+    return lines
 
 
 def _scored(
-    taken: Sequence[Taken], boards: Boards, run: RunOptions, allow_failures: bool
-) -> list[ScoreFile]:
-    """Scores, board by board, as files may hold them: without labels where these are hidden.
+    right: Sequence[Checked],
+    boards: Boards,
+    run: RunOptions,
+    allow_failures: bool,
+    refused: list[str],
+) -> dict[Path, ScoreFile]:
+    """Scores, board by board, as files may hold them: withheld where gold is hidden.
 
     Raises:
         FailuresError: the judge failed.
     """
     found: dict[Path, ScoreFile] = {}
     for board in boards.boards:
-        mine = [t for t in taken if t.board.name == board.name]
+        mine = [c.source for c in right if c.taken and c.taken.board.name == board.name]
         if not mine:
             continue
+        wrong: dict[Path, CiteforgeError] = {}
         done = score_files(
-            [t.source for t in mine], board.benchmark, board.score, gold=board.gold, run=run
-        )
+            mine, board.benchmark, board.score, gold=board.gold, run=run,
+            on_error=wrong.__setitem__,
+        )  # fmt: skip
         if done.judge is not None and done.judge.n_failed and not allow_failures:
             raise FailuresError(
                 f"the judge failed on {done.judge.n_failed:,} pairs; nothing was changed"
             )
-        for one, scores in zip(mine, done.scores, strict=False):
-            file = scores.file
-            found[one.source] = file if board.gold is None else without_labels(file)
-    return [found[t.source] for t in taken]
+        refused += [f"{path}: {printable(str(error))}" for path, error in wrong.items()]
+        files = (withheld(scores.file) for scores in done.scores)
+        found |= dict(zip([p for p in mine if p not in wrong], files, strict=False))
+    return found
 
 
-def _keep(one: Taken, digest: str) -> None:
-    """Copy a submission that does not lie there yet, if it is still what was scored."""
-    content = one.source.read_bytes()
-    if hashlib.sha256(content).hexdigest() != digest:
-        raise InputError("has changed meanwhile", path=one.source, allowed="the same call again")
-    if one.source.resolve() != one.target.resolve():
-        write_bytes(one.target, content)
+def _keep(right: Sequence[Checked], boards: Boards, scored: Mapping[Path, ScoreFile]) -> None:
+    """Copy submissions that do not lie there yet, and write history and scores.
+
+    Raises:
+        InputError: one of them is no longer what was scored.
+    """
+    taken = [c.taken for c in right if c.taken is not None]
+    for one in taken:
+        content = one.source.read_bytes()
+        if hashlib.sha256(content).hexdigest() != scored[one.source].submission_sha256:
+            raise InputError(
+                "has changed meanwhile", path=one.source, allowed="the same call again"
+            )
+        if one.source.resolve() != one.target.resolve():
+            write_bytes(one.target, content)
+    for board in boards.boards:
+        events = [c.event for c in right if c.event and c.taken and c.taken.board == board]
+        before = read_history(history_file(board))
+        known = latest(before)
+        new = [e for e in events if known.get(e.submission) != e]
+        if new:
+            write_history(history_file(board), [*before, *new])
+    for one in taken:
+        write_text(one.scores, scored[one.source].model_dump_json() + "\n")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from citeforge.evaluator.compare import load_scores
 from citeforge.library.benchmarks import gold_folder, package_folder
+from citeforge.publish.leaderboard.backing import backing_fault
 from citeforge.publish.leaderboard.build import Bench, build_site, growing_site
 from citeforge.publish.leaderboard.config import read_boards
+from citeforge.publish.leaderboard.history import latest, read_history
 from citeforge.publish.leaderboard.pages import Site
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.boards import Board
@@ -49,37 +52,59 @@ def build_one(
     return build_site(package_folder(benchmark), files, Path(out), title, half)
 
 
-def build_leaderboard(boards: str | Path, out: str | Path | None = None) -> tuple[Site, Path]:
+@dataclass(frozen=True)
+class BuiltSite:
+    """What :func:`build_leaderboard` made.
+
+    Attributes:
+        site: numbers of its pages.
+        folder: where it is.
+        refused: score files that it is built without, and why.
+    """
+
+    site: Site
+    folder: Path
+    refused: list[str]
+
+
+def build_leaderboard(boards: str | Path, out: str | Path | None = None) -> BuiltSite:
     """Build the site of a leaderboard; it replaces the one that is there when it is whole.
+
+    A score file without a submission behind it is left out, and named.
 
     Args:
         boards: ``leaderboard.yaml``, or its folder.
         out: folder of the site; None for the one that the file names.
 
-    Returns:
-        Numbers of its pages, and the folder.
-
     Raises:
-        InputError: the file or a score file is at fault.
+        InputError: the file is at fault, or cannot be read.
     """
     config, found = read_boards(Path(boards))
-    benches = [bench_of(b) for b in found.boards]
+    refused: list[str] = []
+    benches = [bench_of(b, {}, refused) for b in found.boards]
     folder = Path(out or found.site)
     with growing_site(benches, folder, found.title, config) as site:
-        return site, folder
+        return BuiltSite(site, folder, refused)
 
 
-def bench_of(board: Board, added: Added | None = None) -> Bench:
+def bench_of(board: Board, added: Added, refused: list[str]) -> Bench:
     """A benchmark of a site, and where its scores are.
 
     Args:
         board: as the file names it.
         added: score files that stand for what is there.
+        refused: gets a line for each score file that is left out.
     """
+
+    def load() -> Sequence[ScoreFile]:
+        files, faults = backed_scores(board, added)
+        refused.extend(faults)
+        return files
+
     return Bench(
         board.name,
         package_folder(board.benchmark),
-        lambda: load_all(board, added or {}),
+        load,
         board.title,
         None if board.gold is None else gold_folder(board.gold),
         board.measure,
@@ -87,11 +112,26 @@ def bench_of(board: Board, added: Added | None = None) -> Bench:
     )
 
 
-def load_all(board: Board, added: Added) -> Sequence[ScoreFile]:
-    """All scores of a board, in the order of their files' names; none where it has no folder."""
+def backed_scores(board: Board, added: Added) -> tuple[list[ScoreFile], list[str]]:
+    """A board's scores in the order of their files' names, and what is wrong with the others."""
     folder = scores_folder(board)
-    paths = {*folder.glob("*.json"), *(p for p in added if p.parent == folder)}
-    return [added[p] if p in added else load_scores(p) for p in sorted(paths)]
+    scored = latest(read_history(history_file(board)))
+    files, faults = [], []
+    for path in sorted({*folder.glob("*.json"), *(p for p in added if p.parent == folder)}):
+        if path in added:
+            files.append(added[path])
+            continue
+        try:
+            file = load_scores(path)
+        except InputError as error:
+            faults.append(str(error))
+            continue
+        fault = backing_fault(path, file, submissions_folder(board), scored)
+        if fault is None:
+            files.append(file)
+        else:
+            faults.append(f"{path}: {fault}")
+    return files, faults
 
 
 def scores_folder(board: Board) -> Path:
@@ -102,3 +142,8 @@ def scores_folder(board: Board) -> Path:
 def submissions_folder(board: Board) -> Path:
     """Where a board's submissions are."""
     return board.submissions or Path("submissions") / board.name
+
+
+def history_file(board: Board) -> Path:
+    """Where a board keeps what it scored."""
+    return board.history or Path("history") / f"{board.name}.jsonl"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -24,9 +24,10 @@ from citeforge.evaluator.missing import not_computed
 from citeforge.evaluator.opened import Submission
 from citeforge.evaluator.score import score as score_file
 from citeforge.evaluator.targets import score_targets
+from citeforge.evaluator.withhold import withheld
 from citeforge.library.benchmarks import load
 from citeforge.library.submissions import Answers, submission_file
-from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
+from citeforge.schemas.errors import CiteforgeError, InputError, UnknownValueError, UsageError
 from citeforge.schemas.extras import extras_named
 from citeforge.schemas.names import twin_of
 from citeforge.schemas.recipes.base import checked
@@ -109,9 +110,15 @@ class Scores:
         values = {m.name: m.per_query for m in self.file.measures}
         return pandas.DataFrame(values, index=queries, dtype="float64")
 
-    def save(self, path: str | Path) -> None:
-        """Write the score file that ``compare``, ``report`` and ``leaderboard`` read."""
-        write_text(Path(path), self.file.model_dump_json() + "\n")
+    def save(self, path: str | Path, private: bool = False) -> None:
+        """Write the score file that ``compare``, ``report`` and ``leaderboard`` read.
+
+        Args:
+            path: of the file.
+            private: where gold is hidden: with what single queries score. No site takes it.
+        """
+        file = self.file if private else withheld(self.file)
+        write_text(Path(path), file.model_dump_json() + "\n")
 
     def __repr__(self) -> str:
         shown = ", ".join(
@@ -224,7 +231,9 @@ def score_files(
     names: Sequence[str] = (),
     gold: str | Path | None = None,
     out: str | Path | None = None,
+    private: bool = False,
     run: RunOptions | None = None,
+    on_error: Callable[[Path, CiteforgeError], None] | None = None,
 ) -> ScoredFiles:
     """Score prediction files: all that ``citeforge score`` does, but for printing.
 
@@ -235,7 +244,9 @@ def score_files(
         names: names of the systems, one a submission; none for what these, or their files, say.
         gold: the hidden half, as for ``load``.
         out: score file to write; a folder for several submissions.
+        private: where gold is hidden: write what single queries score, too.
         run: where a judge runs, what it may cost, where its verdicts are kept.
+        on_error: told of a submission that cannot be scored, which is then left out; None to raise.
 
     Raises:
         InputError: an answer to no query of the benchmark, twice the same, or unreadable; or a
@@ -250,6 +261,8 @@ def score_files(
     if target is not None and len(paths) > 1 and target.suffix == ".json":
         raise UsageError("--out: with several submissions, name a folder for the score files")
     opened = load(benchmark, gold)
+    if private and not opened.has_hidden_gold:
+        raise UsageError("--private is for hidden gold; the labels of this benchmark are public")
     opened.rules = chosen.rules
     wanted = wanted or select(opened.kind.default_measures)
     labels = [label for path in chosen.labels for label in read_labels(path)]
@@ -268,28 +281,36 @@ def score_files(
     details = tools.segmenter is not None if chosen.details is None else chosen.details
     found = []
     for path, name in zip(paths, called, strict=True):
-        scored = score_file(
-            path,
-            opened,
-            wanted,
-            context=chosen.context,
-            protocol=chosen.protocol,
-            tools=tools,
-            file_format=chosen.file_format,
-            details=details,
-            correction=correction,
-            only_asked=chosen.only_asked,
-            system=name,
-        )
+        try:
+            scored = score_file(
+                path,
+                opened,
+                wanted,
+                context=chosen.context,
+                protocol=chosen.protocol,
+                tools=tools,
+                file_format=chosen.file_format,
+                details=details,
+                correction=correction,
+                only_asked=chosen.only_asked,
+                system=name,
+            )
+            if on_error is not None:
+                _require_any([Scores(scored)])
+        except (InputError, UsageError) as error:
+            if on_error is None:
+                raise
+            on_error(path, error)
+            continue
         if warning:
             scored.warnings.append(warning)
         found.append(Scores(scored))
         if path in targets and scored.measures:
-            found[-1].save(targets[path])
+            found[-1].save(targets[path], private)
     _require_any(found)
-    for path, scores in zip(paths, found, strict=True):
+    for path, scores in zip(paths, found, strict=False):
         if path in targets and not len(scores):
-            scores.save(targets[path])
+            scores.save(targets[path], private)
     if chosen.max_row:
         found.append(Scores(max_row([s.file for s in found])))
     return ScoredFiles(found, tools.judge)

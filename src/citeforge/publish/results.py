@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
+from citeforge.evaluator.withhold import require_publishable
 from citeforge.package.manifest import MANIFEST, load_manifest
 from citeforge.publish.community import FILE, read_tasks, task_id
 from citeforge.publish.hub import Publisher
@@ -118,6 +119,7 @@ def results_of(
     files: dict[str, str] = {}
     left_out: list[str] = []
     n_values = 0
+    require_publishable(file for _, file in scores)
     for path, file in scores:
         _require_fit(path, file, target)
         name = _file_name(options.repo_id, file.context)

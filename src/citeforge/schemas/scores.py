@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Literal
+
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from citeforge.schemas.authorship import Design
 from citeforge.schemas.signature import parse_signature
 
 SCORES_VERSION = 1
+Gold = Literal["public", "private", "withheld"]
+"""Whether labels are public; else whether a score file tells of single queries."""
 
 
 class Corrected(BaseModel):
@@ -264,6 +268,13 @@ class AnswerDetail(BaseModel):
         return self.wrong + sum(s.wrong for s in self.statements)
 
 
+LONGEST_FIELD = 300
+"""Characters of a field that tables show."""
+LARGEST_COST = 1e9
+"""US dollars; more is a mistake, and breaks every column."""
+Said = Annotated[str, Field(max_length=LONGEST_FIELD)]
+
+
 class About(BaseModel):
     """What the header of a submission says of its system, for those who read a leaderboard.
 
@@ -278,12 +289,12 @@ class About(BaseModel):
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
-    organisation: str | None = None
-    model: str | None = None
-    parameters: str | None = None
-    url: str | None = None
-    date: str | None = None
-    cost: float | None = Field(default=None, ge=0)
+    organisation: Said | None = None
+    model: Said | None = None
+    parameters: Said | None = None
+    url: Annotated[str, Field(max_length=2000)] | None = None
+    date: Said | None = None
+    cost: float | None = Field(default=None, ge=0, le=LARGEST_COST)
 
 
 class ScoreFile(BaseModel):
@@ -308,6 +319,9 @@ class ScoreFile(BaseModel):
         answers: answers in statements, for reports; only when ``--details`` was given.
         warnings: what makes it doubtful that the submission answers this benchmark.
         about: what the submission's header says of the system; None where it says nothing.
+        gold: whether the labels that it was scored with are ``public``. Where they are hidden, a
+            file that tells of single queries is ``private``, for the maintainer alone, and one that
+            may be published is ``withheld``: rounded figures of the whole and no values by query.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -330,6 +344,7 @@ class ScoreFile(BaseModel):
     answers: list[AnswerDetail] = []
     warnings: list[str] = []
     about: About | None = None
+    gold: Gold = "public"
 
     def _corrected_fits(self, measure: MeasureScore) -> None:
         found, n = measure.corrected, len(self.query_ids)
@@ -359,6 +374,8 @@ class ScoreFile(BaseModel):
             if measure.influence is not None and len(measure.influence) != len(self.query_ids):
                 raise ValueError(f"measures: {measure.name}: influence lists other queries")
             self._corrected_fits(measure)
+        if self.gold == "withheld" and (self.query_ids or self.answers):
+            raise ValueError("gold: is withheld, and the file tells of single queries")
         n = len(self.query_ids)
         if self.clusters and (len(self.clusters) != n or not 0 <= min(self.clusters) < n):
             raise ValueError("clusters: there is not one for each query")

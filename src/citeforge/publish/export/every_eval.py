@@ -18,6 +18,7 @@ from citeforge.engines.files import write_text
 from citeforge.evaluator.compare import load_scores
 from citeforge.evaluator.measures.registry import find
 from citeforge.evaluator.submission import read_answers
+from citeforge.evaluator.withhold import require_publishable
 from citeforge.publish.export.tables import Lost
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.results import RecordOptions
@@ -69,6 +70,7 @@ class _Record:
 
     def __init__(self, path: Path, options: RecordOptions, submission: Path | None) -> None:
         self.file = load_scores(path)
+        require_publishable([self.file])
         self.options = options
         self.model = _model(self.file, options, path)
         content = path.read_bytes()

@@ -11,6 +11,7 @@ from pathlib import Path
 from citeforge.engines.files import write_text
 from citeforge.engines.folders import files_below, is_temporary, whole_folder
 from citeforge.evaluator.plots.page import embed
+from citeforge.evaluator.withhold import require_publishable
 from citeforge.package.manifest import load_manifest
 from citeforge.package.package import Package
 from citeforge.publish.hidden import gold_link
@@ -131,8 +132,9 @@ def _ready(bench: Bench, package: Package) -> Sequence[ScoreFile]:
     files = bench.load()
     hidden = [] if bench.gold is None else [_hash_of_whole(package, bench.gold)]
     _check(files, [package.hash, *hidden])
+    require_publishable(files)
     if hidden or package.manifest.config.get("hidden_gold"):
-        files = [without_labels(f) for f in files]
+        _require_withheld(files)
     return files
 
 
@@ -151,18 +153,19 @@ def _hash_of_whole(package: Package, gold: Path) -> str:
     return load_manifest(gold).benchmark_hash
 
 
-def without_labels(file: ScoreFile) -> ScoreFile:
-    """Scores whose answers show no label and no gold answer.
+def _require_withheld(files: Sequence[ScoreFile]) -> None:
+    """Refuse scores that tell of single queries of a benchmark whose gold is hidden.
 
-    What a single answer scores stays: it is what the maintainers decided to publish.
+    Raises:
+        InputError: names the submission.
     """
-    answers = [
-        a.model_copy(update={
-            "gold": [], "passages": [p.model_copy(update={"label": None}) for p in a.passages],
-        })
-        for a in file.answers
-    ]  # fmt: skip
-    return file.model_copy(update={"answers": answers})
+    for file in files:
+        if file.gold != "withheld":
+            raise InputError(
+                "its score file has values by query, and the benchmark's gold is hidden",
+                path=file.submission,
+                allowed="the file that `citeforge score --gold HALF` writes",
+            )
 
 
 def strangers(out: Path) -> list[str]:

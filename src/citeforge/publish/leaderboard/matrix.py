@@ -70,8 +70,8 @@ def board_column(
     """
     slugs = {f.system: s for v in reversed(views) for f, s in zip(v.files, v.slugs, strict=True)}
     files = tuple(f.model_copy(update={"answers": []}) for v in views for f in v.files)
-    if not views:
-        return BoardColumn(folder, title, measure or "", "", 0, {}, {}, {}, None, ())
+    if not any(v.measures for v in views):
+        return BoardColumn(folder, title, measure or "", "", 0, {}, slugs, {}, None, files)
     view = views[0] if context is None else _of_context(folder, views, context, config)
     shown = view.main if measure is None else measure
     if shown not in view.entries:
@@ -90,7 +90,16 @@ def board_column(
     first = next(f for f in view.files if f.query_ids == asked)
     clusters = np.array(first.clusters) if first.clusters else None
     return BoardColumn(
-        folder, title, shown, view.title, len(asked), cells, slugs, per_query, clusters, files
+        folder,
+        title,
+        shown,
+        view.title,
+        len(asked) or first.counts.n_queries,
+        cells,
+        slugs,
+        per_query,
+        clusters,
+        files,
     )
 
 

@@ -79,6 +79,7 @@ def write_pages(
         "kind": package.kind.name,
         "others": others,
         "folder": out.name,
+        "is_hidden": any(f.gold == "withheld" for f in files),
     }
     for name in ("site.css", "site.js", "ranking.js", "viewer.js"):
         write_text(out / name, (TEMPLATES / name).read_text(encoding="utf-8"))

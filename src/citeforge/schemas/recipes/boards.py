@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Self
 
@@ -19,7 +20,7 @@ _TAKEN = frozenset({"systems", "queries", "answers"})
 class Board(Part):
     """One benchmark of a leaderboard. Folders are relative to that of the file."""
 
-    name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,59}$")
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,59}\z")
     """Folder of its pages, submissions and scores; small letters, digits, - and _."""
     benchmark: str = Field(min_length=1)
     """Package: folder, or hub:ORG/NAME@REVISION."""
@@ -31,6 +32,10 @@ class Board(Part):
     """Folder of submissions (default: submissions/NAME)."""
     scores: Path | None = None
     """Folder of score files (default: scores/NAME)."""
+    history: Path | None = None
+    """File of the submissions that were scored (default: history/NAME.jsonl)."""
+    submissions_per_system: int | None = Field(default=None, ge=1)
+    """Submissions that a system may make (default: 3 where gold is hidden, else any number)."""
     measure: str | None = None
     """Measure of its column where there are several benchmarks (default: the main one)."""
     context: str | None = None
@@ -44,6 +49,15 @@ class Board(Part):
         if name in _TAKEN:
             raise ValueError(f"{name!r} is a folder of every site; take another name")
         return name
+
+    @model_validator(mode="after")
+    def _scores_all_queries(self) -> Self:
+        if self.gold is not None and self.score.only_asked:
+            raise ValueError(
+                "score.only_asked: with hidden gold, submissions would choose the queries that "
+                "their scores tell of; leave it out"
+            )
+        return self
 
 
 class Boards(Part):
@@ -66,6 +80,27 @@ class Boards(Part):
             raise ValueError(f"boards: the name {twice!r} comes twice")
         return self
 
+    @model_validator(mode="after")
+    def _places_differ(self) -> Self:
+        places = [Path(os.path.normpath(self.site))]
+        for board in self.boards:
+            places += [
+                Path(os.path.normpath(p or default))
+                for p, default in (
+                    (board.submissions, f"submissions/{board.name}"),
+                    (board.scores, f"scores/{board.name}"),
+                    (board.history, f"history/{board.name}.jsonl"),
+                )
+            ]
+        for i, one in enumerate(places):
+            for other in places[i + 1 :]:
+                if one.is_relative_to(other) or other.is_relative_to(one):
+                    raise ValueError(
+                        f"site, submissions, scores and history need places of their own; "
+                        f"{str(one)!r} and {str(other)!r} are one within the other"
+                    )
+        return self
+
     def find(self, name: str) -> Board | None:
         """The board of a name; None where there is none."""
         return next((b for b in self.boards if b.name == name), None)
@@ -83,6 +118,7 @@ class Boards(Part):
                     "gold": None if b.gold is None else placed(b.gold),
                     "submissions": folder / (b.submissions or Path("submissions") / b.name),
                     "scores": folder / (b.scores or Path("scores") / b.name),
+                    "history": folder / (b.history or Path("history") / f"{b.name}.jsonl"),
                     "score": _score_below(b.score, folder),
                 }
             )

@@ -95,12 +95,16 @@ function draw() {
   const rows = order(), place = places(v);
   const groups = state.by === v.main ? v.g : more[state.view] ? more[state.view].g[state.by] : [];
   const span = scale(v.v[state.by]);
+  // Where labels are hidden, nothing by query is there to test systems with.
+  const ranked = v.g.some(Boolean);
+  get("table").classList.toggle("ranked", ranked);
   // What ranks stands first, beside the name: a phone shows it without scrolling.
   const columns = [state.by, ...state.columns.filter(m => m !== state.by)];
   const page = rows.slice(state.start, state.start + PAGE).map(i => {
     const ranks = groups[i] ? [...new Set(groups[i])].join("–") : "–";
     const line = make("tr", {}, make("td", {}, place[i] === null ? "–" : String(place[i]),
-      make("small", { class: "phone" }, ranks)), make("td", {}, ranks),
+      ...(ranked ? [make("small", { class: "phone" }, ranks)] : [])),
+      ...(ranked ? [make("td", {}, ranks)] : []),
       make("td", { class: "left system" },
         make("a", { href: `systems/${v.p[i]}.html`, dir: "auto", title: v.s[i] }, v.s[i])));
     for (const m of columns) {
@@ -113,7 +117,8 @@ function draw() {
     for (const text of v.a[i]) line.append(make("td", { class: "left" }, text));
     return line;
   });
-  const head = make("tr", {}, make("th", { scope: "col" }, "Rank"), make("th", { scope: "col" }, "95 %"),
+  const head = make("tr", {}, make("th", { scope: "col" }, "Rank"),
+    ...(ranked ? [make("th", { scope: "col" }, "95 %")] : []),
     header("System", null, true), ...columns.map(m => header(v.m[m], m)),
     make("th", { scope: "col", class: "left" }, v.m[state.by] || "Interval"),
     ...v.f.map(name => make("th", { scope: "col", class: "left" }, name)));

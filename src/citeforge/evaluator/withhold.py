@@ -1,0 +1,119 @@
+"""Score files of hidden gold: what may leave the maintainer's hands."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.scores import Corrected, MeasureScore, NotComputed, ScoreFile
+
+MANY_QUERIES = 1000
+"""From here on the standard error of a share (1.6 points at most) warrants tenths."""
+FEWEST_QUERIES = 20
+"""Queries that a published figure is of, at least."""
+
+
+def withheld(file: ScoreFile) -> ScoreFile:
+    """The scores that may be published where gold is hidden.
+
+    Values are rounded to whole points (to tenths from 1,000 queries on), which is far below their
+    standard error, and ends of intervals outwards: a figure tells one of 101 values and not one of
+    2^53. Whatever tells of single queries is left out.
+
+    Args:
+        file: scores with hidden gold; others are returned as they are.
+    """
+    if file.gold != "private":
+        return file
+    few = [m for m in file.measures if m.n < FEWEST_QUERIES]
+    reason = f"the gold is hidden, and fewer than {FEWEST_QUERIES} queries define it"
+    return file.model_copy(
+        update={
+            "gold": "withheld",
+            "query_ids": [],
+            "clusters": [],
+            "answers": [],
+            "measures": [_rounded(m) for m in file.measures if m.n >= FEWEST_QUERIES],
+            "not_computed": [
+                *file.not_computed,
+                *(NotComputed(name=m.name, reason=reason) for m in few),
+            ],
+        }
+    )
+
+
+def require_publishable(files: Iterable[ScoreFile]) -> None:
+    """Refuse score files for a maintainer's private use.
+
+    Raises:
+        InputError: names the submission.
+    """
+    for file in files:
+        if file.gold == "private":
+            raise InputError(
+                "its score file tells what single queries score with hidden gold",
+                path=file.submission,
+                allowed="the file that `citeforge score` writes without --private",
+            )
+
+
+def require_values(files: Iterable[ScoreFile], verb: str) -> None:
+    """Refuse score files without values by query, where these are needed.
+
+    Args:
+        files: score files.
+        verb: command that needs them.
+
+    Raises:
+        InputError: names the submission.
+    """
+    for file in files:
+        if file.gold == "withheld":
+            raise InputError(
+                f"its gold is hidden: its score file has no values by query, which {verb} needs",
+                path=file.submission,
+                allowed="the maintainer's own file: citeforge score --gold HALF --private",
+            )
+
+
+def _rounded(entry: MeasureScore) -> MeasureScore:
+    return entry.model_copy(
+        update={
+            "value": _value(entry.value, entry),
+            "low": _down(entry.low),
+            "high": _up(entry.high),
+            "stderr": None,
+            "sd_runs": None,
+            "lower_bound": _down(entry.lower_bound),
+            "upper_bound": _up(entry.upper_bound),
+            "p_t": None,
+            "p_holm": None,
+            "per_query": [],
+            "influence": None,
+            "corrected": _correction(entry),
+        }
+    )
+
+
+def _correction(entry: MeasureScore) -> Corrected | None:
+    """The corrected value without the labels of single answers."""
+    found = entry.corrected
+    return found and Corrected(
+        value=_value(found.value, entry), low=_down(found.low), high=_up(found.high), stderr=None,
+        method=found.method, n_labels=found.n_labels, signature=found.signature,
+    )  # fmt: skip
+
+
+def _value(value: float | None, entry: MeasureScore) -> float | None:
+    """Rounded; a count (scale 1) to tenths, whose unit is no hundredth of a share."""
+    tenths = entry.scale == 1 or entry.n >= MANY_QUERIES
+    return None if value is None else round(value, 1 if tenths else 0)
+
+
+def _down(value: float | None) -> float | None:
+    return None if value is None else float(math.floor(value))
+
+
+def _up(value: float | None) -> float | None:
+    return None if value is None else float(math.ceil(value))
