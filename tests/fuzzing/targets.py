@@ -233,7 +233,7 @@ TARGETS: dict[str, Target] = {
             "leaderboard build --boards board --out site",
             "leaderboard add --boards board --check", "leaderboard add --boards board",
             "leaderboard add board/submissions/facts/random.jsonl --boards board --replace",
-        ), ("*.yaml", "*scores/*.json", "*submissions/*.jsonl")),
+        ), ("*.yaml", "*scores/*.json", "*submissions/*.jsonl", "*history/*.jsonl")),
         Target("scores-corrected", ("corrected",), _LABELLED),
         Target("audit", ("audited",), _AUDITED, ("audited/audit.json",)),
         _read("labels-plan", "plan.json",

@@ -37,6 +37,7 @@ def made(package: Path, system: str, level: float, rng: Any, **more: Any) -> Sco
     return scored(found.hash, system, rows, queries).model_copy(
         update={
             "about": About(**more) if more else None,
+            "submission_sha256": sha256(f"{system} {rng.random()}".encode()).hexdigest(),
         }
     )
 

@@ -19,12 +19,14 @@ from benchmarks.hidden_board import (
     write_runs,
 )
 
+from citeforge.engines.files import digest
 from citeforge.evaluator.compare import compare, load_scores
 from citeforge.evaluator.planning import plan_queries
 from citeforge.evaluator.withhold import FEWEST_QUERIES, withheld
 from citeforge.library.intake import add_submissions
 from citeforge.library.leaderboards import build_leaderboard, build_one
 from citeforge.library.scores import score, score_files
+from citeforge.package.manifest import pretty_json
 from citeforge.publish.leaderboard.config import read_boards
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.verbs import PlanOptions
@@ -237,6 +239,20 @@ def test_a_board_without_gold_builds_what_was_scored(board: Board) -> None:
     done = add_submissions([path], board.folder)
     assert build_leaderboard(board.folder).site == done.site
     assert json.loads((board.folder / "scores/public/a.json").read_text())["gold"] == "withheld"
+
+
+def test_the_whole_of_a_hidden_benchmark(board: Board) -> None:
+    """Its scores are hidden, too, and no site is made of it: its pages would show the labels."""
+    root = board.folder.parent
+    manifest = root / "package" / "manifest.json"
+    content = json.loads(manifest.read_text())
+    content["config"]["hidden"] = True
+    content["manifest_sha256"] = digest(content | {"manifest_sha256": ""})
+    manifest.write_text(pretty_json(content))
+    score_files([root / "answers.jsonl"], root / "package", out=root / "files" / "a.json")
+    assert load_scores(root / "files" / "a.json").gold == "withheld"
+    with pytest.raises(InputError, match="its public half"):
+        build_one(root / "package", root / "files", root / "site")
 
 
 def test_private_is_for_hidden_gold(board: Board) -> None:

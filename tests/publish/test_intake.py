@@ -227,7 +227,7 @@ def test_the_workflow_runs_from_init_to_a_site(root: Path) -> None:
 
     def commit() -> None:
         git("add", ".")
-        git("commit", "-q", "-m", "x")
+        git("commit", "-q", "--allow-empty", "-m", "x")
 
     git("init", "-q", "-b", "main")
     git("init", "-q", "--bare", str(root / "remote.git"))
@@ -260,6 +260,7 @@ def test_the_workflow_runs_from_init_to_a_site(root: Path) -> None:
         return subprocess.run(["bash", "-ec", line], cwd=board, env=env).returncode
 
     submission = board / "submissions/facts/team.jsonl"
+    commit()
     broken(submission, lambda rows: rows[1].update(query_id="x"))
     commit()
     assert check("--check") != 0  # a pull request with errors
@@ -269,6 +270,7 @@ def test_the_workflow_runs_from_init_to_a_site(root: Path) -> None:
     assert done.returncode == 0  # merged all the same, it does not stop the board
     assert "::warning::" in done.stdout
     assert list((board / "site" / "systems").iterdir()) == []
+    commit()
     shutil.copy(root / "random.jsonl", board / "submissions" / "facts" / "other.jsonl")
     broken(
         board / "submissions/facts/other.jsonl",

@@ -143,7 +143,12 @@ def commands(url: str) -> list[Command]:
         Command(
             "leaderboard-add",
             ("leaderboard", "add", "random.jsonl", "--boards", "board"),
-            ("board/site", "board/scores/base/random.json", "board/submissions/base/random.jsonl"),
+            (
+                "board/site",
+                "board/scores/base/random.json",
+                "board/submissions/base/random.jsonl",
+                "board/history/base.jsonl",
+            ),
         ),
         Command(
             "kg-snapshot",

@@ -75,8 +75,9 @@ class Benchmark(Package):
 
     @property
     def has_hidden_gold(self) -> bool:
-        """Whether its labels are published nowhere: it is the open half, or joined from two."""
-        return bool(self.also_known or self.manifest.config.get("hidden_gold"))
+        """Whether its labels are published nowhere."""
+        config = self.manifest.config
+        return bool(self.also_known or config.get("hidden_gold") or config.get("hidden"))
 
     @property
     def most_runs(self) -> int:

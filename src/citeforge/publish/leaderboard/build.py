@@ -129,6 +129,12 @@ def _ready(bench: Bench, package: Package) -> Sequence[ScoreFile]:
     Raises:
         InputError: scores of another benchmark, or two of one system in one context.
     """
+    if package.manifest.config.get("hidden"):
+        raise InputError(
+            "holds the labels that are to stay hidden, and pages would show them",
+            path=bench.folder,
+            allowed="its public half; publish --hide-gold writes both halves",
+        )
     files = bench.load()
     hidden = [] if bench.gold is None else [_hash_of_whole(package, bench.gold)]
     _check(files, [package.hash, *hidden])
