@@ -60,6 +60,7 @@ HEADERS: dict[str, dict[str, Any] | Callable[[Path], Path]] = {
     "a name twice": {"system": "good"},
     "a name twice but for its case": {"system": "GOOD"},
     "a name twice in full width": {"system": "ｇｏｏｄ"},
+    "a name twice to the eye": {"system": "gооd"},
     "a name twice but for spaces": {"system": " good "},
     "a negative cost": {"cost": -1},
     "a cost that is no number": {"cost": "NaN"},

@@ -49,7 +49,7 @@ def write(root: Path, name: str, files: list[ScoreFile]) -> None:
     events = []
     for number, file in enumerate(files):
         there = root / "submissions" / name / f"{number:03d}.jsonl"
-        there.write_text(f"{file.system} {number}")
+        there.write_text(f"{name} {file.system} {number}")
         digest = sha256(there.read_bytes()).hexdigest()
         mine = file.model_copy(update={"submission": there.name, "submission_sha256": digest})
         (root / "scores" / name / f"{number:03d}.json").write_text(mine.model_dump_json())

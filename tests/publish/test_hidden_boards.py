@@ -175,7 +175,7 @@ def test_figures_of_few_queries_are_left_out(board: Board) -> None:
 
 def test_a_system_has_three_submissions(board: Board) -> None:
     """By the name of the system or of the file, whatever case or width it is written in."""
-    root, names = board.folder.parent, ("Team A", "team  a", "ＴＥＡＭ a")
+    root, names = board.folder.parent, ("Team A", "team a", "ＴＥＡＭ a")
 
     def submit(number: int, system: str, file: str = "a.jsonl", only_check: bool = False) -> None:
         cited = dict.fromkeys(board.queries, f"So [{number + 1}].")

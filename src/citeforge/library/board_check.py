@@ -17,6 +17,7 @@ from citeforge.publish.leaderboard.history import (
     submissions_of,
 )
 from citeforge.schemas.errors import CiteforgeError, InputError
+from citeforge.schemas.names import twin_of
 from citeforge.schemas.recipes.boards import Board
 
 SUBMISSIONS_TO_HIDDEN_GOLD = 3
@@ -42,6 +43,7 @@ class BoardCheck:
         folder = submissions_folder(board)
         scored = latest(self._history)
         self._scored = {n: e for n, e in scored.items() if (folder / n).is_file()}
+        self._systems = {n: e.system for n, e in self._scored.items()}
         self._names = {(name_key(e.system), e.context): n for n, e in self._scored.items()}
 
     def is_scored(self, path: Path) -> bool:
@@ -64,6 +66,7 @@ class BoardCheck:
         if findings.errors:
             return findings, None
         self._names[name_key(event.system), event.context] = event.submission
+        self._systems[event.submission] = event.system
         self._history.append(event)
         return findings, event
 
@@ -101,6 +104,9 @@ class BoardCheck:
                 f"{event.system!r} comes twice: it is the system of {holder} (context "
                 f"{event.context}); another name for another system, or replace that file"
             )
+        others = [s for n, s in self._systems.items() if n != event.submission]
+        if holder == event.submission and (twin := twin_of(event.system, others)) is not None:
+            faults.append(f"{event.system!a} looks like {twin!a}, which is there; another name")
         before = self._scored.get(event.submission)
         if before is not None and before.sha256 != event.sha256:
             if before.system != event.system and not self._replace:
