@@ -120,3 +120,12 @@ def test_a_report_holds_no_formula(cli: Cli, tmp_path: Path) -> None:
         row = next(csv.DictReader(file))
     assert row["system"] == '\'=HYPERLINK("http://x")'
     assert row["value"] == "-1.5"  # a number stays one
+
+
+def test_a_reader_that_has_seen_enough_ends_the_command_well() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    words = [sys.executable, "-m", "citeforge", "measures"]
+    done = subprocess.run(words, stdout=writer, stderr=subprocess.PIPE, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, b"")

@@ -183,3 +183,40 @@ def test_rows_of_another_shape(tmp_path: Path, odd: Any) -> None:
     pq.write_table(pa.table({"_id": IDS[:3], "vector": column}), tmp_path / "v.parquet")
     with pytest.raises(InputError, match=r"v.parquet:\d+ vector: has .* values, or nothing among"):
         shards_of(tmp_path / "v.parquet", tmp_path / "made", IDS[:3])
+
+
+def test_a_table_that_begins_with_nothing_or_names_lists(tmp_path: Path) -> None:
+    column = pa.array([None, [1.0, 2.0, 3.0]], pa.list_(pa.float32()))
+    pq.write_table(pa.table({"_id": IDS[:2], "vector": column}), tmp_path / "v.parquet")
+    refused(tmp_path / "v.parquet", r"v.parquet:1 vector: is empty; lists of floats")
+    table = pa.table({"_id": [["a"]], "vector": [[1.0]]})
+    pq.write_table(table, tmp_path / "v.parquet")
+    refused(tmp_path / "v.parquet", r"v.parquet _id: is of type list<.*; texts")
+
+
+@pytest.mark.parametrize(
+    ("shape", "said"),
+    [
+        ("(-2, -4)", r"holds float32 of shape \(-2, -4\)"),
+        ("(True, True)", r"holds float32 of shape \(True, True\)"),
+        ("(((((", "is no .npy file"),  # an end that the reader of the head waits for
+        ("(1L, '''", "is no .npy file"),
+        ("-" * 9000 + "1", "is no .npy file"),  # deeper than Python's own parser goes
+    ],
+)
+def test_heads_of_npy_files_that_mean_harm(tmp_path: Path, shape: str, said: str) -> None:
+    head = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
+    values = bytes(32)  # -2 × -4 values of 4 bytes
+    path = tmp_path / "v.npy"
+    path.write_bytes(b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head + values)
+    refused(path, said)
+
+
+@pytest.mark.parametrize("power", [-1060, -600, 600, 1020])
+def test_lengths_whose_squares_no_number_holds(
+    tmp_path: Path, vectors: np.ndarray, power: int
+) -> None:
+    path = save(tmp_path / "v.npy", np.ldexp(vectors.astype(np.float64), power))
+    plain = save(tmp_path / "plain.npy", vectors)
+    one, other = (gather(shards_of(p, p.with_suffix("")), np.arange(10)) for p in (plain, path))
+    assert np.array_equal(one, other)

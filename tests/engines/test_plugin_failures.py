@@ -13,7 +13,9 @@ from citeforge.engines import plugins
 from citeforge.engines.judge.records import Pair
 from citeforge.engines.judge.registry import make_judge
 from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.judge.store import VerdictStore
 from citeforge.package.manifest import MANIFEST, load_manifest
+from citeforge.schemas.errors import InputError
 from conftest import Cli, write_jsonl
 
 BAD = """
@@ -64,6 +66,8 @@ PLUGINS = {
 }
 __version__ = "7"
 """
+VERDICT = "from citeforge.engines.judge.records import Verdict\n"
+JUDGE = BAD.replace("pairs, keep): fail()", "pairs, keep): {body}")
 RAGE = ("--licence", "cc0-1.0", "--n-seemingly", 2, "--n-irrelevant", 2, "--out", "built")
 
 
@@ -135,8 +139,7 @@ def raised(session: JudgeSession) -> BaseException:
 def test_errors_of_ours_are_nobody_elses(
     plugin: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    calling = BAD.replace("pairs, keep): fail()", "pairs, keep): keep([(0, None)])")
-    plugin.write_text(calling)
+    plugin.write_text(VERDICT + JUDGE.replace("{body}", "keep([(0, Verdict(True))])"))
     monkeypatch.setenv(plugins.VARIABLE, str(plugin))
     session = JudgeSession(make_judge("bad"))
 
@@ -148,3 +151,75 @@ def test_errors_of_ours_are_nobody_elses(
     # Raised below our code, which the plugin called: the last frame that counts is ours.
     assert plugins.blamed(error) is None
     assert plugins.blamed(ValueError("raised nowhere")) is None
+
+
+FINE = "[(i, Verdict(True)) for i in range(len(pairs))]"
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("pass", r"left 2 of 2 pairs without a decision"),
+        (f"keep({FINE}[:1])", r"left 1 of 2 pairs without a decision"),
+        (f"keep({FINE}); keep([(0, Verdict(False))])", r"decided pair 0 twice"),
+        ("keep([(2, Verdict(True))])", r"decided pair 2 of 2 \(counted from 0\)"),
+        ("keep([(-1, Verdict(True))])", r"decided pair -1 of 2 \(counted from 0\)"),
+        ("keep([(0, 'yes')])", r"decided 'yes'; Verdict\(True or"),
+        ("keep([(0, None)])", r"decided None; Verdict\(True or"),
+        ("keep([(0, Verdict('no'))])", r"decided Verdict\(entailed='no'"),
+        ("keep([(0, Verdict(True, float('nan')))])", r"decided Verdict\(.*margin=nan"),
+        ("keep([(0, Verdict(True, None, False, 7.0))])", r"decided Verdict\(.*support=7.0"),
+    ],
+)  # fmt: skip
+def test_a_judge_that_lies_about_its_decisions(
+    plugin: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, body: str, said: str
+) -> None:
+    plugin.write_text(VERDICT + JUDGE.replace("{body}", body))
+    monkeypatch.setenv(plugins.VARIABLE, str(plugin))
+    store = VerdictStore(tmp_path / "v.sqlite")
+    session = JudgeSession(make_judge("bad"), store)
+    with pytest.raises(InputError, match=rf"^the judge bad@1\(bad.py 7\) {said}"):
+        session.ask([Pair("Io.", "Io."), Pair("Io.", "Ceres.")])
+    store.close()
+
+
+@pytest.mark.parametrize("place", ["decide", "factory"])
+@pytest.mark.parametrize("end", ["SystemExit(0)", "GeneratorExit()", "BrokenPipeError(32, 'x')"])
+def test_a_plugin_that_ends_the_process_is_named(
+    cli: Cli, plugin: Path, tmp_path: Path, place: str, end: str
+) -> None:
+    write_jsonl(tmp_path / "pairs.jsonl", [{"premise": "Io.", "hypothesis": "Io."}])
+    ended = f'    raise {end}\n    return {{}}["nothing here"]'
+    text = BAD.replace('    return {}["nothing here"]', ended)
+    plugin.write_text(
+        text.replace("settings: Judge()", "*_: fail()") if place == "factory" else text
+    )
+    done = cli("--plugin", plugin, "judge", "pairs.jsonl", "--judge", "bad", "--out", "v.jsonl")
+    assert (done.returncode, "Traceback" in done.stderr) == (1, False)
+    assert "the plugin bad.py 7" in done.stderr
+    assert f"{end.split('(')[0]}:" in done.stderr
+
+
+def test_an_operating_system_error_of_a_plugin_is_not_of_our_disk(
+    cli: Cli, plugin: Path, tmp_path: Path
+) -> None:
+    write_jsonl(tmp_path / "pairs.jsonl", [{"premise": "Io.", "hypothesis": "Io."}])
+    plugin.write_text(BAD.replace('return {}["nothing here"]', "raise OSError(28, 'its own disk')"))
+    done = cli("--plugin", plugin, "judge", "pairs.jsonl", "--judge", "bad", "--out", "v.jsonl")
+    assert done.returncode == 1
+    assert "the plugin bad.py 7" in done.stderr
+
+
+def test_a_name_of_ours_is_not_taken_silently(cli: Cli, plugin: Path, tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "pairs.jsonl", [{"premise": "Io.", "hypothesis": "Io."}])
+    plugin.write_text(BAD.replace('"judges": [Choice("bad"', '"judges": [Choice("lexical"'))
+    args = ("judge", "pairs.jsonl", "--judge", "lexical", "--out", "v.jsonl")
+    done = cli("--plugin", plugin, *args)
+    assert done.returncode == 0
+    assert "warning: bad.py 7: there is a judge 'lexical' already; ours is used" in done.stderr
+
+
+def test_names_that_are_no_texts(cli: Cli, plugin: Path, tmp_path: Path) -> None:
+    plugin.write_text(BAD.replace('"judges": [Choice("bad"', '"judges": [Choice(5'))
+    done = cli("--plugin", plugin, "judge", "pairs.jsonl", "--judge", "bad", "--out", "v.jsonl")
+    assert "is broken (ValueError: PLUGINS names something of judges 5; a text)" in done.stderr

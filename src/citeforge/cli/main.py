@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import select
 import sys
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -110,8 +112,18 @@ COMMANDS = {
 }
 
 
+class _PipeError(Exception):
+    """Carries a BrokenPipeError past click, which would end in 1 without a word."""
+
+
 class LazyGroup(click.Group):
     """A group whose commands are imported when they are called."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise _PipeError from error
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -207,25 +219,38 @@ def main(args: list[str] | None = None) -> None:
     except CiteforgeError as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(error.exit_code)
-    except BrokenPipeError:
-        # The reader of our output (head, less) has seen enough.
-        sys.stderr.close()
-        sys.exit(0)
-    except OSError as error:
-        if error.errno is None:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as ended:
+        error = ended.__cause__ if isinstance(ended, _PipeError) else ended
+        if isinstance(error, BrokenPipeError) and _reader_left():
+            sys.stderr.close()
+            os._exit(0)  # what stands in buffers can go nowhere
+        problem = None if error is None else _explained(error)
+        if problem is None:
             raise
+        click.echo(f"error: {problem}", err=True)
+        sys.exit(1)
+
+
+def _reader_left() -> bool:
+    """Whether the reader of our output (head, less) has seen enough; other pipes break, too."""
+    streams = select.poll()
+    for stream in (1, 2):
+        streams.register(stream, 0)
+    return any(event & select.POLLERR for _, event in streams.poll(0))
+
+
+def _explained(error: BaseException) -> CiteforgeError | None:
+    """What to say of an error that is a plugin's, or the operating system's."""
+    from citeforge.engines.plugins import TRACEBACK, blamed
+
+    theirs = None if os.environ.get(TRACEBACK) else blamed(error)
+    if theirs is None and isinstance(error, OSError) and error.errno is not None:
         from citeforge.engines.files import storage_error
 
-        click.echo(f"error: {storage_error(error, error.filename)}", err=True)
-        sys.exit(1)
-    except Exception as error:
-        from citeforge.engines.plugins import TRACEBACK, blamed
-
-        theirs = None if os.environ.get(TRACEBACK) else blamed(error)
-        if theirs is None:
-            raise
-        click.echo(f"error: {theirs}", err=True)
-        sys.exit(1)
+        return storage_error(error, error.filename)
+    return theirs
 
 
 if __name__ == "__main__":

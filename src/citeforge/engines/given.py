@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -118,10 +119,18 @@ def _dimension(path: Path) -> int:
     kind = schema.field(column).type
     if "_id" not in schema.names:
         raise InputError("lacks the column _id", path=path, allowed=ALLOWED)
+    ids = schema.field("_id").type
+    if pa.types.is_nested(ids):
+        raise InputError(f"is of type {ids}", path=path, field="_id", allowed="texts")
     if pa.types.is_fixed_size_list(kind):
         return int(kind.list_size)
     for batch in iter_batches([path], [column], rows=1):
-        return len(batch[column][0])
+        first = batch[column][0].as_py()
+        if not first:
+            raise InputError(
+                "is empty", path=path, line=1, field=column, allowed="lists of floats, in each row"
+            )
+        return len(first)
     raise InputError("has no rows", path=path, allowed=ALLOWED)
 
 
@@ -150,11 +159,13 @@ def npy_file(path: Path) -> NpyFile:
                 read = np.lib.format.read_array_header_2_0
             shape, by_columns, dtype = read(file)
             offset = file.tell()
-    except (OSError, ValueError) as error:
-        reason = str(error).splitlines()[0][:120]
+    # NumPy hands the head to Python's own parser, which ends in errors of its own.
+    except (OSError, ValueError, TokenError, MemoryError, RecursionError) as error:
+        reason = f"{type(error).__name__}: {error}".splitlines()[0][:120]
         raise InputError(f"is no .npy file ({reason})", path=path, allowed=ALLOWED) from error
     is_float = np.issubdtype(dtype, np.floating) and dtype.itemsize <= 8
-    if len(shape) != 2 or not is_float or by_columns or not all(shape):
+    is_matrix = len(shape) == 2 and all(type(n) is int and n > 0 for n in shape)
+    if not is_matrix or not is_float or by_columns:
         order = ", in the order of columns" if by_columns else ""
         raise InputError(
             f"holds {dtype} of shape {shape}{order}",
@@ -296,6 +307,8 @@ def _check(given: Given, vectors: npt.NDArray[Any], start: int | None, names: pa
 
 def _unit(vectors: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
     wide = vectors.astype(np.float64)
+    # By a power of two, which changes no digit: squares of 1e200 and of 1e-200 are no numbers.
+    wide = np.ldexp(wide, -np.frexp(np.abs(wide).max(axis=1, keepdims=True))[1])
     wide /= np.sqrt((wide * wide).sum(axis=1, keepdims=True))
     return wide.astype(np.float32)
 

@@ -162,7 +162,9 @@ def _loaded(entry: Entry) -> object:
     called = f"{entry.name!r} of {entry.group}"
     try:
         value = entry.load()
-    except (Exception, SystemExit) as error:  # a stranger's code may raise anything
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a stranger's code may raise anything
         raise broken(called, entry.origin, error) from error
     if getattr(value, "name", entry.name) != entry.name:
         reason = ValueError(f"it calls itself {getattr(value, 'name', '')!r}")
@@ -206,7 +208,9 @@ def _read_file(path: Path) -> tuple[tuple[Entry, ...], str]:
         module = _imported(path, f"citeforge_plugin_{sha256[:16]}")
         origin = f"{path.name} {getattr(module, '__version__', sha256[:8])}"
         return tuple(_given(module.PLUGINS, origin, module.__name__)), ""
-    except (Exception, SystemExit) as error:  # a stranger's code may raise anything
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a stranger's code may raise anything
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
         problem = f"the plugin {path} is broken ({reason})"
         warn(problem)
@@ -233,6 +237,8 @@ def _given(groups: Any, origin: str, module: str) -> Iterator[Entry]:
         if group not in GROUPS:
             raise ValueError(f"PLUGINS has the group {group!r}; known: {', '.join(GROUPS)}")
         for value in values:
+            if not isinstance(value.name, str):
+                raise ValueError(f"PLUGINS names something of {group} {value.name!r}; a text")
             yield Entry(group, value.name, origin, module, lambda value=value: value)  # type: ignore[misc]
 
 

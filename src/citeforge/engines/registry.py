@@ -66,6 +66,8 @@ class Registry(Generic[D, T]):
         name, _, argument = spec.partition(":")
         ours = self._ours.get(name)
         if ours is not None and name and bool(ours.argument) == bool(argument):
+            for origin in (o for n, o in plugins.named(self.group) if n == name):
+                plugins.warn(f"{origin}: there is a {self.what} {name!r} already; ours is used")
             known: T = _made(ours, argument, settings)
             return known
         theirs = None if ours is not None else plugins.find(self.group, name)
@@ -122,9 +124,9 @@ class Registry(Generic[D, T]):
             raise UsageError(f"{called} of {origin} is written {form}")
         try:
             made = _made(declared, argument, settings)
-        except CiteforgeError:
+        except (CiteforgeError, KeyboardInterrupt):
             raise
-        except Exception as error:  # a stranger's code may raise anything
+        except BaseException as error:  # a stranger's code may raise anything
             raise plugins.broken(called, origin, error) from error
         lacking = [name for name in self._requires if not hasattr(made, name)]
         if lacking:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,8 +17,10 @@ from citeforge.engines.judge.records import (
 )
 from citeforge.engines.judge.store import VerdictStore
 from citeforge.engines.progress import progress
+from citeforge.schemas.errors import InputError
 
 _NOTHING = Verdict(False)
+_VERDICT = "Verdict(True or False, finite margin or None, True or False, support 0, .5, 1 or None)"
 
 
 @dataclass(frozen=True)
@@ -130,9 +133,13 @@ class JudgeSession:
         if not pairs:
             return
         start = time.monotonic()
+        waiting = set(range(len(pairs)))
         with progress("judging", len(pairs), "pairs") as advance:
 
             def keep(decisions: Sequence[tuple[int, Decision]]) -> None:
+                for i, decision in decisions:
+                    self._check(i, decision, waiting, len(pairs))
+                    waiting.remove(i)
                 kept = [(pairs[i], d) for i, d in decisions]
                 if self.store is not None:
                     self.store.put(
@@ -145,9 +152,32 @@ class JudgeSession:
                 advance(len(kept), f"{self.n_failed} failed")
 
             self.judge.decide(pairs, keep)
+        if waiting:
+            raise self._wrong(
+                f"left {len(waiting):,} of {len(pairs):,} pairs without a decision",
+                "Verdict or JudgeFailure for each",
+            )
         self.n_asked += len(pairs)
         if self.store is not None:
             self.store.note_speed(self._identity, len(pairs), time.monotonic() - start)
+
+    def _check(self, index: int, decision: object, waiting: set[int], total: int) -> None:
+        """Refuse what no judge may say; a plugin's may say anything.
+
+        Raises:
+            InputError: a pair that is none, or was decided, or a decision that is none.
+        """
+        if not 0 <= index < total:
+            raise self._wrong(
+                f"decided pair {index} of {total:,} (counted from 0)", "the pairs that it was given"
+            )
+        if index not in waiting:
+            raise self._wrong(f"decided pair {index} twice", "one decision a pair")
+        if not isinstance(decision, JudgeFailure) and not _is_verdict(decision):
+            raise self._wrong(f"decided {decision!r}", _VERDICT)
+
+    def _wrong(self, message: str, allowed: str) -> InputError:
+        return InputError(f"the judge {self.judge.signature} {message}", allowed=allowed)
 
     def _learn(self, pair: Pair, decision: Decision) -> None:
         self._known[pair] = decision
@@ -155,3 +185,13 @@ class JudgeSession:
             self.n_failed += 1
         else:
             self.n_truncated += decision.truncated
+
+
+def _is_verdict(decision: object) -> bool:
+    return (
+        isinstance(decision, Verdict)
+        and decision.entailed in (True, False)
+        and decision.truncated in (True, False)
+        and (decision.margin is None or math.isfinite(decision.margin))
+        and decision.support in (None, 0, 0.5, 1)
+    )
