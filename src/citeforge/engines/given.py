@@ -306,7 +306,7 @@ def _check(given: Given, vectors: npt.NDArray[Any], start: int | None, names: pa
 
 
 def _unit(vectors: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-    wide = vectors.astype(np.float64)
+    wide: npt.NDArray[np.float64] = vectors.astype(np.float64)
     # By a power of two, which changes no digit: squares of 1e200 and of 1e-200 are no numbers.
     wide = np.ldexp(wide, -np.frexp(np.abs(wide).max(axis=1, keepdims=True))[1])
     wide /= np.sqrt((wide * wide).sum(axis=1, keepdims=True))
