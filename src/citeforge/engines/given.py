@@ -310,7 +310,8 @@ def _unit(vectors: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
     # By a power of two, which changes no digit: squares of 1e200 and of 1e-200 are no numbers.
     wide = np.ldexp(wide, -np.frexp(np.abs(wide).max(axis=1, keepdims=True))[1])
     wide /= np.sqrt((wide * wide).sum(axis=1, keepdims=True))
-    return wide.astype(np.float32)
+    found: npt.NDArray[np.float32] = wide.astype(np.float32)
+    return found
 
 
 class _Rows:
