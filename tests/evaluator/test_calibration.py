@@ -16,9 +16,9 @@ from citeforge.evaluator.human.calibration import (
     Shares,
     calibrate,
     calibration_of,
-    labelled_pairs,
     write_calibration,
 )
+from citeforge.evaluator.human.pairs import labelled_pairs
 from citeforge.evaluator.plots.people import beside
 from citeforge.library.scores import score_files
 from citeforge.package.package import Package
@@ -48,7 +48,7 @@ def expertqa(n: int, wrong: int = 1) -> list[dict[str, object]]:
 
 def test_rates_by_hand(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "e.jsonl", expertqa(12, wrong=2))
-    found = calibrate(labelled_pairs([path]), JudgeSession(LexicalJudge()))
+    found = calibrate(labelled_pairs([path]).pairs, JudgeSession(LexicalJudge()))
     # 24 supported, 12 found; 24 not, of which 6 are wrongly called supported: system a's.
     assert (found.n, found.n_answers, found.judge) == (48, 12, "lexical@1")
     assert (found.rates.sensitivity, found.rates.specificity) == (12 / 24, 18 / 24)
@@ -110,18 +110,20 @@ def test_a_package_with_a_calibration_corrects(tmp_path: Path, package: Path, cl
 
 def test_labels_that_calibrate_nothing(tmp_path: Path) -> None:
     judge = JudgeSession(LexicalJudge())
-    few = labelled_pairs([write_jsonl(tmp_path / "few.jsonl", expertqa(9))])
+    few = labelled_pairs([write_jsonl(tmp_path / "few.jsonl", expertqa(9))]).pairs
     with pytest.raises(InputError, match="labels are of 9 answers with 36 statements"):
         calibrate(few, judge)
     rows = expertqa(12)
     text = json.dumps(rows).replace("Partial", "Complete").replace("Incomplete", "Complete")
-    alike = labelled_pairs([write_jsonl(tmp_path / "a.jsonl", json.loads(text))])
+    alike = labelled_pairs([write_jsonl(tmp_path / "a.jsonl", json.loads(text))]).pairs
     with pytest.raises(InputError, match="48 of them supported"):
         calibrate(alike, judge)
     ours = {"system": "a", "query_id": "q", "statement": 0, "label": "full"}
     path = write_jsonl(tmp_path / "ours.jsonl", [ours])
     with pytest.raises(UsageError, match="needs the score files"):
         labelled_pairs([path])
-    found = calibrate(labelled_pairs([write_jsonl(tmp_path / "e.jsonl", expertqa(12))]), judge)
+    found = calibrate(
+        labelled_pairs([write_jsonl(tmp_path / "e.jsonl", expertqa(12))]).pairs, judge
+    )
     with pytest.raises(InputError, match="is not a benchmark package"):
         write_calibration(tmp_path, found)

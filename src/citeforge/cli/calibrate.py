@@ -7,26 +7,20 @@ from typing import Any
 
 import click
 
-from citeforge.cli.options import endpoint_options, model_options, run_options, verdicts_option
+from citeforge.cli.options import (
+    endpoint_options,
+    labels_options,
+    model_options,
+    run_options,
+    verdicts_option,
+)
 from citeforge.cli.record_options import add, options_of, record_from
 from citeforge.schemas.recipes.verbs import JudgeOptions
 
 
 @click.command()
 @click.argument("benchmark", type=click.Path(path_type=Path))
-@click.option(
-    "--labels",
-    type=click.Path(path_type=Path),
-    multiple=True,
-    required=True,
-    help="Of annotate import (with --scores), or in ExpertQA's layout; repeatable.",
-)
-@click.option(
-    "--scores",
-    type=click.Path(path_type=Path),
-    multiple=True,
-    help="Score files (--details) that the labels are about.",
-)
+@labels_options
 @add(options_of(JudgeOptions, ("judge",), required=("judge",)))
 @verdicts_option
 @model_options
@@ -40,6 +34,7 @@ def calibrate(
     benchmark: Path,
     labels: tuple[Path, ...],
     scores: tuple[Path, ...],
+    label_format: str,
     out: Path | None,
     **given: Any,
 ) -> None:
@@ -49,16 +44,22 @@ def calibrate(
     """
     from citeforge.engines.setup import require_judge
     from citeforge.evaluator.human import calibration
+    from citeforge.evaluator.human.pairs import labelled_pairs
     from citeforge.evaluator.plots.files import require_plot, write_plot
     from citeforge.evaluator.plots.people import beside
     from citeforge.evaluator.table import render_calibration
+    from citeforge.schemas.errors import UsageError
 
     require_plot(out)
-    pairs = calibration.labelled_pairs(labels, scores)
+    if not labels:
+        raise UsageError("needs --labels FILE")
+    rows = labelled_pairs(labels, scores, label_format)
     session = require_judge(record_from(JudgeOptions, given), run_options(given))
-    found = calibration.calibrate(pairs, session, labels[0])
+    found = calibration.calibrate(rows.pairs, session, labels[0])
     calibration.write_calibration(benchmark, found)
     click.echo(render_calibration(found))
+    for line in rows.lines():
+        click.echo(line)
     if out is not None:
         write_plot(out, beside(found.shares, found.judge))
         click.echo(f"{out}: {len(found.shares)} systems")

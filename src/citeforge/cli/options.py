@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from citeforge.cli.record_options import add, options_of, record_from
+from citeforge.schemas.labels import LABEL_FORMATS
 from citeforge.schemas.recipes.base import Judging
 from citeforge.schemas.recipes.run import ENDPOINT, LOCAL, RAY, RunOptions
 
@@ -34,3 +35,34 @@ def model_options(command: F) -> F:
 def run_options(given: dict[str, Any], **known: Any) -> RunOptions:
     """How engines run, as parsed options say, and what is known besides."""
     return record_from(RunOptions, given | known)
+
+
+def labels_options(command: F) -> F:
+    """Files of labels, and what they are about."""
+    path = click.Path(path_type=Path)
+    options = (
+        click.option(
+            "--labels",
+            type=path,
+            multiple=True,
+            help="Of annotate import or ALCE's human evaluation (with --scores), in ExpertQA's "
+            "layout, or claims with references; repeatable.",
+        ),
+        click.option(
+            "--format",
+            "label_format",
+            type=click.Choice(LABEL_FORMATS),
+            default="auto",
+            show_default=True,
+            help="Of the labels; auto looks.",
+        ),
+        click.option(
+            "--scores",
+            type=path,
+            multiple=True,
+            help="Score files (--details) that the labels are about.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command

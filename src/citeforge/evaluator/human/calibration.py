@@ -8,45 +8,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from citeforge.builders.package import amend_stats
-from citeforge.engines.jsonlines import read_rows
-from citeforge.engines.judge.records import JudgeFailure, Pair
+from citeforge.engines.judge.records import JudgeFailure
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.annotation.agreement import cohen_kappa
-from citeforge.evaluator.compare import load_scores
 from citeforge.evaluator.error_rates import Rates, rates_of
 from citeforge.evaluator.human.correct import Correction
-from citeforge.evaluator.human.files import EXPERTQA, FULL, Label, is_expertqa, read_labels
-from citeforge.evaluator.measures.judging import premise
+from citeforge.evaluator.human.pairs import Judged
 from citeforge.evaluator.ppi import LEAST_LABELS
-from citeforge.package.items import Passage
 from citeforge.package.manifest import read_stats
 from citeforge.package.package import Package
-from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.grammar import Grammar, without_markers
-from citeforge.schemas.scores import AnswerDetail
+from citeforge.schemas.errors import InputError
 
 DRIFT = 0.05
 """p of equal error rates in all systems below which a drift is told."""
-
-
-@dataclass(frozen=True)
-class Judged:
-    """A labelled pair of an answer.
-
-    Attributes:
-        system: whose answer.
-        answer: tells the answers of a system apart.
-        pair: what the judge is asked.
-        supported: what people say.
-    """
-
-    system: str
-    answer: str
-    pair: Pair
-    supported: bool
 
 
 @dataclass(frozen=True)
@@ -226,73 +201,3 @@ def calibration_of(package: Package, judge: JudgeSession | None) -> tuple[Correc
             "wrong order; labels of these answers (--labels) correct each system by its own"
         )
     return Correction(rates=rates, source=f"n={known['answers']}"), warning
-
-
-class _Claim(msgspec.Struct):
-    claim: str
-    support: str | None = None
-    evidence: list[str] = []
-
-
-class _ExpertQa(msgspec.Struct):
-    question: str
-    system: str
-    claims: list[_Claim]
-
-
-def labelled_pairs(labels: Sequence[Path], scores: Sequence[Path] = ()) -> list[Judged]:
-    """Statements that people labelled, with what they cite.
-
-    Args:
-        labels: in ExpertQA's layout, which brings the evidence; else of ``annotate import``.
-        scores: score files (``--details``) that the latter are about.
-
-    Raises:
-        InputError: a label of no statement of the score files.
-        UsageError: there are no score files for labels that need them.
-    """
-    found: list[Judged] = []
-    answers = {
-        (file.system, answer.query_id): answer
-        for file in map(load_scores, scores)
-        for answer in file.answers
-    }
-    for path in labels:
-        if is_expertqa(path):
-            found += _expertqa(path)
-            continue
-        if not scores:
-            raise UsageError(f"{path}: needs the score files that it is about: --scores FILE")
-        found += [pair for label in read_labels(path) if (pair := _pair(label, answers))]
-    return found
-
-
-def _expertqa(path: Path) -> list[Judged]:
-    grammar = Grammar()
-    found = []
-    for line, row in read_rows(path, _ExpertQa):
-        for claim in row.claims:
-            if not claim.evidence or claim.support not in EXPERTQA:
-                continue
-            text = without_markers(claim.claim, grammar.parse(claim.claim, 1 << 30).markers)
-            pair = Pair("\n".join(claim.evidence), text)
-            full = EXPERTQA[claim.support] == FULL
-            found.append(Judged(row.system, f"{line}", pair, full))
-    return found
-
-
-def _pair(label: Label, answers: dict[tuple[str, str], AnswerDetail]) -> Judged | None:
-    """A labelled statement; None where nothing is cited, or nothing was decided."""
-    answer = answers.get((label.system, label.query))
-    place = label.statement
-    if answer is None or place is None or not 0 <= place < len(answer.statements):
-        raise label.wrong("labels a statement that no score file holds")
-    statement = answer.statements[place]
-    cited = statement.cited if label.citation is None else [label.citation]
-    if any(not 0 <= c < len(answer.passages) for c in cited):
-        raise label.wrong("labels a citation that no score file holds")
-    if not cited or label.level is None:
-        return None
-    passages = [Passage(p.id, p.title, p.text) for p in answer.passages]
-    pair = Pair(premise(passages, cited, strict=True), statement.text)
-    return Judged(label.system, label.query, pair, label.level == FULL)

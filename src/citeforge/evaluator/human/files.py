@@ -1,4 +1,5 @@
-"""Files of labels: of ``annotate import``, in ExpertQA's layout, and ALCE's human evaluation."""
+"""Files of labels: of ``annotate import``, in ExpertQA's layout, ALCE's human evaluation, and rows
+of a claim with its references (AttributionBench's layout)."""
 
 from __future__ import annotations
 
@@ -12,12 +13,19 @@ import msgspec
 from citeforge.engines.files import read_json
 from citeforge.engines.jsonlines import open_bytes, read_errors, read_rows
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.grammar import Grammar, without_markers
 
 FULL, PARTIAL, NOT = "full", "partial", "not"
 LEVELS = {FULL: FULL, PARTIAL: PARTIAL, NOT: NOT, "yes": FULL, "no": NOT}
 """Labels of annotation tasks about support to levels of support."""
-EXPERTQA = {"Complete": FULL, "Partial": PARTIAL, "Incomplete": NOT, "Missing": NOT}
-"""ExpertQA's words; claims that are N/A or null have no label."""
+EXPERTQA = {"Complete": FULL, "Partial": PARTIAL, "Incomplete": NOT, "Missing": NOT, "N/A": None}
+"""ExpertQA's words; a claim that is N/A has no label."""
+CLAIMS = {
+    "attributable": FULL, "not attributable": NOT, "extrapolatory": NOT, "contradictory": NOT,
+    **LEVELS,
+}  # fmt: skip
+"""Words of claim rows, in any case: AttributionBench's, AttrScore's, and those of annotation
+tasks."""
 
 
 @dataclass(frozen=True)
@@ -31,10 +39,12 @@ class Label:
         query: id of the query, or its text.
         level: ``full``, ``partial`` or ``not``; None where people did not decide.
         statement: 0-based place in the answer; None where ``text`` finds it.
-        text: the statement.
+        text: the statement; without its marks where ``evidence`` stands beside it.
         citation: 0-based position of the one passage that it is about; None for all together.
         nth: instead, the how manyth citation of the statement, from 0.
         n_statements: statements of the answer, where the file holds all.
+        evidence: texts that it cites, where the file brings them; None where score files do.
+        answer: tells answers apart where ``query`` does not.
     """
 
     path: Path
@@ -47,46 +57,51 @@ class Label:
     citation: int | None = None
     nth: int | None = None
     n_statements: int | None = None
+    evidence: tuple[str, ...] | None = None
+    answer: str = ""
 
     def wrong(self, message: str, allowed: str | None = None) -> InputError:
         """An error about it."""
         return InputError(message, path=self.path, line=self.line, allowed=allowed)
 
 
-def read_labels(path: Path) -> list[Label]:
+def read_labels(path: Path, form: str = "auto") -> list[Label]:
     """All labels of a file.
 
     Args:
-        path: JSON Lines of ``annotate import`` or in ExpertQA's layout, or ALCE's JSON.
+        path: JSON Lines of ``annotate import``, in ExpertQA's layout or of claims with references,
+            or ALCE's JSON.
+        form: which of :data:`~citeforge.schemas.labels.LABEL_FORMATS` it is; ``auto`` to look.
 
     Raises:
         InputError: it is none of these, or labels nothing that a statement cites.
     """
-    if is_expertqa(path):
-        found = list(_expertqa(path))
-    elif path.suffix == ".json":
-        found = list(_alce(path))
-    else:
-        found = list(_annotated(path))
+    readers = {"annotations": _annotated, "expertqa": _expertqa, "alce": _alce, "claims": _claims}
+    found = list(readers[label_format(path) if form == "auto" else form](path))
     if not any(label.level is not None for label in found):
         raise InputError(
             "labels no statement",
             path=path,
             allowed="labels of statement-support or citation-support from annotate import, "
-            "ExpertQA's rows, or ALCE's human_eval_citations_completed.json",
+            "ExpertQA's rows, ALCE's human_eval_citations_completed.json, or rows with claim, "
+            "references and attribution_label",
         )
     return found
 
 
-def is_expertqa(path: Path) -> bool:
-    """Whether a file begins with a row in ExpertQA's layout.
+def label_format(path: Path) -> str:
+    """The format of a file of labels, by what it looks like.
 
     Raises:
         InputError: it cannot be read.
     """
     with open_bytes(path) as file, read_errors(path):
         start = file.read(1 << 12)
-    return b'"question"' in start and b'"item"' not in start
+    if b'"claim"' in start and b'"claims"' not in start:
+        return "claims"
+    if b'"question"' in start and b'"item"' not in start:
+        return "expertqa"
+    return "alce" if path.suffix == ".json" else "annotations"
 
 
 class _Annotated(msgspec.Struct):
@@ -103,23 +118,35 @@ def _annotated(path: Path) -> Iterator[Label]:
     for line, row in read_rows(path, _Annotated):
         if row.statement is None:
             continue
-        if row.label is not None and row.label not in LEVELS:
-            raise InputError(
-                f"{row.label!r} is no level of support",
-                path=path,
-                line=line,
-                field="label",
-                allowed=", ".join(LEVELS),
-            )
-        level = None if row.label is None else LEVELS[row.label]
+        level = _level(row.label, LEVELS, path, line, "label")
         yield Label(
             path, line, row.system, row.query_id, level, row.statement, citation=row.citation
         )
 
 
+def _level(
+    word: str | None, levels: Mapping[str, str | None], path: Path, line: int, field: str
+) -> str | None:
+    """The level that a label's word means; None for none.
+
+    Raises:
+        InputError: it means none; says which do.
+    """
+    if word is None or word in levels:
+        return None if word is None else levels[word]
+    raise InputError(
+        f"{word!r} is no level of support",
+        path=path,
+        line=line,
+        field=field,
+        allowed=", ".join(levels),
+    )
+
+
 class _Claim(msgspec.Struct):
     claim: str
     support: str | None = None
+    evidence: list[str] = []
 
 
 class _ExpertQa(msgspec.Struct):
@@ -131,18 +158,41 @@ class _ExpertQa(msgspec.Struct):
 
 
 def _expertqa(path: Path) -> Iterator[Label]:
+    grammar = Grammar()
     for line, row in read_rows(path, _ExpertQa):
         for claim in row.claims:
-            if claim.support not in (*EXPERTQA, "N/A", None):
-                raise InputError(
-                    f"{claim.support!r} is no support",
-                    path=path,
-                    line=line,
-                    field="claims.support",
-                    allowed=", ".join([*EXPERTQA, "N/A"]),
-                )
-            level = None if claim.support is None else EXPERTQA.get(claim.support)
-            yield Label(path, line, row.system, row.question, level, text=claim.claim)
+            level = _level(claim.support, EXPERTQA, path, line, "claims.support")
+            text = without_markers(claim.claim, grammar.parse(claim.claim, 1 << 30).markers)
+            yield Label(
+                path, line, row.system, row.question, level, text=text,
+                evidence=tuple(claim.evidence), answer=f"{path}:{line}",
+            )  # fmt: skip
+
+
+class _ClaimRow(msgspec.Struct):
+    """A claim with what it refers to; further fields are not needed here."""
+
+    claim: str
+    references: list[str]
+    attribution_label: str | None = None
+    label: str | None = None
+    question: str = ""
+    response: str = ""
+    system: str = ""
+    src_dataset: str = ""
+
+
+def _claims(path: Path) -> Iterator[Label]:
+    """Claims stay whole, marks included: what they cite is their references."""
+    for line, row in read_rows(path, _ClaimRow):
+        field = "label" if row.attribution_label is None else "attribution_label"
+        word = row.label if row.attribution_label is None else row.attribution_label
+        known = None if word is None else word.strip().lower()
+        level = _level(known if known in CLAIMS else word, CLAIMS, path, line, field)
+        yield Label(
+            path, line, row.system or row.src_dataset, row.question, level, text=row.claim,
+            evidence=tuple(row.references), answer=row.response or f"{path}:{line}",
+        )  # fmt: skip
 
 
 class _AlceCitation(msgspec.Struct):
