@@ -2,7 +2,8 @@
 
 Extraction and removal of repeats are an LLM's there, so both sides start from our pairs; their
 ``deduplicate`` is told to keep everything, their ``validate`` asks a rule in place of the LLM, and
-their ``stat`` counts. Their repository is ``deep_research_bench``.
+their ``stat`` counts. Files of whole runs (``results/fact/*/validated.jsonl``) are counted by both.
+Their repository, or a fork of it with results, is ``deep_research_bench``.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import json
 import random
 import runpy
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -22,8 +24,8 @@ import pytest
 from citeforge.engines.judge.records import Verdict
 from citeforge.engines.sentences import SentenceSegmenter
 from citeforge.evaluator.research.pairs import as_written, read_pairs
-from citeforge.library.scores import score
-from conftest import write_jsonl
+from citeforge.library.scores import Scores, score
+from conftest import Cli, write_jsonl
 
 URLS = [
     "https://a.org/x", "https://a.org/x/", "http://a.org/x", "https://a.org/x?utm_source=openai",
@@ -85,6 +87,98 @@ def _report(rng: random.Random) -> str:
     return " ".join(sentences) + f"\n\n## References\n\n{entries}\n"
 
 
+def _counted(
+    theirs: Path, validated: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> dict[str, str]:
+    """What their ``stat`` writes of a run."""
+    arguments = ["stat", "--input_path", str(validated), "--output_path", str(folder / "out.txt")]
+    monkeypatch.setattr(sys, "argv", arguments)
+    runpy.run_path(str(theirs / "utils" / "stat.py"), run_name="__main__")
+    return dict(x.split(": ") for x in (folder / "out.txt").read_text().splitlines())
+
+
+def _same(result: dict[str, str], ours: Scores) -> None:
+    for name, measure, scale in (
+        ("total_citations", "FACT.Cit", 1), ("total_valid_citations", "FACT.Eff", 1),
+        ("valid_rate", "FACT.Acc", 100),
+    ):  # fmt: skip
+        assert ours[measure].value == pytest.approx(scale * float(result[name]), abs=1e-9), name
+
+
+def _package(cli: Cli, folder: Path, ids: list[str]) -> Path:
+    """A benchmark of questions with these ids."""
+    items = [{"id": i, "question": f"Question {i}", "answer": "", "docs": [
+        {"title": "", "text": f"Question {i}"}]} for i in ids]  # fmt: skip
+    (folder / "drb.json").write_text(json.dumps(items))
+    built = cli("build", "alce", "--source", "alce:drb.json", "--k", "1", "--licence", "apache-2.0",
+                "--out", "drb")  # fmt: skip
+    assert built.returncode == 0, built.stderr
+    return folder / "drb"
+
+
+def test_result_files_of_whole_runs(
+    theirs: Path, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    files = sorted(theirs.glob("results/fact/*/validated.jsonl"))
+    if not files:
+        pytest.skip("the checkout has no results/fact/*/validated.jsonl")
+    rows = {f: [json.loads(x) for x in f.read_text(encoding="utf-8").splitlines()] for f in files}
+    ids = dict.fromkeys(str(row["id"]) for of_file in rows.values() for row in of_file)
+    package = _package(cli, tmp_path, list(ids))
+    for file in files:
+        result = _counted(theirs, file, tmp_path, monkeypatch)
+        ours = score(file, package, measures=["fact"], protocol="reference", segmenter="nupunkt",
+                     file_format="deep-research-verdicts")  # fmt: skip
+        _same(result, ours)
+        published = (file.parent / "fact_result.txt").read_text().splitlines()
+        assert dict(x.split(": ") for x in published) == result
+        with capsys.disabled():
+            print(f"\n{file.parent.name}: {len(rows[file])} reports, {result}")
+
+
+def test_drawn_runs(
+    theirs: Path, tmp_path: Path, package: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    """Reports with every mixture of verdicts, failed validations and pages, or no citations."""
+    rng = random.Random(11)
+    seen: Counter[str] = Counter()
+    for draw in range(20):
+        rows = []
+        for q in range(1, 31):
+            groups: dict[str, dict[str, Any]] = {}
+            for url in rng.sample(URLS, rng.randrange(0, 5)):
+                facts = [f"Fact {rng.randrange(9)}." for _ in range(rng.randrange(1, 6))]
+                error = rng.choice([None, None, None, "no reference", "Expecting value"])
+                words = rng.choices(
+                    ["supported", "unsupported", "unknown"], (5, 3, 2), k=len(facts)
+                )
+                places = list(range(len(facts)))
+                rng.shuffle(places)
+                if rng.random() < 0.1:
+                    places = [p - 1 for p in places]  # counted from 0 by the LLM
+                results = [{"idx": p, "result": w} for p, w in zip(places, words, strict=True)]
+                text = rng.choice(["Text.", "", None, "scrape failed: 404"])
+                groups[url] = {"facts": facts, "url_content": text, "validate_error": error,
+                               "validate_res": [] if error else results}  # fmt: skip
+                seen.update(words if error is None else ["failed"])
+                seen[f"text {text}"] += 1
+            cited = [
+                {"fact": f, "ref_idx": 0, "url": u} for u, g in groups.items() for f in g["facts"]
+            ]
+            seen["uncited"] += not cited
+            rows.append({"id": f"q{q:02}", "prompt": "", "article": "x", "citations": cited,
+                         "citations_deduped": groups})  # fmt: skip
+        path = write_jsonl(tmp_path / f"validated{draw}.jsonl", rows)
+        result = _counted(theirs, path, tmp_path, monkeypatch)
+        ours = score(path, package, measures=["fact"], protocol="reference", segmenter="nupunkt",
+                     file_format="deep-research-verdicts")  # fmt: skip
+        _same(result, ours)
+    capsys.readouterr()
+    assert min(seen.values()) >= 20, seen
+
+
 def test_every_figure(
     theirs: Path, package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -130,21 +224,13 @@ def test_every_figure(
             )
             group |= {"validate_res": result["validate_res"], "validate_error": result["error"]}
     write_jsonl(tmp_path / "validated.jsonl", kept)
-    arguments = ["stat", "--input_path", str(tmp_path / "validated.jsonl"),
-                 "--output_path", str(tmp_path / "result.txt")]  # fmt: skip
-    monkeypatch.setattr(sys, "argv", arguments)
-    runpy.run_path(str(theirs / "utils" / "stat.py"), run_name="__main__")
+    result = _counted(theirs, tmp_path / "validated.jsonl", tmp_path, monkeypatch)
     capsys.readouterr()
-    result = dict(x.split(": ") for x in (tmp_path / "result.txt").read_text().splitlines())
 
     path = write_jsonl(tmp_path / "reports.jsonl", lines)
     ours = score(path, package, measures=["fact"], judge=Judge(), protocol="reference",
                  segmenter="nupunkt")  # fmt: skip
-    for name, measure, scale in (
-        ("total_citations", "FACT.Cit", 1), ("total_valid_citations", "FACT.Eff", 1),
-        ("valid_rate", "FACT.Acc", 100),
-    ):  # fmt: skip
-        assert ours[measure].value == pytest.approx(scale * float(result[name]), abs=1e-9), name
+    _same(result, ours)
     assert all(n >= 2 for n in seen.values()), seen
 
 

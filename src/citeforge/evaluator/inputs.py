@@ -14,7 +14,13 @@ from citeforge.evaluator.submission import CLOSED_BOOK, OWN
 from citeforge.evaluator.tools import Tools
 from citeforge.package.items import GoldRows, Passage
 from citeforge.schemas.grammar import Grammar
-from citeforge.schemas.submission import CitedSentence, CitedSpan, SubmissionLine
+from citeforge.schemas.submission import (
+    CitedFact,
+    CitedSentence,
+    CitedSpan,
+    ReportLine,
+    SubmissionLine,
+)
 
 
 @dataclass(frozen=True)
@@ -30,6 +36,7 @@ class Item:
         gold: gold rows of its query.
         spans: which words are cited for, where the system says.
         sentences: the system's own sentences; None where it does not set them off.
+        facts: what is cited for what, where that was read elsewhere.
     """
 
     row: int
@@ -40,6 +47,7 @@ class Item:
     gold: GoldRows = field(default_factory=GoldRows)
     spans: tuple[CitedSpan, ...] = ()
     sentences: tuple[CitedSentence, ...] | None = None
+    facts: tuple[CitedFact, ...] | None = None
 
 
 @dataclass
@@ -121,6 +129,7 @@ class ItemReader:
             row, self._texts[row], answer.output, passages,
             gold=self._gold[row], spans=tuple(answer.spans or ()),
             sentences=None if answer.sentences is None else tuple(answer.sentences),
+            facts=answer.facts if isinstance(answer, ReportLine) else None,
         )  # fmt: skip
         self.runs.setdefault(answer.run, {})[row] = item
         return item

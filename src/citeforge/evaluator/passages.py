@@ -47,6 +47,13 @@ class PassageReading(Reading):
         if self.submission.is_anonymous:
             self._watch = Watch(self.grammar, [] if table is None else table.sizes)
 
+    def options_of(self, measure: Measure, options: str | None) -> str | None:
+        """Whether another run's facts and verdicts stand in place of our own."""
+        form = self.submission.form
+        if measure.family == "fact" and form.startswith("deep-research-"):
+            return form.removeprefix("deep-research-") + ":file"
+        return options
+
     def _numbers(self, measure: Measure, table: ContextTable | None) -> AnswerNumbers | None:
         """What makes the numbers of one answer; None where this context has none."""
         if table is not None and measure.numbers is not None:

@@ -148,7 +148,7 @@ class _Reader:
             line, marks = self.cut.text[start:end], self.of_line[number]
             if self._is_listed(start):
                 continue
-            if not _has_letter(line) or _is_label(line):
+            if not _has_letter(line) or is_label(line):
                 marks_first = marks_first or (bool(marks) and not self.sentences)
                 if self.sentences and not (marks_first and self.opens):
                     self._give_last(m for m, _ in marks)
@@ -216,7 +216,7 @@ class _Reader:
             owner = self._owner(marker, place, found, starts, opens_line or self.opens)
             found[owner].markers.append(marker)
         for i in range(len(found) - 1, 0, -1):
-            if _is_label(self.cut.text[found[i].start : found[i].end]):
+            if is_label(self.cut.text[found[i].start : found[i].end]):
                 found[i - 1].markers.extend(found.pop(i).markers)
         if _LEAD_IN.search(line.rstrip()) and not found[-1].markers:
             found.pop()
@@ -286,8 +286,8 @@ def _row(line: str) -> Span | None:
     return start, start + len(stripped)
 
 
-def _is_label(line: str) -> bool:
-    """`Source:`, `(Sources: , )`: nothing but the name of what the marks are."""
+def is_label(line: str) -> bool:
+    """Whether a line is `Source:`, `(Sources: , )`: nothing but the name of what the marks are."""
     if HEADING.fullmatch(line.strip()) is not None:
         return True
     label = LABELLED.match(line)

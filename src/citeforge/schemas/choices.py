@@ -200,6 +200,18 @@ FORMATS = (
         "DeepResearch Bench's reports",
         "citeforge.evaluator.research.reader:read_reports",
     ),
+    Choice(
+        "deep-research-facts",
+        "",
+        "the same, with the facts that its LLM extracted",
+        "citeforge.evaluator.research.reader:read_facts",
+    ),
+    Choice(
+        "deep-research-verdicts",
+        "",
+        "the same, with its LLM's verdicts, too",
+        "citeforge.evaluator.research.reader:read_verdicts",
+    ),
     Choice("citeforge", "", "ours", f"{_READERS}:read_own"),
 )
 FINDING = (

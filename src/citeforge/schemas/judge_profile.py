@@ -64,6 +64,7 @@ class JudgeProfile(_Record):
         partial: what says that it does so in part.
         unsupported: what says that it does not; empty for everything else.
         contradicted: of ``json-llm``, what says that it contradicts the hypothesis.
+        undecided: what says that it cannot be told, as of a text without content.
         field: member of a JSON reply.
         threshold: least probability of support, exclusive.
         max_tokens: longest input; None for the model's own limit.
@@ -87,6 +88,7 @@ class JudgeProfile(_Record):
     partial: tuple[bool | int | str, ...] = ()
     unsupported: tuple[bool | int | str, ...] = ()
     contradicted: tuple[bool | int | str, ...] = ()
+    undecided: tuple[bool | int | str, ...] = ()
     field: str = ""
     threshold: float = Field(0.5, ge=0, le=1)
     max_tokens: int | None = Field(None, ge=8)
@@ -111,20 +113,22 @@ class JudgeProfile(_Record):
             raise ValueError(f"prompt: a {self.architecture} needs one")
         if (self.architecture == "json-llm") != bool(self.field):
             raise ValueError("field: the member of a json-llm's reply, and of no other's")
-        for name in ("partial", "contradicted"):
+        for name in ("partial", "contradicted", "undecided"):
             if getattr(self, name) and self.architecture != "json-llm":
                 raise ValueError(f"{name}: only a json-llm replies with more than two levels")
         return self
 
     def _verdicts_differ(self) -> None:
-        verdicts = (*self.supported, *self.partial, *self.unsupported, *self.contradicted)
+        verdicts = (
+            *self.supported, *self.partial, *self.unsupported, *self.contradicted, *self.undecided
+        )  # fmt: skip
         if self.architecture != "json-llm" and any(isinstance(v, bool) for v in verdicts):
             raise ValueError("a verdict is a flag; in YAML, Yes and No are words in quotes alone")
         said = [str(v).strip().lower() for v in verdicts]
         twice = [text for text, n in Counter(said).items() if n > 1]
         if twice:
             raise ValueError(f"{twice[0]!r} would be two verdicts: supported, partial, "
-                             "unsupported and contradicted must not overlap")  # fmt: skip
+                             "unsupported, contradicted, undecided must not overlap")  # fmt: skip
 
     @property
     def has_levels(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -73,6 +73,21 @@ class CitedSentence(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     citations: list[int | None] = []
 
 
+class CitedFact(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    """A statement and a page that it cites, as somebody else read them in the answer.
+
+    Attributes:
+        statement: what the answer says.
+        url: page that it cites for it.
+        verdict: whether the page supports it, where somebody has decided that; ``undecided`` for a
+            page that tells nothing, ``failed`` where the question failed.
+    """
+
+    statement: str
+    url: str
+    verdict: Literal["supported", "unsupported", "undecided", "failed"] | None = None
+
+
 class TokenLogprob(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     """Log probability of one citation token.
 
@@ -122,6 +137,19 @@ class SubmissionLine(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     def is_truncated(self) -> bool:
         """Whether the answer was cut at the token limit."""
         return self.finish_reason == TRUNCATED
+
+
+class ReportLine(SubmissionLine, gc=False):
+    """An answer of which somebody else has read what it cites for what.
+
+    No format of submissions has this, lest a system says of itself what is supported: a reader that
+    was asked for it makes it of the files of another run.
+
+    Attributes:
+        facts: what measures of statements and URLs take in place of the output.
+    """
+
+    facts: tuple[CitedFact, ...] | None = None
 
 
 class Header(msgspec.Struct, forbid_unknown_fields=True):

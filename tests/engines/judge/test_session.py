@@ -260,6 +260,54 @@ def test_three_levels_of_an_llm_are_stored_and_written(
     assert "t.jsonl:2" in str(error.value)
 
 
+def test_what_an_llm_cannot_tell_is_stored_and_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from citeforge.engines.judge.pairs import write_verdicts
+
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    words = ("supported", "unsupported", "unknown")
+    pairs = [script(f'{{"result": "{word}"}}') for word in words]
+    expected = [Verdict(True), Verdict(False), Verdict(False, undecided=True)]
+    with (
+        openai_server(tmp_path / "log") as server,
+        VerdictStore(tmp_path / "v.db") as store,
+    ):
+        options = ClientOptions(server.url, retry=RetryPolicy(2, 2, 0.01))
+        judge = make_judge("openai:m", client=options, profile="llm-fact")
+        found = JudgeSession(judge, store).ask(pairs)
+        assert [found[p] for p in pairs] == expected
+        again = JudgeSession(judge, store)
+        assert list(again.ask(pairs).values()) == expected
+        assert (again.n_asked, again.n_stored) == (0, 3)
+    table = tmp_path / "t.jsonl"
+    assert write_verdicts(table, pairs, found) == 1
+    assert list(JudgeSession(make_judge(f"table:{table}")).ask(pairs).values()) == expected
+    lines = table.read_text().splitlines()
+    assert json.loads(lines[2])["verdict"] == "undecided"
+    for wrong, message in (
+        ({**json.loads(lines[2]), "support": "no"}, "no support beside undecided"),
+        ({**json.loads(lines[2]), "verdict": False}, "gives a pair another verdict than before"),
+        ({**json.loads(lines[2]), "verdict": "maybe"}, "Invalid enum value 'maybe'"),
+    ):
+        table.write_text("\n".join([*lines, json.dumps(wrong)]))
+        with pytest.raises(InputError, match=message):
+            make_judge(f"table:{table}")
+
+
+def test_a_chunk_that_tells_nothing_leaves_the_decision_to_the_others() -> None:
+    from citeforge.engines.judge.llm import combined
+
+    one, two = Pair("a", "x"), Pair("b", "x")
+    no, yes, nothing = Verdict(False), Verdict(True), Verdict(False, undecided=True)
+    assert combined([[one, two]], {one: nothing, two: no}) == no
+    assert combined([[one, two]], {one: nothing, two: yes}) == yes
+    assert combined([[one, two]], {one: nothing, two: nothing}) == nothing
+    # Of two sentences the least counts.
+    assert combined([[one], [two]], {one: nothing, two: no}) == no
+    assert combined([[one], [two]], {one: nothing, two: yes}) == nothing
+
+
 def test_the_first_word_of_a_reply(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Bespoke-MiniCheck on a server: each sentence of the statement must be supported."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")

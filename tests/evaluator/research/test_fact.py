@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from citeforge.engines.judge.records import JudgeFailure, Verdict
 from citeforge.engines.sentences import SentenceSegmenter
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.check import check
@@ -18,6 +19,7 @@ from citeforge.evaluator.research.markup import read_markup
 from citeforge.evaluator.research.pairs import as_written, read_pairs
 from citeforge.library.scores import score
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.submission import CitedFact, ReportLine
 from citeforge.schemas.urls import same_url
 from conftest import EXAMPLES, write_jsonl
 
@@ -66,6 +68,23 @@ LIST = f"\n\n## References\n\n[1] One. {A}\n[2] [Two]({B})\n"
         (f"Io is a moon. {A}", [("Io is a moon.", A)]),
         (f"Io is a moon <{A}>. So is Titan {B}.", [("Io is a moon.", A), ("So is Titan.", B)]),
         (f"木星很大（{A}）。土星也是[1]。\n\n参考文献\n[1] {B}", [("木星很大。", A), ("土星也是。", B)]),
+        # Links alone behind a sentence mark it, whatever they are called.
+        (f"Io is a moon. [Reuters]({A})", [("Io is a moon.", A)]),
+        (f"Io is a moon.[Reuters]({A}) [AP]({B}).", [("Io is a moon.", A), ("Io is a moon.", B)]),
+        (f"Io is a moon. [Reuters]({A}), [The Times]({B}). Titan is cold. [AP]({C})",
+         [("Io is a moon.", A), ("Io is a moon.", B), ("Titan is cold.", C)]),
+        (f"Io is a moon [1]. [Reuters]({C}) and [AP]({B})\nTitan is cold." + LIST,
+         [("Io is a moon.", A), ("Io is a moon.", C), ("Io is a moon.", B)]),
+        (f"Io is a moon.\n\nSource: [Reuters]({A})", [("Io is a moon.", A)]),
+        (f"Io is a moon.\n- [Reuters]({A})\n- [AP]({B})", [("Io is a moon.", A), ("Io is a moon.", B)]),
+        (f"木星很大。[路透社]({A})", [("木星很大。", A)]),
+        # Their text stays where a sentence goes on, where nothing stands before, below a heading, in a table.
+        (f"Io is a moon. [Titan]({A}) is cold.", [("Titan is cold.", A)]),
+        (f"Io is a moon. See [Titan]({A}).", [("See Titan.", A)]),
+        (f"[Reuters]({A})", [("Reuters", A)]),
+        (f"Io is a moon.\n\n## More\n\n[Reuters]({A})", [("Reuters", A)]),
+        (f"Hot moons.\n\n| Moon | by |\n|---|---|\n| [Io]({A}) | [AP]({B}) |\n| [Dione]({A}) | [dpa]({B}) |",
+         [("| Io | AP |", A), ("| Io | AP |", B), ("| Dione | dpa |", A), ("| Dione | dpa |", B)]),
         # No citations: images, code, links within a site.
         (f"![Io]({A}) Io is a moon. `see {A}` [top](#moons) [mail](mailto:a@b.c)", []),
         # One page, written in four ways; the same said again is one pair.
@@ -149,7 +168,6 @@ def test_the_example_by_hand(package: Path) -> None:
 
 def test_partial_support_is_support(package: Path, tmp_path: Path) -> None:
     """As the paper has it: facts found entirely or partially."""
-    from citeforge.engines.judge.records import Verdict
 
     class Judge:
         signature, comparable = "levels", False
@@ -230,3 +248,146 @@ def test_without_pages_it_says_what_is_missing(package: Path, tmp_path: Path) ->
     (absent,) = found.not_computed
     assert "needs the texts of cited pages: passages with `url` and `text`" in absent.reason
     assert json.loads(REPORTS.read_text().splitlines()[0])["pages"]
+
+
+class Levels:
+    """Says what the last word of a statement is; fails on any other."""
+
+    signature, comparable = "levels", False
+
+    def identity(self) -> dict[str, str]:
+        return {"name": "levels"}
+
+    def count_tokens(self, pairs: object) -> None:
+        return None
+
+    def decide(self, pairs, keep) -> None:  # type: ignore[no-untyped-def]
+        known = {"true.": Verdict(True), "false.": Verdict(False),
+                 "unknown.": Verdict(False, undecided=True)}  # fmt: skip
+        keep([(i, known.get(p.hypothesis.split()[-1], JudgeFailure("no reply")))
+              for i, p in enumerate(pairs)])  # fmt: skip
+
+
+def test_what_the_judge_cannot_tell_leaves_both_counts_of_the_authors(
+    package: Path, tmp_path: Path
+) -> None:
+    """Six pairs: two supported, one not, one undecided, one failed, one page without text."""
+    words = ("One is true", "Two is true", "Three is false", "Four is unknown", "Five is odd")
+    report = " ".join(f"{w} ({A})." for w in words) + f" Six is true ({B})."
+    line = {"id": "q01", "article": report, "pages": [{"url": A, "text": "Some text."}]}
+    path = write_jsonl(tmp_path / "r.jsonl", [line])
+    theirs = score(path, package, measures=["fact"], judge=Levels(), protocol="reference",
+                   segmenter="nupunkt")  # fmt: skip
+    assert theirs["FACT.Acc"].value == pytest.approx(100 * 2 / 3)
+    assert [theirs[f"FACT.{m}"].value for m in ("Eff", "Cit", "Unread")] == [2, 3, 3]
+    assert theirs["FACT.Acc"].upper_bound is None
+    strict = score(path, package, measures=["fact"], judge=Levels())
+    first = {m: strict[m].per_query[0] for m in strict}
+    assert first["FACT.Acc"] == pytest.approx(2 / 6)
+    assert (first["FACT.Eff"], first["FACT.Cit"], first["FACT.Unread"]) == (2, 6, 2)
+    # 29 of 30 queries have no report; the failed pair may be supported or not.
+    assert strict["FACT.Acc"].lower_bound == pytest.approx(100 * 2 / 6 / 30)
+    assert strict["FACT.Acc"].upper_bound == pytest.approx(100 * 3 / 6 / 30)
+
+
+def validated(identifier: str, *pages: dict[str, object]) -> dict[str, object]:
+    """A line of validated.jsonl whose pages are numbered."""
+    groups = {f"https://p.org/{i}": page for i, page in enumerate(pages)}
+    facts = [{"fact": f, "ref_idx": 0, "url": u} for u, p in groups.items() for f in p["facts"]]  # type: ignore[attr-defined]
+    return {"id": identifier, "prompt": "", "article": "No marks.", "citations": facts,
+            "citations_deduped": groups}  # fmt: skip
+
+
+def page(*results: str, error: str | None = None, text: str | None = "Text.") -> dict[str, object]:
+    """What their code keeps of a page: as many facts as results, the last result first."""
+    rows = [{"idx": i, "result": r} for i, r in enumerate(results)][::-1]
+    return {"facts": [f"Fact {i} is {r}." for i, r in enumerate(results)], "url_content": text,
+            "validate_res": [] if error else rows, "validate_error": error}  # fmt: skip
+
+
+def test_facts_and_verdicts_of_another_run(package: Path, tmp_path: Path) -> None:
+    """Report 1: 2 of 3 and 1 unknown; a failed page with 2 facts; 1 of 1 of a page without text.
+
+    Report 2: 0 of 1. Report 3 cites nothing and is left out by their code.
+    """
+    rows = [
+        validated("q01", page("supported", "supported", "unsupported", "unknown"),
+                  page("x", "y", error="timeout"), page("supported", text="scrape failed: 404")),
+        validated("q02", page("unsupported")),
+        validated("q03"),
+    ]  # fmt: skip
+    path = write_jsonl(tmp_path / "validated.jsonl", rows)
+    theirs = score(path, package, measures=["fact"], protocol="reference", segmenter="nupunkt",
+                   file_format="deep-research-verdicts")  # fmt: skip
+    assert theirs["FACT.Acc"].value == pytest.approx(100 * (3 + 0) / (4 + 1))
+    assert theirs["FACT.Eff"].value == pytest.approx((3 + 0) / 2)
+    assert theirs["FACT.Cit"].value == pytest.approx((4 + 1) / 2)
+    assert theirs["FACT.Unread"].value == pytest.approx((1 + 2) / 2)
+    assert "|opt:verdicts:file|" in theirs["FACT.Acc"].signature
+    strict = score(path, package, measures=["fact"], file_format="deep-research-verdicts")
+    assert strict["FACT.Acc"].lower_bound == pytest.approx(100 * (3 / 7 + 0 / 1 + 0) / 30)
+    assert strict["FACT.Acc"].upper_bound == pytest.approx(100 * (5 / 7 + 0 / 1 + 0) / 30)
+    # Their facts, judged here: the judge goes by the last word; page 3 of report 1 has no text.
+    ours = score(path, package, measures=["fact"], protocol="reference", segmenter="nupunkt",
+                 file_format="deep-research-facts", judge=Supported())  # fmt: skip
+    assert ours["FACT.Acc"].value == pytest.approx(100 * (2 + 0) / (6 + 1))
+    assert "|judge:supported|" in ours["FACT.Acc"].signature
+    assert "|opt:facts:file|" in ours["FACT.Acc"].signature
+    no_judge = score(path, package, measures=["fact"], file_format="deep-research-facts")
+    assert "judge" in no_judge.not_computed[0].reason
+
+
+class Supported(Levels):
+    """Looks for the word in the statement."""
+
+    signature = "supported"
+
+    def decide(self, pairs, keep) -> None:  # type: ignore[no-untyped-def]
+        keep([(i, Verdict("is supported" in p.hypothesis)) for i, p in enumerate(pairs)])
+
+
+def test_extracted_facts(tmp_path: Path, benchmark: Benchmark) -> None:
+    """Before repeats are dropped by their LLM, only the very same fact of a page is one."""
+    cited = [{"fact": f, "ref_idx": 0, "url": u} for f, u in (("Io", A), ("Io", A), ("Io", B))]
+    row = {"id": "q01", "article": "x", "citations": cited}
+    path = write_jsonl(tmp_path / "extracted.jsonl", [row])
+    ((_, answer),) = answers_of(path, benchmark, "deep-research-facts")
+    assert isinstance(answer, ReportLine)
+    assert answer.facts == (CitedFact("Io", A), CitedFact("Io", B))
+    ((_, answer),) = answers_of(path, benchmark)
+    assert isinstance(answer, ReportLine)
+    assert answer.facts is None
+
+
+def test_no_system_says_what_is_supported(tmp_path: Path, benchmark: Benchmark) -> None:
+    """Neither in our format, nor in a file of verdicts whose format nobody named."""
+    fact = {"statement": "Io", "url": A, "verdict": "supported"}
+    path = write_jsonl(tmp_path / "s.jsonl", [{"query_id": "q01", "output": "x", "facts": [fact]}])
+    with pytest.raises(InputError, match="facts: is not a field of this file"):
+        list(answers_of(path, benchmark))
+    path = write_jsonl(tmp_path / "validated.jsonl", [validated("q01", page("supported"))])
+    assert detect(path) == "deep-research"
+    ((_, answer),) = answers_of(path, benchmark)
+    assert isinstance(answer, ReportLine)
+    assert answer.facts is None
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"citations": "extraction failed"}, "holds no facts"),
+        ({}, "holds no facts"),
+        ({"citations_deduped": {A: {"facts": ["x"]}}}, "has 0 verdicts of 1 facts"),
+        (
+            validated("q01", page("supported", "unsupported") | {"facts": ["x"]}),
+            "has 2 verdicts of 1",
+        ),
+        (validated("q01", page("perhaps")), "Invalid enum value 'perhaps'"),
+    ],
+)
+def test_a_run_without_facts_or_verdicts(
+    tmp_path: Path, benchmark: Benchmark, row: dict[str, object], message: str
+) -> None:
+    path = write_jsonl(tmp_path / "v.jsonl", [{"id": "q01", "article": "x", **row}])
+    with pytest.raises(InputError, match=rf"v\.jsonl:1[ :].*{message}"):
+        list(answers_of(path, benchmark, "deep-research-verdicts"))

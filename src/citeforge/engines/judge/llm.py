@@ -140,7 +140,13 @@ def _reply_format(profile: JudgeProfile) -> dict[str, Any] | None:
     """Structured output that a JSON profile asks for; None for a word."""
     if not profile.field:
         return None
-    values = [*profile.supported, *profile.partial, *profile.unsupported, *profile.contradicted]
+    values = [
+        *profile.supported,
+        *profile.partial,
+        *profile.unsupported,
+        *profile.contradicted,
+        *profile.undecided,
+    ]
     is_flag = all(isinstance(v, bool) for v in values)
     member = {"type": "boolean"} if is_flag else {"type": "string", "enum": values}
     return {
@@ -179,11 +185,15 @@ def _read_json(text: str, profile: JudgeProfile) -> Verdict | None:
         "contradicts": profile.contradicted,
     }
     for level, values in levels.items():
-        # A flag is no number: True == 1.
-        if any(type(said) is type(v) and said == v for v in values):
+        if _is_one(said, values):
             support = LEVELS[level] if profile.has_levels else None
             return Verdict(level == "full", support=support)
-    return None
+    return Verdict(False, undecided=True) if _is_one(said, profile.undecided) else None
+
+
+def _is_one(said: object, values: Sequence[bool | int | str]) -> bool:
+    """A flag is no number, though True == 1."""
+    return any(type(said) is type(v) and said == v for v in values)
 
 
 def _read_word(text: str, profile: JudgeProfile) -> Verdict | None:
@@ -197,12 +207,16 @@ def _read_word(text: str, profile: JudgeProfile) -> Verdict | None:
 
 
 def combined(rows: Sequence[Sequence[Pair]], found: dict[Pair, Decision]) -> Decision:
-    """The best chunk for each sentence, then the least sentence; a failed part fails the pair."""
+    """The best chunk for each sentence, then the least sentence; a failed part fails the pair.
+
+    A chunk that tells nothing leaves the decision to the others.
+    """
     best = []
     for row in rows:
         decisions = [found[part] for part in row]
         failed = next((d for d in decisions if isinstance(d, JudgeFailure)), None)
         if failed is not None:
             return failed
-        best.append(max((d for d in decisions if isinstance(d, Verdict)), key=lambda v: v.level))
-    return min(best, key=lambda v: v.level)
+        verdicts = (d for d in decisions if isinstance(d, Verdict))
+        best.append(max(verdicts, key=lambda v: (v.level, not v.undecided)))
+    return min(best, key=lambda v: (v.level, v.undecided))

@@ -103,7 +103,7 @@ def write_verdicts(path: Path, pairs: Sequence[Pair], found: Mapping[Pair, Decis
                 row: dict[str, object] = {
                     "premise": pair.premise,
                     "hypothesis": pair.hypothesis,
-                    "verdict": verdict.entailed,
+                    "verdict": "undecided" if verdict.undecided else verdict.entailed,
                     "margin": verdict.margin,
                 }
                 if verdict.support is not None:

@@ -76,7 +76,10 @@ def prompt_version(profile: JudgeProfile) -> str:
 
 def profile_digest(profile: JudgeProfile) -> str:
     """8 hex digits over all that decides verdicts."""
-    said = profile.model_dump(mode="json", exclude={"name", "models", "comparable_with", "source"})
+    unsaid = {"name", "models", "comparable_with", "source"}
+    if not profile.undecided:  # what is older than it keeps its verdicts
+        unsaid.add("undecided")
+    said = profile.model_dump(mode="json", exclude=unsaid)
     return digest(said)[:8]
 
 

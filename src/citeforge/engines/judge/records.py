@@ -33,12 +33,15 @@ class Verdict:
         truncated: whether the premise was too long for the model and was cut.
         support: of judges with three levels: 1 for full support, 0.5 for partial, 0 for none, -1
             for a contradiction; only full support is ``entailed``.
+        undecided: the judge says that it cannot tell, as of a page without content; then nothing
+            is ``entailed``.
     """
 
     entailed: bool
     margin: float | None = None
     truncated: bool = False
     support: float | None = None
+    undecided: bool = False
 
     @property
     def level(self) -> float:

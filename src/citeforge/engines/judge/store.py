@@ -21,6 +21,7 @@ CREATE TABLE IF NOT EXISTS verdicts (
     created REAL NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS levels (key TEXT PRIMARY KEY, support REAL NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS undecided (key TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS judges (
     identity TEXT PRIMARY KEY, pairs INTEGER NOT NULL, seconds REAL NOT NULL
 ) WITHOUT ROWID
@@ -57,18 +58,22 @@ class VerdictStore:
                 part = keys[start : start + _MANY]
                 marks = ",".join("?" * len(part))
                 rows = self._db.execute(
-                    "SELECT key, entailed, margin, truncated, support FROM verdicts "
+                    "SELECT key, entailed, margin, truncated, support, "
+                    "key IN (SELECT key FROM undecided) FROM verdicts "
                     f"LEFT JOIN levels USING (key) WHERE key IN ({marks})",
                     part,
                 )
-                for key, entailed, margin, truncated, support in rows:
-                    found[key] = Verdict(bool(entailed), margin, bool(truncated), support)
+                for key, entailed, margin, truncated, support, undecided in rows:
+                    found[key] = Verdict(
+                        bool(entailed), margin, bool(truncated), support, bool(undecided)
+                    )
         return found
 
     def put(self, verdicts: Iterable[tuple[str, Verdict]]) -> None:
         """Store verdicts in one transaction; those that are there stand."""
         now = time.time()
         verdicts = list(verdicts)
+        open_ones = [(k,) for k, v in verdicts if v.undecided]
         rows = [(k, int(v.entailed), v.margin, int(v.truncated), now) for k, v in verdicts]
         levels = [(k, v.support) for k, v in verdicts if v.support is not None]
         with store_errors(self.path):
@@ -76,6 +81,7 @@ class VerdictStore:
             try:
                 self._db.executemany("INSERT OR IGNORE INTO verdicts VALUES (?, ?, ?, ?, ?)", rows)
                 self._db.executemany("INSERT OR IGNORE INTO levels VALUES (?, ?)", levels)
+                self._db.executemany("INSERT OR IGNORE INTO undecided VALUES (?)", open_ones)
             except BaseException:
                 self._db.execute("ROLLBACK")
                 raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,7 +20,7 @@ from citeforge.schemas.judge_profile import LEVELS
 class TableRow(msgspec.Struct, forbid_unknown_fields=True):
     """A line: the texts or their sha256, and the verdict."""
 
-    verdict: bool
+    verdict: bool | Literal["undecided"]
     premise: str | None = None
     hypothesis: str | None = None
     premise_sha256: str | None = None
@@ -49,17 +50,19 @@ class TableJudge:
         self._verdicts: dict[tuple[str, str], Verdict] = {}
         for line, row in read_rows(path, TableRow):
             key = self._key(row, line)
-            if row.support is not None and (row.support == "full") != row.verdict:
+            entailed, undecided = row.verdict is True, row.verdict == "undecided"
+            full = None if row.support is None else row.support == "full"
+            if full is not None and (undecided or full != entailed):
                 raise InputError(
                     f"has verdict {str(row.verdict).lower()} and support {row.support!r}",
                     path=path,
                     line=line,
-                    allowed="true for full support alone",
+                    allowed="true for full support alone, and no support beside undecided",
                 )
             support = None if row.support is None else LEVELS[row.support]
-            verdict = Verdict(row.verdict, row.margin, support=support)
+            verdict = Verdict(entailed, row.margin, support=support, undecided=undecided)
             before = self._verdicts.setdefault(key, verdict)
-            if (before.entailed, before.support) != (verdict.entailed, verdict.support):
+            if replace(before, margin=None) != replace(verdict, margin=None):
                 raise InputError("gives a pair another verdict than before", path=path, line=line)
 
     def _key(self, row: TableRow, line: int) -> tuple[str, str]:

@@ -35,7 +35,9 @@ _WORDS = re.compile(
     r"\W*(?:\^?\d{1,3}|sources?|links?|refs?|references?|here|来源|链接|原文|quelle|fuente|出典)\W*",
     re.IGNORECASE,
 )
-_BETWEEN = re.compile(r"\s*+(?:[,;，；、]|and|und|et|y|和)?+\s*+")
+AND = ("and", "und", "et", "y", "和")
+"""What may stand between two citations of one sentence."""
+_BETWEEN = re.compile(rf"\s*+(?:[,;，；、]|{'|'.join(AND)})?+\s*+")
 _TRAILING = ".,;:!?'\"*_，。；：！？、）"
 
 FAILED = "scrape failed:"

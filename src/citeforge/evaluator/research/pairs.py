@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from citeforge.engines.segment import Segmenter
-from citeforge.evaluator.research.markup import Markup, read_markup
-from citeforge.evaluator.statements import split_statements
+from citeforge.evaluator.research.markup import AND, Markup, Mention, read_markup
+from citeforge.evaluator.statement_lines import is_label
+from citeforge.evaluator.statements import Statement, split_statements
 from citeforge.evaluator.vendors.placing import JOINER
 from citeforge.schemas.grammar import Grammar
 from citeforge.schemas.text import normalise_em
 from citeforge.schemas.urls import same_url
 
 _FRAGMENT = "#:~:text="
+_ENDS = (".", "!", "?", "…")
+_STOPS = re.compile(r"[.,;:。，；]*")
+_MARK = re.compile(r"\[\d+\]|" + re.escape(JOINER))
 
 
 @dataclass(frozen=True)
@@ -66,9 +71,14 @@ def read_pairs(
         shown: URLs of the passages of the line, for a report without a list of references.
     """
     markup = read_markup(report, shown)
-    keys: list[str] = []
-    text = _with_marks(report, markup, keys, key)
-    read = split_statements(text, Grammar(), segmenter, len(keys))
+    written = _with_marks(report, markup, key)
+    read = split_statements(written.text, Grammar(), segmenter, len(written.keys))
+    bare = _bare_links(written, read.statements)
+    if bare:
+        markup.mentions = _merged(report, markup.mentions, bare)
+        written = _with_marks(report, markup, key)
+        read = split_statements(written.text, Grammar(), segmenter, len(written.keys))
+    keys = written.keys
     found: dict[tuple[str, str], UrlPair] = {}
     for statement in read.statements:
         for number in dict.fromkeys(statement.numbers):
@@ -78,11 +88,26 @@ def read_pairs(
     return ReportPairs(tuple(found.values()), markup, len(read.statements))
 
 
-def _with_marks(report: str, markup: Markup, keys: list[str], key: Callable[[str], str]) -> str:
-    """The report with one number for each page, and without its list of references."""
+@dataclass
+class _Written:
+    """A report with one number for each page, and without its list of references.
+
+    Attributes:
+        text: the report.
+        keys: pages, in the order of their numbers.
+        labels: (start, end) of the texts of links in it, to the link.
+    """
+
+    text: str = ""
+    keys: list[str] = field(default_factory=list)
+    labels: dict[tuple[int, int], Mention] = field(default_factory=dict)
+
+
+def _with_marks(report: str, markup: Markup, key: Callable[[str], str]) -> _Written:
+    written = _Written()
     numbers: dict[str, int] = {}
     pieces: list[str] = []
-    at = 0
+    at = size = 0
     cuts = [(s, e, None) for s, e in markup.lists]
     for start, end, mention in sorted(
         [*cuts, *((m.start, m.end, m) for m in markup.mentions)], key=lambda cut: cut[:2]
@@ -90,6 +115,7 @@ def _with_marks(report: str, markup: Markup, keys: list[str], key: Callable[[str
         if start < at:
             continue
         pieces.append(report[at:start])
+        size += start - at
         at = end
         if mention is None:
             continue
@@ -97,10 +123,70 @@ def _with_marks(report: str, markup: Markup, keys: list[str], key: Callable[[str
         for name in mention.keys:
             page = name if name.startswith("[") else key(name)
             if page not in numbers:
-                numbers[page] = len(keys) + 1
-                keys.append(page)
+                written.keys.append(page)
+                numbers[page] = len(written.keys)
             marks.append(f"[{numbers[page]}]")
+        # `Gold.[Reuters](url)` is two sentences.
+        space = " " if mention.kept and report[max(0, start - 1) : start] in _ENDS else ""
+        if mention.kept:
+            at_label = size + len(space)
+            written.labels[at_label, at_label + len(mention.kept)] = mention
         # A bracket behind a mark would make a link of both.
-        pieces += [mention.kept, *marks, JOINER if report[end : end + 1] == "(" else ""]
+        more = [space, mention.kept, *marks, JOINER if report[end : end + 1] == "(" else ""]
+        pieces += more
+        size += sum(map(len, more))
     pieces.append(report[at:])
-    return "".join(pieces)
+    written.text = "".join(pieces)
+    return written
+
+
+def _bare_links(written: _Written, statements: Sequence[Statement]) -> list[list[Mention]]:
+    """Links that nothing but links follow since the end of a sentence: they mark that sentence.
+
+    They would be statements of their own, of nothing but their texts; one list for each.
+    """
+    text = written.text
+    found: list[list[Mention]] = []
+    before: int | None = None  # the end of the last statement that says something
+    labels = list(written.labels)
+    since: list[tuple[int, int]] = []  # labels behind it
+    at = 0
+    for statement in (s for s in statements if s.spans):
+        start, end = statement.spans[0][0], statement.spans[-1][1]
+        mine = []
+        while at < len(labels) and labels[at][0] < end:
+            if labels[at][1] > start:
+                mine.append(labels[at])
+            at += 1
+        since += mine
+        is_row = text.startswith("|", start)
+        if before is not None and mine and not is_row and _links_alone(text, before, end, since):
+            found.append([written.labels[span] for span in mine])
+        else:
+            before, since = end, []
+    return found
+
+
+def _merged(
+    report: str, mentions: Sequence[Mention], groups: Sequence[Sequence[Mention]]
+) -> list[Mention]:
+    """Mentions; of each group one, without texts and with what stands between and behind them."""
+    found = list(mentions)
+    for group in groups:
+        start, end = group[0].start, group[-1].end
+        inside = [m for m in found if start <= m.start < end]
+        keys = tuple(dict.fromkeys(k for m in inside for k in m.keys))
+        place = found.index(inside[0])
+        end += len(_STOPS.match(report, end)[0])  # type: ignore[index]
+        found[place : place + len(inside)] = [Mention(start, end, keys)]
+    return found
+
+
+def _links_alone(text: str, start: int, end: int, labels: Sequence[tuple[int, int]]) -> bool:
+    """Whether nothing but links, and the name of what they are, stands between two places."""
+    rest = []
+    for first, last in labels:
+        rest.append(text[start:first])
+        start = last
+    words = _MARK.sub(" ", " ".join([*rest, text[start:end]])).strip(" \t\r\n.,;:()，；、。*_-•")
+    return is_label(f"{words}:") or all(w in AND for w in words.split() if any(map(str.isalpha, w)))
