@@ -197,6 +197,15 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+@pytest.fixture(scope="session")
+def hidden_package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same benchmark with labels that can be hidden."""
+    out = tmp_path_factory.mktemp("hidden") / "facts"
+    config = RageRecipe(source=f"beir:{EXAMPLES / 'facts'}", candidates="bm25", hidden=True)
+    build_rage(config, RunOptions(out=out))
+    return out
+
+
 def real_data() -> Path:
     """Folder with real data, or skip."""
     folder = os.environ.get("CITEFORGE_REAL_DATA")

@@ -38,7 +38,7 @@ PAGES = {
     "docs/kalma.md": 11,
     "docs/leaderboard.md": 11,
     "docs/models.md": 8,
-    "docs/publish.md": 13,
+    "docs/publish.md": 15,
     "docs/rage.md": 6,
     "docs/recipes.md": 4,
     "docs/reports.md": 4,

@@ -23,6 +23,7 @@ from citeforge.evaluator.submission import read_answers
 from citeforge.evaluator.withhold import withheld
 from citeforge.inspect.scoring import Scoring, Settings
 from citeforge.library.scores import score_files
+from citeforge.package.manifest import SECRET
 from citeforge.package.package import Package
 from citeforge.publish.export.registry import FORMATS, export
 from citeforge.publish.hidden import join_package, split_package
@@ -62,7 +63,9 @@ def _cli(folder: Path) -> Cli:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_verb_or_a_reason(benchmarks: dict[str, Path], tmp_path: Path, kind: str) -> None:
+def test_every_verb_or_a_reason(
+    benchmarks: dict[str, Path], hidden_package: Path, tmp_path: Path, kind: str
+) -> None:
     folder = benchmarks[kind]
     package = Package(folder)
     assert package.kind.name == kind
@@ -77,7 +80,10 @@ def test_every_verb_or_a_reason(benchmarks: dict[str, Path], tmp_path: Path, kin
     assert found.benchmark_hash == package.hash
     assert bool(seen.lengths) == bool(found.negatives) == bool(package.corpus)
     _exports(folder, package, tmp_path)
-    _hides(folder, package, tmp_path)
+    if kind == "rage":
+        _hides(hidden_package, Package(hidden_package), tmp_path)
+    else:
+        _hides(folder, package, tmp_path)
     _runs(folder, package, tmp_path)
     for task in TASKS.values():
         if task.of_benchmark and task.name not in package.kind.annotation:
@@ -154,6 +160,10 @@ def _hides(folder: Path, package: Package, tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="--hide-gold: not for ") as refused:
             split_package(folder, public, gold)
         assert reason in str(refused.value)
+        return
+    if SECRET not in package.manifest.files:
+        with pytest.raises(UsageError, match=r"--hide-gold: .* was built without --hidden"):
+            split_package(folder, public, gold)
         return
     split_package(folder, public, gold)
     assert verify(public) == []

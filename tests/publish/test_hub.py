@@ -198,9 +198,9 @@ def test_dry_run_and_score_from_the_hub(small: Path, cli: Cli, tmp_path: Path) -
         assert result.stdout.split()[0] == "6"
 
 
-def test_hidden_gold(package: Path, cli: Cli, tmp_path: Path) -> None:
+def test_hidden_gold(hidden_package: Path, cli: Cli, tmp_path: Path) -> None:
     folder = tmp_path / "facts"
-    shutil.copytree(package, folder)
+    shutil.copytree(hidden_package, folder)
     relicence(folder, "apache-2.0")
     public, gold = split_package(folder, tmp_path / "public", tmp_path / "gold")
     assert verify(tmp_path / "public") == []

@@ -40,7 +40,8 @@ Folder = dict[str, bytes]
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A benchmark of three queries, submissions of three systems, and a leaderboard of it."""
     root = tmp_path_factory.mktemp("intake")
-    config = RageRecipe(source=f"beir:{EXAMPLES / 'facts'}", embedder="offline", limit=3)
+    source = f"beir:{EXAMPLES / 'facts'}"
+    config = RageRecipe(source=source, embedder="offline", limit=3, hidden=True)
     build_rage(config, RunOptions(out=root / "facts"), lambda: make_embedder("offline"))
     for name in SYSTEMS:
         run(name, root / "facts", root / f"{name}.jsonl")

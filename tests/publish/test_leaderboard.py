@@ -314,10 +314,10 @@ def answers(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def hidden(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def hidden(hidden_package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A site of a benchmark whose labels are hidden, of scores made with them."""
     root = tmp_path_factory.mktemp("hidden")
-    _, whole = split_package(package, root / "public", root / "gold")
+    _, whole = split_package(hidden_package, root / "public", root / "gold")
     files = [
         withheld(f.model_copy(update={"gold": "private"})) for f in answering(whole.benchmark_hash)
     ]

@@ -9,6 +9,7 @@ from citeforge.kinds.registry import find, kinds
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes import Recipe, RunOptions
+from citeforge.schemas.recipes.base import Hideable
 
 
 def build(recipe: Recipe, run: RunOptions) -> Manifest:
@@ -25,6 +26,8 @@ def build(recipe: Recipe, run: RunOptions) -> Manifest:
     if kind.builder is None or kind.recipe is None:
         raise UsageError(f"nothing here builds {recipe.kind} benchmarks")
     require_cluster(run)
+    if run.secret_from is not None and not (isinstance(recipe, Hideable) and recipe.hidden):
+        raise UsageError("--secret-from goes with --hidden")
     return kind.builder(recipe, run)
 
 

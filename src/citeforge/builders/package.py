@@ -19,6 +19,7 @@ from citeforge.package.manifest import (
     BESIDE,
     CARD,
     MANIFEST,
+    SECRET,
     STATS,
     load_intact,
     pretty_json,
@@ -148,8 +149,13 @@ def manifest_digest(manifest: Manifest) -> str:
 
 
 def benchmark_hash(files: dict[str, str]) -> str:
-    """sha256 over the sorted ``sha256  path`` lines of all Parquet files (METRICS section 6)."""
-    lines = sorted(f"{sha}  {name}\n" for name, sha in files.items() if name.endswith(".parquet"))
+    """sha256 over the sorted ``sha256  path`` lines of all Parquet files (METRICS section 6), and
+    of the secret where there is one: scores name this hash, and nobody may try out labels on it."""
+    lines = sorted(
+        f"{sha}  {name}\n"
+        for name, sha in files.items()
+        if name.endswith(".parquet") or name == SECRET
+    )
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 

@@ -34,6 +34,7 @@ from citeforge.builders.shard_folder import (
 from citeforge.builders.skeleton import Stats
 from citeforge.builders.stats import context_stats, corpus_stats, mapping_stats
 from citeforge.engines.corpus import find_rows
+from citeforge.engines.draws import keyed
 from citeforge.engines.embedder import Embedder
 from citeforge.engines.progress import progress
 from citeforge.engines.retrieval.records import Rankings
@@ -150,7 +151,7 @@ class RageBuild(RageSources):
             exclusions = self.exclusions(positions)
             tables[IRRELEVANT] = drawn_table(
                 self.corpus, list(taken), exclusions, list(taken.values()), recipe.mining,
-                recipe.seed,
+                self.draw_seed,
             )  # fmt: skip
             records.counts.update(exclusions.counts)
         return tables
@@ -166,7 +167,7 @@ class RageBuild(RageSources):
         key = self.mining_key(embedded)
         if rankings is not None:
             key["candidates"] = self.models["candidates"]
-        known = self.workspace.finished("mapping", key)
+        known = self.workspace.finished("mapping", self._with_draws(key))
         if known is None:
             known = self._mine(key, embedded, positions, rankings)
         records.counts.update(known["counts"])
@@ -192,6 +193,15 @@ class RageBuild(RageSources):
             "seed": self.recipe.seed,
             "citeforge": __version__,
         }
+
+    @property
+    def draw_seed(self) -> int:
+        """Seed of the draws that tell labels to whoever can make them again."""
+        return keyed(self.recipe.seed, self.secret)
+
+    def _with_draws(self, key: dict[str, Any]) -> dict[str, Any]:
+        """The key of a stage that draws, too."""
+        return key if self.secret is None else {**key, "draws": self.draw_seed}
 
     def _candidates(self, name: str) -> Rankings:
         """All that a run, or BM25, has for the queries."""
@@ -250,12 +260,12 @@ class RageBuild(RageSources):
                 "queries not settled by nominations of any depth": miner.n_unsettled,
             }
             measured = {"margin": search.margin}
-        irrelevant = drawn_table(self.corpus, ids, exclusions, taken, mining, self.recipe.seed)
+        irrelevant = drawn_table(self.corpus, ids, exclusions, taken, mining, self.draw_seed)
         folder = self.workspace.start("mapping")
         files = write_table(folder, SEEMINGLY_RELEVANT, seemingly_table(self.corpus, ids, taken))
         files |= write_table(folder, IRRELEVANT, irrelevant)
         record = {"counts": exclusions.counts, "measured": measured}
-        self.workspace.finish("mapping", key, files, record)
+        self.workspace.finish("mapping", self._with_draws(key), files, record)
         return record
 
     def _taken(
@@ -311,7 +321,9 @@ class RageBuild(RageSources):
             stats |= mapping_stats(label, table, n)
         contexts = {}
         for mixture in recipe.mixtures:
-            table, contexts[mixture.name] = freeze(pools, mixture, recipe.seed)
+            table, contexts[mixture.name] = freeze(
+                pools, mixture, self.draw_seed, full=recipe.hidden
+            )
             writer.add("contexts", mixture.name, table)
             stats |= context_stats(mixture.name, table)
         writer.add("gold", "gold", records.gold.cast(GOLD))

@@ -16,7 +16,7 @@ from citeforge.package.manifest import load_manifest
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes import Recipe, RunOptions
-from citeforge.schemas.recipes.base import Judging
+from citeforge.schemas.recipes.base import Hideable, Judging
 from citeforge.schemas.recipes.flags import flags_of
 
 _PACKAGES = ("benchmark", "twins")
@@ -51,7 +51,7 @@ def rebuild(folder: Path, run: RunOptions, inputs: Sequence[str] = ()) -> Rebuil
     """Build by the recipe in a manifest.
 
     Args:
-        folder: package; of its files only the manifest is read.
+        folder: package; of its files only the manifest is read, and the secret where it has one.
         run: where and how. Stores beside the package (``DIR.replay.db``, ``DIR.verdicts.db``) are
             taken when none are named, so that nothing is asked again.
         inputs: ``FIELD=VALUE``, or ``VALUE`` of the main one, where sources lie elsewhere now.
@@ -77,6 +77,8 @@ def rebuild(folder: Path, run: RunOptions, inputs: Sequence[str] = ()) -> Rebuil
         for path in (beside(folder, end),)
         if getattr(run, field) is None and path.is_file()
     }
+    if isinstance(recipe, Hideable) and recipe.hidden and run.secret_from is None:
+        kept["secret_from"] = folder
     return Rebuilt(old, build(recipe, run.model_copy(update=kept)))
 
 

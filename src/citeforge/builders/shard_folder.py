@@ -38,7 +38,7 @@ from citeforge.schemas.recipes.shard import Shard
 EMBEDDINGS = "embeddings"
 EMBED, MINE, NOMINATE = "embed.json", "mine.json", "nominate.json"
 MINED_WITHOUT = frozenset(
-    "recipe mixtures corpus base drop_suspects decided decided_sha256".split()
+    "recipe mixtures corpus base hidden drop_suspects decided decided_sha256".split()
 )
 """Fields of the recipe that mining does not depend on."""
 VECTORS_WITHOUT = MINED_WITHOUT | {"mining", "remine", "candidates", "candidates_sha256"}

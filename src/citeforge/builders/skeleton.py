@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 from citeforge._version import __version__
+from citeforge.builders.hiding import hide
 from citeforge.builders.package import PackageWriter, safe_name
+from citeforge.builders.secret import secret_in
 from citeforge.builders.workspace import Workspace
 from citeforge.schemas.manifest import GrammarInfo, Manifest
-from citeforge.schemas.recipes.base import Recipe
+from citeforge.schemas.recipes.base import Hideable, Recipe
 from citeforge.schemas.recipes.run import RunOptions
 from citeforge.schemas.sources import SourceInfo
 
@@ -47,6 +50,17 @@ class Build(ABC, Generic[R]):
     def draft(self) -> Manifest:
         """Open the sources: all of the manifest that is known before the tables are made."""
 
+    @cached_property
+    def secret(self) -> bytes | None:
+        """What order, draws and ids are keyed by; None where labels are not to be hidden.
+
+        Raises:
+            InputError: ``--secret-from`` names a folder without one.
+        """
+        if not (isinstance(self.recipe, Hideable) and self.recipe.hidden):
+            return None
+        return secret_in(self.workspace.root, self.run.secret_from)
+
     def stages(self) -> None:
         """Work that is kept when a build is cut off; each stage has a key."""
 
@@ -72,6 +86,8 @@ class Build(ABC, Generic[R]):
             self.stages()
             writer = PackageWriter(workspace.start("package"))
             stats = self.tables(writer)
+            if self.secret is not None:
+                hide(writer, self.secret, workspace.start("hiding"))
             return writer.finish(draft.model_copy(update=self.found), stats)
 
     def manifest(

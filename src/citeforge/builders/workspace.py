@@ -29,15 +29,15 @@ from citeforge.engines.folders import (
     put_in_place,
     refuse_strangers,
 )
-from citeforge.package.manifest import load_intact, load_manifest, strangers
+from citeforge.package.manifest import SECRET, load_intact, load_manifest, strangers
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes import Recipe
 from citeforge.schemas.recipes.run import IfExists
 
 _RECIPE = "recipe.json"
-_STAGES = ("archives", "corpus", "mapping", "embeddings", "package")
-_KNOWN = (_RECIPE, *_STAGES, *(f"{s}.json" for s in _STAGES))
+_STAGES = ("archives", "corpus", "mapping", "embeddings", "package", "hiding")
+_KNOWN = (_RECIPE, SECRET, *_STAGES, *(f"{s}.json" for s in _STAGES))
 
 
 class Workspace:

@@ -13,7 +13,7 @@ from citeforge.schemas.recipes import Recipe, RunOptions
 from citeforge.schemas.recipes.run import ALWAYS
 
 FILE = "RECIPE.yaml"
-_IDENTITY = ("name", "licence")
+_IDENTITY = ("name", "licence", "hidden")
 
 
 class Builds(click.Group):

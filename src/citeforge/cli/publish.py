@@ -14,9 +14,22 @@ import click
 @click.option("--private", is_flag=True, help="Create it private.")
 @click.option("--revision", default="main", show_default=True, help="Branch to publish to.")
 @click.option("--hide-gold", is_flag=True, help="Keep labels and gold in ORG/NAME-gold, private.")
+@click.option(
+    "--metadata",
+    multiple=True,
+    metavar="FIELD",
+    help="With --hide-gold: keep this field of the metadata of queries and passages public; "
+    "repeatable (default: none).",
+)
 @click.option("--dry-run", is_flag=True, help="Say what would change; change nothing.")
 def publish(
-    folder: Path, repo_id: str, private: bool, revision: str, hide_gold: bool, dry_run: bool
+    folder: Path,
+    repo_id: str,
+    private: bool,
+    revision: str,
+    hide_gold: bool,
+    metadata: tuple[str, ...],
+    dry_run: bool,
 ) -> None:
     """Publish a package to the Hugging Face Hub.
 
@@ -26,12 +39,14 @@ def publish(
     """
     import tempfile
 
-    from citeforge.publish.hidden import given_away, split_package
+    from citeforge.publish.hidden import split_package, withheld
     from citeforge.publish.hub import Publisher, check_sound
     from citeforge.schemas.errors import UsageError
 
     if len([p for p in repo_id.split("/") if p]) != 2:
         raise UsageError(f"--repo-id {repo_id!r}: expected ORG/NAME")
+    if metadata and not hide_gold:
+        raise UsageError("--metadata goes with --hide-gold")
     publisher = Publisher()
     if dry_run or hide_gold:
         check_sound(folder)
@@ -40,8 +55,8 @@ def publish(
         return
     with tempfile.TemporaryDirectory() as work:
         public, gold = Path(work) / "public", Path(work) / "gold"
-        split_package(folder, public, gold)
-        for line in given_away(folder):
+        split_package(folder, public, gold, metadata)
+        for line in withheld(folder):
             click.echo(f"note: {line}", err=True)
         _one(publisher, public, repo_id, private, revision, dry_run)
         _gold(publisher, gold, f"{repo_id}-gold", revision, dry_run)

@@ -21,6 +21,13 @@ def key(seed: int, purpose: str, *ids: object) -> int:
     return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest())
 
 
+def keyed(seed: int, secret: bytes | None) -> int:
+    """A seed that only those know who know the secret; without a secret the seed itself."""
+    if secret is None:
+        return seed
+    return int.from_bytes(hashlib.blake2b(str(seed).encode(), key=secret, digest_size=32).digest())
+
+
 def generator(seed: int, purpose: str, *ids: object) -> random.Random:
     """A generator of its own for one draw."""
     return random.Random(key(seed, purpose, *ids))

@@ -27,7 +27,7 @@ _JSON_BYTE = re.compile(r"\(byte (\d+)\)$")
 
 
 @contextmanager
-def atomic_file(path: Path, exclusive: bool = False) -> Iterator[IO[bytes]]:
+def atomic_file(path: Path, exclusive: bool = False, mode: int = 0o644) -> Iterator[IO[bytes]]:
     """Open a temporary file that takes the name ``path`` when the block ends well.
 
     The bytes are on the disk before the name appears, and an existing file is replaced in one
@@ -37,6 +37,7 @@ def atomic_file(path: Path, exclusive: bool = False) -> Iterator[IO[bytes]]:
     Args:
         path: final name.
         exclusive: a file that has appeared there meanwhile stands, and this one goes.
+        mode: permissions of the file; before it has its name, nobody else may read it.
 
     Raises:
         InputError: the disk is full or the folder cannot be written.
@@ -51,7 +52,7 @@ def atomic_file(path: Path, exclusive: bool = False) -> Iterator[IO[bytes]]:
             file.flush()
             os.fsync(file.fileno())
             # Named before it is closed, for that ends the hold: a sweep would take it for litter.
-            temporary.chmod(0o644)
+            temporary.chmod(mode)
             if exclusive:
                 with suppress(FileExistsError):
                     path.hardlink_to(temporary)
@@ -148,9 +149,9 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file atomically."""
-    with atomic_file(path) as file:
+def write_bytes(path: Path, content: bytes, mode: int = 0o644) -> None:
+    """Write a file atomically; ``mode`` says who may read it."""
+    with atomic_file(path, mode=mode) as file:
         file.write(content)
 
 

@@ -27,6 +27,6 @@ ALCE = replace(
     paper="alce",
     default_measures=("alce",),
     headline=("ALCE.CitF1", "ALCE.CitRec", "ALCE.CitPrec"),
-    public=(*RAGE.public, "candidates", "condensed"),
+    whole_corpus=("passages", "all"),
     problems=(*RAGE.problems, Hook("citeforge.builders.alce.verify:wrong_candidates")),
 )

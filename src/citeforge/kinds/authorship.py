@@ -23,12 +23,14 @@ AUTHORSHIP = replace(
     template="authorship",
     default_measures=("authorship",),
     headline=(),
-    public=("corpus", "queries", "authors"),
-    public_facts=("design",),
-    open_secret="answers and judgements are hidden, and no field says what is relevant; but the "
-    "cells tell relevant passages from others by who wrote them and what is said of that, so that "
-    "whoever compares cells can find out",
-    refusals={k: v for k, v in TWINS.refusals.items() if not k.startswith("run")},
+    public=(),
+    blinded={},
+    withheld=(),
+    refusals={
+        "hide-gold": "its cells differ in who wrote the relevant passages and what is said of "
+        "that, so that whoever compares two cells reads every label",
+        **{k: v for k, v in TWINS.refusals.items() if not k.startswith("run")},
+    },
     problems=(*TWINS.problems, Hook("citeforge.builders.authorship.verify:wrong_cells")),
     labelling=Hook("citeforge.builders.authorship.labelling:labelling_of"),
     saved_answers=Hook("citeforge.evaluator.authorship.attrieval:read_cells"),

@@ -25,6 +25,7 @@ _BUNDLE = replace(
     headline=(),
     public=(),
     blinded={},
+    withheld=(),
     refusals={
         "hide-gold": "its cells tell relevant passages from others by what they leave out",
         "run authorship": _NO_CELLS,

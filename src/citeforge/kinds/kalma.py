@@ -35,13 +35,9 @@ KALMA = Kind(
         "kalma-relevance",
     ),
     exports=("kalma", "hf-csv"),
-    blinded={
-        "queries": Hook("citeforge.publish.hidden:without_relation"),
-        "contexts": Hook("citeforge.publish.hidden:as_it_is"),
-    },
-    withheld=("absent_*",),
-    public_facts=("domain",),
     refusals={
+        "hide-gold": "its questions and their gold grow from a graph by fixed rules, so that "
+        "whoever has the graph builds them again",
         "export": _NO_PASSAGES,
         "annotate": OTHER_TASKS,
         "run gold": _NO_ANSWERS,

@@ -52,14 +52,13 @@ class Kind:
             where values are of several context sets together.
         annotation: annotation tasks that look at a benchmark of it.
         exports: formats that it can be exported to.
-        public: tables that ``publish --hide-gold`` publishes as they are.
+        public: tables that ``publish --hide-gold`` publishes without their free metadata.
         blinded: tables of which it publishes a part, to what makes a public table of one; all
             other tables stay in the gold half.
-        withheld: patterns of context sets that stay there, too: beside others they tell what is
-            gold.
-        public_facts: fields of the manifest's ``config`` that systems cannot be run without.
-        open_secret: what the public half gives away all the same, in words for the user; empty
-            for nothing.
+        withheld: context sets that stay there, too: what they leave out tells what is gold.
+        whole_corpus: field of the recipe, and its value for packages with the source's whole
+            corpus; of other packages only the passages that contexts show are published, for they
+            hold judged ones beside them.
         refusals: what is not offered, to why not: ``hide-gold``, ``run SYSTEM``;
             ``export`` and ``annotate`` are about formats and tasks that are not listed.
         problems: what must hold in a package of it beyond hashes and schemas, as (table, what is
@@ -94,8 +93,7 @@ class Kind:
     public: tuple[str, ...] = ()
     blinded: Mapping[str, Hook[[pa.Table], pa.Table]] = field(default_factory=dict)
     withheld: tuple[str, ...] = ()
-    public_facts: tuple[str, ...] = ()
-    open_secret: str = ""
+    whole_corpus: tuple[str, str] | None = None
     refusals: Mapping[str, str] = field(default_factory=dict)
     problems: tuple[Hook[[Package], Iterator[tuple[str, str]]], ...]
     pages: Hook[[Package, Sequence[str]], Iterator[QueryPage]]

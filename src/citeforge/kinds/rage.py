@@ -5,7 +5,7 @@ from __future__ import annotations
 from citeforge.kinds.hook import Hook
 from citeforge.kinds.kind import Kind
 from citeforge.schemas.recipes import RageRecipe
-from citeforge.schemas.tables import BY_CONFIG
+from citeforge.schemas.tables import BY_CONFIG, CONDENSED_FORMS
 
 NO_CELLS = "it follows the labels of an authorship benchmark's cells"
 NO_TRIPLES = "the format holds sub-graphs, and its contexts hold passages"
@@ -37,6 +37,8 @@ RAGE = Kind(
     ),
     public=("corpus", "queries"),
     blinded={"contexts": Hook("citeforge.publish.hidden:unlabelled")},
+    withheld=("oracle", *CONDENSED_FORMS),
+    whole_corpus=("corpus", "all"),
     refusals={
         "run label-blind": NO_CELLS,
         "run label-follower": NO_CELLS,

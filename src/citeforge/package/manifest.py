@@ -24,6 +24,8 @@ CARD = "README.md"
 AUDIT, SCORES, BY_HAND = "audit.json", "reference_scores.json", "card.md"
 BESIDE = (AUDIT, SCORES, BY_HAND, "croissant.json", "eval.yaml")
 """Files that may join a package after its build; the manifest then knows them."""
+SECRET = "secret.hex"
+"""Of a package built with ``--hidden``: what its draws and ids are keyed by. It is never public."""
 
 
 def pretty_json(value: object) -> str:

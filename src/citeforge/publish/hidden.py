@@ -3,93 +3,166 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from fnmatch import fnmatch
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from citeforge.builders.command import command_of
 from citeforge.builders.package import PackageWriter, refreshed
 from citeforge.builders.stats import WORDS, context_sizes, corpus_stats, word_lengths
 from citeforge.engines.files import read_json, write_text
 from citeforge.engines.folders import amending
-from citeforge.package.manifest import CARD, MANIFEST, load_intact
+from citeforge.engines.tables import TableWriter, iter_batches
+from citeforge.package.manifest import CARD, MANIFEST, SECRET, load_intact
 from citeforge.package.package import Package
 from citeforge.publish.community import FILE as EVALS
 from citeforge.publish.community import render_evals
 from citeforge.publish.hub import copy_files
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.manifest import Manifest
-from citeforge.schemas.tables import CONTEXTS, QUERIES, UNJUDGED
+from citeforge.schemas.manifest import ContextSet, Manifest
+from citeforge.schemas.tables import CONTEXTS, UNJUDGED
 
 LINK = "hidden.json"
 
 
-def split_package(folder: Path, public: Path, gold: Path) -> tuple[Manifest, Manifest]:
+def split_package(
+    folder: Path, public: Path, gold: Path, metadata: Collection[str] = ()
+) -> tuple[Manifest, Manifest]:
     """Write the public and the gold half of a package.
 
-    The public half has what systems are shown, without labels; it is a package of its own. The
-    gold half has everything else of the original, to the byte, and joins with the public one to
-    the original again.
+    The public half has what systems are shown, without labels; it is a package of its own, and
+    depends on nothing but that and the secret. The gold half has everything else of the original,
+    to the byte, and joins with the public one to the original again.
+
+    Args:
+        folder: a package that was built with ``--hidden``.
+        public: folder of the public half.
+        gold: folder of the gold half.
+        metadata: fields of the metadata of queries and passages that stay public.
 
     Raises:
-        UsageError: its kind says why this cannot be.
+        UsageError: its kind says why this cannot be, it has no secret, or several context sets.
     """
     package = Package(folder)
-    manifest = package.manifest
-    if reason := package.kind.refusal("hide-gold"):
-        raise UsageError(f"--hide-gold: {reason}")
-    kind = package.kind
-    contexts = [n for n in package.contexts if not any(fnmatch(n, w) for w in kind.withheld)]
-    shown = [n for n in manifest.files if n.split("/")[0] in kind.public]
-    copy_files(folder, shown, public)
+    manifest, kind = package.manifest, package.kind
+    contexts = _public_contexts(package)
     writer = PackageWriter(public)
-    for config in kind.public:
-        splits = {n.rsplit("-", 3)[0].removeprefix(f"{config}/") for n in shown
-                  if n.startswith(f"{config}/")}  # fmt: skip
-        for split in sorted(splits):
-            names = [n for n in shown if n.startswith(f"{config}/{split}-")]
-            files = {n.removeprefix(f"{config}/"): manifest.files[n] for n in names}
-            writer.note(config, split, files)
     for config, blind in kind.blinded.items():
         for split in contexts if config == "contexts" else package.splits.get(config, []):
             writer.add(config, split, blind(package.table(config, split)))
-    choices: dict[str, Any] = {
-        "hidden_gold": True,
-        "seed": manifest.config.get("seed"),
-        "contexts": contexts,
-        **{k: manifest.config[k] for k in kind.public_facts if k in manifest.config},
-    }
-    cleared: dict[str, Any] = {name: {} for name in ("counts", "short_mappings", "models", "files")}
-    open_half = manifest.model_copy(
-        update={
-            **cleared,
-            "config": choices,
-            "contexts": {n: manifest.contexts[n] for n in contexts},
-        }
-    )
-    stats = _public_stats(Package(public, manifest), contexts)
+    shown = None if _has_whole_corpus(package) else _shown(package, contexts)
+    for config in kind.public:
+        for split in package.splits.get(config, []):
+            with TableWriter(public / config, split, kind.tables[config]) as table:
+                for batch in _public_rows(package, config, split, metadata):
+                    here = batch if config != "corpus" or shown is None else batch.filter(
+                        pc.is_in(batch["_id"], value_set=shown)
+                    )  # fmt: skip
+                    table.write(here)
+            writer.note(config, split, table.files)
+    # Equal rows give equal bytes: such files need not lie in both halves.
+    common = [name for name, sha256 in writer.files.items() if manifest.files.get(name) == sha256]
+    half = Package(public, manifest)
+    stats = _public_stats(half, contexts)
+    open_half = _open_manifest(half, contexts, metadata)
     written = _with_leaderboards(public, writer.finish(open_half, stats), stats)
-    hidden = [n for n in manifest.files if n not in shown and n not in (CARD,)]
-    copy_files(folder, [*hidden, CARD, MANIFEST], gold)
-    link = {"public_hash": written.benchmark_hash, "shown": shown}
+    rest = [n for n in manifest.files if n not in common and n != CARD]
+    copy_files(folder, [*rest, CARD, MANIFEST], gold)
+    (gold / SECRET).chmod(0o600)
+    link = {"public_hash": written.benchmark_hash, "shown": common}
     write_text(gold / LINK, json.dumps(link, indent=1) + "\n")
     return written, manifest
 
 
-def given_away(folder: Path) -> list[str]:
-    """What a public half lacks, and what it gives away all the same, in words for the user."""
-    package = Package(folder)
-    kept = [n for n in package.contexts if any(fnmatch(n, w) for w in package.kind.withheld)]
-    found = [package.kind.open_secret] if package.kind.open_secret else []
-    if kept:
-        found.append(
-            f"the context sets {', '.join(kept)} stay in the gold half: beside the others they "
-            "tell what is gold"
+def _public_contexts(package: Package) -> list[str]:
+    """The context set that may be public; none when the kind or the build forbids it.
+
+    Raises:
+        UsageError: says why, and what to do.
+    """
+    manifest, kind = package.manifest, package.kind
+    if reason := kind.refusal("hide-gold"):
+        raise UsageError(f"--hide-gold: {reason}")
+    if SECRET not in manifest.files:
+        command = command_of(manifest) or f"citeforge build {manifest.kind} …"
+        raise UsageError(
+            f"--hide-gold: {manifest.name} was built without --hidden, so that orders and draws "
+            f"follow from its seed, and the labels from them; build it again: {command} --hidden"
         )
-    return found
+    contexts = [name for name in package.contexts if name not in kind.withheld]
+    if len(contexts) != 1:
+        raise UsageError(
+            f"--hide-gold: {', '.join(contexts) or 'no context set'} would be public; what several "
+            "context sets of a query share tells what is relevant: build a package with one"
+        )
+    return contexts
+
+
+def withheld(folder: Path) -> list[str]:
+    """What a public half lacks besides labels and gold, in words for the user."""
+    package = Package(folder)
+    names = [name for name in package.contexts if name in package.kind.withheld]
+    if not names:
+        return []
+    return [
+        f"the context sets {', '.join(names)} stay in the gold half: what they leave out tells "
+        "what is gold"
+    ]
+
+
+def _has_whole_corpus(package: Package) -> bool:
+    field, value = package.kind.whole_corpus or ("", None)
+    return value is not None and package.manifest.config.get(field) == value
+
+
+def _shown(package: Package, contexts: Sequence[str]) -> pa.Array:
+    """Ids of the passages that public contexts show."""
+    tables = [package.context_table(name) for name in contexts]
+    docs = pa.concat_arrays([c.flatten() for t in tables for c in t["docs"].chunks])
+    return docs.field("corpus-id").unique()
+
+
+def _public_rows(
+    package: Package, config: str, split: str, fields: Collection[str]
+) -> Iterator[pa.RecordBatch]:
+    """Rows of a public table without the free metadata, in which sources keep answers."""
+    for batch in iter_batches(package.shards(config, split), schema=package.kind.tables[config]):
+        if "metadata" in batch.schema.names:
+            at = batch.schema.names.index("metadata")
+            kept = [_only(text, fields) for text in batch["metadata"].to_pylist()]
+            batch = batch.set_column(at, batch.schema.field(at), pa.array(kept, pa.string()))
+        yield batch
+
+
+def _only(metadata: str | None, fields: Collection[str]) -> str | None:
+    content = json.loads(metadata) if metadata and fields else {}
+    kept = {k: v for k, v in content.items() if k in fields} if isinstance(content, dict) else {}
+    return json.dumps(kept, ensure_ascii=False, sort_keys=True) if kept else None
+
+
+def _open_manifest(half: Package, contexts: Sequence[str], metadata: Collection[str]) -> Manifest:
+    """The manifest of the public half: no choice, count or hash of what is hidden."""
+    cleared: dict[str, Any] = {name: {} for name in ("counts", "short_mappings", "models", "files")}
+    sources = [
+        s.model_copy(update={"split": None, "files": {}, "rules": {}, "counts": {}})
+        for s in half.manifest.sources
+    ]
+    sizes = {name: _sizes(half.context_table(name)) for name in contexts}
+    about = {
+        name: ContextSet(description=f"{size} passages a query, in an order drawn by lot")
+        for name, size in sizes.items()
+    }
+    choices = {"hidden_gold": True, "contexts": list(contexts), "metadata": sorted(metadata)}
+    changes = {**cleared, "config": choices, "contexts": about, "sources": sources}
+    return half.manifest.model_copy(update=changes)
+
+
+def _sizes(contexts: pa.Table) -> str:
+    sizes = sorted(set(pc.list_value_length(contexts["docs"]).to_pylist()))
+    return " to ".join(str(n) for n in dict.fromkeys([sizes[0], sizes[-1]])) if sizes else "0"
 
 
 def _with_leaderboards(public: Path, manifest: Manifest, stats: dict[str, object]) -> Manifest:
@@ -105,13 +178,7 @@ def _with_leaderboards(public: Path, manifest: Manifest, stats: dict[str, object
 
 def _public_stats(half: Package, contexts: Sequence[str]) -> dict[str, object]:
     """Statistics of what is public, counted there: none is taken over from the whole."""
-    stats: dict[str, object] = {"queries": len(half)}
-    if half.kind.shows_triples:
-        for name in contexts:
-            sizes = pc.list_value_length(half.context_table(name)["triples"])
-            stats[f"context {name}: triples, mean"] = round(pc.mean(sizes).as_py() or 0.0, 4)
-        return stats
-    stats |= corpus_stats(half.corpus)
+    stats: dict[str, object] = {"queries": len(half), **corpus_stats(half.corpus)}
     for name in contexts:
         stats |= context_sizes(name, half.context_table(name))
     return stats | {WORDS: word_lengths(half)}
@@ -127,21 +194,6 @@ def unlabelled(table: pa.Table) -> pa.Table:
         for r in table.to_pylist()
     ]
     return pa.Table.from_pylist(rows, schema=CONTEXTS)
-
-
-def as_it_is(table: pa.Table) -> pa.Table:
-    """A table that tells nothing of what is gold."""
-    return table
-
-
-def without_relation(table: pa.Table) -> pa.Table:
-    """KaLMA's queries without the relation that their question starts from: it is gold (schema
-    QUERIES)."""
-    rows = table.to_pylist()
-    for row in rows:
-        said = {k: v for k, v in json.loads(row["metadata"] or "{}").items() if k != "relation"}
-        row["metadata"] = json.dumps(said, ensure_ascii=False, sort_keys=True)
-    return pa.Table.from_pylist(rows, schema=QUERIES)
 
 
 def gold_link(gold: Path) -> dict[str, Any]:

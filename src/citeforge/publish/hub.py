@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeVar
 from citeforge.builders.licences import conflicts
 from citeforge.builders.verify import verify
 from citeforge.engines.files import sha256_file
-from citeforge.package.manifest import MANIFEST, load_manifest
+from citeforge.package.manifest import MANIFEST, SECRET, load_manifest
 from citeforge.publish.hub_errors import error_line, hub_errors, is_network
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.manifest import Manifest
@@ -107,10 +107,15 @@ class Publisher:
             branch: compared with this branch.
 
         Raises:
-            InputError: the Hub cannot be reached.
+            InputError: the Hub cannot be reached, or hidden gold would be hidden no more.
+            UsageError: labels are to be hidden, and these are not.
         """
+        manifest = load_manifest(folder)
+        _require_open(manifest)
         with hub_errors(repo_id):
             remote = self._remote(repo_id, branch)
+            if remote and manifest.config.get("hidden_gold"):
+                _require_same_contexts(package_files(folder), remote, repo_id)
             plan = Plan(repo_id, remote is not None)
             there = remote or {}
             files = package_files(folder)
@@ -133,9 +138,12 @@ class Publisher:
 
         Raises:
             InputError: the package is unsound, its licence does not hold, the token may not write,
-                the version is there with other content, or the connection was lost.
+                the version is there with other content, the contexts of hidden gold have changed,
+                or the connection was lost.
+            UsageError: labels are to be hidden, and these are not.
         """
         manifest = check_sound(folder)
+        _require_open(manifest)
         with hub_errors(repo_id):
             self.require_write_access(repo_id)
             self.api.create_repo(repo_id, repo_type="dataset", private=private, exist_ok=True)
@@ -327,6 +335,44 @@ def check_sound(folder: Path) -> Manifest:
     if clashes:
         raise InputError(f"licence: {clashes[0]}", path=folder, field="licence")
     return manifest
+
+
+def _require_open(manifest: Manifest) -> None:
+    """Refuse a whole package whose labels were to be hidden.
+
+    Raises:
+        UsageError: it holds a secret.
+    """
+    if SECRET in manifest.files:
+        raise UsageError(
+            f"{manifest.name} was built with --hidden: publish it with --hide-gold, or build it "
+            "without --hidden"
+        )
+
+
+def _require_same_contexts(
+    files: dict[str, LocalFile], remote: dict[str, dict[str, Any]], repo_id: str
+) -> None:
+    """Refuse a release whose contexts differ from those that are public.
+
+    Raises:
+        InputError: what the two releases share would tell what is relevant; or the gold is public.
+    """
+    if any(name.split("/")[0] in ("mapping", "gold") for name in remote):
+        raise InputError(
+            "holds the gold of an earlier release",
+            path=repo_id,
+            allowed="another repository, with queries whose gold was never public",
+        )
+    for name in (n for n in remote if n.startswith("contexts/")):
+        if name not in files or not _same(files[name], remote[name]):
+            raise InputError(
+                f"{name} differs from the release that is public, and what two contexts of a query "
+                "share tells what is relevant",
+                path=repo_id,
+                allowed="the same contexts: build … --hidden --secret-from the package published "
+                "before, of the same sources; other queries in another repository",
+            )
 
 
 def _same(file: LocalFile, remote: dict[str, Any]) -> bool:

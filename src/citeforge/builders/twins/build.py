@@ -25,6 +25,7 @@ from citeforge.engines.llm.records import Llm
 from citeforge.engines.llm.writers import make_llm
 from citeforge.engines.setup import client_options, judge_session, replay_store
 from citeforge.engines.tables import shard_paths
+from citeforge.package.manifest import SECRET
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes import RunOptions, TwinsRecipe
@@ -87,6 +88,11 @@ class _Twins(Build[TwinsRecipe]):
         super().__init__(recipe, run)
         self.llm, self.judge = llm, judge
         self.base = Base(recipe.benchmark)
+        if recipe.hidden and SECRET not in self.base.manifest.files:
+            raise UsageError(
+                f"--hidden: {self.base.manifest.name} was drawn without a secret, so its contexts "
+                "tell their labels; build it with --hidden, too"
+            )
         self.contexts = _contexts(self.base, recipe)
         self.entities = Entities(recipe.ner)
         checker = Checker(recipe.thresholds, self.entities, judge)

@@ -8,19 +8,20 @@ from pydantic import Field, field_validator, model_validator
 
 from citeforge.schemas.choices import ANSWERING, EMBEDDERS, RETRIEVERS, listed
 from citeforge.schemas.errors import UnknownValueError
-from citeforge.schemas.recipes.base import Judging, Licensed, Part
+from citeforge.schemas.recipes.base import Hideable, Judging, Licensed, Part
 from citeforge.schemas.recipes.option import Option, Words
-from citeforge.schemas.recipes.run import EMBEDDING, ENDPOINT, LOCAL_JUDGE, RAY
+from citeforge.schemas.recipes.run import EMBEDDING, ENDPOINT, LOCAL_JUDGE, RAY, SECRET
 from citeforge.schemas.tables import CONDENSED_FORMS
 
 DEPTH = 100
 """Candidates a question (ALCE, section 4.1)."""
 
 
-class HagridRecipe(Licensed):
+class HagridRecipe(Licensed, Hideable):
     """HAGRID's questions with their quotes as contexts, and all gold answers."""
 
     kind: ClassVar[str] = "hagrid"
+    run_options: ClassVar[tuple[str, ...]] = SECRET
 
     source: Annotated[str, Option(input=True)]
     """hagrid:PATH or hagrid-hub:SPLIT."""
@@ -83,7 +84,7 @@ class Writing(Part):
         return self
 
 
-class AlceRecipe(Licensed):
+class AlceRecipe(Licensed, Hideable):
     """Questions with gold answers and retrieved passages, as ALCE has them.
 
     Without --corpus the documents that ALCE's items bring are the candidates. With --corpus the
@@ -92,7 +93,9 @@ class AlceRecipe(Licensed):
     """
 
     kind: ClassVar[str] = "alce"
-    run_options: ClassVar[tuple[str, ...]] = (*EMBEDDING, *LOCAL_JUDGE, *ENDPOINT, *RAY)
+    run_options: ClassVar[tuple[str, ...]] = (
+        *EMBEDDING, *LOCAL_JUDGE, *ENDPOINT, *RAY, *SECRET,
+    )  # fmt: skip
 
     source: Annotated[str, Option(input=True)]
     """alce:PATH; with --corpus any source of questions with gold, see `citeforge sources`."""

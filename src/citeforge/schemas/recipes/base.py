@@ -95,6 +95,13 @@ class Licensed(Recipe):
     """SPDX identifier, when the source does not say."""
 
 
+class Hideable(Recipe):
+    """A recipe whose packages can be published without their gold."""
+
+    hidden: bool = False
+    """Draw by a secret that stays with the gold, so that `publish --hide-gold` hides it."""
+
+
 class Judging(Part):
     """Which judge checks what a writer wrote."""
 

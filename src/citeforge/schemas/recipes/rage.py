@@ -9,11 +9,11 @@ from pydantic import Field, field_validator, model_validator
 
 from citeforge.schemas.choices import EMBEDDERS, listed
 from citeforge.schemas.manifest import Manifest
-from citeforge.schemas.recipes.base import Judging, Licensed, Part
+from citeforge.schemas.recipes.base import Hideable, Judging, Licensed, Part
 from citeforge.schemas.recipes.compute import Compute
 from citeforge.schemas.recipes.mixture import DEFAULT_MIXTURE, Mixture
 from citeforge.schemas.recipes.option import Option
-from citeforge.schemas.recipes.run import EMBEDDING, ENDPOINT, LOCAL_JUDGE, RAY, SHARDED
+from citeforge.schemas.recipes.run import EMBEDDING, ENDPOINT, LOCAL_JUDGE, RAY, SECRET, SHARDED
 
 _COMPUTE_OF = {"float32": "fp32", "bfloat16": "bf16"}
 CONTAINED = 0.4
@@ -52,12 +52,12 @@ class Mining(Part):
         return self
 
 
-class RageRecipe(Licensed):
+class RageRecipe(Licensed, Hideable):
     """Queries with relevant, irrelevant and seemingly relevant passages (RAGE)."""
 
     kind: ClassVar[str] = "rage"
     run_options: ClassVar[tuple[str, ...]] = (
-        *EMBEDDING, *SHARDED, *LOCAL_JUDGE, *ENDPOINT, *RAY,
+        *EMBEDDING, *SHARDED, *LOCAL_JUDGE, *ENDPOINT, *RAY, *SECRET,
     )  # fmt: skip
 
     source: Annotated[str, Option(input=True)]
@@ -181,6 +181,15 @@ class RageRecipe(Licensed):
             raise ValueError(f"{', '.join(missing)} missing: {', '.join(given)} go together")
         if not missing and self.candidates is not None:
             raise ValueError("--candidates needs no vectors: leave --vectors out")
+        return self
+
+    @model_validator(mode="after")
+    def _one_set_to_hide(self) -> Self:
+        if self.hidden and len(self.mixtures) > 1:
+            raise ValueError(
+                "--hidden goes with one --mixture: what several context sets of a query share "
+                "tells what is relevant"
+            )
         return self
 
     @field_validator("mixtures")

@@ -19,6 +19,7 @@ SHARDED = ("from_shards",)
 LOCAL = ("device", "batch_size", "workers")
 LOCAL_JUDGE = ("verdicts", *LOCAL)
 RAY = ("engine", "ray_address", "ray_workers", "ray_gpus")
+SECRET = ("secret_from",)
 GRAPH = ("kg_store", "kg_batch", "kg_timeout", "kg_seconds")
 
 IfExists = Literal["refuse", "overwrite", "resume"]
@@ -70,6 +71,8 @@ class RunOptions(BaseModel):
     """Stop before this is passed."""
     store: Path | None = None
     """Replay store (SQLite)."""
+    secret_from: Path | None = None
+    """With --hidden: take the secret of this package or gold half, not a new one."""
     engine: Literal["local", "ray"] = "local"
     """Where models run and vectors are searched: here, or by the workers of a Ray cluster."""
     ray_address: str | None = None

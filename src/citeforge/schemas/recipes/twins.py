@@ -9,9 +9,9 @@ from pydantic import Field, field_validator, model_validator
 
 from citeforge.schemas.choices import ANSWERING, listed
 from citeforge.schemas.manifest import Manifest
-from citeforge.schemas.recipes.base import Judging, Part, Recipe, name_of
+from citeforge.schemas.recipes.base import Hideable, Judging, Part, name_of
 from citeforge.schemas.recipes.option import Option, Ratio
-from citeforge.schemas.recipes.run import DRY, ENDPOINT, LOCAL_JUDGE, RAY
+from citeforge.schemas.recipes.run import DRY, ENDPOINT, LOCAL_JUDGE, RAY, SECRET
 
 
 class Attempts(Part):
@@ -65,7 +65,7 @@ class Thresholds(Part):
         return self.length_ratio[1]
 
 
-class TwinsRecipe(Recipe):
+class TwinsRecipe(Hideable):
     """LLM-written twins of every passage that the contexts name.
 
     Each twin is checked: length, no copy, numbers, dates, quotations, names, gold answers,
@@ -75,7 +75,7 @@ class TwinsRecipe(Recipe):
     """
 
     kind: ClassVar[str] = "twins"
-    run_options: ClassVar[tuple[str, ...]] = (*DRY, *LOCAL_JUDGE, *ENDPOINT, *RAY)
+    run_options: ClassVar[tuple[str, ...]] = (*DRY, *LOCAL_JUDGE, *ENDPOINT, *RAY, *SECRET)
     main_input: ClassVar[str] = "benchmark"
 
     benchmark: Annotated[Path, Option(input=True)]

@@ -1,0 +1,226 @@
+"""What somebody does who holds the public half of a benchmark and wants its labels."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import math
+import random
+import re
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from citeforge.engines.tables import write_table
+from citeforge.package.package import Package
+from citeforge.publish.hidden import unlabelled
+
+Ranking = dict[str, list[str]]
+"""Query to the passages of its context, the one that is taken for relevant first."""
+
+
+@dataclass
+class View:
+    """What is public.
+
+    Attributes:
+        queries: query to its metadata.
+        passages: passage to (row, text, metadata).
+        contexts: context set to query to passages in the order shown.
+        ranks: (query, passage) to its rank, where candidates are public.
+        texts: everything that is said beside the tables.
+    """
+
+    queries: dict[str, str]
+    passages: dict[str, tuple[int, str, str]]
+    contexts: dict[str, dict[str, list[str]]]
+    ranks: dict[tuple[str, str], int]
+    texts: str
+
+    @property
+    def shown(self) -> dict[str, list[str]]:
+        """The first context set."""
+        return next(iter(self.contexts.values()))
+
+    def ranked(self, suspicion: Callable[[str, str], float]) -> Ranking:
+        """Passages by (query, passage) → suspicion, the smallest first; ties by their text."""
+        return {
+            query: sorted(ids, key=lambda i: (suspicion(query, i), _sha(self.passages[i][1])))
+            for query, ids in self.shown.items()
+        }
+
+
+def _sha(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _rows(folder: Path, config: str) -> Iterable[dict[str, object]]:
+    for path in sorted((folder / config).glob("*.parquet")):
+        yield from pq.ParquetFile(path).read().to_pylist()
+
+
+def view(folder: Path) -> View:
+    """Read a public half, or what stands for one."""
+    contexts = {
+        path.name.split("-")[0]: {
+            r["query_id"]: [d["corpus-id"] for d in r["docs"]]
+            for r in pq.ParquetFile(path).read().to_pylist()
+        }
+        for path in sorted((folder / "contexts").glob("*.parquet"))
+    }
+    rows = enumerate(_rows(folder, "corpus"))
+    beside = [p for p in sorted(folder.iterdir()) if p.is_file()]
+    return View(
+        {str(r["_id"]): str(r["metadata"] or "") for r in _rows(folder, "queries")},
+        {str(r["_id"]): (n, str(r["text"]), str(r["metadata"] or "")) for n, r in rows},
+        contexts,
+        {(r["query_id"], r["corpus-id"]): r["rank"] for r in _rows(folder, "candidates")},  # type: ignore[misc]
+        "\n".join(path.read_text() for path in beside),
+    )
+
+
+def naive_half(folder: Path, out: Path) -> Path:
+    """A public half by whoever takes the labels away and nothing else."""
+    package = Package(folder)
+    for config in ("corpus", "queries", "candidates"):
+        if (folder / config).is_dir():
+            shutil.copytree(folder / config, out / config)
+    for name in package.contexts:
+        write_table(out / "contexts", name, unlabelled(package.context_table(name)))
+    for name in ("manifest.json", "stats.json", "README.md"):
+        shutil.copy(folder / name, out / name)
+    return out
+
+
+def by_seed(seed: int) -> Callable[[View], Ranking]:
+    """Undo the shuffle that a seed gives: relevant passages were put in first."""
+
+    def attack(half: View) -> Ranking:
+        (name, contexts), *_ = half.contexts.items()
+        before: dict[tuple[str, str], int] = {}
+        for query, ids in contexts.items():
+            places = list(range(len(ids)))
+            key = hashlib.sha256(f"{seed}\x1forder\x1f{name}\x1f{query}".encode()).digest()
+            random.Random(int.from_bytes(key)).shuffle(places)
+            before |= {(query, i): place for i, place in zip(ids, places, strict=True)}
+        return half.ranked(lambda query, passage: before[query, passage])
+
+    return attack
+
+
+def by_redraw(seed: int, source: Sequence[str]) -> Callable[[View], Ranking]:
+    """Draw the irrelevant passages again, from the source that everybody has: all but those."""
+
+    def attack(half: View) -> Ranking:
+        drawn = set()
+        for query in half.shown:
+            key = hashlib.sha256(f"{seed}\x1firrelevant\x1f{query}".encode()).digest()
+            rng = random.Random(int.from_bytes(key))
+            drawn |= {(query, source[rng.randrange(len(source))]) for _ in range(15)}
+        return half.ranked(lambda query, i: (query, half.passages[i][1]) in drawn)
+
+    return attack
+
+
+def by_place(half: View) -> Ranking:
+    """What is shown first."""
+    return half.ranked(lambda query, passage: half.shown[query].index(passage))
+
+
+def by_id(half: View) -> Ranking:
+    """What has the smallest id."""
+    order = {passage: n for n, passage in enumerate(sorted(half.passages))}
+    return half.ranked(lambda _, passage: order[passage])
+
+
+def by_row(half: View) -> Ranking:
+    """What comes first in the corpus."""
+    return half.ranked(lambda _, passage: half.passages[passage][0])
+
+
+def by_rank(half: View) -> Ranking:
+    """What a retriever put first, where its lists are public."""
+    return half.ranked(lambda query, passage: half.ranks.get((query, passage), 0))
+
+
+def by_sharing(half: View) -> Ranking:
+    """What most context sets of the query show."""
+    return half.ranked(
+        lambda query, passage: -sum(passage in c[query] for c in half.contexts.values())
+    )
+
+
+def by_oracle(half: View) -> Ranking:
+    """What a context set shows first that was put together by gold."""
+    oracle = half.contexts.get("oracle", {})
+
+    def suspicion(query: str, passage: str) -> float:
+        ids = oracle.get(query, [])
+        return ids.index(passage) if passage in ids else len(ids)
+
+    return half.ranked(suspicion)
+
+
+def by_answers(half: View) -> Ranking:
+    """What holds an answer that stands in the query's metadata."""
+
+    def suspicion(query: str, passage: str) -> float:
+        answers = json.loads(half.queries[query] or "{}").get("answers", [])
+        return -sum(answer in half.passages[passage][1] for answer in answers)
+
+    return half.ranked(suspicion)
+
+
+def by_marks(half: View) -> Ranking:
+    """What says in its own metadata which query it is for."""
+    return half.ranked(lambda query, passage: f'"{query}"' not in half.passages[passage][2])
+
+
+def by_another_release(other: View) -> Callable[[View], Ranking]:
+    """What another release of the same benchmark shows the query, too."""
+    texts = {q: {other.passages[i][1] for i in ids} for q, ids in other.shown.items()}
+    return lambda half: half.ranked(
+        lambda query, passage: half.passages[passage][1] not in texts[query]
+    )
+
+
+def hits(ranking: Ranking, truth: dict[str, set[str]]) -> int:
+    """Relevant passages among as many guesses as there are: the attacker knows how many."""
+    return sum(len(truth[q] & set(ids[: len(truth[q])])) for q, ids in ranking.items())
+
+
+def by_chance(shown: dict[str, list[str]], truth: dict[str, set[str]]) -> float:
+    """Hits that are expected of blind guesses: r of n are right, r are guessed, so r · r / n."""
+    return sum(len(truth[q]) ** 2 / len(ids) for q, ids in shown.items())
+
+
+def probability(n_hits: int, shown: dict[str, list[str]], truth: dict[str, set[str]]) -> float:
+    """Probability of so many hits or more of blind guesses, exact: a query's hits are
+    hypergeometric, C(r, h) C(n − r, r − h) / C(n, r), and queries are independent."""
+    total = {0: 1.0}
+    for query, ids in shown.items():
+        n, r = len(ids), len(truth[query])
+        mine = {
+            h: math.comb(r, h) * math.comb(n - r, r - h) / math.comb(n, r) for h in range(r + 1)
+        }
+        sums: Counter[int] = Counter()
+        for (a, p), (b, q) in itertools.product(total.items(), mine.items()):
+            sums[a + b] += p * q  # type: ignore[assignment]
+        total = dict(sums)
+    return sum(p for h, p in total.items() if h >= n_hits)
+
+
+def tried_out(half: View, guesses: Iterable[tuple[str, str]]) -> list[str]:
+    """Guesses whose content has a sha256 that stands somewhere in the public half.
+
+    Args:
+        half: what is public.
+        guesses: (name, content of a hidden file by this guess).
+    """
+    hashes = set(re.findall(r"\b[0-9a-f]{64}\b", half.texts))
+    return [name for name, content in guesses if _sha(content) in hashes]
