@@ -13,6 +13,7 @@ from citeforge.builders import skeleton
 from citeforge.builders.build import build
 from citeforge.builders.hiding import _renumbered
 from citeforge.builders.rebuild import rebuild
+from citeforge.builders.twins.build import build_twins
 from citeforge.builders.verify import verify
 from citeforge.engines.draws import generator, keyed
 from citeforge.package.package import Package
@@ -22,6 +23,18 @@ from citeforge.schemas.recipes.mixture import Mixture
 from conftest import EXAMPLES, Cli
 
 FACTS = f"beir:{EXAMPLES / 'facts'}"
+
+
+class Silent:
+    """A writer that nobody gets as far as asking."""
+
+    def identity(self) -> dict[str, Any]:
+        """Its name."""
+        return {"name": "silent"}
+
+    def complete(self, requests: Any) -> Any:
+        """Nothing."""
+        raise AssertionError(requests)
 
 
 def facts(out: Path, secret_from: Path | None = None, **more: Any) -> Path:
@@ -149,7 +162,7 @@ def test_what_does_not_go_together(package: Path, tmp_path: Path) -> None:
         facts(tmp_path / "a", package)
     twins = TwinsRecipe(benchmark=package, llm="template", hidden=True)
     with pytest.raises(UsageError, match="was drawn without a secret"):
-        build(twins, RunOptions(out=tmp_path / "a"))
+        build_twins(twins, RunOptions(out=tmp_path / "a"), Silent())
     assert not (tmp_path / "a").exists()
     damaged = tmp_path / "damaged"
     damaged.mkdir()

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from citeforge.builders.command import command_of
 from citeforge.builders.package import PackageWriter, refreshed
+from citeforge.builders.secret import read_secret, write_secret
 from citeforge.builders.stats import WORDS, context_sizes, corpus_stats, word_lengths
 from citeforge.engines.files import read_json, write_text
 from citeforge.engines.folders import amending
@@ -69,9 +70,9 @@ def split_package(
     stats = _public_stats(half, contexts)
     open_half = _open_manifest(half, contexts, metadata)
     written = _with_leaderboards(public, writer.finish(open_half, stats), stats)
-    rest = [n for n in manifest.files if n not in common and n != CARD]
+    rest = [n for n in manifest.files if n not in (*common, CARD, SECRET)]
     copy_files(folder, [*rest, CARD, MANIFEST], gold)
-    (gold / SECRET).chmod(0o600)
+    write_secret(gold, read_secret(folder))
     link = {"public_hash": written.benchmark_hash, "shown": common}
     write_text(gold / LINK, json.dumps(link, indent=1) + "\n")
     return written, manifest
