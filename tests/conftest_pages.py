@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from patience import patience
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -31,7 +33,9 @@ def browser() -> Iterator[Any]:
              "--disable-background-networking", "--disable-component-update",
              "--disable-sync"]  # fmt: skip
     with sync_playwright() as driver:
-        chromium = driver.chromium.launch(executable_path=found, args=flags)
+        chromium = driver.chromium.launch(
+            executable_path=found, args=flags, timeout=1000 * patience(180)
+        )
         yield chromium
         chromium.close()
 
@@ -44,13 +48,14 @@ def expect(what: Any) -> Any:
     """
     from playwright.sync_api import expect as found
 
-    found.set_options(timeout=30_000)
+    found.set_options(timeout=1000 * patience(30))
     return found(what)
 
 
 def opened(browser: Any, page: Path, **options: Any) -> Any:
     """A page with every error and outside request noted."""
     context = browser.new_context(**options)
+    context.set_default_timeout(1000 * patience(30))
     found = context.new_page()
     found.problems = []
     found.on("pageerror", lambda e: found.problems.append(f"error: {e}"))

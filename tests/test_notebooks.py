@@ -11,6 +11,7 @@ import pytest
 from nbclient import NotebookClient
 
 from conftest import EXAMPLES
+from patience import patience
 
 NOTEBOOKS = sorted((EXAMPLES / "notebooks").glob("*.ipynb"))
 
@@ -34,7 +35,10 @@ def test_a_notebook_runs_and_gives_the_outputs_that_it_shows(path: Path, tmp_pat
     notebook = nbformat.read(path, as_version=4)
     before = shown(notebook)
     here = {"metadata": {"path": str(tmp_path / "examples" / "notebooks")}}
-    NotebookClient(notebook, timeout=300, kernel_name="python3", resources=here).execute()
+    client = NotebookClient(notebook, kernel_name="python3", resources=here)
+    client.timeout, client.startup_timeout = round(patience(300)), round(patience(60))
+    client.iopub_timeout = round(patience(60))  # for outputs that come behind the reply
+    client.execute()
     assert shown(notebook) == before
 
 

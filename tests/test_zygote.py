@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from conftest import Cli
+from patience import patience
 from servers import zygote
 from servers.hub import hub_server
 
@@ -28,7 +29,8 @@ def servers() -> None:
 
 
 def await_server(env: dict[str, str], number: int) -> None:
-    for _ in range(6000):
+    end = time.monotonic() + patience(600)
+    while time.monotonic() < end:
         if zygote.server_for(env, number):
             return
         time.sleep(0.1)

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from citeforge.engines import doctor
 from conftest import Cli
+from patience import patience
 from servers.running import openai_server
 
 KEY = "sk-secret-5f3a9c1e7b"
@@ -232,7 +234,10 @@ def test_doctor_tells_of_ray(cli: Cli) -> None:
         assert told in result.stdout, result.stdout
 
 
-def test_doctor_asks_a_live_endpoint(cli: Cli, tmp_path: Path) -> None:
+def test_doctor_asks_a_live_endpoint(
+    inline: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor, "_SECONDS", patience(5))
     with openai_server(tmp_path / "log") as server:
-        result = cli("doctor", "--base-url", server.url)
+        result = inline("doctor", "--base-url", server.url)
     assert "ok  LLM endpoint           answers; 1 models: m" in result.stdout

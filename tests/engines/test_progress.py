@@ -15,6 +15,7 @@ import pytest
 
 from citeforge.cli.main import cli
 from citeforge.engines.progress import Line, Lines, is_json, progress
+from patience import patience
 
 
 def test_a_line_an_interval_and_one_at_the_end(capsys: pytest.CaptureFixture[str]) -> None:
@@ -59,7 +60,7 @@ def test_work_that_is_stuck_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(sys, "stderr", log := Log())
     with progress("LLM", 50, "answers", interval=0.01):
-        assert told.wait(60)
+        assert told.wait(patience(60))
     assert log.getvalue().startswith("LLM: 0 of 50 answers, peak memory")
 
 

@@ -13,8 +13,10 @@ from threading import Barrier
 
 import pytest
 
+from citeforge.engines import sqlite
 from citeforge.engines.sqlite import open_store
 from citeforge.schemas.errors import InputError
+from patience import patience
 
 OURS, SCHEMA = 0x1234, "CREATE TABLE IF NOT EXISTS t (x)"
 ROUNDS = 40
@@ -25,6 +27,7 @@ def open_here(path: Path, readonly: bool = False) -> sqlite3.Connection:
 
 
 def open_again_and_again(folder: Path, barrier: Barrier, name: int) -> None:
+    sqlite.BUSY_SECONDS = patience(30)
     for number in range(ROUNDS):
         barrier.wait()
         try:

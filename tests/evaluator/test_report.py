@@ -17,6 +17,7 @@ from citeforge.evaluator.compare import load_scores
 from citeforge.evaluator.report import RENDERERS, embed, render_html
 from citeforge.schemas.scores import ScoreFile
 from conftest import Cli, write_jsonl
+from patience import patience
 from servers import zygote
 
 HOSTILE = [
@@ -89,7 +90,7 @@ def open_page(page: Path, profile: Path, *flags: str) -> subprocess.CompletedPro
         *("--disable-sync", f"--user-data-dir={profile}", "--enable-logging=stderr", "--v=0"),
         *(*flags, page.as_uri()),
     ]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, capture_output=True, text=True, timeout=patience(120))
 
 
 def test_hostile_text_is_shown_and_never_run(files: list[ScoreFile], tmp_path: Path) -> None:

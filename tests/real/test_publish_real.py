@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from conftest import Cli, real_data
+from conftest_pages import expect
+from patience import patience
 from servers.hub import hub_server
 
 REPO = "org/hagrid-gold"
@@ -71,11 +73,12 @@ def test_from_hagrid_to_a_leaderboard(cli: Cli, tmp_path: Path) -> None:
         if os.environ.get("CITEFORGE_REQUIRE_BROWSER"):
             pytest.fail("CITEFORGE_REQUIRE_BROWSER is set and there is no chromium")
         return
-    from playwright.sync_api import expect, sync_playwright
+    from playwright.sync_api import sync_playwright
 
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_page()
+        page.set_default_timeout(1000 * patience(30))
         page.goto((tmp_path / "site" / "index.html").as_uri())
         # The one was shown passages and the other was not: they never stand in one table.
         views = page.locator("#view option").all_inner_texts()

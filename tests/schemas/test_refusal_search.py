@@ -47,7 +47,7 @@ _PARTS = Rules.of(EVERY[::7])
 _WORDS = sorted({word for rule in EVERY[::7] for word in needed(rule) or ()})
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.sampled_from([*_WORDS, "the ", "passages ", "do ", " I ", "nicht ", ". "]),
                 max_size=12))  # fmt: skip
 def test_as_one_expression(parts: list[str]) -> None:

@@ -10,11 +10,24 @@ import subprocess
 import sys
 from pathlib import Path
 
-SCRIPT = """
-import json, os, resource, sys
+SCRIPT = '''
+import json, os, resource, signal, sys
 import torch, faiss, sentence_transformers, transformers.models.bert.modeling_bert
 from citeforge.cli.main import main
 import citeforge.builders.rage, citeforge.cli.build
+
+def die_at(folder, count):
+    """SIGKILL where the so-manyth new file of a folder, or of its `.partial`, would appear."""
+    new = []
+    def hook(event, args):
+        made = args[0] if event == "open" and (args[2] or 0) & os.O_CREAT else None
+        path = str(args[1] if event == "os.rename" else made)
+        if path.startswith((folder + "/", folder + ".partial/")) and not os.path.exists(path):
+            new.append(path)
+            if len(new) == count:
+                os.kill(os.getpid(), signal.SIGKILL)
+    sys.addaudithook(hook)
+
 for line in sys.stdin:
     task = json.loads(line)
     child = os.fork()
@@ -23,11 +36,12 @@ for line in sys.stdin:
             os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), stream)
         if task["largest"]:
             resource.setrlimit(resource.RLIMIT_FSIZE, (task["largest"], task["largest"]))
+        if task["die_at"]:
+            die_at(*task["die_at"])
         main(task["args"])
         os._exit(0)
-    print(child, flush=True)
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
-"""
+'''
 
 
 class Nursery:
@@ -45,12 +59,19 @@ class Nursery:
         assert self._process.stdout
         self._into, self._out = self._process.stdin, self._process.stdout
 
-    def start(self, args: list[str], largest: int = 0) -> int:
-        """Start a command, whose files grow to so many bytes at most (0: any); its process id."""
-        task = {"args": args, "largest": largest, "errors": str(self._errors)}
+    def start(
+        self, args: list[str], largest: int = 0, die_at: tuple[Path, int] | None = None
+    ) -> None:
+        """Start a command, whose files grow to so many bytes at most (0: any).
+
+        ``die_at``: a folder, and which new file there it does not live to make.
+        """
+        task = {
+            "args": args, "largest": largest, "errors": str(self._errors),
+            "die_at": die_at and (str(die_at[0]), die_at[1]),
+        }  # fmt: skip
         self._into.write(json.dumps(task) + "\n")
         self._into.flush()
-        return int(self._out.readline())
 
     def wait(self) -> int:
         """Return code of the command that was started last, as `subprocess` gives it."""

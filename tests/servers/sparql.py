@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from patience import patience
 from servers.running import Running, started
 
 
@@ -57,7 +58,7 @@ def _serve(store: Path) -> tuple[subprocess.Popen[bytes], str] | None:
     )
     while process.poll() is None:
         try:
-            urllib.request.urlopen(url, timeout=5).close()
+            urllib.request.urlopen(url, timeout=patience(5)).close()
         except OSError:
             time.sleep(0.05)
         else:

@@ -21,6 +21,7 @@ from citeforge.engines.llm.rate import RetryPolicy
 from citeforge.engines.llm.records import Answer, Failure, Request
 from citeforge.engines.llm.store import ReplayStore
 from conftest import sampled
+from patience import patience
 from servers.running import Running, openai_server
 
 
@@ -95,7 +96,7 @@ def test_hanging_calls_are_asked_again(tmp_path: Path) -> None:
         openai_server(tmp_path / "log", faults=1.0, kinds=("hang",), first_only=True) as server,
         ReplayStore(tmp_path / "s.db") as store,
     ):
-        options = ClientOptions(server.url, concurrency=40, timeout=1.0, retry=retry)
+        options = ClientOptions(server.url, concurrency=40, timeout=patience(1), retry=retry)
         results = OpenAiLlm("m", store, options).complete(requests)
         tries = Counter(r["text"] for r in server.requests())
         hanging = Counter(r["text"] for r in server.requests() if r["fault"] == "hang")
@@ -107,11 +108,12 @@ def test_hanging_calls_are_asked_again(tmp_path: Path) -> None:
 
 def test_calls_that_always_hang_are_given_up_after_their_tries(tmp_path: Path) -> None:
     retry = RetryPolicy(attempts=3, base=0.005, cap=0.02)
+    timeout = patience(0.3)
     with openai_server(tmp_path / "log", faults=1.0, kinds=("hang",)) as server:
-        options = ClientOptions(server.url, timeout=0.3, retry=retry)
+        options = ClientOptions(server.url, timeout=timeout, retry=retry)
         (result,) = OpenAiLlm("m", None, options).complete([Request((("user", "x"),))])
     assert isinstance(result, Failure)
-    assert result.message == "no answer within 0.3 s (3 tries)"
+    assert result.message == f"no answer within {timeout:g} s (3 tries)"
 
 
 def store_rows(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import time
 from pathlib import Path
 from urllib.parse import quote
 
@@ -115,7 +114,7 @@ def test_a_key_that_cannot_be_sent(value: str, monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize(
     ("mode", "said"),
     [
-        ("drip", "the reply was not finished within 1 s"),
+        ("drip", "the reply was not finished within 0.5 s"),
         ("endless", "the reply is longer than 4 MiB"),
         ("packed", "the reply is compressed, which was not asked for"),
     ],
@@ -123,11 +122,11 @@ def test_a_key_that_cannot_be_sent(value: str, monkeypatch: pytest.MonkeyPatch) 
 def test_replies_end(mode: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setattr(bounds, "MOST_BYTES", 4 << 20)
+    assert ClientOptions(timeout=120).deadline == 600  # 5 * 120
+    if mode == "drip":
+        monkeypatch.setattr(ClientOptions, "deadline", 0.5)
     with started("hostile_server.py") as port, ReplayStore(tmp_path / "s.db") as store:
-        # Bytes arrive all the while, so that the timeout of a silent connection never passes.
-        options = ClientOptions(f"http://127.0.0.1:{port}/{mode}/v1", timeout=0.2)
-        begin = time.monotonic()
+        options = ClientOptions(f"http://127.0.0.1:{port}/{mode}/v1", timeout=3600)
         (result,) = OpenAiLlm("m", store, options).complete([Request((("user", "x"),))])
-        assert time.monotonic() - begin < 60  # without a bound it would never come here
     assert isinstance(result, Failure)
     assert said in result.message

@@ -22,6 +22,7 @@ from citeforge.schemas.recipes import RageRecipe, RunOptions, TwinsRecipe
 from citeforge.schemas.recipes.mixture import Mixture
 from citeforge.schemas.recipes.twins import Attempts
 from conftest import Cli, write_beir
+from patience import patience
 from servers.running import transformers_server
 
 BRIDGES = {
@@ -55,7 +56,7 @@ class Served:
     url: str
 
     def client(self) -> OpenAiLlm:
-        options = ClientOptions(self.url, concurrency=2, timeout=600)
+        options = ClientOptions(self.url, concurrency=2, timeout=patience(600))
         return OpenAiLlm(self.model, None, options)
 
 
@@ -94,7 +95,7 @@ def test_a_system_s_answers_are_scored(
     done = inline(
         *("run", "rage", "--llm", f"openai:{served.model}", "--base-url", served.url),
         *("--benchmark", bridges, "--out", tmp_path / "s.jsonl", "--max-answer", 12),
-        *("--timeout", 600, "--logprobs"),
+        *("--timeout", patience(600), "--logprobs"),
         OPENAI_API_KEY=os.environ["OPENAI_API_KEY"],
     )
     assert done.returncode == 0, done.stderr
@@ -114,7 +115,7 @@ def test_twins_are_written(served: Served, bridges: Path, tmp_path: Path) -> Non
         attempts=Attempts(limit=1),
         keep_failed=True,
     )
-    run = RunOptions(out=tmp_path / "twins", base_url=served.url, timeout=600)
+    run = RunOptions(out=tmp_path / "twins", base_url=served.url, timeout=patience(600))
     manifest = build_twins(recipe, run)
     assert manifest.models["twin author"] == {"name": f"openai:{served.model}"}
     assert json.loads((tmp_path / "twins" / "stats.json").read_text())
@@ -124,7 +125,7 @@ def test_kalma_is_built_answered_and_scored(served: Served, tmp_path: Path, inli
     """Every prompt of the writer gets its answer. What this model writes is not what was asked for
     but in the seed (it is too small), so the template stands in, and both are counted."""
     (tmp_path / "two.ttl").write_text(TWO)
-    endpoint = ("--base-url", served.url, "--timeout", 600)
+    endpoint = ("--base-url", served.url, "--timeout", patience(600))
     done = inline(
         *("build", "kalma", "--kg", "file:two.ttl", "--pairs-from-kg", "father"),
         *("--writer", f"openai:{served.model}", *endpoint, "--rounds", 1, "--attempts", 1),
