@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib import import_module
+from typing import Any
 
 import click
 import pytest
 
+from citeforge.baselines.registry import SYSTEMS, options_of
 from citeforge.cli.main import COMMANDS, cli
-from citeforge.engines.registry import resolved
+from citeforge.engines.embed import EMBEDDERS
+from citeforge.engines.judge.registry import JUDGES
+from citeforge.engines.llm.writers import LLMS
+from citeforge.engines.perplexity.records import PERPLEXITY
+from citeforge.engines.registry import Registry
+from citeforge.engines.retrieval.registry import RETRIEVERS
+from citeforge.engines.segmenters import SEGMENTERS
+from citeforge.ir_convert.registry import SOURCES
+from citeforge.kg.engines import GRAPHS
 from citeforge.schemas import choices
 from citeforge.schemas.choices import Choice, listed
-from citeforge.schemas.systems import SYSTEMS
+from citeforge.schemas.recipes.base import Part
+from citeforge.schemas.systems import SYSTEMS as DECLARED
 
 
 def options(command: click.Command, path: str) -> Iterator[tuple[str, click.Option]]:
@@ -64,25 +74,16 @@ def test_formats_and_embedders_are_named_in_full() -> None:
 def test_run_names_the_systems() -> None:
     command = cli.get_command(click.Context(cli), "run")
     assert command is not None
-    for system in SYSTEMS:
+    for system in DECLARED:
         assert f"{system.name}: {system.what}" in (command.help or "")
 
 
-def test_every_factory_is_there() -> None:
-    names = (
-        "JUDGES",
-        "EMBEDDERS",
-        "LLMS",
-        "PERPLEXITY",
-        "SEGMENTERS",
-        "GRAPHS",
-        "FORMATS",
-    )
-    for name in names:
-        for choice in getattr(choices, name):
-            assert callable(resolved(choice.factory)), choice
-    for system in SYSTEMS:
-        assert callable(resolved(system.factory)), system
-        assert callable(resolved(system.options)), system
-    for source in import_module("citeforge.ir_convert.registry").DECLARATIONS.values():
-        assert callable(resolved(source.factory)), source.name
+def test_whatever_is_declared_can_be_made() -> None:
+    registries: tuple[Registry[Any, Any], ...] = (
+        JUDGES, EMBEDDERS, RETRIEVERS, LLMS, PERPLEXITY, SEGMENTERS, GRAPHS, SOURCES, SYSTEMS,
+    )  # fmt: skip
+    for registry in registries:
+        for name in registry.all():
+            assert callable(registry.factory(name)), (registry.what, name)
+    for system in DECLARED:
+        assert issubclass(options_of(system), Part), system

@@ -14,7 +14,7 @@ from citeforge.engines import plugins
 from citeforge.engines.embed import make_embedder
 from citeforge.engines.judge.records import verdict_key
 from citeforge.engines.judge.registry import JUDGES, make_judge
-from citeforge.engines.segment import make_segmenter
+from citeforge.engines.segmenters import make_segmenter
 from citeforge.ir_convert.registry import open_source
 from citeforge.ir_convert.source import ReadOptions
 from citeforge.schemas.errors import InputError, UsageError

@@ -12,7 +12,7 @@ import pytest
 
 from citeforge.engines import punkt
 from citeforge.engines.punkt import PunktSegmenter, tables_hash
-from citeforge.engines.segment import make_segmenter
+from citeforge.engines.segmenters import make_segmenter
 from citeforge.schemas.errors import InputError
 
 TEXTS = [

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from citeforge.engines.segment import SpacySegmenter, make_segmenter
+from citeforge.engines.segment import SpacySegmenter
+from citeforge.engines.segmenters import make_segmenter
 from citeforge.schemas.errors import UnknownValueError
 
 SEGMENTER = SpacySegmenter()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from citeforge.engines.segment import make_segmenter
+from citeforge.engines.segmenters import make_segmenter
 from citeforge.engines.sentences import SentenceSegmenter
 from engines.test_segment import LINES as LINES_OF_VERSION_1
 

@@ -11,7 +11,7 @@ import pytest
 
 from citeforge.engines.judge.lexical import LexicalJudge
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.segment import make_segmenter
+from citeforge.engines.segmenters import make_segmenter
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.compare import compare
 from citeforge.evaluator.error_rates import Rates

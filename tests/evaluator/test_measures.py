@@ -174,7 +174,7 @@ from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.score import score
 from citeforge.evaluator.tools import Tools
-from citeforge.engines.segment import make_segmenter
+from citeforge.engines.segmenters import make_segmenter
 benchmark, measures = Benchmark(Path(package)), select(names.split(","))
 sys.addaudithook(hook)
 score(Path(path), benchmark, measures, tools=Tools(segmenter=make_segmenter("nupunkt")),

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, cast
+from typing import Any
 
 from citeforge.baselines.dialogue import answer_all
 from citeforge.baselines.editing import (
@@ -24,7 +24,6 @@ from citeforge.engines.embed import make_embedder
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import TRUNCATED, Answer, Failure, Llm
 from citeforge.engines.llm.tokens import make_counter
-from citeforge.engines.registry import resolved
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.package.items import Passage
 from citeforge.schemas.errors import UsageError
@@ -87,6 +86,7 @@ class Asked:
 
 def ask(
     system: System,
+    make: Make,
     benchmark: Benchmark,
     contexts: Sequence[str],
     runs: int,
@@ -117,7 +117,6 @@ def ask(
     counts: Counter[str] = Counter()
     facts: dict[str, Any] = {}
     jobs: list[tuple[Task, MakeSteps]] = []
-    make = cast(Make, resolved(system.factory))
     for context in contexts:
         setting = Setting(benchmark, context, options, llm, seed, prompts, window, counts, facts)
         steps = make(setting)

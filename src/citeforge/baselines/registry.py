@@ -1,11 +1,35 @@
-"""Systems by name; they are declared in ``schemas/systems.py``."""
+"""Systems by name: what answers for each that ``schemas/systems.py`` declares, and its options."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from citeforge.engines.registry import Registry, resolved
+from citeforge.baselines import (
+    alce,
+    asking,
+    asking_kalma,
+    bundles,
+    controls,
+    interact,
+    kalma,
+    passages,
+    rage,
+)
+from citeforge.baselines.attributed_ir import generate, gtr, query_gen, rtg
+from citeforge.baselines.attributed_ir import options as air
+from citeforge.baselines.options import (
+    AlceOptions,
+    CellOptions,
+    CondensedOptions,
+    GoldOptions,
+    InteractOptions,
+    NoOptions,
+    RageOptions,
+    SearchOptions,
+    ShotOptions,
+)
+from citeforge.engines.registry import Registry
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.schemas.choices import Choice
 from citeforge.schemas.errors import UnknownValueError, UsageError
@@ -21,8 +45,42 @@ def _unknown(name: str) -> UsageError:
     return UnknownValueError("system", name, [s.name for s in DECLARED])
 
 
-SYSTEMS: Registry[Choice, Iterator[dict[str, Any]]] = Registry(
-    "system", "systems", DECLARED, "", _unknown
+_CONTROLS = ("deflection-blind", "deflection-aware", "faithful", "post-rationaliser")
+_PLAIN: dict[str, Lines] = {
+    **dict.fromkeys(("random", "echo-relevant"), rage.lines),
+    **dict.fromkeys(("gold", "all-gold", "top-1", "top-1-two-sentences"), passages.lines),
+    **dict.fromkeys(("label-blind", "label-follower"), controls.lines),
+    **dict.fromkeys((*_CONTROLS, "position-blind", "position-follower"), bundles.lines),
+    **dict.fromkeys(("absent-blind", "absent-aware"), kalma.lines),
+}
+_ASKING: dict[str, tuple[Callable[..., Any], type[Part]]] = {
+    "rage": (asking.rage, RageOptions),
+    "vanilla": (alce.vanilla, AlceOptions),
+    "oracle": (alce.vanilla, AlceOptions),
+    "summ": (alce.summ, CondensedOptions),
+    "snippet": (alce.snippet, CondensedOptions),
+    "interact": (interact.interact, InteractOptions),
+    "inline-search": (interact.inline_search, SearchOptions),
+    "closed-book": (alce.closed_book, ShotOptions),
+    "authorship": (asking.authorship, CellOptions),
+    "g": (generate.generate, air.GenerateOptions),
+    "rtg-gold": (rtg.gold, air.GoldPassagesOptions),
+    "rtg-vanilla": (rtg.vanilla, air.VanillaOptions),
+    "rtg-query-gen": (query_gen.query_gen, air.QueryGenOptions),
+    "gtr": (gtr.gtr, air.GtrOptions),
+    "kalma": (asking_kalma.kalma, asking_kalma.KalmaOptions),
+}
+_OPTIONS: dict[str, type[Part]] = {
+    "gold": GoldOptions,
+    **{name: options for name, (_, options) in _ASKING.items()},
+}
+SYSTEMS: Registry[Choice, Any] = Registry(
+    "system",
+    "systems",
+    DECLARED,
+    {**_PLAIN, **{name: make for name, (make, _) in _ASKING.items()}},
+    "",
+    _unknown,
 )
 
 
@@ -64,11 +122,7 @@ def systems() -> dict[str, System]:
 
 def options_of(system: System) -> type[Part]:
     """The record of a system's options."""
-    if isinstance(system.options, str):
-        found: type[Part] = resolved(system.options)  # type: ignore[assignment]
-        return found
-    given: type[Part] = system.options
-    return given
+    return system.options or _OPTIONS.get(system.name, NoOptions)
 
 
 def refusal(system: System, benchmark: Benchmark) -> str | None:

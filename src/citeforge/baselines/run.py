@@ -6,16 +6,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
 from citeforge.baselines.ask import ask
-from citeforge.baselines.registry import Lines, options_of, refusal, system_of
+from citeforge.baselines.registry import SYSTEMS, Lines, options_of, refusal, system_of
 from citeforge.engines.files import atomic_file
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Failure, Llm
-from citeforge.engines.registry import resolved
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.schemas.errors import FailuresError, UnknownValueError, UsageError
 from citeforge.schemas.names import fault_of
@@ -97,7 +96,8 @@ def run_system(
     if llm is None:
         raise UsageError(f"{name} asks an LLM; give --llm, e.g. openai:MODEL")
     settings = options if options is not None else options_of(system)()
-    asked = ask(system, benchmark, chosen, runs, seed, llm, settings, limit, judge)
+    make = SYSTEMS.factory(system.name)
+    asked = ask(system, make, benchmark, chosen, runs, seed, llm, settings, limit, judge)
     if asked.failures and len(asked.failures) == len(asked.tasks):
         query, failure = asked.failures[0]
         raise FailuresError(
@@ -141,7 +141,7 @@ def _contexts(system: System, benchmark: Benchmark, given: list[str]) -> list[st
 def _plain_lines(
     system: System, benchmark: Benchmark, contexts: list[str], runs: int, seed: int
 ) -> Iterator[dict[str, Any]]:
-    make = benchmark.kind.systems.get(system.name) or cast(Lines, resolved(system.factory))
+    make: Lines = benchmark.kind.systems.get(system.name) or SYSTEMS.factory(system.name)
     return make(system.name, benchmark, contexts, runs, seed)
 
 

@@ -37,8 +37,8 @@ from citeforge.engines.corpus import find_rows
 from citeforge.engines.draws import keyed
 from citeforge.engines.embedder import Embedder
 from citeforge.engines.progress import progress
-from citeforge.engines.retrieval.records import Rankings
-from citeforge.engines.retrieval.registry import RetrieverSettings, make_retriever
+from citeforge.engines.retrieval.records import Rankings, RetrieverSettings
+from citeforge.engines.retrieval.registry import make_retriever
 from citeforge.engines.setup import nominator
 from citeforge.engines.tables import (
     TableWriter,

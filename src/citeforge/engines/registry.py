@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from importlib import import_module
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 from citeforge.engines import plugins
@@ -22,7 +21,7 @@ class Declared(Protocol):
     def argument(self) -> str: ...
 
     @property
-    def factory(self) -> str | Callable[..., Any]: ...
+    def factory(self) -> Callable[..., Any] | None: ...
 
 
 D = TypeVar("D", bound=Declared)
@@ -37,20 +36,23 @@ class Registry(Generic[D, T]):
         what: str,
         group: str,
         declared: Sequence[D],
+        factories: Mapping[str, Callable[..., T]],
         requires: str,
         unknown: Callable[[str], UsageError],
     ) -> None:
-        """Declare; nothing is imported.
+        """Join declarations with what makes the things.
 
         Args:
             what: a word for one of them.
             group: plugins that give more, see :data:`citeforge.engines.plugins.GROUPS`.
             declared: ours; one without a name takes every name that is nobody else's.
+            factories: what makes each of ours, by its name; a plugin's declaration has its own.
             requires: attributes that whatever is made has, separated by spaces.
             unknown: the error for a name that nobody has.
         """
         self.what, self.group = what, group
         self._ours = {d.name: d for d in declared}
+        self._factories = factories
         self._requires = requires.split()
         self._unknown = unknown
 
@@ -68,13 +70,13 @@ class Registry(Generic[D, T]):
         if ours is not None and name and bool(ours.argument) == bool(argument):
             for origin in (o for n, o in plugins.named(self.group) if n == name):
                 plugins.warn(f"{origin}: there is a {self.what} {name!r} already; ours is used")
-            known: T = _made(ours, argument, settings)
+            known: T = self._made(ours, argument, settings)
             return known
         theirs = None if ours is not None else plugins.find(self.group, name)
         if theirs is not None:
             return self._from_plugin(*theirs, argument, settings)
         if "" in self._ours and ours is None:
-            free: T = _made(self._ours[""], spec, settings)
+            free: T = self._made(self._ours[""], spec, settings)
             return free
         raise self._nobody(spec)
 
@@ -88,7 +90,7 @@ class Registry(Generic[D, T]):
         declared = self.get(name)
         if declared is None:
             raise self._nobody(name)
-        return resolved(declared.factory)
+        return declared.factory or self._factories[name]
 
     def get(self, name: str) -> D | None:
         """The declaration of a name, ours or a plugin's; None when nobody has it."""
@@ -110,6 +112,13 @@ class Registry(Generic[D, T]):
             found[declared.name] = declared
         return found
 
+    def _made(self, declared: D, argument: str, settings: tuple[Any, ...]) -> T:
+        if needed := getattr(declared, "needs", ""):
+            require(needed)
+        factory = declared.factory or self._factories[declared.name]
+        made: T = factory(*([argument] if declared.argument else []), *settings)
+        return made
+
     def _nobody(self, spec: str) -> UsageError:
         error = self._unknown(spec)
         broken = plugins.broken_files()
@@ -123,7 +132,7 @@ class Registry(Generic[D, T]):
             form = f"{declared.name}:{declared.argument}" if declared.argument else declared.name
             raise UsageError(f"{called} of {origin} is written {form}")
         try:
-            made = _made(declared, argument, settings)
+            made = self._made(declared, argument, settings)
         except (CiteforgeError, KeyboardInterrupt):
             raise
         except BaseException as error:  # a stranger's code may raise anything
@@ -145,18 +154,3 @@ def expected(option: str, choices: Sequence[Choice]) -> Callable[[str], UsageErr
         return UsageError(f"{option} {spec!r}{hint}: expected {listed(choices)}")
 
     return error
-
-
-def resolved(factory: str | Callable[..., Any]) -> Callable[..., Any]:
-    """A function, or what ``module:function`` names, imported."""
-    if callable(factory):
-        return factory
-    module, name = factory.split(":")
-    found: Callable[..., Any] = getattr(import_module(module), name)
-    return found
-
-
-def _made(declared: Declared, argument: str, settings: tuple[Any, ...]) -> Any:
-    if needed := getattr(declared, "needs", ""):
-        require(needed)
-    return resolved(declared.factory)(*([argument] if declared.argument else []), *settings)

@@ -9,11 +9,6 @@ from importlib.metadata import version
 from itertools import pairwise
 from typing import Any, Protocol
 
-from citeforge.engines.registry import Registry
-from citeforge.schemas.choices import SEGMENTERS as CHOICES
-from citeforge.schemas.choices import Choice
-from citeforge.schemas.errors import UnknownValueError
-
 RULES_VERSION = 1
 
 Span = tuple[int, int]
@@ -186,22 +181,3 @@ def trimmed(text: str, start: int, end: int) -> Span | None:
         return None
     start += len(piece) - len(piece.lstrip())
     return start, start + len(stripped)
-
-
-SEGMENTERS: Registry[Choice, Segmenter] = Registry(
-    "segmenter",
-    "segmenters",
-    CHOICES,
-    "rules_version signature split",
-    lambda name: UnknownValueError("segmenter", name, [c.name for c in CHOICES]),
-)
-
-
-def make_segmenter(name: str) -> Segmenter:
-    """One of SEGMENTERS, or a plugin's.
-
-    Raises:
-        UnknownValueError: another name.
-        InputError: punkt's parameters are missing, or a broken plugin.
-    """
-    return SEGMENTERS.make(name)

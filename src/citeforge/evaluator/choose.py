@@ -51,7 +51,7 @@ def choose_tools(
         needed &= judge is not None  # without a judge nothing looks at sentences
     if not needed:
         return tools
-    from citeforge.engines.segment import make_segmenter
+    from citeforge.engines.segmenters import make_segmenter
 
     strict = "spacy" if options.rules == 1 else "nupunkt"
     name = segmenter or (strict if options.protocol == "strict" else "punkt")

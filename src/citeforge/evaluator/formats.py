@@ -10,10 +10,11 @@ from typing import TypeVar
 import msgspec
 
 from citeforge.engines.jsonlines import read_start
-from citeforge.engines.registry import resolved
 from citeforge.engines.textfiles import read_csv
 from citeforge.evaluator.benchmark import Benchmark
+from citeforge.evaluator.inspect_logs import origin_of_log, read_inspect
 from citeforge.evaluator.origin import Origin
+from citeforge.evaluator.research.reader import read_facts, read_reports, read_verdicts
 from citeforge.evaluator.submission import read_answers
 from citeforge.evaluator.trec.reports import read_run, track_of
 from citeforge.evaluator.vendors.reader import VENDORS, read_vendor, require_lines, vendor_of
@@ -27,9 +28,7 @@ from citeforge.schemas.trec import BY_FORMAT
 START = 1 << 16
 """Bytes that tell the format."""
 
-_ORIGINS = {"inspect": "citeforge.evaluator.inspect_logs:origin_of_log"}
-"""Formats that say which system answers which benchmark, to what reads that."""
-NAMED = ("citeforge", *_ORIGINS)
+NAMED = ("citeforge", "inspect")
 """Formats that can name the build of the benchmark by its hash."""
 
 Lines = Iterator[tuple[int, SubmissionLine]]
@@ -84,9 +83,7 @@ def origin_of(path: Path, form: str) -> Origin:
     Raises:
         InputError: it cannot be read.
     """
-    family = form.partition(":")[0]
-    found: Origin = resolved(_ORIGINS[family])(path) if family in _ORIGINS else Origin()
-    return found
+    return origin_of_log(path) if form.partition(":")[0] == "inspect" else Origin()
 
 
 def answers_of(
@@ -115,8 +112,7 @@ def answers_of(
         return read_run(chosen, path, benchmark, on_error)
     if chosen not in known and family != "inspect":
         raise UnknownValueError("format", chosen, known)
-    lines: Lines = resolved(known[family].factory)(path, benchmark, *way)
-    return lines
+    return _READERS[family](path, benchmark, *way)
 
 
 def _ids_by_text(benchmark: Benchmark) -> dict[str, str]:
@@ -239,3 +235,18 @@ def read_attrieval(path: Path, benchmark: Benchmark) -> Lines:
 def read_own(path: Path, benchmark: Benchmark) -> Lines:
     """Our submissions."""
     yield from read_answers(path)
+
+
+_READERS: dict[str, Callable[..., Lines]] = {
+    "alce": read_alce,
+    "attributed-ir": read_attributed_ir,
+    "attrieval": read_attrieval,
+    "inspect": read_inspect,
+    "kalma": read_kalma_csv,
+    "rage-toolkit": read_rage_toolkit,
+    "deep-research": read_reports,
+    "deep-research-facts": read_facts,
+    "deep-research-verdicts": read_verdicts,
+    "citeforge": read_own,
+}
+"""Formats of whole files; vendors' and TREC's are read by families of their own."""

@@ -5,7 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 
 from citeforge.engines.registry import Registry
+from citeforge.ir_convert.alce import open_alce
+from citeforge.ir_convert.attrieval import open_attrieval
+from citeforge.ir_convert.beir import open_beir
+from citeforge.ir_convert.corpus import open_corpus_files
+from citeforge.ir_convert.hagrid import open_hagrid, open_hagrid_hub
+from citeforge.ir_convert.hub_layout import (
+    open_beir_hub,
+    open_corpus_hub,
+    open_mteb,
+    open_rage,
+    open_rage_hub,
+)
+from citeforge.ir_convert.ir_datasets import open_ir_datasets
+from citeforge.ir_convert.kalma import open_kalma
 from citeforge.ir_convert.source import ReadOptions, Source
+from citeforge.ir_convert.trec import open_miracl, open_trec
 from citeforge.schemas.errors import UnknownValueError, UsageError
 from citeforge.schemas.sources import Declaration
 
@@ -85,7 +100,7 @@ DECLARATIONS = {
         Declaration(
             name="beir",
             title="BEIR folder or zip",
-            factory="citeforge.ir_convert.beir:open_beir",
+            factory=open_beir,
             argument="folder, or .zip of one, with corpus.jsonl, queries.jsonl, qrels/SPLIT.tsv",
             splits="every qrels/SPLIT.tsv (default test)",
             becomes=_BEIR_BECOMES,
@@ -95,7 +110,7 @@ DECLARATIONS = {
         Declaration(
             name="beir-hub",
             title="BEIR on the Hub",
-            factory="citeforge.ir_convert.hub_layout:open_beir_hub",
+            factory=open_beir_hub,
             argument="REPO[@revision]; judgements are read from REPO-qrels",
             splits="splits of REPO-qrels (default test)",
             becomes=_BEIR_BECOMES,
@@ -105,7 +120,7 @@ DECLARATIONS = {
         Declaration(
             name="hagrid",
             title="HAGRID JSON Lines",
-            factory="citeforge.ir_convert.hagrid:open_hagrid",
+            factory=open_hagrid,
             argument="a train.jsonl or dev.jsonl in HAGRID's layout",
             splits="one file is one split: train (1,922 questions), dev (716)",
             becomes=_HAGRID_BECOMES,
@@ -116,7 +131,7 @@ DECLARATIONS = {
         Declaration(
             name="hagrid-hub",
             title="HAGRID on the Hub",
-            factory="citeforge.ir_convert.hagrid:open_hagrid_hub",
+            factory=open_hagrid_hub,
             argument="train or dev, optionally @revision",
             splits="train (1,922 questions), dev (716)",
             becomes=_HAGRID_BECOMES,
@@ -127,7 +142,7 @@ DECLARATIONS = {
         Declaration(
             name="alce",
             title="ALCE items (ASQA, QAMPARI, ELI5)",
-            factory="citeforge.ir_convert.alce:open_alce",
+            factory=open_alce,
             argument="a JSON file: a list of items, or an object with `data`",
             splits="one file is one split (eval)",
             becomes=(
@@ -141,7 +156,7 @@ DECLARATIONS = {
         Declaration(
             name="rage",
             title="RAGE package, local",
-            factory="citeforge.ir_convert.hub_layout:open_rage",
+            factory=open_rage,
             argument="folder with the configs corpus, queries, mapping",
             splits="one",
             becomes=_RAGE_BECOMES,
@@ -151,7 +166,7 @@ DECLARATIONS = {
         Declaration(
             name="rage-hub",
             title="RAGE package on the Hub",
-            factory="citeforge.ir_convert.hub_layout:open_rage_hub",
+            factory=open_rage_hub,
             argument="REPO[@revision], such as othr-nlp/rage_nq or othr-nlp/rage_hotpotqa",
             splits="one",
             becomes=_RAGE_BECOMES,
@@ -161,7 +176,7 @@ DECLARATIONS = {
         Declaration(
             name="trec",
             title="TREC topics, qrels and a corpus",
-            factory="citeforge.ir_convert.trec:open_trec",
+            factory=open_trec,
             argument="folder with topics.tsv (or `<top>` blocks), qrels.txt and corpus.jsonl (docid, title, text)",
             splits="topics.SPLIT.tsv and qrels.SPLIT.txt, where there are several",
             becomes=_BEIR_BECOMES,
@@ -171,7 +186,7 @@ DECLARATIONS = {
         Declaration(
             name="miracl",
             title="MIRACL, any language",
-            factory="citeforge.ir_convert.trec:open_miracl",
+            factory=open_miracl,
             argument="folder of one language: topics, qrels, docs-*.jsonl.gz",
             splits="those of its topics and qrels (default dev)",
             becomes=_BEIR_BECOMES,
@@ -182,7 +197,7 @@ DECLARATIONS = {
         Declaration(
             name="mteb",
             title="MTEB retrieval",
-            factory="citeforge.ir_convert.hub_layout:open_mteb",
+            factory=open_mteb,
             argument="REPO[@revision] or a folder with the configs corpus, queries, default or qrels",
             splits="those of its judgements (default test)",
             becomes=_BEIR_BECOMES,
@@ -192,7 +207,7 @@ DECLARATIONS = {
         Declaration(
             name="ir-datasets",
             title="ir_datasets",
-            factory="citeforge.ir_convert.ir_datasets:open_ir_datasets",
+            factory=open_ir_datasets,
             argument="an id of the library's catalogue, with documents, queries and judgements",
             splits="part of the id",
             becomes=_BEIR_BECOMES,
@@ -202,7 +217,7 @@ DECLARATIONS = {
         Declaration(
             name="attrieval",
             title="AttriEval, and MS MARCO QA rows",
-            factory="citeforge.ir_convert.attrieval:open_attrieval",
+            factory=open_attrieval,
             argument="folder saved by `datasets`, or JSON Lines; passages{passage_text, is_selected}",
             splits="one",
             becomes="passages become corpus, selected ones `mapping/relevant`, the others "
@@ -213,7 +228,7 @@ DECLARATIONS = {
         Declaration(
             name="corpus",
             title="Passages alone",
-            factory="citeforge.ir_convert.corpus:open_corpus_files",
+            factory=open_corpus_files,
             argument="a .jsonl, .jsonl.gz or .parquet file with `_id` (or id, docid, doc_id, pid), `text` (or contents, passage) and `title`, or a folder of them",
             splits="one",
             becomes="passages to mine from, with `--extra-corpus` or `build alce --corpus`",
@@ -223,7 +238,7 @@ DECLARATIONS = {
         Declaration(
             name="corpus-hub",
             title="Passages alone, on the Hub",
-            factory="citeforge.ir_convert.hub_layout:open_corpus_hub",
+            factory=open_corpus_hub,
             argument="REPO[@revision] or a folder, with a config `corpus` or only one; columns as for `corpus:`",
             splits="one",
             becomes="passages to mine from, with `--extra-corpus` or `build alce --corpus`",
@@ -233,7 +248,7 @@ DECLARATIONS = {
         Declaration(
             name="kalma",
             title="BioKaLMA's published questions",
-            factory="citeforge.ir_convert.kalma:open_kalma",
+            factory=open_kalma,
             argument="JSON file of `[question, [graph, …]]`, for `build kalma`",
             splits="one",
             becomes="questions become queries, their graphs `contexts`; gold with `--gold FILE`",
@@ -256,6 +271,7 @@ SOURCES: Registry[Declaration, Source] = Registry(
     "source",
     "sources",
     list(DECLARATIONS.values()),
+    {},
     "info passages queries relevant gold mined where",
     _unknown,
 )

@@ -108,11 +108,6 @@ class GraphSettings:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
-GRAPHS: Registry[Choice, SparqlEngine] = Registry(
-    "graph", "graphs", CHOICES, "select identity", expected("--kg", CHOICES)
-)
-
-
 def make_engine(name: str, store: Path | None = None, **options: Any) -> SparqlEngine:
     """The engine of ``--kg``: one of GRAPHS, or a plugin's.
 
@@ -149,3 +144,13 @@ def replayed(file: str, settings: GraphSettings) -> SparqlEngine:
     from citeforge.kg.replies import ReplayEngine
 
     return ReplayEngine(Path(file))
+
+
+GRAPHS: Registry[Choice, SparqlEngine] = Registry(
+    "graph",
+    "graphs",
+    CHOICES,
+    {"file": embedded, "sparql": asked, "replay": replayed},
+    "select identity",
+    expected("--kg", CHOICES),
+)

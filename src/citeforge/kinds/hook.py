@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Generic, ParamSpec, TypeVar, cast
-
-from citeforge.engines.registry import resolved
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -31,7 +30,10 @@ class Hook(Generic[P, R]):
             ImportError: there is no such module.
             AttributeError: the module has no such name.
         """
-        return cast("Callable[P, R]", resolved(self.place))
+        if callable(self.place):
+            return self.place
+        module, name = self.place.split(":")
+        return cast("Callable[P, R]", getattr(import_module(module), name))
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function."""

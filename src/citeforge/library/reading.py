@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from citeforge.engines.segment import Segmenter, make_segmenter
+from citeforge.engines.segment import Segmenter
+from citeforge.engines.segmenters import make_segmenter
 from citeforge.evaluator.statements import Statements
 from citeforge.evaluator.statements import split_statements as _split
 from citeforge.schemas.grammar import Grammar, Parsed

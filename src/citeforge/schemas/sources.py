@@ -14,7 +14,7 @@ class Declaration(BaseModel):
     Attributes:
         name: prefix in ``--source name:argument``.
         title: name of the format or data set.
-        factory: ``module:function`` that opens it, imported when first used, or the function; it
+        factory: the function that opens it; it
             is given argument, split and ReadOptions.
         argument: what follows the colon.
         splits: splits it has, in words.
@@ -28,7 +28,7 @@ class Declaration(BaseModel):
 
     name: str
     title: str
-    factory: str | Callable[..., Any]
+    factory: Callable[..., Any]
     argument: str
     splits: str
     becomes: str

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from citeforge.schemas.choices import Choice
+from citeforge.schemas.recipes.base import Part
 
 
 @dataclass(frozen=True)
@@ -13,10 +14,9 @@ class System(Choice):
     """One way of answering.
 
     Attributes:
-        factory: without an LLM, a function of (name, benchmark, context sets, runs, seed) to the
-            lines of a submission; with one, of a ``Setting`` to what answers a ``Task``
-            (:mod:`citeforge.baselines.system`).
-        options: ``module:Class`` of the record of its options, or the class.
+        factory: of a plugin's: without an LLM, a function of (name, benchmark, context sets, runs,
+            seed) to the lines of a submission; with one, of a setting to what answers a task.
+        options: of a plugin's: the class of the record of its options; None where it has none.
         family: whose it is: the name of a benchmark family.
         paper: source whose paper describes it; empty for none.
         section: place in the paper.
@@ -28,7 +28,7 @@ class System(Choice):
         template: its main prompt, which ``--template`` replaces; empty where it has none.
     """
 
-    options: Any = "citeforge.baselines.options:NoOptions"
+    options: type[Part] | None = None
     family: str = ""
     paper: str = ""
     section: str = ""

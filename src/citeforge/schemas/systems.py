@@ -7,21 +7,13 @@ from typing import Any
 from citeforge.schemas.system import System
 from citeforge.schemas.systems_air import ATTRIBUTED_IR, KALMA
 
-_SYSTEMS = "citeforge.baselines"
-_DRAWN = f"{_SYSTEMS}.rage:lines"
-_COPYING = f"{_SYSTEMS}.passages:lines"
-_CONTROLS = f"{_SYSTEMS}.controls:lines"
-_OPTIONS = f"{_SYSTEMS}.options"
-_BUNDLES = f"{_SYSTEMS}.bundles:lines"
-
 
 def _control(name: str, family: str, what: str) -> System:
-    return System(name, "", f"{family}: {what}", _BUNDLES, family=family, design=True)
+    return System(name, "", f"{family}: {what}", family=family, design=True)
 
 
 def _absent(name: str, what: str) -> System:
-    factory = f"{_SYSTEMS}.kalma:lines"
-    return System(name, "", f"absent knowledge: {what}", factory, family="KaLMA", shows="triples")
+    return System(name, "", f"absent knowledge: {what}", family="KaLMA", shows="triples")
 
 
 PLAIN = (
@@ -29,7 +21,6 @@ PLAIN = (
         "random",
         "",
         "1 to 3 distinct passages, drawn uniformly (lower bound)",
-        _DRAWN,
         family="RAGE",
         paper="rage",
         section="4",
@@ -38,7 +29,6 @@ PLAIN = (
         "echo-relevant",
         "",
         "every relevant passage (upper bound)",
-        _DRAWN,
         family="RAGE",
         paper="rage",
         section="4",
@@ -47,8 +37,6 @@ PLAIN = (
         "gold",
         "",
         "HAGRID's own answers, the one that measures select",
-        _COPYING,
-        options=f"{_OPTIONS}:GoldOptions",
         family="Attributed-IR",
         paper="attributed_ir",
         section="3.2",
@@ -58,7 +46,6 @@ PLAIN = (
         "all-gold",
         "",
         "all of HAGRID's own answers, one a run",
-        _COPYING,
         family="Attributed-IR",
         paper="attributed_ir",
         section="3.2",
@@ -68,7 +55,6 @@ PLAIN = (
         "top-1",
         "",
         "the first passage, cited",
-        _COPYING,
         family="ALCE",
         paper="alce",
         section="D",
@@ -78,7 +64,6 @@ PLAIN = (
         "top-1-two-sentences",
         "",
         "its first two sentences, cited",
-        _COPYING,
         family="ALCE",
         paper="alce",
         section="D",
@@ -88,7 +73,6 @@ PLAIN = (
         "label-blind",
         "",
         "authorship: cites relevant passages with probability .7, others with .15, whatever labels",
-        _CONTROLS,
         family="authorship",
         design=True,
     ),
@@ -97,7 +81,6 @@ PLAIN = (
         "",
         "authorship: the same without labels; .9 and .35 under the first label, .4 and .05 under "
         "the second (biased on purpose)",
-        _CONTROLS,
         family="authorship",
         design=True,
     ),
@@ -133,16 +116,12 @@ PLAIN = (
 """Systems that need no model; those of kalma benchmarks have names of these."""
 
 
-def _asking(
-    name: str, what: str, factory: str, options: str, family: str, section: str, **more: Any
-) -> System:
+def _asking(name: str, what: str, family: str, section: str, **more: Any) -> System:
     paper = {"RAGE": "rage", "ALCE": "alce", "authorship": "attrieval"}[family]
     return System(
         name,
         "",
         what,
-        f"{_SYSTEMS}.{factory}",
-        options=f"{_OPTIONS}:{options}",
         family=family,
         paper=paper,
         section=section,
@@ -156,8 +135,6 @@ ASKING = (
     _asking(
         "rage",
         "the passages and the question in one prompt, short cited sentences asked for",
-        "asking:rage",
-        "RageOptions",
         "RAGE",
         "4",
         template="rage",
@@ -165,8 +142,6 @@ ASKING = (
     _asking(
         "vanilla",
         "the first k passages, an instruction and worked examples",
-        "alce:vanilla",
-        "AlceOptions",
         "ALCE",
         "3.1",
         template="alce",
@@ -174,8 +149,6 @@ ASKING = (
     _asking(
         "oracle",
         "the same with the passages that hold the most answers (context set `oracle`)",
-        "alce:vanilla",
-        "AlceOptions",
         "ALCE",
         "4.2",
         template="alce",
@@ -184,8 +157,6 @@ ASKING = (
     _asking(
         "summ",
         "summaries in place of passages, without those that do not help",
-        "alce:summ",
-        "CondensedOptions",
         "ALCE",
         "3.1",
         template="alce",
@@ -193,8 +164,6 @@ ASKING = (
     _asking(
         "snippet",
         "extracts in place of passages, without those that do not help",
-        "alce:snippet",
-        "CondensedOptions",
         "ALCE",
         "3.1",
         template="alce",
@@ -202,8 +171,6 @@ ASKING = (
     _asking(
         "interact",
         "short versions first; the model checks full texts while it writes",
-        "interact:interact",
-        "InteractOptions",
         "ALCE",
         "3.1",
         template="interact",
@@ -211,8 +178,6 @@ ASKING = (
     _asking(
         "inline-search",
         "nothing shown at first; the model searches while it writes",
-        "interact:inline_search",
-        "SearchOptions",
         "ALCE",
         "3.1",
         template="inline_search",
@@ -220,8 +185,6 @@ ASKING = (
     _asking(
         "closed-book",
         "the question alone; `--post-cite` finds citations afterwards",
-        "alce:closed_book",
-        "ShotOptions",
         "ALCE",
         "3.1",
         template="closed_book",
@@ -229,8 +192,6 @@ ASKING = (
     _asking(
         "authorship",
         "every cell of the experiment, with what it says of authors",
-        "asking:authorship",
-        "CellOptions",
         "authorship",
         "3",
         template="authorship",

@@ -16,8 +16,8 @@ from citeforge.engines.embed import make_embedder
 from citeforge.engines.embedder import Embedder
 from citeforge.engines.retrieval.bm25 import Bm25
 from citeforge.engines.retrieval.fusion import Ranking, Scorer
-from citeforge.engines.retrieval.records import Rankings, Retriever
-from citeforge.engines.retrieval.registry import RetrieverSettings, make_retriever
+from citeforge.engines.retrieval.records import Rankings, Retriever, RetrieverSettings
+from citeforge.engines.retrieval.registry import make_retriever
 from citeforge.engines.retrieval.reranker import Reranker, make_reranker
 from citeforge.engines.retrieval.two_stage import EmbeddingReranker, TwoStage, scorer_of
 from citeforge.evaluator.benchmark import Benchmark

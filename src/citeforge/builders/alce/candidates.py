@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 
 from citeforge.engines.embed import make_embedder
-from citeforge.engines.retrieval.records import Rankings, Retrieved, ranked
-from citeforge.engines.retrieval.registry import RetrieverSettings, make_retriever
+from citeforge.engines.retrieval.records import Rankings, Retrieved, RetrieverSettings, ranked
+from citeforge.engines.retrieval.registry import make_retriever
 from citeforge.engines.setup import client_options, cluster_options, nominator, replay_store
 from citeforge.engines.tables import table_of
 from citeforge.ir_convert.alce import Item, passage_id

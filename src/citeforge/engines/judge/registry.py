@@ -39,15 +39,6 @@ class JudgeSettings:
     profile: str | None = None
 
 
-JUDGES: Registry[Choice, Judge] = Registry(
-    "judge",
-    "judges",
-    CHOICES,
-    "signature comparable identity count_tokens decide",
-    expected("--judge", CHOICES),
-)
-
-
 def make_judge(
     name: str,
     *,
@@ -114,3 +105,19 @@ def table_judge(file: str, settings: JudgeSettings) -> Judge:
 def lexical_judge(settings: JudgeSettings) -> Judge:
     """``lexical``."""
     return LexicalJudge()
+
+
+JUDGES: Registry[Choice, Judge] = Registry(
+    "judge",
+    "judges",
+    CHOICES,
+    {
+        "hf": local_judge,
+        "openai": llm_judge,
+        "vllm": vllm_judge,
+        "table": table_judge,
+        "lexical": lexical_judge,
+    },
+    "signature comparable identity count_tokens decide",
+    expected("--judge", CHOICES),
+)

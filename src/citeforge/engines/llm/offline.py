@@ -19,7 +19,6 @@ from citeforge.engines.llm.records import (
     TRUNCATED,
     Answer,
     Failure,
-    Llm,
     Request,
     Result,
     Token,
@@ -34,7 +33,6 @@ from citeforge.schemas.errors import UsageError
 
 if TYPE_CHECKING:
     from citeforge.engines.cluster.writing import Writers
-    from citeforge.engines.llm.writers import LlmSettings
 
 ROWS = 16
 """Most answers that are written at a time by one thread."""
@@ -265,12 +263,6 @@ class OfflineLlm:
             logprobs,
             None if ended or text != whole else TRUNCATED,
         )
-
-
-def embedded(settings: LlmSettings) -> Llm:
-    """``offline``."""
-    cluster = None if settings.options is None else settings.options.cluster
-    return OfflineLlm(settings.store, cluster)
 
 
 def _rows(n: int) -> int:

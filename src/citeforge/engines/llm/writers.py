@@ -131,11 +131,6 @@ class LlmSettings:
     templates: Mapping[str, str] | None = None
 
 
-LLMS: Registry[Choice, Llm] = Registry(
-    "LLM", "llms", CHOICES, "identity complete", expected("--llm", CHOICES)
-)
-
-
 def make_llm(
     name: str,
     *,
@@ -168,3 +163,21 @@ def filled(settings: LlmSettings) -> Llm:
     if settings.templates is None:
         raise UsageError("--llm template: this command has no templates; name openai: or replay:")
     return TemplateWriter(settings.templates)
+
+
+def embedded(settings: LlmSettings) -> Llm:
+    """``offline``."""
+    from citeforge.engines.llm.offline import OfflineLlm
+
+    cluster = None if settings.options is None else settings.options.cluster
+    return OfflineLlm(settings.store, cluster)
+
+
+LLMS: Registry[Choice, Llm] = Registry(
+    "LLM",
+    "llms",
+    CHOICES,
+    {"openai": served, "offline": embedded, "replay": replayed, "template": filled},
+    "identity complete",
+    expected("--llm", CHOICES),
+)

@@ -45,11 +45,6 @@ class PerplexitySettings:
     store: ReplayStore | None = None
 
 
-PERPLEXITY: Registry[Choice, Perplexity] = Registry(
-    "perplexity model", "perplexity", CHOICES, "identity of", expected("--perplexity", CHOICES)
-)
-
-
 def make_perplexity(
     name: str,
     training: Iterable[str],
@@ -108,3 +103,13 @@ def perplexity_name(name: str) -> str:
     """Name under which the engine of ``--perplexity`` stands in manifests: a model folder's last
     part, other names as they are."""
     return f"hf:{Path(name).name}" if name.startswith("hf:") else name
+
+
+PERPLEXITY: Registry[Choice, Perplexity] = Registry(
+    "perplexity model",
+    "perplexity",
+    CHOICES,
+    {"ngram": trained, "offline": embedded, "hf": local, "openai": served},
+    "identity of",
+    expected("--perplexity", CHOICES),
+)

@@ -12,8 +12,7 @@ import numpy.typing as npt
 
 from citeforge.engines.corpus import embedding_texts
 from citeforge.engines.progress import progress
-from citeforge.engines.retrieval.records import DEPTH, Rankings, ranked
-from citeforge.engines.retrieval.registry import RetrieverSettings
+from citeforge.engines.retrieval.records import DEPTH, Rankings, RetrieverSettings, ranked
 from citeforge.engines.tables import iter_batches
 from citeforge.engines.vectors import SHARD_ROWS
 from citeforge.schemas.extras import extras_named

@@ -14,8 +14,7 @@ import pyarrow as pa
 from citeforge.engines.corpus import embedding_texts, names_at
 from citeforge.engines.embedder import Embedder
 from citeforge.engines.progress import progress
-from citeforge.engines.retrieval.records import DEPTH, Rankings, ranked
-from citeforge.engines.retrieval.registry import RetrieverSettings
+from citeforge.engines.retrieval.records import DEPTH, Rankings, RetrieverSettings, ranked
 from citeforge.engines.search import NOMINATION_ERROR, Nominate, nominate, rescore
 from citeforge.engines.tables import iter_batches, write_table
 from citeforge.engines.vectors import SHARD_ROWS, VectorShard, ensure_shards, iter_blocks

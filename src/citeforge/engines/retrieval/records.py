@@ -1,10 +1,16 @@
-"""What retrieval gives: ranked passages of each query."""
+"""What a retriever is made with, and what it gives: ranked passages of each query."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
+
+from citeforge.engines.embedder import Embedder
+from citeforge.engines.search import Nominate
+from citeforge.engines.vectors import SHARD_ROWS
+from citeforge.schemas.errors import UsageError
 
 DEPTH = 100
 """Passages a query (ALCE, section 4.1)."""
@@ -47,3 +53,26 @@ class Retriever(Protocol):
 def ranked(query_id: str, found: Iterable[tuple[str, float]]) -> list[Retrieved]:
     """Passages with their scores, best first, as records."""
     return [Retrieved(query_id, name, rank, score) for rank, (name, score) in enumerate(found, 1)]
+
+
+def _no_embedder() -> Embedder:
+    raise UsageError("dense retrieval needs --embedder")
+
+
+@dataclass(frozen=True)
+class RetrieverSettings:
+    """What a retriever is made with, besides its argument.
+
+    Attributes:
+        corpus: Parquet shards (schema CORPUS) of what is searched.
+        embedder: makes the embedder of dense retrieval, when it is needed.
+        folder: where its vectors are kept.
+        shard_rows: passages a shard of vectors.
+        nominate: what searches them; None for this process.
+    """
+
+    corpus: list[Path]
+    embedder: Callable[[], Embedder] = _no_embedder
+    folder: Path = field(default_factory=Path)
+    shard_rows: int = SHARD_ROWS
+    nominate: Nominate | None = None

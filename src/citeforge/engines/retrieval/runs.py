@@ -12,8 +12,7 @@ import pyarrow as pa
 
 from citeforge.engines.corpus import find_rows
 from citeforge.engines.files import sha256_file
-from citeforge.engines.retrieval.records import DEPTH, Rankings, ranked
-from citeforge.engines.retrieval.registry import RetrieverSettings
+from citeforge.engines.retrieval.records import DEPTH, Rankings, RetrieverSettings, ranked
 from citeforge.engines.textfiles import text_lines
 from citeforge.schemas.errors import InputError
 
