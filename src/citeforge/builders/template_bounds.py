@@ -10,8 +10,9 @@ from typing import Any
 
 from jinja2 import StrictUndefined, Template, nodes, pass_context
 from jinja2.compiler import CodeGenerator, Frame
+from jinja2.exceptions import SecurityError
 from jinja2.runtime import Context
-from jinja2.sandbox import ImmutableSandboxedEnvironment, SecurityError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 LARGEST = 1 << 22
 """Characters or items of a value, and of all that a template writes; a long prompt has 1 in 10."""
