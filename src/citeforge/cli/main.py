@@ -222,11 +222,11 @@ def main(args: list[str] | None = None) -> None:
     except KeyboardInterrupt:
         raise
     except BaseException as ended:
-        error = ended.__cause__ if isinstance(ended, _PipeError) else ended
-        if isinstance(error, BrokenPipeError) and _reader_left():
+        cause = ended.__cause__ if isinstance(ended, _PipeError) else ended
+        if isinstance(cause, BrokenPipeError) and _reader_left():
             sys.stderr.close()
             os._exit(0)  # what stands in buffers can go nowhere
-        problem = None if error is None else _explained(error)
+        problem = None if cause is None else _explained(cause)
         if problem is None:
             raise
         click.echo(f"error: {problem}", err=True)

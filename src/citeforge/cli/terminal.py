@@ -6,6 +6,7 @@ import codecs
 import io
 import re
 import sys
+from contextlib import suppress
 
 _PLAIN = {
     "–": "-", "—": "-", "−": "-", "…": "...", "†": "+", "±": "+-", "·": "-", "×": "x", "→": "->",
@@ -51,6 +52,11 @@ class SafeText(io.TextIOWrapper):
             self._is_line_start = text.endswith("\n")
         super().write(safe)
         return len(text)
+
+    def __del__(self) -> None:
+        # The file beneath is closed by whoever opened it.
+        with suppress(ValueError):
+            self.detach()
 
 
 def speak_the_terminals_language() -> None:
