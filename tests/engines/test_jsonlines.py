@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from citeforge.engines import json_names
 from citeforge.engines.json_names import RepeatedNameError, require_unique_names
 from citeforge.engines.jsonlines import read_rows
 from citeforge.schemas.errors import InputError
@@ -182,12 +183,29 @@ def is_repeated(value: object) -> bool:
 @given(VALUES)
 def test_repeated_names_are_exactly_those_of_one_object(text: str) -> None:
     members = json.loads(text, object_pairs_hook=lambda pairs: (pairs,))
-    try:
-        require_unique_names(text.encode())
-    except RepeatedNameError:
-        assert is_repeated(members)
-    else:
-        assert not is_repeated(members)
+    for likely in ((), (b'"a":', b'"b":', b'":":')):
+        try:
+            require_unique_names(text.replace(" :", ":").encode(), likely)
+        except RepeatedNameError:
+            assert is_repeated(members)
+        else:
+            assert not is_repeated(members)
+
+
+def test_objects_of_many_names_cost_as_little_as_their_length() -> None:
+    """The name that stands twice is looked up, not looked for among all before it."""
+    names = [f'"{n}":0' for n in range(200_000)]
+    with pytest.raises(RepeatedNameError, match="'199999' stands twice"):
+        require_unique_names(("{" + ",".join([*names, names[-1]]) + "}").encode())
+
+
+def test_lines_of_the_expected_names_are_passed_without_a_scan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(json_names, "_scan", lambda *_: pytest.fail("scanned"))
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b'{"_id": "a", "text": "x, \\"y\\""}\n{"text":"x","_id":"a"}\n')
+    assert len(rows_of(path)) == 2
 
 
 def test_an_error_costs_as_little_as_the_line(tmp_path: Path) -> None:

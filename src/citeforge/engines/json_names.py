@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
+
+import msgspec
 
 from citeforge.schemas.text import printable
 
@@ -23,11 +26,12 @@ class RepeatedNameError(ValueError):
 
 
 def _unique(members: list[tuple[str, Any]]) -> None:
-    names = dict(members)
-    if len(names) != len(members):
-        repeated = (name for at, (name, _) in enumerate(members)
-                    if name in (other for other, _ in members[:at]))  # fmt: skip
-        raise RepeatedNameError(next(repeated))
+    if len(dict(members)) != len(members):
+        names: set[str] = set()
+        for name, _ in members:
+            if name in names:
+                raise RepeatedNameError(name)
+            names.add(name)
 
 
 # Numbers are not read: an integer of 5,000 digits is no error here. What `decode` does beside this
@@ -36,11 +40,18 @@ _decoder: Any = json.JSONDecoder(object_pairs_hook=_unique, parse_int=len, parse
 _scan = _decoder.scan_once
 
 
-def require_unique_names(content: bytes) -> None:
+def names_in_json(row_type: type[msgspec.Struct]) -> tuple[bytes, ...]:
+    """The names of a record's fields as writers of JSON put them, each with its colon."""
+    return tuple(f'"{name}":'.encode() for name in row_type.__struct_encode_fields__)
+
+
+def require_unique_names(content: bytes, likely: Sequence[bytes] = ()) -> None:
     """Refuse a JSON document in which an object has a name twice, at any depth.
 
     Args:
         content: JSON in UTF-8 that has been decoded without an error before.
+        likely: names that it may have (:func:`names_in_json`). A document that has no others is
+            passed several times faster.
 
     Raises:
         RepeatedNameError: names the first one.
@@ -48,4 +59,13 @@ def require_unique_names(content: bytes) -> None:
         RecursionError: it is nested too deeply.
         ValueError: it is no JSON in a part that the other decoder passed over.
     """
+    # A quote with a colon behind it ends a string, so a name that occurs so is that of a member, or
+    # the end of it. Members are no more than colons: where as many names occur, all have another.
+    n_members = content.count(b":")
+    if n_members <= len(likely):
+        for name in likely:
+            if name in content:
+                n_members -= 1
+                if not n_members:
+                    return
     _scan(content.decode().lstrip(" \t\r\n"), 0)

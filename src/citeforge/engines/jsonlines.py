@@ -14,7 +14,11 @@ from typing import IO, TypeVar, cast
 
 import msgspec
 
-from citeforge.engines.json_names import RepeatedNameError, require_unique_names
+from citeforge.engines.json_names import (
+    RepeatedNameError,
+    names_in_json,
+    require_unique_names,
+)
 from citeforge.schemas.errors import InputError, suggestion
 
 LONGEST_LINE = 1 << 26
@@ -64,12 +68,13 @@ def read_rows(
     """
     decoder = msgspec.json.Decoder(row_type)
     decode = decoder.decode
+    names = names_in_json(row_type)
     with open_bytes(path) as file, read_errors(path):
         for number, line in islice(_numbered(file), skip_lines, None):
             if line[-2:] == b"}\n":
                 try:
                     row = decode(line)
-                    require_unique_names(line)
+                    require_unique_names(line, names)
                 except (msgspec.MsgspecError, ValueError, RecursionError):
                     pass  # found again below, with what is wrong
                 else:
