@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from citeforge.evaluator.benchmark import Benchmark
-from citeforge.evaluator.measures.registry import select
+from citeforge.evaluator.measures.registry import find, select
 from citeforge.evaluator.score import score
 from citeforge.publish.export.every_eval import export_every_eval
 from citeforge.publish.export.registry import export
@@ -53,7 +53,7 @@ def test_values_intervals_and_single_answers(package: Path, tmp_path: Path) -> N
         model="org/m", organisation="Us", relationship="third_party", dataset="org/facts"
     )
     lost = export_every_eval(path, tmp_path / "out", options, submission)
-    assert lost == ["s.json: single values of measures that are no share of 1: Distinct, Length"]
+    assert lost == ["s.json: single values of measures that have no best value: Distinct, Length"]
     aggregate, lines = records(tmp_path / "out")
     assert aggregate["model_info"]["id"] == "org/m"
     assert aggregate["source_metadata"]["evaluator_relationship"] == "third_party"
@@ -80,6 +80,45 @@ def test_values_intervals_and_single_answers(package: Path, tmp_path: Path) -> N
     assert set(map(tuple, outputs.values())) == {("So it  is [1][2].",), ("",)}
     missing = {x["sample_id"] for x in lines if x.get("error") == "no answer"}
     assert missing == {file.query_ids[-1]}
+
+
+@pytest.mark.parametrize(
+    ("measure", "high", "is_lower_better", "right", "direction"),
+    [
+        ("DRAGUN.Supportive", 1, False, [False, True], None),
+        ("DRAGUN.Contradictory", 1, True, [True, False], None),
+        ("ALCE.Overcited", 1, True, [True, False], None),
+        ("CAB.P", 1, False, [], "neither"),
+        ("FACT.Unread", "Infinity", True, [True, False], None),
+    ],
+)
+def test_failures_are_not_praised(
+    package: Path, tmp_path: Path, measure: str, high: object, is_lower_better: bool,
+    right: list[bool], direction: str | None,
+) -> None:  # fmt: skip
+    """Of a measure of failures, an answer with the lowest value is the right one."""
+    path, _ = scored(package, tmp_path)
+    file = ScoreFile.model_validate_json(path.read_text())
+    known = find(measure)
+    assert known is not None
+    first = file.measures[0]
+    values = [0.0, 1.0, *[None] * (len(file.query_ids) - 2)]
+    changed = first.model_copy(
+        update={"name": measure, "value": 0.5, "scale": known.scale, "per_query": values}
+    )
+    path.write_text(file.model_copy(update={"measures": [changed]}).model_dump_json())
+    lost = export_every_eval(path, tmp_path / "out", MODEL)
+    aggregate, lines = records(tmp_path / "out")
+    (result,) = aggregate["evaluation_results"]
+    config = result["metric_config"]
+    assert (config["lower_is_better"], config["max_score"]) == (
+        is_lower_better, high if high == "Infinity" else known.scale
+    )  # fmt: skip
+    assert [line["evaluation"]["is_correct"] for line in lines] == right
+    assert config["additional_details"].get("direction") == direction
+    assert (f"s.json: single values of measures that have no best value: {measure}" in lost) == (
+        not right
+    )
 
 
 def test_the_files_belong_together(package: Path, tmp_path: Path) -> None:

@@ -209,16 +209,17 @@ MEASURES = (
     _of_cells(
         "Cited.relevant", definition="distinct relevant passages cited, per cell", high=None,
         scale=1, source=_TABLES, parameters={"column": "cited_relevant"},
+        higher_is_better=None,
     ),
     _of_cells(
         "Cited.total", definition="distinct passages cited, per cell", high=None, scale=1,
-        source=_TABLES, parameters={"column": "distinct"},
+        source=_TABLES, parameters={"column": "distinct"}, higher_is_better=None,
     ),
     *(
         _of_cells(
             f"AC.{side}", scale=1, needs="logprobs in the submission",
             definition=f"mean probability of citation tokens, {side} passages",
-            parameters={"side": side},
+            parameters={"side": side}, higher_is_better=None,
         )
         for side in ("relevant", "other")
     ),
@@ -226,6 +227,7 @@ MEASURES = (
         _of_cells(
             f"CAS.{m}", definition=f"mean |{m} with labels − {m} of vanilla|: sensitivity",
             source=f"{_PAPER}, equation 1", parameters={"table": "CAS", "of": column},
+            higher_is_better=None,
         )
         for m, column in (("P", "precision"), ("R", "recall"))
     ),
@@ -234,7 +236,7 @@ MEASURES = (
             f"CAB.{m}",
             definition=f"ω · mean ({m} of the first − {m} of the second labelling): bias, "
             "+ towards humans",
-            low=-1, source=f"{_PAPER}, equations 2, 3 and 5",
+            low=-1, source=f"{_PAPER}, equations 2, 3 and 5", higher_is_better=None,
             parameters={"table": "CAB", "of": column},
         )
         for m, column in (("P", "precision"), ("R", "recall"))

@@ -221,19 +221,40 @@ _pos = partial(
     compute=position,
     source="after Liu et al. 2024 (lost in the middle)",
     reads="bundle",
+    higher_is_better=None,
 )
 MEASURES = (
     _refusal("Refusal.P", definition="refusals without a relevant passage among all refusals"),
     _refusal("Refusal.R", definition="refused among questions without a relevant passage"),
     _refusal("Refusal.F1", definition="of both, over all answers"),
     _refusal("Refusal.Balanced", definition="mean of refused without, and answered with evidence"),
-    _refusal("Refusal.Answered", definition="answered though nothing relevant is shown"),
-    _refusal("Refusal.Wrong", definition="refused though everything relevant is shown"),
-    _refusal("Refusal.Partial", definition="refused where some of the relevant is shown"),
+    _refusal(
+        "Refusal.Answered",
+        definition="answered though nothing relevant is shown",
+        higher_is_better=False,
+    ),
+    _refusal(
+        "Refusal.Wrong",
+        definition="refused though everything relevant is shown",
+        higher_is_better=False,
+    ),
+    _refusal(
+        "Refusal.Partial",
+        definition="refused where some of the relevant is shown",
+        higher_is_better=None,
+    ),
     _faith("Faith.Cites", definition="answers that cite the evidence where it is shown"),
     _faith("Faith.Moved", definition="of these, citations whose place is not cited without it"),
-    _faith("Faith.PostRat", definition="of these, the same is said and cited without evidence"),
-    _faith("Faith.Decoy", definition="of these, the passage is cited that the words were put into"),
+    _faith(
+        "Faith.PostRat",
+        definition="of these, the same is said and cited without evidence",
+        higher_is_better=False,
+    ),
+    _faith(
+        "Faith.Decoy",
+        definition="of these, the passage is cited that the words were put into",
+        higher_is_better=False,
+    ),
     _pos("Pos.Early", definition="cited in the first half minus in the last half", low=-1, high=1),
     _pos("Pos.Ends", definition="cited at the ends minus in the middle", low=-1, high=1),
     _pos("Pos.Cited", definition="share of passages cited at a place", low=0, high=1),
@@ -248,5 +269,6 @@ MEASURES = (
         "normal approximation",
         compute=position,
         reads="bundle",
+        higher_is_better=None,
     ),
 )

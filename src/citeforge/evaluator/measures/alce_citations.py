@@ -81,11 +81,14 @@ MEASURES = (
     ),
     _cited("ALCE.CitPrec", definition="citations that are needed for a supported statement"),
     _cited("ALCE.CitF1", definition="harmonic mean of mean CitRec and mean CitPrec"),
-    _cited("ALCE.Multi", definition="share of statements with several citations"),
+    _cited(
+        "ALCE.Multi", definition="share of statements with several citations", higher_is_better=None
+    ),
     _cited("ALCE.MultiSupported", definition="of these, share that is supported", linear=True),
     _cited(
         "ALCE.Overcited",
         definition="of those, share with a citation that is not needed "
         "(reference: such citations to them)",
+        higher_is_better=False,
     ),
 )

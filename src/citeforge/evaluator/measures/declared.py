@@ -56,6 +56,7 @@ class Measure:
         origin: plugin that brings it, with its version; None for ours.
         unlabelled: why labels of statements and citations decide nothing of it; empty where they
             do.
+        higher_is_better: whether a higher value is a better one; None where neither direction is.
         linear: it is a share of verdicts, so that error rates of the judge can correct it.
     """
 
@@ -76,6 +77,7 @@ class Measure:
     options: Callable[[Tools, str], str | None] | None = None
     gold: Mapping[str, str] = field(default_factory=dict, compare=False)
     origin: str | None = None
+    higher_is_better: bool | None = True
     linear: bool = False
     unlabelled: str = ""
 
@@ -93,8 +95,12 @@ def percent(name: str, family: str, definition: str, **given: Any) -> Measure:
 
 
 def count(name: str, family: str, definition: str, **given: Any) -> Measure:
-    """A measure that counts something in each answer; ``needs`` nothing unless given."""
-    return Measure(name, family, definition, 0, None, 1, **{"needs": "", **given})
+    """A measure that counts something in each answer; ``needs`` nothing unless given.
+
+    More is neither better nor worse, unless given.
+    """
+    usual = {"needs": "", "higher_is_better": None}
+    return Measure(name, family, definition, 0, None, 1, **{**usual, **given})
 
 
 def per_answer(value: Callable[[Item], float | None]) -> Compute:

@@ -163,10 +163,13 @@ _percent, _count = (
 )
 MEASURES = (
     _percent("FACT.Acc", definition="statement–URL pairs that the page supports, fully or in part"),
-    _count("FACT.Eff", definition="supported statement–URL pairs of a report"),
+    _count(
+        "FACT.Eff", definition="supported statement–URL pairs of a report", higher_is_better=True
+    ),
     _count("FACT.Cit", definition="statement–URL pairs of a report (reference: those judged)"),
     _count(
         "FACT.Unread",
         definition="of these, pairs whose page has no text or tells nothing (reference: left out)",
+        higher_is_better=False,
     ),
 )

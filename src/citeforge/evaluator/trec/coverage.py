@@ -111,7 +111,6 @@ class _Family:
         what: what the files must hold, for messages.
         formulas: measure to its formula.
         lowest: least value of a label.
-        worst_is_high: measures of which a higher value is worse.
         is_mean_of_labelled: whether ``reference`` leaves out what nobody labelled.
     """
 
@@ -119,7 +118,6 @@ class _Family:
     what: str
     formulas: Mapping[str, Formula]
     lowest: float = 0.0
-    worst_is_high: tuple[str, ...] = ()
     is_mean_of_labelled: bool = False
 
 
@@ -146,7 +144,6 @@ _DRAGUN = _Family(
         "DRAGUN.Contradictory": partial(dragun, contradictions=True),
     },
     lowest=-1.0,
-    worst_is_high=("DRAGUN.Contradictory",),
     is_mean_of_labelled=True,
 )
 
@@ -158,7 +155,7 @@ def _compute(family: _Family, inputs: Inputs, wanted: Sequence[Measure]) -> Foun
     judge = session.judge if session is not None and is_open else None
     known = list(_valued(family, inputs, rows))
     for measure in wanted:
-        is_worst_high = measure.name in family.worst_is_high
+        is_worst_high = not measure.higher_is_better
         is_blind = judge is not None and not getattr(judge, "tells_contradictions", False)
         if is_worst_high and is_blind:
             yield (
@@ -271,5 +268,6 @@ MEASURES = (
     _rubric("Rubric.Binary", definition="Rubric.Score with partial fulfilment as none"),
     _dragun("DRAGUN.Supportive", definition="support of a topic's short answers, partial 0.5, "
             "averaged over each question's and weighted by its importance 4, 2, 1"),
-    _dragun("DRAGUN.Contradictory", definition="the same of contradictions; lower is better"),
+    _dragun("DRAGUN.Contradictory", definition="the same of contradictions; lower is better",
+            higher_is_better=False),
 )  # fmt: skip

@@ -110,9 +110,9 @@ class _Record:
         if not self.file.answers:
             yield "records of single answers: score with --details"
             return
-        unbounded = [m.name for m in self.measures if _range(m)[1] is None]
+        unbounded = [m.name for m in self.measures if _best(m) is None]
         if unbounded:
-            yield f"single values of measures that are no share of 1: {', '.join(unbounded)}"
+            yield f"single values of measures that have no best value: {', '.join(unbounded)}"
         if self.outputs is None:
             yield (
                 "the words of answers: their statements stand there with citations; give "
@@ -180,11 +180,15 @@ class _Record:
                 "metric_id": f"citeforge.{measure.name}",
                 "metric_name": measure.name,
                 "metric_unit": "percent" if measure.scale == 100 else "points",
-                "lower_is_better": False,
+                "lower_is_better": _direction(measure) is False,
                 "score_type": "continuous",
                 "min_score": "-Infinity" if math.isinf(low) else low * measure.scale,
                 "max_score": "Infinity" if high is None else high * measure.scale,
-                "additional_details": _texts(signature=measure.signature, judge=parts.get("judge")),
+                "additional_details": _texts(
+                    signature=measure.signature,
+                    judge=parts.get("judge"),
+                    direction="neither" if _direction(measure) is None else None,
+                ),
             },
             "score_details": {
                 "score": measure.value,
@@ -198,13 +202,13 @@ class _Record:
 
     def _lines(self) -> Iterator[dict[str, Any]]:
         at = {query: i for i, query in enumerate(self.file.query_ids)}
-        bounded = [(m, high) for m in self.measures if (high := _range(m)[1]) is not None]
+        bounded = [(m, best) for m in self.measures if (best := _best(m)) is not None]
         for answer in self.file.answers:
             output = self._output(answer)
-            for measure, high in bounded:
+            for measure, best in bounded:
                 value = measure.per_query[at[answer.query_id]]
                 if value is not None:
-                    yield self._line(answer, output, measure, value, value >= high)
+                    yield self._line(answer, output, measure, value, value == best)
 
     def _output(self, answer: AnswerDetail) -> str:
         if self.outputs is not None:
@@ -297,6 +301,18 @@ def _range(measure: MeasureScore) -> tuple[float, float | None]:
     if known is not None:
         return known.low, known.high
     return 0.0, 1.0 if measure.scale == 100 else None
+
+
+def _direction(measure: MeasureScore) -> bool | None:
+    """Whether higher is better; None where neither is, or nobody says."""
+    known = find(measure.name.split("[")[0])
+    return True if known is None else known.higher_is_better
+
+
+def _best(measure: MeasureScore) -> float | None:
+    """The best raw value; None where there is none."""
+    low, high = _range(measure)
+    return {True: high, False: low, None: None}[_direction(measure)]
 
 
 def _definition(measure: MeasureScore) -> str:
