@@ -159,7 +159,7 @@ def test_a_finished_build_keeps_its_numbers(
     assert build(world, tmp_path / "out", "auto", resume=True, name="b") == made
     with pytest.raises(InputError, match="compute: fp32 → bf16"):
         build(world, tmp_path / "out", "bf16", resume=True, name="b")
-    assert rebuild(tmp_path / "out", run_options(tmp_path / "again")).equal
+    assert rebuild(tmp_path / "out", run_options(tmp_path / "again"), (), lambda uses: None).equal
 
 
 def test_a_build_of_bfloat16_elsewhere_is_refused(

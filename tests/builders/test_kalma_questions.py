@@ -218,7 +218,7 @@ def test_the_old_way_can_be_asked_for_and_old_manifests_mean_it(
     told["manifest_sha256"] = digest({**told, "manifest_sha256": ""})
     path.write_text(pretty_json(told))
     run = RunOptions(out=tmp_path / "again")
-    again = rebuild(tmp_path / "old", run, [f"kg=file:{GRAPH}"])
+    again = rebuild(tmp_path / "old", run, [f"kg=file:{GRAPH}"], lambda uses: None)
     assert again.equal
     assert load_intact(built).config["choices"]["questions"] == 2
 

@@ -14,7 +14,8 @@ import citeforge as cf
 from citeforge.builders.recipe import recipe_of
 from citeforge.builders.recipe_files import read_recipe
 from citeforge.cli.main import main
-from citeforge.package.manifest import load_intact
+from citeforge.engines.files import digest
+from citeforge.package.manifest import load_intact, pretty_json
 from conftest import EXAMPLES
 
 SOURCE = f"beir:{EXAMPLES / 'facts'}"
@@ -73,7 +74,7 @@ def test_a_package_of_each_kind_is_made_again(cli: Cli, tmp_path: Path, facts: P
     ):  # fmt: skip
         assert cli("build", *words).returncode == 0
     for kind in ("facts", "hagrid", "alce", "authorship", "kalma"):
-        result = cli("rebuild", kind, "--out", f"again-{kind}")
+        result = cli("rebuild", kind, "--trust", "--out", f"again-{kind}")
         assert result.returncode == 0, result.stderr
         assert result.stdout.endswith("equal: every table is the same, byte for byte\n")
         old, new = load_intact(tmp_path / kind), load_intact(tmp_path / f"again-{kind}")
@@ -88,7 +89,7 @@ def test_another_source_is_noticed(cli: Cli, tmp_path: Path) -> None:
     source.write_text("".join(rows))
     assert cli("build", "hagrid", "--source", "hagrid:h.jsonl", "--out", "h").returncode == 0
     source.rename(tmp_path / "moved.jsonl")
-    result = cli("rebuild", "h", "--out", "new")
+    result = cli("rebuild", "h", "--trust", "--out", "new")
     assert result.returncode == 1
     assert "h.jsonl" in result.stderr
     moved = cli("rebuild", "h", "--out", "new", "--source", "hagrid:moved.jsonl")
@@ -110,17 +111,17 @@ def test_the_package_of_a_derived_one_is_looked_for_and_held_against_its_hash(
     args = ("build", "authorship", "--benchmark", "facts", "--k", "3", "--out", "a")
     assert cli(*args).returncode == 0
     away = facts.rename(tmp_path / "away")
-    result = cli("rebuild", "a", "--out", "b")
+    result = cli("rebuild", "a", "--trust", "--out", "b")
     assert result.returncode == 1
     assert "the benchmark 'facts' is not here, nor beside a" in result.stderr
     assert "--source benchmark=DIR" in result.stderr
-    assert cli("rebuild", "a", "--out", "b", "--source", str(away)).returncode == 0
+    assert cli("rebuild", "a", "--trust", "--out", "b", "--source", str(away)).returncode == 0
     other = cf.RageRecipe(
         source=SOURCE, embedder="none", limit=8, mixtures=("a=1,1,0",),
         mining={"irrelevant": 3, "seemingly_relevant": 0},
     )  # fmt: skip
     cf.build(other, tmp_path / "facts")
-    result = cli("rebuild", "a", "--out", "c")
+    result = cli("rebuild", "a", "--trust", "--out", "c")
     assert result.returncode == 1
     assert "and a was made of" in result.stderr
 
@@ -137,7 +138,7 @@ def test_a_recipe_file_builds_what_its_options_build(cli: Cli, tmp_path: Path, f
     printed = cli("recipe", "facts")
     assert printed.returncode == 0
     (tmp_path / "recipe.yaml").write_text(printed.stdout)
-    result = cli("build", "recipe.yaml", "--out", "again")
+    result = cli("build", "recipe.yaml", "--trust", "--out", "again")
     assert result.returncode == 0, result.stderr
     one, two = load_intact(facts), load_intact(tmp_path / "again")
     assert one.benchmark_hash == two.benchmark_hash
@@ -148,7 +149,7 @@ def test_a_recipe_file_builds_what_its_options_build(cli: Cli, tmp_path: Path, f
         update={"licence": None}
     )
     (tmp_path / "recipe.yaml").write_text(printed.stdout.replace("seed: 3", "sed: 3"))
-    result = cli("build", "recipe.yaml", "--out", "third")
+    result = cli("build", "recipe.yaml", "--trust", "--out", "third")
     assert result.returncode == 1
     assert "sed: is no field of a rage recipe (did you mean 'seed'?)" in result.stderr
 
@@ -160,7 +161,7 @@ def test_build_from_python(tmp_path: Path, facts: Path) -> None:
     with pytest.raises(cf.errors.InputError, match="exists already"):
         cf.build(cf.RageRecipe.of(bench.manifest), tmp_path / "two")
     assert cf.build(cf.RageRecipe.of(bench.manifest), tmp_path / "two", resume=True)
-    made = cf.rebuild(facts, tmp_path / "three")
+    made = cf.rebuild(facts, tmp_path / "three", trust=True)
     assert made.equal
     assert made.unlike == []
 
@@ -172,11 +173,72 @@ def test_twins_are_made_again_from_the_answers_that_were_kept(cli: Cli, tmp_path
     assert cli("llm", "import", "kept.db", replay).returncode == 0
     words = ("--benchmark", "all", "--llm", "replay:kept.db", "--out", "twins")
     assert cli("build", "twins", *words).returncode == 0
-    named = cli("rebuild", "twins", "--out", "named", "--source", "llm=replay:kept.db")
+    named = cli("rebuild", "twins", "--trust", "--out", "named", "--source", "llm=replay:kept.db")
     assert named.returncode == 0, named.stderr
     old = load_intact(tmp_path / "twins").benchmark_hash
     assert load_intact(tmp_path / "named").benchmark_hash == old
     shutil.copyfile(tmp_path / "kept.db", tmp_path / "twins.replay.db")
-    beside = cli("rebuild", "twins", "--out", "beside")
+    beside = cli("rebuild", "twins", "--trust", "--out", "beside")
     assert beside.returncode == 0, beside.stderr
     assert load_intact(tmp_path / "beside").benchmark_hash == old
+
+
+def test_what_a_strangers_manifest_names_is_printed_and_not_read(
+    cli: Cli, tmp_path: Path, facts: Path
+) -> None:
+    """Without a terminal and without --trust nothing is opened: the source is not even there."""
+    source = f"beir:{tmp_path / 'private'}"
+    path = facts / "manifest.json"
+    content = json.loads(path.read_text())
+    content["config"] |= {"source": source, "extra_corpus": "corpus:/etc"}
+    content["config"]["judging"] |= {"judge": "hf:./model", "judge_profile": "../judge.yaml"}
+    content["manifest_sha256"] = digest({**content, "manifest_sha256": ""})
+    path.write_text(pretty_json(content))
+    (tmp_path / "facts.replay.db").write_bytes(b"")
+    (tmp_path / "judge.yaml").write_text("")
+    uses = [
+        f"--source {source}", "--extra-corpus corpus:/etc", "--embedder offline",
+        "--judge hf:./model", "--judge-profile ", "--store facts.replay.db",
+    ]  # fmt: skip
+    result = cli("rebuild", "facts", "--out", "again")
+    assert result.returncode == 2
+    assert "--trust" in result.stderr
+    for use in uses:
+        assert f"\n  {use}" in result.stderr, use
+    with pytest.raises(cf.errors.UsageError, match="corpus:/etc"):
+        cf.rebuild(facts, tmp_path / "again")
+    assert not (tmp_path / "again").exists()
+    result = cli("rebuild", "facts", "--trust", "--out", "again")
+    assert result.returncode == 1
+    assert "private" in result.stderr
+    assert "--source beir:" in result.stderr  # printed all the same
+
+
+def test_on_a_terminal_it_asks(cli: Cli, facts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    replies = iter((False, True))
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("click.confirm", lambda *_, **__: next(replies))
+    assert cli("rebuild", "facts", "--out", "again").returncode == 2
+    assert cli("rebuild", "facts", "--out", "again").returncode == 0
+
+
+def test_what_the_user_names_is_not_asked_about(cli: Cli, facts: Path) -> None:
+    words = ("--source", SOURCE, "--source", "embedder=offline")
+    assert cli("rebuild", "facts", "--out", "again", *words).returncode == 0
+
+
+def test_a_recipe_file_names_what_it_reads(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "r.yaml").write_text("kind: hagrid\nsource: hagrid:/etc/passwd\n")
+    result = cli("build", "r.yaml", "--out", "h")
+    assert result.returncode == 2
+    assert "\n  --source hagrid:/etc/passwd" in result.stderr
+    assert cli("build", "r.yaml", "--trust", "--out", "h").returncode == 1
+
+
+def test_every_field_that_is_a_path_counts_as_an_input() -> None:
+    from citeforge.kinds.registry import recipe_named, recipes
+    from citeforge.schemas.recipes.flags import flags_of
+
+    flags = [f for kind in recipes() for f in flags_of(recipe_named(kind))]
+    assert len(flags) > 100
+    assert [f.name for f in flags if f.type is Path and not f.option.input] == []

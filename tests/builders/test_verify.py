@@ -12,13 +12,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from citeforge.builders.package import benchmark_hash, manifest_digest, render_manifest
+from citeforge.builders.package import manifest_digest, render_manifest
 from citeforge.builders.verify import verify
 from citeforge.engines.files import sha256_file
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.package.manifest import load_intact, load_manifest
 from citeforge.package.package import Package
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.manifest import benchmark_hash
 
 
 @pytest.fixture

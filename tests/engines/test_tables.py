@@ -167,3 +167,22 @@ def test_every_flipped_byte_of_a_table(tmp_path: Path) -> None:
             sum(b.num_rows for b in iter_batches([damaged], ["_id"]))
         except InputError as error:
             assert error.path == str(damaged)
+
+
+def test_columns_that_nobody_expects(tmp_path: Path) -> None:
+    """One too many is not even read (its bytes are damaged here); one that is there twice is
+    refused."""
+    path = tmp_path / "t.parquet"
+    schema = pa.schema([pa.field("a", pa.string(), nullable=False)])
+    names = pa.array(["x", "y"])
+    pq.write_table(pa.table([names, pa.array(["needle" * 40] * 2)], ["a", "bomb"]), path,
+                   compression="NONE", use_dictionary=False)  # fmt: skip
+    content = path.read_bytes()
+    at = content.index(b"needle")
+    path.write_bytes(content[:at] + b"\xff" * 480 + content[at + 480 :])
+    assert read_table([path], schema).column("a").to_pylist() == ["x", "y"]
+    pq.write_table(pa.table([names, names], ["a", "a"]), path)
+    with pytest.raises(InputError, match="a: is there twice"):
+        read_table([path], schema)
+    with pytest.raises(InputError, match="a: is there twice"):
+        list(iter_batches([path], schema=schema))

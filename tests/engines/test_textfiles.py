@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from citeforge.builders.recipe_files import read_recipe
 from citeforge.engines.textfiles import read_csv, read_yaml, text_lines
 from citeforge.schemas.errors import InputError
 
@@ -77,6 +78,9 @@ def test_tables_that_are_none(tmp_path: Path, text: str, message: str) -> None:
         ("[" * 3000, "holds what YAML cannot mean"),
         ("a: b: c", "a.yaml:1: is not YAML"),
         ("!!python/object:os.system x", "a.yaml:1: is not YAML"),
+        ("!!python/object/apply:os.system ['id']", "a.yaml:1: is not YAML"),
+        ("a: &a [*a]", "refers to a list or mapping; write it out"),
+        ("a: &a {b: 1}\nc: {<<: *a}", r"a.yaml:2: .*\*a refers to a list or mapping"),
     ],
 )
 def test_yaml_that_is_none(tmp_path: Path, text: str, message: str) -> None:
@@ -84,3 +88,14 @@ def test_yaml_that_is_none(tmp_path: Path, text: str, message: str) -> None:
     path.write_text(text)
     with pytest.raises(InputError, match=message):
         read_yaml(path)
+
+
+def test_ten_lines_of_yaml_that_mean_ten_billion_items(tmp_path: Path) -> None:
+    """Each list holds the one before ten times: 10 ** 10 items, were they followed."""
+    lists = [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10)]
+    path = tmp_path / "r.yaml"
+    path.write_text("\n".join(["kind: hagrid", f"a0: &a0 [{', '.join('x' * 10)}]", *lists]))
+    with pytest.raises(InputError, match=r"r\.yaml:3: .*\*a0 refers to a list"):
+        read_recipe(path)
+    path.write_text("a: &name x\nb: *name")
+    assert read_yaml(path) == {"a": "x", "b": "x"}

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from citeforge.engines.files import sha256_file
 from citeforge.package.manifest import load_manifest
 from citeforge.package.package import Package
 from citeforge.schemas.errors import InputError, UnknownValueError
@@ -138,7 +139,9 @@ def test_rows_about_a_query_that_is_not_there_are_refused(package: Path, tmp_pat
     gold = pa.Table.from_pylist(
         [{"query_id": first, "kind": "answer", "position": 0, "text": "Zinc."}], schema=GOLD
     )
-    pq.write_table(gold, without.folder / "gold" / "gold-00000-of-00001.parquet")
+    name = "gold/gold-00000-of-00001.parquet"
+    pq.write_table(gold, without.folder / name)
+    without.manifest.files[name] = sha256_file(without.folder / name)
     with pytest.raises(InputError, match=f"gold/gold: is about the query '{first}'"):
         without.gold  # noqa: B018
 

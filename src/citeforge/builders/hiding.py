@@ -24,8 +24,8 @@ from citeforge.engines.tables import (
     shard_paths,
     write_table,
 )
-from citeforge.package.manifest import SECRET
 from citeforge.schemas.grammar import Grammar
+from citeforge.schemas.manifest import SECRET
 from citeforge.schemas.tables import BY_CONFIG, CORPUS
 
 _ROWS_PER_BUCKET = 1 << 16

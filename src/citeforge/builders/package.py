@@ -19,14 +19,13 @@ from citeforge.package.manifest import (
     BESIDE,
     CARD,
     MANIFEST,
-    SECRET,
     STATS,
     load_intact,
     pretty_json,
     read_stats,
     splits_of,
 )
-from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.manifest import Manifest, benchmark_hash
 
 
 class PackageWriter:
@@ -146,17 +145,6 @@ def render_manifest(manifest: Manifest) -> str:
 def manifest_digest(manifest: Manifest) -> str:
     """sha256 of the manifest with its own field empty."""
     return digest(manifest.model_copy(update={"manifest_sha256": ""}).model_dump(mode="json"))
-
-
-def benchmark_hash(files: dict[str, str]) -> str:
-    """sha256 over the sorted ``sha256  path`` lines of all Parquet files (METRICS section 6), and
-    of the secret where there is one: scores name this hash, and nobody may try out labels on it."""
-    lines = sorted(
-        f"{sha}  {name}\n"
-        for name, sha in files.items()
-        if name.endswith(".parquet") or name == SECRET
-    )
-    return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def safe_name(text: str) -> str:

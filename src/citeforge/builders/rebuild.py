@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from citeforge.builders.build import build
 from citeforge.builders.recipe import recipe_of
 from citeforge.engines.folders import beside
+from citeforge.kinds.registry import origin_of
 from citeforge.package.manifest import load_manifest
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.manifest import Manifest
@@ -47,7 +48,44 @@ class Rebuilt:
         return sorted(n for n in names if self.old.files.get(n) != self.new.files.get(n))
 
 
-def rebuild(folder: Path, run: RunOptions, inputs: Sequence[str] = ()) -> Rebuilt:
+Confirm = Callable[[Sequence[str]], None]
+"""Given what somebody else's recipe uses, comes back where a person allows that, or raises."""
+
+
+def refuse(uses: Sequence[str]) -> None:
+    """Allow nothing.
+
+    Raises:
+        UsageError: always; lists what is used.
+    """
+    raise UsageError(
+        f"somebody's recipe uses {'; '.join(uses)}. Give --trust (Python: trust=True) where it may"
+    )
+
+
+def uses_of(recipe: Recipe, except_for: Collection[str] = ()) -> list[str]:
+    """The files, folders, models and endpoints that a recipe names, as options; what is so by
+    default is left out.
+
+    Args:
+        recipe: somebody's.
+        except_for: fields that the user has filled in.
+    """
+    origin = origin_of(recipe.kind)
+    uses = [] if origin is None else [f"the plugin {origin}"]
+    for flag in flags_of(type(recipe)):
+        value = flag.of(recipe)
+        # Nobody knows which options of a plugin name files.
+        named = (flag.option.input or origin is not None) and flag.place[0] not in except_for
+        if named and value not in (None, (), flag.field.default):
+            text = " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+            uses.append(f"{flag.name} {text if text.isprintable() else ascii(text)}")
+    return uses
+
+
+def rebuild(
+    folder: Path, run: RunOptions, inputs: Sequence[str] = (), confirm: Confirm = refuse
+) -> Rebuilt:
     """Build by the recipe in a manifest.
 
     Args:
@@ -55,8 +93,10 @@ def rebuild(folder: Path, run: RunOptions, inputs: Sequence[str] = ()) -> Rebuil
         run: where and how. Stores beside the package (``DIR.replay.db``, ``DIR.verdicts.db``) are
             taken when none are named, so that nothing is asked again.
         inputs: ``FIELD=VALUE``, or ``VALUE`` of the main one, where sources lie elsewhere now.
+        confirm: asked before anything that the manifest names, and ``inputs`` does not, is read.
 
     Raises:
+        UsageError: nobody has confirmed.
         InputError: the manifest does not hold all choices, or a source is not where it was.
         UnknownValueError: no such input.
     """
@@ -68,18 +108,22 @@ def rebuild(folder: Path, run: RunOptions, inputs: Sequence[str] = ()) -> Rebuil
             path=folder,
             allowed="a package made by `citeforge build`",
         )
-    recipe = _changed(recipe, dict(_split(recipe, text) for text in inputs))
-    recipe = _changed(recipe, _packages(recipe, folder, old.config.get("benchmark_hash")))
+    own = dict(_split(recipe, text) for text in inputs)
+    recipe = _changed(recipe, own)
     recipe = _changed(recipe, _profiles(recipe, folder))
-    kept = {
+    stores = {
         field: path
         for field, end in (("store", ".replay.db"), ("verdicts", ".verdicts.db"))
         for path in (beside(folder, end),)
         if getattr(run, field) is None and path.is_file()
     }
+    uses = [*uses_of(recipe, own), *(f"--{name} {path}" for name, path in stores.items())]
+    if uses:
+        confirm(uses)
+    recipe = _changed(recipe, _packages(recipe, folder, old.config.get("benchmark_hash")))
     if isinstance(recipe, Hideable) and recipe.hidden and run.secret_from is None:
-        kept["secret_from"] = folder
-    return Rebuilt(old, build(recipe, run.model_copy(update=kept)))
+        stores["secret_from"] = folder
+    return Rebuilt(old, build(recipe, run.model_copy(update=stores)))
 
 
 def _split(recipe: Recipe, text: str) -> tuple[str, str]:

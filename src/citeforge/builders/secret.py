@@ -12,8 +12,8 @@ import secrets
 from pathlib import Path
 
 from citeforge.engines.files import write_bytes
-from citeforge.package.manifest import SECRET
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.manifest import SECRET
 
 _BYTES = 32
 _OWNER_ONLY = 0o600

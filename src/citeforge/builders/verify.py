@@ -36,7 +36,7 @@ def verify(folder: Path) -> list[Problem]:
     for path in sorted(folder.rglob("*.parquet")):
         name = path.relative_to(folder).as_posix()
         if name not in known:
-            problems.append(Problem(name, "is not in the manifest"))
+            problems.append(Problem(ascii(name)[1:-1], "is not in the manifest"))
     if problems:
         return problems
     package = Package(folder, manifest, whole=False)

@@ -29,9 +29,9 @@ from citeforge.engines.folders import (
     put_in_place,
     refuse_strangers,
 )
-from citeforge.package.manifest import SECRET, load_intact, load_manifest, strangers
+from citeforge.package.manifest import load_intact, load_manifest, strangers
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.manifest import SECRET, Manifest
 from citeforge.schemas.recipes import Recipe
 from citeforge.schemas.recipes.run import IfExists
 

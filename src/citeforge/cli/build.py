@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from citeforge.cli.record_options import add, options_of, record_from
+from citeforge.cli.trust import confirmation, trusting
 from citeforge.kinds.registry import of_plugins, ours, recipe_named
 from citeforge.schemas.recipes import Recipe, RunOptions
 from citeforge.schemas.recipes.run import ALWAYS
@@ -73,12 +74,20 @@ def _run(recipe: Recipe, run: RunOptions) -> None:
 
 @click.command(FILE)
 @click.argument("file", type=click.Path(path_type=Path))
+@trusting
 @add(options_of(RunOptions))
-def from_file(file: Path, **given: Any) -> None:
-    """Build by a recipe file (YAML or JSON); `citeforge recipe KIND` writes one to start from."""
+def from_file(file: Path, trust: bool, **given: Any) -> None:
+    """Build by a recipe file (YAML or JSON); `citeforge recipe KIND` writes one to start from.
+
+    Prints the files, models and endpoints that it names, and asks whether to use them.
+    """
+    from citeforge.builders.rebuild import uses_of
     from citeforge.builders.recipe_files import read_recipe
 
-    _run(read_recipe(file), record_from(RunOptions, given))
+    recipe = read_recipe(file)
+    if uses := uses_of(recipe):
+        confirmation(trust)(uses)
+    _run(recipe, record_from(RunOptions, given))
 
 
 for _recipe in filter(None, (k.recipe for k in ours())):

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from citeforge.cli.record_options import add, options_of, record_from
+from citeforge.cli.trust import confirmation, trusting
 from citeforge.schemas.recipes.run import RunOptions
 
 _RUN = [n for n in RunOptions.model_fields if n not in ("out", "dry_run")]
@@ -24,13 +25,17 @@ _RUN = [n for n in RunOptions.model_fields if n not in ("out", "dry_run")]
     metavar="[FIELD=]VALUE",
     help="Where an input lies now, when it is not where it was; repeatable.",
 )
+@trusting
 @add(options_of(RunOptions, _RUN))
-def rebuild(folder: Path, inputs: tuple[str, ...], **given: Any) -> None:
-    """Make a package again from its manifest alone; exit code 1 when its tables differ."""
+def rebuild(folder: Path, inputs: tuple[str, ...], trust: bool, **given: Any) -> None:
+    """Make a package again from its manifest alone; exit code 1 when its tables differ.
+
+    Prints the files, models and endpoints that the manifest names, and asks whether to use them.
+    """
     from citeforge.builders.rebuild import rebuild as make
 
     run = record_from(RunOptions, given)
-    made = make(folder, run, inputs)
+    made = make(folder, run, inputs, confirmation(trust))
     click.echo(f"{folder}: benchmark hash {made.old.benchmark_hash}")
     click.echo(f"{run.folder}: benchmark hash {made.new.benchmark_hash}")
     if made.equal:

@@ -107,7 +107,9 @@ def held(lock: Path, target: Path, wait: bool = False) -> Iterator[None]:
 def _acquire(lock: Path, target: Path, wait: bool) -> int:
     while True:
         try:
-            handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            # A link, in a folder that somebody else made, would have us write into its target.
+            _refuse_link(lock)
+            handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
         except FileNotFoundError:
             lock.parent.mkdir(exist_ok=True)  # its last holder has just removed it
             continue
@@ -330,6 +332,7 @@ def amending(folder: Path) -> Iterator[Callable[[Mapping[str, str]], None]]:
         _move_amendments(folder)
 
     with ExitStack() as stack:
+        _refuse_link(root)
         with storage_errors(folder):
             root.mkdir(exist_ok=True)
             stack.callback(_leave, root)
@@ -355,8 +358,14 @@ def finish_amendments(folder: Path) -> None:
             pass  # coming in finishes it
 
 
+def _refuse_link(path: Path) -> None:
+    if path.is_symlink():
+        raise InputError("is a symbolic link", path=path, allowed="remove it: it leads elsewhere")
+
+
 def _move_amendments(folder: Path) -> None:
     ready = folder / AMENDING / _READY
+    _refuse_link(ready)
     if ready.is_dir():
         for path in sorted(ready.iterdir()):
             path.replace(folder / path.name)

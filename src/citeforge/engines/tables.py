@@ -259,9 +259,9 @@ def read_table(paths: Iterable[Path], schema: pa.Schema) -> pa.Table:
     for path in paths:
         # `pq.read_table` would import pandas, which takes longer than the reading.
         with parquet_errors(path), pq.ParquetFile(path) as file:
-            table = file.read()
-            _require(path, schema.names, table.column_names)
-            table = table.select(schema.names)
+            _require(path, schema.names, file.schema_arrow.names)
+            # Other columns, whatever they hold, stay on the disk.
+            table = file.read(columns=schema.names).select(schema.names)
             table.validate(full=True)
             _require_filled(path, table, schema)
             tables.append(table.cast(schema))
@@ -280,6 +280,9 @@ def read_schema(path: Path) -> pa.Schema:
 
 def _require(path: Path, wanted: list[str], there: list[str]) -> None:
     missing = [n for n in wanted if n not in there]
+    twice = next((n for n in wanted if there.count(n) > 1), None)
+    if twice is not None:
+        raise InputError("is there twice", path=path, field=twice, allowed=_DAMAGED)
     if missing:
         raise InputError(
             f"lacks the columns {', '.join(missing)}",

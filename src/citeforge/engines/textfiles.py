@@ -77,10 +77,21 @@ def read_yaml(path: Path) -> Any:
     """
     import yaml
 
+    class Tree(yaml.SafeLoader):
+        """YAML without references to lists and mappings: a few lines of them mean billions."""
+
+        def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+            event = self.peek_event()
+            node = super().compose_node(parent, index)
+            if isinstance(event, yaml.AliasEvent) and not isinstance(node, yaml.ScalarNode):
+                reason = f"*{event.anchor} refers to a list or mapping; write it out"
+                raise yaml.MarkedYAMLError(None, None, reason, event.start_mark)
+            return node
+
     try:
         text = path.read_text(encoding="utf-8")
-        _require_single_keys(yaml.compose(text, Loader=yaml.SafeLoader), path)
-        return yaml.safe_load(text)
+        _require_single_keys(yaml.compose(text, Loader=Tree), path)
+        return yaml.load(text, Loader=Tree)
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot be read ({error})", path=path) from error
     except yaml.YAMLError as error:
@@ -156,7 +167,8 @@ def validated(
         return record.model_validate(content)
     except ValidationError as error:
         first = error.errors()[0]
-        field = ".".join(filter(None, (place, *map(str, first["loc"]))))
+        parts = (p if p.isprintable() else ascii(p) for p in map(str, first["loc"]))
+        field = ".".join(filter(None, (place, *parts)))[:200]
         message = first["msg"].removeprefix("Value error, ")
         line = None if place else yaml_line(path, first["loc"])
         raise InputError(message, path=path, line=line, field=field, allowed=allowed) from error

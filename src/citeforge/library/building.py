@@ -7,7 +7,7 @@ from os import PathLike
 from pathlib import Path
 
 from citeforge.builders.build import build as make
-from citeforge.builders.rebuild import Rebuilt
+from citeforge.builders.rebuild import Confirm, Rebuilt, refuse
 from citeforge.builders.rebuild import rebuild as make_again
 from citeforge.builders.recipe_files import read_recipe
 from citeforge.evaluator.benchmark import Benchmark
@@ -52,6 +52,7 @@ def rebuild(
     out: str | PathLike[str],
     *,
     inputs: Mapping[str, str] | None = None,
+    trust: bool = False,
     overwrite: bool = False,
     run: RunOptions | None = None,
 ) -> Rebuilt:
@@ -61,6 +62,7 @@ def rebuild(
         benchmark: folder of the package.
         out: folder to make.
         inputs: fields of the recipe that name sources, where these lie elsewhere now.
+        trust: read the files, and ask the models and endpoints, that the manifest names.
         overwrite: replace what is there.
         run: as for ``build``.
 
@@ -69,9 +71,11 @@ def rebuild(
 
     Raises:
         InputError: the manifest does not hold all choices, or a source is not where it was.
+        UsageError: the manifest names files, models or endpoints, and ``trust`` is not given.
     """
     given = [f"{field}={value}" for field, value in (inputs or {}).items()]
-    return make_again(Path(benchmark), _run(run, out, overwrite, False), given)
+    confirm: Confirm = (lambda uses: None) if trust else refuse
+    return make_again(Path(benchmark), _run(run, out, overwrite, False), given, confirm)
 
 
 def _run(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from citeforge.engines.files import digest, read_json, sha256_file
 from citeforge.engines.folders import AMENDING, files_below, finish_amendments, is_temporary
 from citeforge.engines.textfiles import validated
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.manifest import Manifest, benchmark_hash, file_name
 from citeforge.schemas.tables import SCHEMA_VERSION
 
 MANIFEST = "manifest.json"
@@ -24,8 +25,6 @@ CARD = "README.md"
 AUDIT, SCORES, BY_HAND = "audit.json", "reference_scores.json", "card.md"
 BESIDE = (AUDIT, SCORES, BY_HAND, "croissant.json", "eval.yaml")
 """Files that may join a package after its build; the manifest then knows them."""
-SECRET = "secret.hex"
-"""Of a package built with ``--hidden``: what its draws and ids are keyed by. It is never public."""
 
 
 def pretty_json(value: object) -> str:
@@ -80,7 +79,7 @@ def load_manifest(folder: Path) -> Manifest:
         raise InputError(
             "is not a benchmark package", path=folder, allowed="a folder that citeforge build made"
         )
-    content = read_json(path)
+    content = read_json(plain_file(folder, MANIFEST))
     version = ("schema_version", SCHEMA_VERSION)
     manifest = validated(Manifest, content, path, version=version)
     # Of what the file says, not of the record made from it: a newer record has more fields.
@@ -91,17 +90,46 @@ def load_manifest(folder: Path) -> Manifest:
             path=path,
             allowed="a fresh copy of the package",
         )
+    actual = benchmark_hash(manifest.files)
+    if manifest.benchmark_hash != actual:
+        raise InputError(
+            f"says {manifest.benchmark_hash}, and the sha256 of its tables give {actual}",
+            path=path,
+            field="benchmark_hash",
+            allowed="a fresh copy of the package from its makers; these tables are not theirs",
+        )
     return manifest
 
 
 def damaged_files(folder: Path, manifest: Manifest) -> Iterator[Problem]:
-    """Files that are missing or whose sha256 is not the manifest's."""
+    """Files that are missing, no plain files, or whose sha256 is not the manifest's."""
     for name, expected in manifest.files.items():
-        path = folder / name
-        if not path.is_file():
-            yield Problem(name, "is missing")
-        elif sha256_file(path) != expected:
-            yield Problem(name, "has another sha256 than the manifest says")
+        try:
+            actual = sha256_file(plain_file(folder, name))
+        except InputError as error:
+            yield Problem(name, error.message)
+            continue
+        if actual != expected:
+            yield Problem(name, f"has the sha256 {actual}, and the manifest says {expected}")
+
+
+def plain_file(folder: Path, name: str) -> Path:
+    """A file of a package, which lies in its folder itself.
+
+    Links are followed to the ``blobs`` of the Hub's cache alone.
+
+    Raises:
+        InputError: it is missing, a link, or something else than a file (a pipe would never end).
+        ValueError: not the name of a file of a package.
+    """
+    path = folder / file_name(name)
+    home = folder.resolve()
+    real = Path(os.path.realpath(path))
+    if real != home / name and real.parent != home.parent.parent / "blobs":
+        raise InputError("is a link, or lies behind one", path=path, allowed="a copy of the file")
+    if not real.is_file():
+        raise InputError("is no plain file" if real.exists() else "is missing", path=path)
+    return path
 
 
 def splits_of(manifest: Manifest) -> dict[str, list[str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from html import escape
@@ -11,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from citeforge.engines.retrieval.records import Rankings, Retrieved
-from citeforge.engines.tables import iter_batches, read_table, shard_paths
+from citeforge.engines.tables import iter_batches, read_table
 from citeforge.kinds.kind import Kind
 from citeforge.kinds.registry import kind_of
 from citeforge.package.items import Gold, GoldRows, Item, by_query, condensed, pairs
@@ -124,8 +125,9 @@ class Package:
         return self.kind.shows_triples
 
     def shards(self, config: str, split: str) -> list[Path]:
-        """Files of a table, in order; none where the table is empty."""
-        return shard_paths(self.folder / config, split)
+        """Files of a table that the manifest lists, in order; none where the table is empty."""
+        name = re.compile(rf"{re.escape(config)}/{re.escape(split)}-\d{{5}}-of-\d{{5}}\.parquet")
+        return [self.folder / n for n in sorted(self.manifest.files) if name.fullmatch(n)]
 
     def table(self, config: str, split: str) -> pa.Table:
         """A whole table in its schema; no rows where the package has none.

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pydantic import BaseModel, ConfigDict
 
 from citeforge.builders.command import command_of
 from citeforge.builders.package import PackageWriter, refreshed
@@ -17,16 +18,38 @@ from citeforge.builders.stats import WORDS, context_sizes, corpus_stats, word_le
 from citeforge.engines.files import read_json, write_text
 from citeforge.engines.folders import amending
 from citeforge.engines.tables import TableWriter, iter_batches
-from citeforge.package.manifest import CARD, MANIFEST, SECRET, load_intact
+from citeforge.engines.textfiles import validated
+from citeforge.package.manifest import (
+    CARD,
+    MANIFEST,
+    load_intact,
+    load_manifest,
+    plain_file,
+    pretty_json,
+)
 from citeforge.package.package import Package
 from citeforge.publish.community import FILE as EVALS
 from citeforge.publish.community import render_evals
 from citeforge.publish.hub import copy_files
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.manifest import ContextSet, Manifest
+from citeforge.schemas.manifest import SECRET, ContextSet, FileName, Manifest, Sha256
 from citeforge.schemas.tables import CONTEXTS, UNJUDGED
 
 LINK = "hidden.json"
+
+
+class GoldLink(BaseModel):
+    """``hidden.json`` of a gold half.
+
+    Attributes:
+        public_hash: benchmark hash of the public half.
+        shown: files of the whole that the public half has.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    public_hash: Sha256
+    shown: list[FileName]
 
 
 def split_package(
@@ -73,8 +96,8 @@ def split_package(
     rest = [n for n in manifest.files if n not in (*common, CARD, SECRET)]
     copy_files(folder, [*rest, CARD, MANIFEST], gold)
     write_secret(gold, read_secret(folder))
-    link = {"public_hash": written.benchmark_hash, "shown": common}
-    write_text(gold / LINK, json.dumps(link, indent=1) + "\n")
+    link = GoldLink(public_hash=written.benchmark_hash, shown=common)
+    write_text(gold / LINK, pretty_json(link.model_dump()))
     return written, manifest
 
 
@@ -197,16 +220,16 @@ def unlabelled(table: pa.Table) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=CONTEXTS)
 
 
-def gold_link(gold: Path) -> dict[str, Any]:
-    """What a gold half says of the public one: ``public_hash`` and the files ``shown``.
+def gold_link(gold: Path) -> GoldLink:
+    """What a gold half says of the public one.
 
     Raises:
-        InputError: the folder is no gold half.
+        InputError: the folder is no gold half, or names what is no file of a package.
     """
     if not (gold / LINK).is_file():
         raise InputError("holds no gold half", path=gold, allowed="what publish --hide-gold made")
-    found: dict[str, Any] = read_json(gold / LINK)
-    return found
+    path = plain_file(gold, LINK)
+    return validated(GoldLink, read_json(path), path, allowed="what publish --hide-gold made")
 
 
 def join_package(public: Path, gold: Path, out: Path) -> str:
@@ -216,21 +239,32 @@ def join_package(public: Path, gold: Path, out: Path) -> str:
         Hash of the public half, which submissions may name.
 
     Raises:
-        InputError: the halves do not belong together.
+        InputError: the halves do not belong together, or the gold half is somebody's forgery.
     """
     link = gold_link(gold)
-    found = load_intact(public)
-    if found.benchmark_hash != link["public_hash"]:
+    half = load_intact(public)
+    if half.benchmark_hash != link.public_hash:
         raise InputError(
             "is not the gold of this benchmark", path=gold,
-            allowed=f"the gold of {found.name}@{found.benchmark_hash[:8]}",
+            allowed=f"the gold of {half.name}@{half.benchmark_hash[:8]}",
         )  # fmt: skip
-    names = [
-        p.relative_to(gold).as_posix()
-        for p in gold.rglob("*")
-        if p.is_file() and ".cache" not in p.parts and p.name not in (LINK, ".gitattributes")
-    ]
-    copy_files(gold, names, out)
-    copy_files(public, link["shown"], out)
+    whole = load_manifest(gold)
+    for field in ("kind", "name", "version", "grammar"):
+        if getattr(half, field) != getattr(whole, field):
+            raise InputError(
+                "is of another benchmark than the public half", path=gold / MANIFEST, field=field,
+                allowed=f"the gold of {half.name}@{half.benchmark_hash[:8]}",
+            )  # fmt: skip
+    for name in link.shown:
+        if name not in half.files or half.files[name] != whole.files.get(name):
+            raise InputError(
+                f"names {name}, which the manifests of the two halves do not both list with one "
+                "sha256", path=gold / LINK, field="shown", allowed="what publish --hide-gold made",
+            )  # fmt: skip
+    rest = (n for n in whole.files if n not in (*link.shown, SECRET))
+    copy_files(gold, [MANIFEST, *rest], out)
+    if SECRET in whole.files:
+        write_secret(out, read_secret(gold))
+    copy_files(public, link.shown, out)
     load_intact(out)
-    return str(link["public_hash"])
+    return link.public_hash

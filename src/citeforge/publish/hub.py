@@ -13,10 +13,10 @@ from typing import Any, Literal, TypeVar
 from citeforge.builders.licences import conflicts
 from citeforge.builders.verify import verify
 from citeforge.engines.files import sha256_file
-from citeforge.package.manifest import MANIFEST, SECRET, load_manifest
+from citeforge.package.manifest import MANIFEST, load_manifest, plain_file
 from citeforge.publish.hub_errors import error_line, hub_errors, is_network
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.manifest import SECRET, Manifest
 
 State = Literal["new", "changed", "same", "removed"]
 T = TypeVar("T")
@@ -428,8 +428,13 @@ def local_folder(name: Path, publisher: Callable[[], Publisher] = Publisher) -> 
 
 
 def copy_files(source: Path, names: Sequence[str], out: Path) -> None:
-    """Copy files of a package."""
+    """Copy plain files of a package.
+
+    Raises:
+        InputError: one is missing, or a link.
+        ValueError: not the name of a file of a package.
+    """
     for name in names:
         target = out / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source / name, target)
+        shutil.copyfile(plain_file(source, name), target)

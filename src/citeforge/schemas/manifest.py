@@ -2,12 +2,53 @@
 
 from __future__ import annotations
 
-from typing import Any
+import hashlib
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from citeforge.schemas.sources import MaybeOfPlugin, SourceInfo
 from citeforge.schemas.tables import SCHEMA_VERSION
+
+_FILE = re.compile(r"\w+/[\w-]+-\d{5}-of-\d{5}\.parquet|\w[\w.-]*\.(?:json|md|yaml)|secret\.hex")
+
+
+def file_name(name: str) -> str:
+    """The name of a table or text of a package; it never leads out of the folder.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    if not _FILE.fullmatch(name):
+        raise ValueError(
+            f"{ascii(name)[:80]} is no file of a package; expected "
+            "CONFIG/SPLIT-00000-of-00001.parquet, or a text beside the manifest"
+        )
+    return name
+
+
+FileName = Annotated[str, AfterValidator(file_name)]
+Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+SetName = Annotated[str, Field(pattern=r"^[\w-]{1,100}$")]
+Line = Annotated[str, Field(pattern=r"^\P{C}*$", max_length=200)]
+"""Text that may stand on a line of a terminal: no control characters, none without width."""
+
+
+SECRET = "secret.hex"
+"""Of a package built with ``--hidden``: what its draws and ids are keyed by. It is never public."""
+
+
+def benchmark_hash(files: Mapping[str, str]) -> str:
+    """sha256 over the sorted ``sha256  path`` lines of all Parquet files (METRICS section 6), and
+    of the secret where there is one: scores name this hash, and nobody may try out labels on it."""
+    lines = sorted(
+        f"{sha}  {name}\n"
+        for name, sha in files.items()
+        if name.endswith(".parquet") or name == SECRET
+    )
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 class GrammarInfo(BaseModel):
@@ -22,7 +63,7 @@ class GrammarInfo(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    base: int = 1
+    base: Literal[0, 1] = 1
     name: str = "strict2"
     form: str = "[n]"
 
@@ -69,21 +110,21 @@ class Manifest(MaybeOfPlugin, BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    schema_version: int = SCHEMA_VERSION
-    kind: str
-    name: str
-    version: str = "1.0.0"
-    citeforge: str
-    licence: str | None = None
+    schema_version: int = Field(SCHEMA_VERSION, ge=1)
+    kind: Line
+    name: str = Field(pattern=r"^\w[\w.-]*$", max_length=100)
+    version: Line = "1.0.0"
+    citeforge: Line
+    licence: Line | None = None
     sources: list[SourceInfo]
     config: dict[str, Any]
     models: dict[str, dict[str, Any]] = {}
     grammar: GrammarInfo = GrammarInfo()
-    contexts: dict[str, ContextSet]
+    contexts: dict[SetName, ContextSet]
     counts: dict[str, int] = {}
     short_mappings: dict[str, dict[str, int]] = {}
     empty_tables: list[str] = []
     libraries: dict[str, str] = {}
-    files: dict[str, str] = {}
+    files: dict[FileName, Sha256] = {}
     benchmark_hash: str = ""
     manifest_sha256: str = ""

@@ -25,9 +25,8 @@ from citeforge.engines.llm.records import Llm
 from citeforge.engines.llm.writers import make_llm
 from citeforge.engines.setup import client_options, judge_session, replay_store
 from citeforge.engines.tables import shard_paths
-from citeforge.package.manifest import SECRET
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.manifest import SECRET, Manifest
 from citeforge.schemas.recipes import RunOptions, TwinsRecipe
 from citeforge.schemas.recipes.base import name_of
 from citeforge.schemas.tables import CONTEXTS, CORPUS, GOLD, MAPPING, QUERIES, RELEVANT, TWINS

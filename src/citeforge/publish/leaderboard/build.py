@@ -151,7 +151,7 @@ def _hash_of_whole(package: Package, gold: Path) -> str:
         InputError: no gold half, or that of another benchmark.
     """
     link = gold_link(gold)
-    if link["public_hash"] != package.hash:
+    if link.public_hash != package.hash:
         raise InputError(
             "is not the gold of this benchmark", path=gold,
             allowed=f"the gold of {package.name}@{package.hash[:8]}",

@@ -88,7 +88,7 @@ class TwinsRecipe(Hideable):
     """How often and how a twin is asked for."""
     thresholds: Thresholds = Thresholds()
     """What a twin must keep to."""
-    ner: str | None = None
+    ner: Annotated[str | None, Option(input=True)] = None
     """Installed spaCy model for named entities, or auto: the one of the extra `ner` where it is
     installed (default: rules)."""
     judging: Judging = Judging()

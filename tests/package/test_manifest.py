@@ -1,0 +1,250 @@
+"""A stranger's package: its manifest names its own files alone, and its hash is recomputed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from citeforge.builders.verify import verify
+from citeforge.cli.main import main
+from citeforge.engines.files import digest, sha256_file
+from citeforge.evaluator.benchmark import Benchmark
+from citeforge.package.manifest import load_manifest, pretty_json
+from citeforge.package.package import Package
+from citeforge.schemas.errors import InputError
+
+MIX = "contexts/mix-00000-of-00001.parquet"
+
+
+@pytest.fixture
+def copy(package: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(package, tmp_path / "work" / "copy"))
+
+
+def forge(folder: Path, own_hash: bool = False, **changes: Any) -> None:
+    """Change a manifest and sign it again, as anybody can.
+
+    Args:
+        folder: package.
+        own_hash: compute the benchmark hash of the changed files, too.
+        changes: fields of the manifest.
+    """
+    path = folder / "manifest.json"
+    content = {**json.loads(path.read_text()), **changes, "manifest_sha256": ""}
+    if own_hash:
+        tables = sorted(f"{s}  {n}\n" for n, s in content["files"].items() if "parquet" in n)
+        content["benchmark_hash"] = hashlib.sha256("".join(tables).encode()).hexdigest()
+    path.write_text(pretty_json(content | {"manifest_sha256": digest(content)}))
+
+
+def files_of(folder: Path) -> dict[str, str]:
+    return dict(json.loads((folder / "manifest.json").read_text())["files"])
+
+
+def refusal(folder: Path) -> str:
+    """What opening, and verifying, say; the same file is at fault for both."""
+    with pytest.raises(InputError) as opened:
+        Benchmark(folder)
+    try:
+        problems = [str(p) for p in verify(folder)]
+    except InputError as error:
+        problems = [str(error)]
+    assert problems, "verify finds nothing"
+    return f"{opened.value}\n{problems[0]}"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "/etc/passwd", "../x.json", "../../x.json", "corpus/../../x.json", "./stats.json",
+        "corpus//x.json", "corpus\\x.json", "..\\x.json", "C:\\x.json", "C:x.json", "//host/x.json",
+        "stats.json\n", "stats.json\0", "", ".", "..", "~/.bashrc", "$HOME/x.json", ".env",
+        "corpus/x.parquet", "x.parquet", "a/b/c-00000-of-00001.parquet", "run.sh",
+        "corpus/corpus-00000-of-00001.parquet/", "\x1b[2Jstats.json", "st\u202eats.json",
+    ],
+)  # fmt: skip
+def test_names_that_are_no_files_of_a_package(copy: Path, name: str) -> None:
+    """The file exists, its sha256 is right, and the manifest is signed: the name alone is at
+    fault."""
+    forge(copy, files={**files_of(copy), name: "0" * 64})
+    said = refusal(copy)
+    assert "manifest.json files" in said
+    assert "is no file of a package" in said
+    assert not any(ord(c) < 32 and c != "\n" for c in said)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("grammar", {"base": -5}), ("grammar", {"base": 2}), ("grammar", {"base": 10**30}),
+        ("name", "../x"), ("name", "a b"), ("name", "x\nwarning: y"), ("name", "\x1b[31mx"),
+        ("name", ""), ("name", "x" * 300),
+        ("contexts", {"../../x": {"description": "d"}}), ("contexts", {"": {"description": "d"}}),
+        ("contexts", {"mix\n": {"description": "d"}}),
+        ("files", {"stats.json": "abc"}), ("files", {"stats.json": 5}), ("files", ["stats.json"]),
+        ("benchmark_hash", 7), ("counts", {"x": "many"}), ("models", []), ("sources", {}),
+        ("kind", None), ("config", "x"), ("schema_version", "new"), ("schema_version", -1),
+        ("version", "\x1b[2J"), ("version", ["1"]),
+    ],
+)  # fmt: skip
+def test_fields_that_no_build_writes(copy: Path, field: str, value: object) -> None:
+    forge(copy, **{field: value})
+    assert f"manifest.json {field}" in refusal(copy)
+
+
+@pytest.mark.parametrize("content", ["[]", "null", '"x"', "{}", "[" * 100_000, "1e999", ""])
+def test_manifests_that_are_no_records(copy: Path, content: str) -> None:
+    (copy / "manifest.json").write_text(content)
+    assert "manifest.json" in refusal(copy)
+
+
+def test_the_hash_of_the_tables_is_recomputed(copy: Path) -> None:
+    """The first passage is made relevant everywhere: `[1]` would score 100 by the official hash."""
+    official = load_manifest(copy).benchmark_hash
+    rows = pq.read_table(copy / MIX, partitioning=None)
+    forged = rows.to_pylist()
+    for row in forged:
+        for place, doc in enumerate(row["docs"]):
+            doc["label"] = "relevant" if place == 0 else "irrelevant"
+    pq.write_table(pa.Table.from_pylist(forged, schema=rows.schema), copy / MIX)
+    files = {**files_of(copy), MIX: sha256_file(copy / MIX)}
+    forge(copy, files=files)
+    lines = sorted(f"{s}  {n}\n" for n, s in files.items() if n.endswith(".parquet"))
+    actual = hashlib.sha256("".join(lines).encode()).hexdigest()
+    for said in refusal(copy).splitlines():
+        assert "manifest.json benchmark_hash: " in said
+        assert official in said
+        assert actual in said
+
+
+def test_a_changed_table_is_named_with_both_hashes(copy: Path) -> None:
+    expected = files_of(copy)[MIX]
+    (copy / MIX).write_bytes((copy / MIX).read_bytes() + b"x")
+    for said in refusal(copy).splitlines():
+        assert MIX in said
+        assert expected in said
+        assert sha256_file(copy / MIX) in said
+
+
+def test_a_file_that_the_manifest_does_not_list_is_never_read(copy: Path) -> None:
+    """A second shard beside the listed ones would add rows under the official hash."""
+    before = Package(copy).mappings["relevant"].num_rows
+    shard = copy / "mapping" / "relevant-00000-of-00001.parquet"
+    shutil.copyfile(shard, shard.with_name("relevant-00001-of-00002.parquet"))
+    assert Package(copy).mappings["relevant"].num_rows == before
+    assert ["relevant-00001-of-00002" in str(p) for p in verify(copy)] == [True]
+
+
+@pytest.mark.parametrize("target", ["outside", "inside", "absolute", "dangling", "loop", "self"])
+def test_a_table_that_is_a_link(copy: Path, target: str) -> None:
+    """The bytes behind the link have the right sha256, and the link is refused."""
+    path = copy / MIX
+    away = copy.parent / "elsewhere.parquet"
+    shutil.copyfile(path, away)
+    shutil.copyfile(path, copy / "hidden.parquet")
+    path.unlink()
+    path.symlink_to({
+        "outside": "../../elsewhere.parquet", "inside": "../hidden.parquet", "absolute": away,
+        "dangling": "nowhere", "loop": path.name, "self": ".",
+    }[target])  # fmt: skip
+    assert MIX in refusal(copy)
+
+
+def test_a_folder_that_is_a_link(copy: Path) -> None:
+    (copy / "contexts").rename(copy.parent / "contexts")
+    (copy / "contexts").symlink_to(copy.parent / "contexts")
+    assert "is a link" in refusal(copy)
+
+
+def test_a_pipe_is_not_waited_for(copy: Path) -> None:
+    (copy / "stats.json").unlink()
+    os.mkfifo(copy / "stats.json")
+    assert "stats.json" in refusal(copy)
+
+
+def test_a_pipe_as_the_manifest_is_not_waited_for(copy: Path) -> None:
+    (copy / "manifest.json").unlink()
+    os.mkfifo(copy / "manifest.json")
+    assert "is not a benchmark package" in refusal(copy)
+
+
+def cached(folder: Path, cache: Path) -> Path:
+    """A package as the Hub's cache lays it: names that link to ``blobs``."""
+    snapshot = cache / "snapshots" / "abc"
+    (cache / "blobs").mkdir(parents=True)
+    for path in [p for p in folder.rglob("*") if p.is_file()]:
+        blob = cache / "blobs" / sha256_file(path)
+        shutil.copyfile(path, blob)
+        link = snapshot / path.relative_to(folder)
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(os.path.relpath(blob, link.parent))
+    return snapshot
+
+
+def test_the_cache_of_the_hub_links_to_its_blobs(copy: Path, tmp_path: Path) -> None:
+    snapshot = cached(copy, tmp_path / "cache")
+    assert verify(snapshot) == []
+    assert Benchmark(snapshot).query_ids == Benchmark(copy).query_ids
+
+
+def test_blobs_that_link_elsewhere(copy: Path, tmp_path: Path) -> None:
+    snapshot = cached(copy, tmp_path / "cache")
+    blobs = tmp_path / "cache" / "blobs"
+    blobs.rename(tmp_path / "private")
+    blobs.symlink_to(tmp_path / "private")
+    assert "is a link" in refusal(snapshot)
+
+
+def test_a_half_done_change_does_not_reach_outside(copy: Path, tmp_path: Path) -> None:
+    """`.amending` finishes a change that was cut off: in a stranger's package it may be links."""
+    private = tmp_path / "private"
+    (private / "ready").mkdir(parents=True)
+    (private / "ready" / "letter.txt").write_text("dear")
+    (private / "profile").write_text("alias ls=ls\n")
+    amending = copy / ".amending"
+    for place, target in ((amending, private), (amending / "ready", private / "ready"),
+                          (amending / "lock", private / "profile")):  # fmt: skip
+        shutil.rmtree(amending, ignore_errors=True)
+        if place != amending:
+            (amending / "ready").mkdir(parents=True)
+            if place.name == "ready":
+                place.rmdir()
+        place.symlink_to(target)
+        with pytest.raises(InputError, match="is a symbolic link"):
+            load_manifest(copy)
+        assert (private / "ready" / "letter.txt").read_text() == "dear"
+        assert (private / "profile").read_text() == "alias ls=ls\n"
+        assert not (private / "lock").exists()
+        amending.unlink() if amending.is_symlink() else None
+
+
+def test_every_verb_refuses_a_forged_hash(
+    copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "s.jsonl").write_text('{"query_id": "q01", "output": "x [1]."}\n')
+    with suppress(SystemExit):
+        main(["score", "s.jsonl", "--benchmark", str(copy), "--out", "scores/s.json"])
+    forge(copy, benchmark_hash="0" * 64)
+    verbs = [
+        ("score", "s.jsonl", "--benchmark", copy), ("check", "s.jsonl", "--benchmark", copy),
+        ("run", "random", "--benchmark", copy, "--out", "o.jsonl"), ("show", copy),
+        ("leaderboard", "build", "--benchmark", copy, "--scores", "scores", "--out", "site"),
+        ("verify", copy), ("export", "beir", copy, "--out", "e"), ("prompts", copy),
+        ("publish", copy, "--repo-id", "a/b", "--dry-run"), ("card", copy),
+        ("rebuild", copy, "--out", "r"), ("recipe", copy),
+    ]  # fmt: skip
+    for verb in verbs:
+        with pytest.raises(SystemExit) as stop:
+            main([str(w) for w in verb])
+        said = capsys.readouterr().err
+        assert (stop.value.code, "benchmark_hash" in said) == (1, True), (verb, said)

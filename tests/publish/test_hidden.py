@@ -1,0 +1,119 @@
+"""A gold half that somebody else made: its own files alone are taken, and nothing else written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from citeforge.engines.files import digest
+from citeforge.library.benchmarks import load
+from citeforge.package.manifest import pretty_json
+from citeforge.publish.hidden import join_package, split_package
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.manifest import benchmark_hash
+
+SHOWN = "queries/queries-00000-of-00001.parquet"
+
+
+@pytest.fixture
+def halves(package: Path, tmp_path: Path) -> tuple[Path, Path]:
+    public, gold = tmp_path / "public", tmp_path / "gold"
+    split_package(package, public, gold)
+    return public, gold
+
+
+def forge(file: Path, **changes: Any) -> None:
+    """Change fields of a JSON file; a manifest is signed again, as anybody can."""
+    content = {**json.loads(file.read_text()), **changes}
+    if "manifest_sha256" in content:
+        content["manifest_sha256"] = digest({**content, "manifest_sha256": ""})
+    file.write_text(pretty_json(content))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../../../letter.json", "../public/letter.json", "/tmp/letter.json", "..", ".", "",
+        "mapping\\letter.json", "letter.json\0", ".ssh/letter.json", "a/b/letter.json",
+    ],
+)  # fmt: skip
+def test_no_name_leads_out(halves: tuple[Path, Path], tmp_path: Path, name: str) -> None:
+    """Beside the joined copy, and three folders up, lies a letter of the user: it stays."""
+    public, gold = halves
+    out = tmp_path / "a" / "b" / "joined"
+    letters = [tmp_path / "letter.json", tmp_path.parent / "letter.json"]
+    for letter in letters:
+        letter.write_text("dear")
+    (public / "letter.json").write_text("overwritten")
+    forge(gold / "hidden.json", shown=[name, SHOWN])
+    with pytest.raises(InputError, match=r"hidden\.json shown\.0: .* is no file of a package"):
+        join_package(public, gold, out)
+    assert [x.read_text() for x in letters] == ["dear", "dear"]
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("name", ["letter.json", "mapping/relevant-00000-of-00001.parquet"])
+def test_only_what_both_manifests_list_is_taken(halves: tuple[Path, Path], name: str) -> None:
+    public, gold = halves
+    (public / "letter.json").write_text("dear")
+    forge(gold / "hidden.json", shown=[SHOWN, name])
+    with pytest.raises(InputError, match=f"names {name}, which the manifests of the two halves"):
+        load(public, gold)
+
+
+def test_files_that_the_manifest_does_not_list_stay(
+    halves: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """Of the gold half exactly what its manifest lists is copied: no links, no further files."""
+    public, gold = halves
+    (tmp_path / "secret").write_text("s")
+    (gold / "notes.txt").symlink_to(tmp_path / "secret")
+    (gold / "mapping" / "extra-00000-of-00001.parquet").symlink_to(tmp_path / "secret")
+    join_package(public, gold, tmp_path / "joined")
+    names = {p.name for p in (tmp_path / "joined").rglob("*")}
+    assert not names & {"notes.txt", "extra-00000-of-00001.parquet"}
+
+
+@pytest.mark.parametrize("name", ["hidden.json", "manifest.json", "stats.json"])
+def test_a_link_in_a_gold_half(halves: tuple[Path, Path], tmp_path: Path, name: str) -> None:
+    public, gold = halves
+    (gold / name).rename(tmp_path / "away")
+    (gold / name).symlink_to(tmp_path / "away")
+    with pytest.raises(InputError, match=f"{name}: is a link, or lies behind one"):
+        load(public, gold)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("public_hash", "x"), ("public_hash", None), ("shown", "stats.json"), ("shown", [1]),
+     ("shown", {}), ("more", 1)],
+)  # fmt: skip
+def test_links_of_wrong_types(halves: tuple[Path, Path], field: str, value: object) -> None:
+    public, gold = halves
+    forge(gold / "hidden.json", **{field: value})
+    with pytest.raises(InputError, match=rf"hidden\.json {field}"):
+        load(public, gold)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("name", "other"), ("kind", "hagrid"), ("version", "9"), ("grammar", {"base": 0})],
+)
+def test_labels_of_another_benchmark(halves: tuple[Path, Path], field: str, value: object) -> None:
+    """A gold half that only claims to belong to the public one."""
+    public, gold = halves
+    forge(gold / "manifest.json", **{field: value})
+    with pytest.raises(InputError, match=f"{field}: is of another benchmark"):
+        load(public, gold)
+
+
+def test_the_queries_of_another_benchmark(halves: tuple[Path, Path]) -> None:
+    """Its manifest lists other queries than the public half shows."""
+    public, gold = halves
+    files = {**json.loads((gold / "manifest.json").read_text())["files"], SHOWN: "0" * 64}
+    forge(gold / "manifest.json", files=files, benchmark_hash=benchmark_hash(files))
+    with pytest.raises(InputError, match=f"names {SHOWN}, which the manifests of the two halves"):
+        load(public, gold)
