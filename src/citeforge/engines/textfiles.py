@@ -81,11 +81,11 @@ def read_yaml(path: Path) -> Any:
         """YAML without references to lists and mappings: a few lines of them mean billions."""
 
         def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-            event = self.peek_event()
+            event = self.peek_event()  # type: ignore[no-untyped-call]
             node = super().compose_node(parent, index)
             if isinstance(event, yaml.AliasEvent) and not isinstance(node, yaml.ScalarNode):
                 reason = f"*{event.anchor} refers to a list or mapping; write it out"
-                raise yaml.MarkedYAMLError(None, None, reason, event.start_mark)
+                raise yaml.MarkedYAMLError(None, None, reason, event.start_mark)  # type: ignore[arg-type]
             return node
 
     try:
