@@ -68,7 +68,7 @@ def test_two_builds_differ_and_a_rebuild_does_not(
 ) -> None:
     other = facts(tmp_path / "other")
     assert Package(other).hash != Package(hidden_package).hash
-    again = rebuild(hidden_package, RunOptions(out=tmp_path / "facts"))
+    again = rebuild(hidden_package, RunOptions(out=tmp_path / "facts"), confirm=lambda uses: None)
     assert again.equal
     assert tables(tmp_path / "facts") == tables(hidden_package)
     taken = facts(tmp_path / "taken", hidden_package)
@@ -174,7 +174,7 @@ def test_what_does_not_go_together(package: Path, tmp_path: Path) -> None:
 def test_on_the_command_line(cli: Cli, tmp_path: Path) -> None:
     args = ("build", "rage", "--source", FACTS, "--candidates", "bm25", "--hidden", "--out")
     assert cli(*args, "a").returncode == 0
-    assert cli("rebuild", "a", "--out", "b").stdout.endswith("same, byte for byte\n")
+    assert cli("rebuild", "a", "--out", "b", "--trust").stdout.endswith("same, byte for byte\n")
     assert cli(*args, "c", "--secret-from", "a").returncode == 0
     manifests = [json.loads((tmp_path / n / "manifest.json").read_text()) for n in "abc"]
     assert len({m["benchmark_hash"] for m in manifests}) == 1

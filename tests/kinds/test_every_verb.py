@@ -23,13 +23,13 @@ from citeforge.evaluator.submission import read_answers
 from citeforge.evaluator.withhold import withheld
 from citeforge.inspect.scoring import Scoring, Settings
 from citeforge.library.scores import score_files
-from citeforge.package.manifest import SECRET
 from citeforge.package.package import Package
 from citeforge.publish.export.registry import FORMATS, export
 from citeforge.publish.hidden import join_package, split_package
 from citeforge.publish.leaderboard.build import build_site
 from citeforge.publish.leaderboard.queries import query_pages
 from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.manifest import SECRET
 from citeforge.schemas.recipes.training import TrainingOptions
 from citeforge.schemas.recipes.trec import TrecOptions
 from citeforge.schemas.recipes.verbs import AuditOptions, ScoreOptions

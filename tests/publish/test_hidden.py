@@ -19,9 +19,9 @@ SHOWN = "queries/queries-00000-of-00001.parquet"
 
 
 @pytest.fixture
-def halves(package: Path, tmp_path: Path) -> tuple[Path, Path]:
+def halves(hidden_package: Path, tmp_path: Path) -> tuple[Path, Path]:
     public, gold = tmp_path / "public", tmp_path / "gold"
-    split_package(package, public, gold)
+    split_package(hidden_package, public, gold)
     return public, gold
 
 

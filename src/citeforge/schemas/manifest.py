@@ -32,7 +32,8 @@ def file_name(name: str) -> str:
 FileName = Annotated[str, AfterValidator(file_name)]
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 SetName = Annotated[str, Field(pattern=r"^[\w-]{1,100}$")]
-Line = Annotated[str, Field(pattern=r"^\P{C}*$", max_length=200)]
+_UNSEEN = r"\x00-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+Line = Annotated[str, Field(pattern=rf"^[^{_UNSEEN}]*$", max_length=200)]
 """Text that may stand on a line of a terminal: no control characters, none without width."""
 
 

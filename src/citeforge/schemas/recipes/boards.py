@@ -20,7 +20,7 @@ _TAKEN = frozenset({"systems", "queries", "answers"})
 class Board(Part):
     """One benchmark of a leaderboard. Folders are relative to that of the file."""
 
-    name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,59}\z")
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,59}$")
     """Folder of its pages, submissions and scores; small letters, digits, - and _."""
     benchmark: str = Field(min_length=1)
     """Package: folder, or hub:ORG/NAME@REVISION."""
