@@ -90,6 +90,7 @@ WRITERS = (
     "builders/bundles/build.py",
     "builders/corpus.py",
     "builders/frozen.py",
+    "builders/hiding.py",
     "builders/rage.py",
     "builders/rage_sources.py",
     "builders/shard_folder.py",
