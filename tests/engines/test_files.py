@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from citeforge.engines.files import atomic_file, digest, digest_folder, read_json, sha256_file
+from citeforge.package.manifest import SECRET
 from citeforge.schemas.errors import InputError
 
 
@@ -132,3 +133,34 @@ def test_the_digest_of_a_folder_knows_names_and_content_but_not_hidden_files(
     assert digest_folder(tmp_path / "a") == before
     (tmp_path / "a" / "y.txt").write_text("2")
     assert digest_folder(tmp_path / "a") != before
+
+
+_WRITES = """
+import sys
+from pathlib import Path
+from citeforge.builders.secret import write_secret
+from citeforge.engines.files import write_text
+from citeforge.kg.replies import ReplyStore
+folder = Path(sys.argv[1])
+(folder / "old").touch(mode=0o600)
+write_text(folder / "old", "x")
+write_text(folder / "below" / "new", "x")
+ReplyStore(folder / "replies.db").put("e", "q", b"x")
+write_secret(folder / "below", b"x")
+"""
+
+
+@pytest.mark.parametrize(
+    ("umask", "public", "folder"),
+    [(0o077, 0o600, 0o700), (0o000, 0o666, 0o777), (0o022, 0o644, 0o755), (0o027, 0o640, 0o750)],
+)
+def test_files_have_the_rights_that_the_umask_grants_and_stores_are_private(
+    tmp_path: Path, umask: int, public: int, folder: int
+) -> None:
+    subprocess.run([sys.executable, "-c", _WRITES, str(tmp_path)], umask=umask, check=True)
+    modes = {p.relative_to(tmp_path).as_posix(): p.stat().st_mode & 0o777
+             for p in tmp_path.rglob("*")}  # fmt: skip
+    assert modes.pop("replies.db") == modes.pop(f"below/{SECRET}") == 0o600
+    assert modes.pop("old") == modes.pop("below/new") == public
+    assert modes.pop("below") == folder
+    assert all(mode == 0o600 for mode in modes.values())  # what SQLite writes beside its database

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import random
+import re
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -21,7 +22,7 @@ from citeforge.kg.engines import make_engine
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.kg.replies import ReplyStore, TruncatedError, parse_rows
 from citeforge.schemas.errors import CiteforgeError, InputError
-from conftest import EXAMPLES
+from conftest import EXAMPLES, Cli
 
 Mutate = Callable[[bytes], bytes]
 
@@ -155,12 +156,15 @@ def test_every_reply_is_rows_or_one_line(server: Server, asked: str) -> None:
     [b"", b"[]", b"null", b'{"results": {}}', b'{"results": {"bindings": [1]}}',
      b'{"results": {"bindings": [{"x": {"type": ["uri"], "value": "y"}}]}}',
      b'{"results": {"bindings": [{"x": {"type": "uri", "value": 3}}]}}',
-     b'{"results": {"bindings": [{"x": {"type": "uri", "value": "\\ud800"}}]}}',
-     b'{"results": {"bindings": [{"x": {"type": "uri", "value": "\xff"}}]}}', b"[" * 200_000],
+     b'{"head": {"vars": []},'
+     b' "results": {"bindings": [{"x": {"type": "uri", "value": "\\ud800"}}]}}',
+     b'{"head": {"vars": []},'
+     b' "results": {"bindings": [{"x": {"type": "uri", "value": "\xff"}}]}}',
+     b'{"results": {"bindings": []}}', b"[" * 200_000],
 )  # fmt: skip
 def test_replies_of_another_form(body: bytes) -> None:
     with pytest.raises(TruncatedError, match="the reply is not whole"):
-        parse_rows(body)
+        parse_rows(body, ())
 
 
 def test_a_damaged_reply_in_the_store(server: Server, tmp_path: Path) -> None:
@@ -176,3 +180,119 @@ def test_a_damaged_reply_in_the_store(server: Server, tmp_path: Path) -> None:
     store.close()
     with pytest.raises(InputError, match="damaged reply"):
         make_engine(f"replay:{path}").select(query)
+
+
+def changed(name: str, value: str) -> Mutate:
+    """Every value of a variable becomes another."""
+
+    def mutate(body: bytes) -> bytes:
+        content = json.loads(body)
+        for row in content["results"]["bindings"]:
+            if name in row:
+                row[name]["value"] = value
+        return json.dumps(content).encode()
+
+    return mutate
+
+
+def renamed(body: bytes) -> bytes:
+    """A reply to another query: every variable has another name."""
+    content = json.loads(body)
+    content["head"]["vars"] = [f"{name}_" for name in content["head"]["vars"]]
+    content["results"]["bindings"] = [
+        {f"{name}_": term for name, term in row.items()} for row in content["results"]["bindings"]
+    ]
+    return json.dumps(content).encode()
+
+
+def empty(body: bytes) -> bytes:
+    """No row, and other variables."""
+    return b'{"head": {"vars": ["x"]}, "results": {"bindings": []}}'
+
+
+def without(name: str) -> Mutate:
+    """No row has the variable."""
+
+    def mutate(body: bytes) -> bytes:
+        content = json.loads(body)
+        for row in content["results"]["bindings"]:
+            row.pop(name, None)
+        return json.dumps(content).encode()
+
+    return mutate
+
+
+@pytest.mark.parametrize(
+    ("mutate", "message"),
+    [(changed("entities", "9" * 5000), "for a number"), (changed("entities", "١٢"), "for a number"),
+     (changed("values", "²"), "for a number"), (changed("values", "-1"), "for a number"),
+     (renamed, "it has no ?class"), (empty, "it has no ?class"),
+     (without("class"), "without ?class"),
+     (without("prop"), "without ?prop"), (lambda b: b"{}", "not whole")],
+)  # fmt: skip
+def test_a_profile_of_wrong_replies_is_one_line(
+    server: Server, mutate: Mutate, message: str, cli: Cli
+) -> None:
+    server.mutate = mutate
+    done = cli("kg", "profile", "--kg", f"sparql:{server.url}", "--domain", "people")
+    assert done.returncode == 1
+    assert message in done.stderr
+    assert server.url in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize("asked", ASKED)
+@pytest.mark.parametrize("mutate", [renamed, empty])
+def test_a_reply_to_another_query_is_no_empty_answer(
+    server: Server, asked: str, mutate: Mutate
+) -> None:
+    server.mutate = mutate
+    engine = EndpointEngine(server.url, EndpointOptions(attempts=1, pause=0.0))
+    with pytest.raises(InputError, match="not of this query") as error:
+        ASKED[asked](KnowledgeGraph(engine, load_domain("people")))
+    assert server.url in str(error.value)
+
+
+STRANGE = "http://elsewhere.example/entity/P26"
+
+
+@pytest.mark.parametrize(
+    ("asked", "variable"),
+    [("subgraphs", "prop"), ("properties", "prop"), ("pairs", "prop"), ("pairs", "first"),
+     ("pairs", "second"), ("labels", "entity")],
+)  # fmt: skip
+@pytest.mark.parametrize("value", [STRANGE, "http://www.wikidata.org/entity/", "P26",
+                                   "http://www.wikidata.org/entity/P26> <x"])  # fmt: skip
+def test_ids_of_another_graph_are_refused(
+    server: Server, asked: str, variable: str, value: str
+) -> None:
+    server.mutate = changed(variable, value)
+    engine = EndpointEngine(server.url, EndpointOptions(attempts=1, pause=0.0))
+    with pytest.raises(InputError, match=r"not below http://www\.wikidata\.org/entity/") as error:
+        ASKED[asked](KnowledgeGraph(engine, load_domain("people")))
+    assert server.url in str(error.value)
+
+
+def test_snapshots_hold_no_control_or_bidi_characters(
+    server: Server, cli: Cli, tmp_path: Path
+) -> None:
+    def dirty(body: bytes) -> bytes:
+        content = json.loads(body)
+        for row in content["results"]["bindings"]:
+            for name in {"label", "propLabel", "alias"} & set(row):
+                row[name]["value"] += "\n\x1b[2J\u202egnp.exe\u2066\x85"
+        return json.dumps(content).encode()
+
+    server.mutate = dirty
+    (tmp_path / "ids.txt").write_text("Q901\nQ902\n")
+    out = tmp_path / "s.nt"
+    done = cli("kg", "snapshot", "--kg", f"sparql:{server.url}", "--domain", "people",
+               "--entities", tmp_path / "ids.txt", "--out", out)  # fmt: skip
+    assert done.returncode == 0
+    assert "labels that held control or bidi characters, now without" in done.stdout
+    text = out.read_text("utf-8")
+    assert '[2J gnp.exe"@en' in text
+    assert not any(c in text for c in "\x1b\u202e\u2066\x85")
+    assert "\\n" not in text
+    assert not re.search(r"\\u00[01]", text)

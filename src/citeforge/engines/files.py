@@ -8,8 +8,8 @@ import hashlib
 import json
 import os
 import re
+import secrets
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -27,7 +27,7 @@ _JSON_BYTE = re.compile(r"\(byte (\d+)\)$")
 
 
 @contextmanager
-def atomic_file(path: Path, exclusive: bool = False, mode: int = 0o644) -> Iterator[IO[bytes]]:
+def atomic_file(path: Path, exclusive: bool = False, mode: int = 0o666) -> Iterator[IO[bytes]]:
     """Open a temporary file that takes the name ``path`` when the block ends well.
 
     The bytes are on the disk before the name appears, and an existing file is replaced in one
@@ -37,7 +37,7 @@ def atomic_file(path: Path, exclusive: bool = False, mode: int = 0o644) -> Itera
     Args:
         path: final name.
         exclusive: a file that has appeared there meanwhile stands, and this one goes.
-        mode: permissions of the file; before it has its name, nobody else may read it.
+        mode: permissions of the file, from its first byte; the system takes the umask off them.
 
     Raises:
         InputError: the disk is full or the folder cannot be written.
@@ -45,14 +45,13 @@ def atomic_file(path: Path, exclusive: bool = False, mode: int = 0o644) -> Itera
     with storage_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         sweep_once(path.parent)
-        handle, temporary = _temporary(path)
+        handle, temporary = _temporary(path, mode)
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
             # Named before it is closed, for that ends the hold: a sweep would take it for litter.
-            temporary.chmod(mode)
             if exclusive:
                 with suppress(FileExistsError):
                     path.hardlink_to(temporary)
@@ -81,18 +80,17 @@ def storage_errors(path: Path) -> Iterator[None]:
         raise storage_error(error, path) from error
 
 
-def _temporary(path: Path) -> tuple[int, Path]:
+def _temporary(path: Path, mode: int) -> tuple[int, Path]:
     """A file beside ``path``, held until it has its name: a sweep takes it for a dead process's
     otherwise."""
     while True:
         # Not the whole name: a long one would get too long.
-        handle, name = tempfile.mkstemp(
-            prefix=f".{path.name[:40]}.", suffix=_TEMPORARY, dir=path.parent
-        )
+        name = path.parent / f".{path.name[:40]}.{secrets.token_hex(8)}{_TEMPORARY}"
+        handle = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
         with suppress(OSError):  # a file system without locks has no sweeps either
             lock_descriptor(handle, blocking=False)
-        if Path(name).exists():
-            return handle, Path(name)
+        if name.exists():
+            return handle, name
         os.close(handle)  # swept before it was held
 
 
@@ -149,7 +147,7 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def write_bytes(path: Path, content: bytes, mode: int = 0o644) -> None:
+def write_bytes(path: Path, content: bytes, mode: int = 0o666) -> None:
     """Write a file atomically; ``mode`` says who may read it."""
     with atomic_file(path, mode=mode) as file:
         file.write(content)

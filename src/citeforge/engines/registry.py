@@ -7,7 +7,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from citeforge.engines import plugins
 from citeforge.schemas.choices import Choice, listed
-from citeforge.schemas.errors import CiteforgeError, UsageError, suggestion
+from citeforge.schemas.errors import CiteforgeError, UsageError, suggestion, without_credentials
 from citeforge.schemas.extras import require
 
 
@@ -151,6 +151,7 @@ def expected(option: str, choices: Sequence[Choice]) -> Callable[[str], UsageErr
     def error(spec: str) -> UsageError:
         name, _, _ = spec.partition(":")
         hint = suggestion(name, [c.name for c in choices if c.name and c.name != name])
-        return UsageError(f"{option} {spec!r}{hint}: expected {listed(choices)}")
+        shown = without_credentials(spec)
+        return UsageError(f"{option} {shown!r}{hint}: expected {listed(choices)}")
 
     return error

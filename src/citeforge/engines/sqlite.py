@@ -130,7 +130,7 @@ def _make(path: Path, application: int, version: int, schema: str) -> None:
         memory.execute(f"PRAGMA user_version={version}")
         content = bytearray(memory.serialize())
     content[_MODE] = _WAL
-    with atomic_file(path, exclusive=True) as file:
+    with atomic_file(path, exclusive=True, mode=0o600) as file:
         file.write(content)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
-from http.client import HTTPException, IncompleteRead
+from http.client import HTTPException
 from typing import Any
 from urllib.error import HTTPError
 
@@ -13,13 +14,15 @@ from citeforge._version import __version__
 from citeforge.engines.llm.rate import retry_after
 from citeforge.kg.budget import Limits, QueryBudget
 from citeforge.kg.replies import ReplyStore, TruncatedError, kept_rows, parse_rows
-from citeforge.kg.terms import Row
+from citeforge.kg.terms import Row, variables_of
+from citeforge.kg.transport import ReplySizeError, require_address, send
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.text import printable
 
 CONTACT_VARIABLE = "CITEFORGE_CONTACT"
 _POST_FROM = 1500  # characters of a query
 _UNREADABLE_WAIT = 5.0  # seconds, where Retry-After is neither a number nor a date
-_MOST_BYTES = 1 << 28  # of a reply; a batch of sub-graphs has some 100 KB
+_REFUSAL_BYTES = 2000  # of a refusal that are read for its first line
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,12 @@ class EndpointEngine:
     def __init__(
         self, url: str, options: EndpointOptions | None = None, store: ReplyStore | None = None
     ) -> None:
+        """Ask an address.
+
+        Raises:
+            InputError: it is none, or holds a user name or a password.
+        """
+        require_address(url)
         self.url = url
         self.options = options or EndpointOptions()
         self.store = store
@@ -81,33 +90,31 @@ class EndpointEngine:
         if self.store is not None:
             kept = self.store.get(self.url, query)
             if kept is not None:
-                return kept_rows(kept, self.store.path)
+                return kept_rows(kept, self.store.path, variables_of(query))
         pause = self.options.pause
         for attempt in range(self.options.attempts):
             allowed = self.budget.wait()
             start = self.budget.now()
             try:
                 body = self._send(query, min(self.options.timeout, allowed))
-                rows = parse_rows(body)
+                rows = parse_rows(body, variables_of(query))
             except TruncatedError as error:
                 self.budget.settle(start, failed=True)
                 raise TooLongError(str(error)) from error
-            except TooLongError:
-                self.budget.settle(start, failed=True)
-                raise
             except HTTPError as error:
                 self.budget.settle(start, failed=True)
-                wait = self._after(error)
+                with error:
+                    wait = self._after(error)
                 if attempt + 1 < self.options.attempts:
                     time.sleep(wait if wait is not None else pause)
-            except TimeoutError as error:
-                self.budget.settle(start, failed=True)
-                raise TooLongError(f"no reply within {self.options.timeout:g} s") from error
             except (HTTPException, OSError) as error:
                 self.budget.settle(start, failed=True)
                 reason = getattr(error, "reason", error)
                 if isinstance(reason, TimeoutError):
-                    raise TooLongError(f"no reply within {self.options.timeout:g} s") from error
+                    seconds = f"{self.options.timeout:g} s"
+                    raise TooLongError(f"no whole reply within {seconds}") from error
+                if isinstance(reason, ReplySizeError):
+                    raise TooLongError(str(reason)) from error
                 if attempt + 1 == self.options.attempts:
                     raise InputError(
                         f"cannot be reached ({reason})",
@@ -129,24 +136,15 @@ class EndpointEngine:
 
     def _send(self, query: str, timeout: float) -> bytes:
         from SPARQLWrapper import GET, JSON, POST, SPARQLWrapper
-        from SPARQLWrapper.SPARQLExceptions import SPARQLWrapperException
 
         wrapper = SPARQLWrapper(self.url, agent=self.agent, returnFormat=JSON)
         wrapper.setQuery(query)
         wrapper.setMethod(POST if len(query) > _POST_FROM else GET)
         wrapper.addCustomHttpHeader("Accept", "application/sparql-results+json")
-        wrapper.setTimeout(max(1, round(timeout)))
         self.requests += 1
-        try:
-            response = wrapper.query().response
-            body: bytes = response.read(_MOST_BYTES + 1)
-            if len(body) > _MOST_BYTES:
-                raise TooLongError(f"the reply is longer than {_MOST_BYTES:,} bytes")
-            if response.length:  # a bounded read does not say that the connection was cut
-                raise IncompleteRead(body, response.length)
-            return body
-        except SPARQLWrapperException as error:
-            raise _explained(error, self.url) from error
+        # Its own way of sending has neither a deadline nor a bound, and follows any redirect.
+        with send(wrapper._createRequest(), timeout) as response:
+            return response.read()
 
     def _after(self, error: HTTPError) -> float | None:
         """Seconds to wait after an error; None when the endpoint does not say.
@@ -164,7 +162,11 @@ class EndpointEngine:
                 allowed=f"set {CONTACT_VARIABLE} to a mail address or page, and wait",
             ) from error
         if error.code not in (429, 503):
-            raise InputError(f"answered {error.code} {error.reason}", path=self.url) from error
+            verb = "refused the query:" if error.code in (400, 414) else "answered"
+            raise InputError(
+                f"{verb} {error.code}{_first_line(error)}", path=self.url,
+                allowed="an address that answers SPARQL 1.1 queries",
+            ) from error  # fmt: skip
         headers = {k.lower(): v for k, v in error.headers.items()} if error.headers else {}
         if "retry-after" not in headers:
             return None
@@ -179,12 +181,9 @@ class EndpointEngine:
         return seconds
 
 
-def _explained(error: Exception, url: str) -> Exception:
-    """SPARQLWrapper's own exceptions as ours."""
-    name = type(error).__name__
-    if name == "EndPointInternalError":
-        return TooLongError("the endpoint answered 500")
-    reason = next((line for line in str(error).splitlines() if line.strip()), name)
-    return InputError(
-        f"refused the query ({name}: {reason[:120]})", path=url, allowed="a SPARQL 1.1 endpoint"
-    )
+def _first_line(error: HTTPError) -> str:
+    """What a refusal says; empty where it cannot be read."""
+    with suppress(HTTPException, OSError):
+        text = error.read(_REFUSAL_BYTES).decode("utf-8", "replace")
+        return next((f": {printable(line)}" for line in text.splitlines() if line.strip()), "")
+    return ""

@@ -134,7 +134,8 @@ def asked(url: str, settings: GraphSettings) -> SparqlEngine:
     from citeforge.kg.replies import ReplyStore
 
     if not url.startswith(("http://", "https://")):
-        raise expected("--kg", CHOICES)(f"sparql:{url}")
+        shown = "…" if "@" in url else url  # it may hold a password
+        raise expected("--kg", CHOICES)(f"sparql:{shown}")
     kept = None if settings.store is None else ReplyStore(settings.store)
     return EndpointEngine(url, EndpointOptions(**settings.options), kept)
 

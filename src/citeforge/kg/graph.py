@@ -13,7 +13,18 @@ from citeforge.kg.domain import Domain
 from citeforge.kg.endpoint import TooLongError
 from citeforge.kg.engines import SparqlEngine
 from citeforge.kg.plain import Translated
-from citeforge.kg.terms import WIKIBASE, XSD, Row, Term, iri, languages_list, literal, query
+from citeforge.kg.terms import (
+    WIKIBASE,
+    XSD,
+    Row,
+    Term,
+    iri,
+    is_iri,
+    languages_list,
+    literal,
+    plain_label,
+    query,
+)
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.kg import Graph, Triple
 
@@ -33,7 +44,8 @@ _LEFT_OUT = frozenset(
 )
 _XSD_DATE = XSD + "dateTime"
 _NUMBER = re.compile(r"[0-9]{1,18}")
-_COUNT = re.compile(r"[0-9]{1,9}")
+COUNT = re.compile(r"[0-9]{1,9}")
+"""A number as counts are written; ASCII digits alone, and no more than an endpoint can mean."""
 
 
 class KnowledgeGraph:
@@ -61,6 +73,7 @@ class KnowledgeGraph:
         self.batch = batch
         self.counts = Counter[str]() if translated is None else translated.left_out
         self._languages = languages_list(self.languages)
+        self._cleaned: set[str] = set()
 
     def identity(self) -> dict[str, Any]:
         """What manifests say of it."""
@@ -89,11 +102,12 @@ class KnowledgeGraph:
         rows = self.engine.select(query("subgraphs", entities=entities, languages=self._languages))
         counted: dict[str, dict[str, int]] = {"count": {}, "labels": {}}
         seen: Counter[tuple[str, str]] = Counter()
-        for row in _whole(rows, "entity"):
+        self._require_ids(_whole(rows, "entity"), "entity", "prop")
+        for row in rows:
             entity = self._id(row["entity"])
             if "count" in row or "labels" in row:
                 kind = "count" if "count" in row else "labels"
-                if not _COUNT.fullmatch(row[kind].value):
+                if not COUNT.fullmatch(row[kind].value):
                     raise TooLongError(f"the reply has {row[kind].value[:20]!r} for a number")
                 counted[kind][entity] = int(row[kind].value)
             else:
@@ -115,7 +129,8 @@ class KnowledgeGraph:
                     (row["prop"].value, row["value"]), []
                 ).append(row)
             elif "label" in row:
-                names.setdefault(entity, {})[row["label"].language] = row["label"].value
+                label = self._clean(row["label"].value)
+                names.setdefault(entity, {})[row["label"].language] = label
         for entity in part:
             if entity not in facts:
                 self._count("entities without statements")
@@ -139,9 +154,9 @@ class KnowledgeGraph:
         if kinds & _LEFT_OUT or value.type == "bnode" or (value.type == "uri" and not is_entity):
             self._count("values left out: external ids, addresses, media, unknown values")
             return None
-        relation = self._label(_by_language(rows, "propLabel")) or prop
+        relation = self._label(self._by_language(rows, "propLabel")) or prop
         if is_entity:
-            label = self._label(_by_language(rows, "label"))
+            label = self._label(self._by_language(rows, "label"))
             if label is None:
                 self._count("values left out: no label in the languages asked for")
                 return None
@@ -150,7 +165,7 @@ class KnowledgeGraph:
             known = sorted(
                 int(r["precision"].value)
                 for r in rows
-                if "precision" in r and _COUNT.fullmatch(r["precision"].value)
+                if "precision" in r and COUNT.fullmatch(r["precision"].value)
             )
             rendered = render_date(value.value, known[-1] if known else None)
             if rendered is None:
@@ -161,7 +176,7 @@ class KnowledgeGraph:
         if value.language and value.language not in self.languages:
             self._count("values left out: text in another language")
             return None
-        text = " ".join(value.value.split())
+        text = self._clean(value.value)
         return Triple(entity, name, prop, relation, text) if text else None
 
     def find(self, names: Iterable[str], of_class: bool = True) -> dict[str, list[str]]:
@@ -192,7 +207,8 @@ class KnowledgeGraph:
         def ask(part: Sequence[str]) -> list[Row]:
             values = " ".join(literal(n, lang) for n in part for lang in self.languages)
             text = query("properties_by_label", names=values)
-            return _asked_for(self.engine.select(text), "name", part, "prop")
+            rows = _asked_for(self.engine.select(text), "name", part, "prop")
+            return self._require_ids(rows, "prop")
 
         for _, rows in self._batched(wanted, ask):
             for row in rows:
@@ -207,7 +223,8 @@ class KnowledgeGraph:
             instance_of=self.domain.direct_iri + self.domain.instance_of,
             **{"class": self.domain.entity_iri + self.domain.entity_class},
         )
-        rows = self._ask_once(text, "first", "prop", "second")
+        names = ("first", "prop", "second")
+        rows = self._ask_once(text, *names, ids=names)
         found = {(self._id(r["first"]), self._id(r["prop"]), self._id(r["second"])) for r in rows}
         return sorted(found, key=lambda t: tuple(map(_by_number, t)))
 
@@ -225,8 +242,8 @@ class KnowledgeGraph:
 
         for _, rows in self._batched(wanted, ask):
             for row in rows:
-                found[self._id(row["entity"])].add(row["alias"].value)
-        return {q: sorted(names) for q, names in found.items()}
+                found[self._id(row["entity"])].add(self._clean(row["alias"].value))
+        return {q: sorted(names - {""}) for q, names in found.items()}
 
     def labels_of_class(self) -> dict[str, list[str]]:
         """Label or alias to the entities of the domain's class that have it."""
@@ -237,8 +254,8 @@ class KnowledgeGraph:
             **{"class": self.domain.entity_iri + self.domain.entity_class},
         )
         found: dict[str, set[str]] = {}
-        for row in self._ask_once(text, "entity", "label"):
-            found.setdefault(row["label"].value, set()).add(self._id(row["entity"]))
+        for row in self._ask_once(text, "entity", "label", ids=("entity",)):
+            found.setdefault(self._clean(row["label"].value), set()).add(self._id(row["entity"]))
         return {n: sorted(ids, key=_by_number) for n, ids in sorted(found.items())}
 
     def ask(self, name: str, variables: Sequence[str], **parts: str) -> list[Row]:
@@ -248,17 +265,20 @@ class KnowledgeGraph:
             InputError: an endpoint cannot answer.
         """
         text = query(name, languages=self._languages, **parts)
-        # An aggregate of nothing is a row of zeros.
-        rows = [r for r in self._ask_once(text) if variables[0] in r]
-        return _whole(rows, *variables)
+        return self._ask_once(text, *variables, counted=True)
 
     def best_label(self, rows: list[Row], variable: str) -> str | None:
         """The label that a variable of some rows holds, in the first language that has one."""
-        return self._label(_by_language(rows, variable))
+        return self._label(self._by_language(rows, variable))
 
-    def _ask_once(self, text: str, *variables: str) -> list[Row]:
+    def _ask_once(
+        self, text: str, *variables: str, ids: Sequence[str] = (), counted: bool = False
+    ) -> list[Row]:
         try:
-            return _whole(self.engine.select(text), *variables)
+            rows = self.engine.select(text)
+            if counted and len(rows) == 1 and {term.value for term in rows[0].values()} == {"0"}:
+                return []  # an aggregate of nothing is a row of zeros
+            return self._require_ids(_whole(rows, *variables), *ids)
         except TooLongError as error:
             raise InputError(
                 f"cannot answer a query that cannot be split ({error})",
@@ -287,6 +307,36 @@ class KnowledgeGraph:
 
     def _entity(self, qid: str) -> str:
         return iri(self.domain.entity_iri + qid)
+
+    def _require_ids(self, rows: list[Row], *variables: str) -> list[Row]:
+        """The same rows.
+
+        Raises:
+            TooLongError: a variable that is bound holds no id of the domain.
+        """
+        for term in {row[name] for name in variables for row in rows if name in row}:
+            name = term.value.removeprefix(self.domain.entity_iri)
+            if term.type != "uri" or name in ("", term.value) or not is_iri(term.value):
+                raise TooLongError(
+                    f"the reply has {term.value[:80]!r}, which is not below "
+                    f"{self.domain.entity_iri}"
+                )
+        return rows
+
+    def _clean(self, text: str) -> str:
+        """A label as graphs and snapshots keep it; changes beyond spaces are counted."""
+        label = plain_label(text)
+        if label != " ".join(text.split()) and text not in self._cleaned:
+            self._cleaned.add(text)
+            self._count("labels that held control or bidi characters, now without")
+        return label
+
+    def _by_language(self, rows: list[Row], variable: str) -> dict[str, str]:
+        return {
+            r[variable].language: label
+            for r in rows
+            if variable in r and (label := self._clean(r[variable].value))
+        }
 
     def _id(self, term: Term) -> str:
         return term.value.removeprefix(self.domain.entity_iri)
@@ -318,10 +368,6 @@ def _asked_for(rows: list[Row], variable: str, known: Iterable[str], other: str)
         if row[variable].value not in wanted:
             raise TooLongError(f"the reply is about {row[variable].value[:80]!r}, not asked for")
     return rows
-
-
-def _by_language(rows: list[Row], variable: str) -> dict[str, str]:
-    return {r[variable].language: r[variable].value for r in rows if variable in r}
 
 
 def _by_number(name: str) -> tuple[int, str]:

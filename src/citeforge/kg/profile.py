@@ -8,8 +8,8 @@ from typing import Any
 import yaml
 
 from citeforge.kg.domain import Domain
-from citeforge.kg.graph import KnowledgeGraph
-from citeforge.kg.terms import Row
+from citeforge.kg.graph import COUNT, KnowledgeGraph
+from citeforge.kg.terms import Row, plain_label
 from citeforge.kg.verbalise import form_of
 from citeforge.schemas.errors import InputError
 
@@ -60,7 +60,7 @@ def profile(kg: KnowledgeGraph) -> Profile:
     link = domain.direct_iri + domain.instance_of
     rows = kg.ask("classes", ("class", "entities"), instance_of=link)
     classes = [
-        (name, kg.best_label(same, "label") or name, _number(same[0], "entities"))
+        (name, kg.best_label(same, "label") or name, _number(kg, same[0], "entities"))
         for name, same in _grouped(kg, rows, "class").items()
     ]
     classes.sort(key=lambda c: (-c[2], c[0]))
@@ -78,15 +78,17 @@ def _grouped(kg: KnowledgeGraph, rows: list[Row], variable: str) -> dict[str, li
     """Rows by id; one a label."""
     found: dict[str, list[Row]] = {}
     for row in rows:
-        found.setdefault(row[variable].value.removeprefix(kg.domain.entity_iri), []).append(row)
+        name = plain_label(row[variable].value.removeprefix(kg.domain.entity_iri))
+        found.setdefault(name, []).append(row)
     return found
 
 
-def _number(row: Row, variable: str) -> int:
+def _number(kg: KnowledgeGraph, row: Row, variable: str) -> int:
     value = row[variable].value
-    if not value.isdecimal():
+    if not COUNT.fullmatch(value):
         raise InputError(
             f"the reply has {value[:20]!r} for a number", field=variable,
+            path=kg.engine.identity().get("endpoint"),
             allowed="an endpoint of SPARQL 1.1, or a snapshot (--kg file:…)",
         )  # fmt: skip
     return int(value)
@@ -95,9 +97,9 @@ def _number(row: Row, variable: str) -> int:
 def _relation(kg: KnowledgeGraph, pid: str, rows: list[Row]) -> RelationProfile:
     label = kg.best_label(rows, "propLabel") or pid
     words = kg.domain.questions
-    example = rows[0]["example"].value if "example" in rows[0] else ""
+    example = plain_label(rows[0]["example"].value) if "example" in rows[0] else ""
     return RelationProfile(
-        pid, label, _number(rows[0], "entities"), _number(rows[0], "values"), example,
+        pid, label, _number(kg, rows[0], "entities"), _number(kg, rows[0], "values"), example,
         words is not None and words.phrase(label) is not None,
     )  # fmt: skip
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
 from citeforge.engines.sqlite import open_store, store_errors
-from citeforge.kg.terms import Row, Term
+from citeforge.kg.terms import Row, Term, variables_of
 from citeforge.schemas.errors import InputError
 
 _APPLICATION = 0x63666B67  # "cfkg"
@@ -100,7 +101,7 @@ class ReplayEngine:
                 path=self.path,
                 allowed="the store of a complete run with the same choices",
             )
-        return kept_rows(body, self.path)
+        return kept_rows(body, self.path, variables_of(query))
 
 
 class TruncatedError(ValueError):
@@ -120,25 +121,33 @@ class _Results(msgspec.Struct, gc=False):
     bindings: list[dict[str, _Bound]]
 
 
+class _Head(msgspec.Struct, gc=False):
+    vars: list[str]
+
+
 class _Reply(msgspec.Struct, gc=False):
+    head: _Head
     results: _Results
 
 
 _DECODER = msgspec.json.Decoder(_Reply)
 
 
-def parse_rows(body: bytes) -> list[Row]:
+def parse_rows(body: bytes, variables: Iterable[str]) -> list[Row]:
     """Rows of a reply in SPARQL 1.1 Query Results JSON Format.
 
     Raises:
-        TruncatedError: not whole, or not that format (Wikidata cuts long queries off in the middle
-            of a reply whose status is 200).
+        TruncatedError: not whole, not that format, or without the variables of the query (Wikidata
+            cuts long queries off in the middle of a reply whose status is 200).
     """
     try:
         found = _DECODER.decode(body)
     # Text that is no UTF-8, and nesting without end, have errors of their own.
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise TruncatedError(f"the reply is not whole ({len(body):,} bytes; {error})") from error
+    absent = set(variables).difference(found.head.vars)
+    if absent:
+        raise TruncatedError(f"the reply is not of this query: it has no ?{min(absent)}")
     return [{n: _term(bound) for n, bound in row.items()} for row in found.results.bindings]
 
 
@@ -147,14 +156,14 @@ def _term(found: _Bound) -> Term:
     return Term(kind, found.value, found.language, found.datatype)
 
 
-def kept_rows(body: bytes, path: Path) -> list[Row]:
+def kept_rows(body: bytes, path: Path, variables: Iterable[str]) -> list[Row]:
     """Rows of a kept reply.
 
     Raises:
         InputError: it is damaged: what is kept was whole when it came.
     """
     try:
-        return parse_rows(body)
+        return parse_rows(body, variables)
     except TruncatedError as error:
         raise InputError(
             f"holds a damaged reply ({error})", path=path,

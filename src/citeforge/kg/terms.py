@@ -15,6 +15,10 @@ _QUERIES = Path(__file__).parent / "queries"
 WIKIBASE = "http://wikiba.se/ontology#"
 XSD = "http://www.w3.org/2001/XMLSchema#"
 _LANGUAGE = re.compile(r"[a-zA-Z]{2,8}(-[a-zA-Z0-9]{1,8})*")
+# (COUNT(DISTINCT ?entity) AS ?entities)
+_AGGREGATE = re.compile(r"\((?:[^()]|\([^()]*\))*\sAS\s+(\?\w+)\s*\)")
+# Control characters, line and paragraph separators, bidi embeddings, overrides and isolates.
+_HIDDEN = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u2028-\\u202e\\u2066-\\u2069]")
 # What an IRI reference may not hold (SPARQL 1.1, IRIREF).
 _BAD_IRI = re.compile(r"[\x00-\x20<>\"{}|^`\\]")
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b",
@@ -40,6 +44,14 @@ class Term:
 
 Row = dict[str, Term]
 """Variable to value; unbound variables are absent."""
+
+
+def plain_label(text: str) -> str:
+    """A label without line ends, control characters, and characters that turn its direction.
+
+    Marks that scripts need (joiners, marks of direction) stay.
+    """
+    return " ".join(_HIDDEN.sub(" ", text).split())
 
 
 def literal(text: str, language: str | None = None) -> str:
@@ -96,6 +108,13 @@ def query(name: str, **parts: str) -> str:
     """
     # One pass over the template, so that nothing inside a value is taken for a placeholder.
     return re.sub(r"\{\{(\w+)\}\}", lambda m: parts[m[1]], _template(name))
+
+
+def variables_of(text: str) -> list[str]:
+    """Variables that a SELECT query gives."""
+    head = re.search(r"\bSELECT\s+(.*?)\bWHERE\b", text, re.DOTALL)
+    names = _AGGREGATE.sub(r" \1 ", head[1]) if head else ""
+    return re.findall(r"\?(\w+)", names)
 
 
 @cache

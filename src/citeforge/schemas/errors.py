@@ -6,7 +6,13 @@ Exit codes: 1 the input is at fault, 2 wrong usage, 3 finished with counted fail
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
+
+
+def without_credentials(address: str) -> str:
+    """An address without the user name and the password before its host."""
+    return re.sub("//.*@", "//…@", address, flags=re.DOTALL)
 
 
 def suggestion(value: str, known: Iterable[str]) -> str:

@@ -14,6 +14,8 @@ _WINDOW = 5.0
 _STEP = 1.0
 _CUT = 0.7
 _GROWTH = 1.1
+_LONGEST_WAIT = 366 * 86400.0
+"""Seconds; a server that names more (1e308) says no more by it."""
 
 
 @dataclass(frozen=True)
@@ -52,14 +54,14 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     if value is None:
         return None
     try:
-        return max(0.0, float(value))
+        return min(max(0.0, float(value)), _LONGEST_WAIT)
     except ValueError:
         pass
     until = _date(value)
     if until is None:
         return None
     now = _date(headers.get("date", "")) or datetime.now(UTC)
-    return max(0.0, (until - now).total_seconds())
+    return min(max(0.0, (until - now).total_seconds()), _LONGEST_WAIT)
 
 
 def _date(text: str) -> datetime | None:
