@@ -19,6 +19,7 @@ from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.score import score
 from citeforge.evaluator.tools import Tools
 from citeforge.schemas.errors import InputError
+from conftest import write_jsonl
 
 
 @pytest.fixture(scope="module")
@@ -147,3 +148,19 @@ def test_no_submission_makes_a_traceback(
     # What check finds in order can be scored, and what it faults cannot.
     if found is not None:
         assert scored == (not found.errors)
+
+
+def test_long_names_are_cut_in_messages(package: Path, tmp_path: Path) -> None:
+    """A name of megabytes is no message of megabytes."""
+    benchmark = Benchmark(package)
+    lines = [
+        {
+            "query_id": "q" * 10**6,
+            "output": "So [1].",
+            "context": next(iter(benchmark.manifest.contexts)),
+        },
+        {"query_id": benchmark.query_ids[0], "output": "So [1].", "context": "c" * 10**6},
+    ]
+    found = check(write_jsonl(tmp_path / "s.jsonl", lines), benchmark)
+    assert [line for line, _ in found.errors] == [1, 2]
+    assert all(len(message) < 1_000 for _, message in found.errors)

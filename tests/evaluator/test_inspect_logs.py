@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import struct
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,7 @@ from inspect_ai.model import (
     UrlCitation,
 )
 
+from citeforge.evaluator import inspect_logs
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.check import check
 from citeforge.evaluator.formats import answers_of
@@ -284,3 +287,69 @@ def test_a_citation_beyond_its_text_is_refused(benchmark: Benchmark, tmp_path: P
     changed.output.completion = "Otherwise."
     with pytest.raises(InputError, match="is not the text that the model's citations belong to"):
         answer_of(benchmark, tmp_path / "log.eval", changed)
+
+
+def repacked(path: Path, name: str, change: Callable[[bytes], bytes]) -> Path:
+    """An archive with an entry changed; its directory names the entry's old size."""
+    with zipfile.ZipFile(path) as archive:
+        # What inspect_ai packs with, zipfile cannot unpack.
+        old = {
+            e.filename: inspect_logs._unpacked(file, e, 1 << 20)
+            for e in archive.infolist()
+            for file in [path.open("rb")]
+        }
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for entry, content in old.items():
+            archive.writestr(entry, change(content) if entry == name else content)
+    raw, at = bytearray(path.read_bytes()), 0
+    while (at := raw.find(b"PK\x01\x02", at)) >= 0:
+        (n_name,) = struct.unpack_from("<H", raw, at + 28)
+        if raw[at + 46 : at + 46 + n_name] == name.encode():
+            struct.pack_into("<I", raw, at + 24, len(old[name]))
+        at += 4
+    path.write_bytes(raw)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda old: old[:-1] + b" " * (1 << 20) + b"}", "holds more than 1 MiB, unpacked"),
+        (lambda _: b"[" * 10_000 + b"]" * 10_000, "maximum recursion depth exceeded"),
+    ],
+)
+def test_archives_that_lie_of_their_sizes_or_nest_without_end_are_refused(
+    benchmark: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    change: Callable[[bytes], bytes], reason: str,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(inspect_logs, "_MOST_BYTES", 1 << 20)
+    query = benchmark.query_ids[0]
+    path = tmp_path / "a.eval"
+    write_eval_log(log_of(benchmark, [sample(query, "So [1].")]), str(path))
+    assert [n for n, _ in answers_of(path, benchmark, "inspect")] == [1]
+    repacked(path, f"samples/x{query}_epoch_1.json", change)
+    with pytest.raises(InputError, match=reason):
+        list(answers_of(path, benchmark, "inspect"))
+
+
+def test_large_logs_of_one_document_are_refused(
+    benchmark: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.json"
+    write_eval_log(log_of(benchmark, [sample(benchmark.query_ids[0], "So [1].")]), str(path))
+    monkeypatch.setattr(inspect_logs, "_MOST_BYTES", path.stat().st_size - 1)
+    with pytest.raises(InputError, match="unpacked; a smaller log"):
+        list(answers_of(path, benchmark, "inspect"))
+
+
+@pytest.mark.parametrize("contexts", [5, {"full": 1}, "f", True])
+def test_contexts_of_another_type_say_nothing(
+    benchmark: Benchmark, tmp_path: Path, contexts: object
+) -> None:
+    path = tmp_path / "a.json"
+    write_eval_log(log_of(benchmark, [sample(benchmark.query_ids[0], "So [1].")]), str(path))
+    log = json.loads(path.read_text())
+    log["eval"]["metadata"] = {"contexts": contexts}
+    log["eval"]["config"] = {"limit": 1}
+    path.write_text(json.dumps(log))
+    assert "limit" not in inspect_logs.origin_of_log(path).header

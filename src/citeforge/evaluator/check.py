@@ -25,6 +25,7 @@ from citeforge.evaluator.trec.reports import read_reports
 from citeforge.evaluator.trec.rules import run_breaches
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.submission import SubmissionLine
+from citeforge.schemas.text import printable
 from citeforge.schemas.trec import BY_FORMAT, Track
 
 
@@ -160,7 +161,7 @@ class _Checker:
         name = "own" if answer.passages is not None else name
         if row is None:
             self.found.errors.append(
-                (line, f"query_id: {answer.query_id!r} is not in the benchmark")
+                (line, f"query_id: {printable(answer.query_id)} is not in the benchmark")
             )
             return
         if name is None:
@@ -173,7 +174,9 @@ class _Checker:
             return
         if answer.passages is None and name not in self.benchmark.manifest.contexts:
             known = ", ".join(self.benchmark.manifest.contexts)
-            self.found.errors.append((line, f"context: {name!r} is unknown; one of {known}"))
+            self.found.errors.append(
+                (line, f"context: {printable(name)} is unknown; one of {known}")
+            )
             return
         if answer.run < 0:
             self.found.errors.append((line, f"run: {answer.run} is negative; runs count from 0"))

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import struct
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
+
+import msgspec
 
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.origin import Origin
@@ -23,7 +28,9 @@ if TYPE_CHECKING:
 
 _UNREAD = {"events", "events_data", "timelines", "store", "attachments", "messages"}
 """Parts of samples that answers are not in, and that most of a log consists of."""
-_MOST_BYTES = 4 << 30
+_MOST_BYTES = 1 << 30
+"""What a log may unpack to. Its reader holds several times as much."""
+_ZSTANDARD = 93
 _CUT = ("max_tokens", "model_length")
 """Why a model stops that was not done."""
 _ALLOWED = "a log that `inspect eval` wrote (.eval, or .json), whole"
@@ -138,7 +145,9 @@ def origin_of_log(path: Path) -> Origin:
         header["cost"] = sum(cost for cost in costs if cost is not None)
     limit = spec.config.limit
     in_order = not spec.config.sample_shuffle and spec.config.sample_id is None
-    if isinstance(limit, int) and in_order and len(said.get("contexts") or ()) == 1:
+    contexts = said.get("contexts")
+    has_one = isinstance(contexts, list) and len(contexts) == 1
+    if isinstance(limit, int) and in_order and has_one:
         header["limit"] = limit
     return Origin(header, tuple(_warnings(log, "limit" in header)))
 
@@ -168,8 +177,8 @@ def _warnings(log: EvalLog, is_limited: bool) -> Iterator[str]:
 def _read(path: Path, header_only: bool) -> EvalLog:
     with extras_named():
         from inspect_ai.log import read_eval_log
-    _require_room(path)
     try:
+        _require_room(path)
         if path.suffix != ".eval":
             with path.open("rb") as file:
                 return read_eval_log(file, header_only=header_only, format="json")
@@ -187,13 +196,42 @@ def _read(path: Path, header_only: bool) -> EvalLog:
 
 
 def _require_room(path: Path) -> None:
-    """Refuse an archive that unpacks to more than anybody's log."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            size = sum(entry.file_size for entry in archive.infolist())
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
-        return  # plain JSON, or damaged: its reader says so
+    """Refuse a log that unpacks to more than anybody's, or is nested without end.
+
+    The sizes that an archive names are not what its entries unpack to, and inspect_ai believes
+    neither: an entry of any size and depth is read.
+    """
+    size = 0
+    if not zipfile.is_zipfile(path):
+        size = path.stat().st_size
+    else:
+        with zipfile.ZipFile(path) as archive, path.open("rb") as file:
+            for entry in archive.infolist():
+                content = _unpacked(file, entry, _MOST_BYTES + 1 - size)
+                size += len(content)
+                if size > _MOST_BYTES:
+                    break
+                if entry.filename.endswith(".json"):
+                    plain = content.replace(b"NaN", b"0").replace(b"Infinity", b"0")
+                    msgspec.json.decode(plain, type=msgspec.Raw)
     if size > _MOST_BYTES:
         raise InputError(
-            f"unpacks to {size:,} bytes", path=path, allowed=f"at most {_MOST_BYTES:,}"
+            f"holds more than {_MOST_BYTES >> 20:,} MiB, unpacked",
+            path=path,
+            allowed="a smaller log: inspect eval --no-log-model-api, or a part of the samples each",
         )
+
+
+def _unpacked(file: IO[bytes], entry: zipfile.ZipInfo, n_most: int) -> bytes:
+    """The content of an entry as far as ``n_most`` bytes, whatever size it names."""
+    file.seek(entry.header_offset)
+    n_name, n_extra = struct.unpack("<26xHH", file.read(30))
+    file.seek(n_name + n_extra, os.SEEK_CUR)
+    packed = file.read(entry.compress_size)
+    if entry.compress_type == _ZSTANDARD:
+        from zstandard import ZstdDecompressor
+
+        return ZstdDecompressor().stream_reader(packed).read(n_most)
+    if entry.compress_type == zipfile.ZIP_DEFLATED:
+        return zlib.decompressobj(-zlib.MAX_WBITS).decompress(packed, n_most)
+    return packed[:n_most]

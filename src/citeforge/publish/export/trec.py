@@ -19,6 +19,7 @@ from citeforge.publish.export.tables import Lost
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.trec import TrecOptions
 from citeforge.schemas.submission import SubmissionLine
+from citeforge.schemas.text import printable
 from citeforge.schemas.trec import Track
 
 RUN, TOPICS = "run.jsonl", "topics.jsonl"
@@ -156,7 +157,7 @@ def export_run(
         row = benchmark.row_of.get(answer.query_id)
         if row is None:
             raise InputError(
-                f"query_id {answer.query_id!r} is not in the benchmark",
+                f"query_id {printable(answer.query_id)} is not in the benchmark",
                 path=submission, line=line, allowed="see: citeforge check",
             )  # fmt: skip
         if frozen and (answer.passages is not None or answer.context not in (None, chosen)):
