@@ -9,11 +9,14 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from citeforge.builders.rage import build_rage
 from citeforge.builders.shards import embed_shard, mine_shard
 from citeforge.engines.embed import make_embedder
+from citeforge.engines.files import sha256_file
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes import RageRecipe
 from citeforge.schemas.recipes.base import checked
@@ -190,6 +193,42 @@ def test_damaged_shards_are_named(folder: Path, tmp_path: Path, damage: str, sai
         (whole / "embed.json").write_text('{"embedder": 1}')
     with pytest.raises(InputError, match=said):
         build(whole, tmp_path / "out")
+
+
+COLUMNS = {
+    "row 10^9": ("row", 10**9), "row -1": ("row", -1), "position 10^9": ("position", 10**9),
+    "position -1": ("position", -1), "no score": ("score", None),
+    "score NaN": ("score", float("nan")), "rank 0": ("rank", 0),
+}  # fmt: skip
+MARKERS: dict[str, dict[str, object]] = {
+    "no record": {"record": None}, "a list": {"record": []}, "no counts": {"record": {}},
+    "a text": {"record": {"dropped": {"x": 1}, "above": {}}},
+    "less than none": {"record": {"dropped": {}, "above": {"--margin": -1}}},
+    "files a list": {"files": []}, "files elsewhere": {"files": {"../../embed.json": "0"}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("forgery", [*COLUMNS, *MARKERS, "twice", "truncated"])
+def test_forged_shares_are_refused(made: Path, tmp_path: Path, forgery: str) -> None:
+    whole = tmp_path / "whole"
+    shutil.copytree(made / "whole", whole)
+    mine_shard(recipe_of(), run_options(whole), share("1/1"))
+    marker, (path,) = whole / "mined-1-of-1.json", (whole / "mined-1-of-1").iterdir()
+    table = pq.read_table(path)
+    if forgery in COLUMNS:
+        name, value = COLUMNS[forgery]
+        at = table.schema.get_field_index(name)
+        changed = pa.array([value, *table[name].to_pylist()[1:]], table.schema.field(at).type)
+        table = table.set_column(at, table.schema.field(at), changed)
+    pq.write_table(pa.concat_tables([table] * (1 + (forgery == "twice"))), path)
+    if forgery == "truncated":
+        path.write_bytes(path.read_bytes()[:-40])
+    content = json.loads(marker.read_text())
+    content["files"] = {path.name: sha256_file(path)}  # as whoever forged it would write
+    marker.write_text(json.dumps({**content, **MARKERS.get(forgery, {})}))
+    with pytest.raises(InputError, match=r"mined-1-of-1.*: is (damaged|not a readable Parquet)"):
+        build(whole, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def test_two_merges_at_once(folder: Path, tmp_path: Path) -> None:

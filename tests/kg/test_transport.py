@@ -153,7 +153,7 @@ def test_endless_replies_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def endless(_: str, say: Say) -> None:
         say(HEAD % b"200 OK" + b"Transfer-Encoding: chunked\r\n\r\n")
-        for _ in range(1024):
+        for _number in range(1024):
             say(b"10000\r\n" + b"x" * 65536 + b"\r\n")
 
     with serving(endless) as server, pytest.raises(TooLongError, match="longer than 1,048,576"):

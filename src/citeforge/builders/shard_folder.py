@@ -19,6 +19,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from citeforge.builders.embedding import Embedded, of_shards
@@ -249,22 +250,51 @@ def merged(folder: Path, key: Any, miner: SeeminglyRelevant) -> list[list[Mined]
         return None
     found: list[list[Mined]] = [[] for _ in range(miner.n_queries)]
     place = ShardFolder(folder)
+    passages = sum(b.num_rows for b in iter_batches(miner.corpus, ["_id"]))
     for shard in shares:
         name = mined(shard)
         record = place.finished(name, key)
-        if record is None:
+        files = shard_paths(place.stage(name), name)
+        table = None if record is None else read_table(files, _MINED)
+        if (
+            record is None
+            or table is None
+            or not _is_sound(table, record, miner.n_queries, passages)
+        ):
             raise InputError(
                 "is damaged, or of another build",
                 path=folder / name,
                 allowed=f"`mine --shard {shard}` again, with the options of this build",
             )
-        table = read_table(shard_paths(place.stage(name), name), _MINED)
         columns = [table[c].to_pylist() for c in _MINED.names]
         for row, position, score, rank in zip(*columns, strict=True):
             found[row].append(Mined(position, score, rank))
         miner.dropped += Counter({int(v): n for v, n in record["dropped"].items()})
         miner.above += Counter(record["above"])
     return found
+
+
+def _is_sound(table: pa.Table, record: dict[str, Any], queries: int, passages: int) -> bool:
+    """Whether what a share mined is of these queries and passages, each pair once.
+
+    Its hash says only that it is what somebody wrote there.
+    """
+    if any(column.null_count for column in table.columns):
+        return False
+    row, position, score, rank = (column.to_numpy() for column in table.columns)
+    counts = (record.get("dropped"), record.get("above"))
+    if not all(isinstance(c, dict) for c in counts):
+        return False
+    numbers = [n for name in ("dropped", "above") for n in record[name].values()]
+    return bool(
+        all(isinstance(n, int) and n >= 0 for n in numbers)
+        and all(re.fullmatch("[0-9]{1,2}", verdict) for verdict in record["dropped"])
+        and np.all((row >= 0) & (row < queries))
+        and np.all((position >= 0) & (position < passages))
+        and np.all(np.isfinite(score))
+        and np.all(rank >= 1)
+        and len(set(zip(row.tolist(), position.tolist(), strict=True))) == len(row)
+    )
 
 
 def _shares(folder: Path) -> list[Shard]:

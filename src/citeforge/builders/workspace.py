@@ -157,11 +157,13 @@ class Workspace:
             return None  # a damaged marker vouches for nothing: the stage is done again
         if not isinstance(content, dict) or content.get("key") != digest(key):
             return None
-        for file, expected in content.get("files", {}).items():
+        files, record = content.get("files"), content.get("record")
+        if not (isinstance(files, dict) and isinstance(record, dict)):
+            return None
+        for file, expected in files.items():
             path = self.root / name / file
             if not path.is_file() or sha256_file(path) != expected:
                 return None
-        record: dict[str, Any] = content["record"]
         return record
 
     def start(self, name: str) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from citeforge.schemas.errors import InputError
 from citeforge.schemas.extras import extras_named
 
 if TYPE_CHECKING:
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_ADDRESSES = 80
+"""GiB of addresses that V8, inside vl-convert, sets apart; with fewer it ends the whole process."""
 _SMALLEST = {"data": {"values": [{}]}, "mark": "point"}
 
 
@@ -26,9 +30,20 @@ def _thread(process: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(1, "plots")
 
 
+def hindrance() -> str | None:
+    """Why nothing can be drawn in this process; None where it can."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit == resource.RLIM_INFINITY or limit >= _ADDRESSES << 30:
+        return None
+    return (
+        f"drawing needs {_ADDRESSES} GiB of addresses (not of memory), and this process may have "
+        f"{limit / (1 << 30):.1f}; `ulimit -v unlimited` first"
+    )
+
+
 def start() -> None:
-    """Start it, which takes longer than to draw; nothing where it is not installed."""
-    if find_spec("vl_convert") is not None:
+    """Start it, which takes longer than to draw; nothing where it cannot draw."""
+    if find_spec("vl_convert") is not None and hindrance() is None:
         _ask(_svg, _SMALLEST)
 
 
@@ -36,6 +51,7 @@ def to_svg(spec: dict[str, Any]) -> str:
     """The drawing of a specification in Vega-Lite.
 
     Raises:
+        InputError: the process may not have as many addresses as it takes.
         MissingExtraError: the extra ``report`` is not installed.
     """
     return _ask(_svg, spec).result()
@@ -86,6 +102,9 @@ def _ask(what: Callable[..., T], *given: object) -> Future[T]:
 def _svg(spec: dict[str, Any]) -> str:
     with extras_named():
         import vl_convert
+    problem = hindrance()
+    if problem is not None:
+        raise InputError(problem)
     return str(vl_convert.vegalite_to_svg(spec))
 
 

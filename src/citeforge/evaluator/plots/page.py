@@ -14,7 +14,7 @@ from jinja2 import Environment, StrictUndefined, select_autoescape
 
 from citeforge.evaluator.plots import palette
 from citeforge.evaluator.plots.choose import page_figures
-from citeforge.evaluator.plots.drawing import drawn, start, unchecked
+from citeforge.evaluator.plots.drawing import drawn, hindrance, start, unchecked
 from citeforge.evaluator.plots.figure import Figure
 from citeforge.schemas.errors import MissingExtraError
 from citeforge.schemas.extras import EXTRAS
@@ -59,6 +59,8 @@ def plots_part(
     absent = next((m for m in ("altair", "vl_convert") if find_spec(m) is None), None)
     if absent:
         missing = f"There are no plots: {MissingExtraError(absent, *EXTRAS[absent])}"
+    elif (problem := hindrance()) is not None:
+        missing = f"There are no plots: {problem}"
     else:
         start()
         with unchecked():
