@@ -208,6 +208,15 @@ def test_lines_of_the_expected_names_are_passed_without_a_scan(
     assert len(rows_of(path)) == 2
 
 
+def test_an_unknown_field_within_a_field_is_named_with_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"query_id":"q","output":"x","spans":[{"start":0,"end":1,"cited":[1]}]}\n')
+    with pytest.raises(InputError) as error:
+        list(read_rows(path, SubmissionLine))
+    assert (error.value.line, error.value.field) == (1, "spans[0]")
+    assert error.value.message == "Object contains unknown field `cited`"
+
+
 def test_an_error_costs_as_little_as_the_line(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text('{"query_id": 1}\n' * 100)

@@ -121,6 +121,16 @@ def test_failures_are_not_praised(
     )
 
 
+def test_answers_to_queries_without_values_are_refused(package: Path, tmp_path: Path) -> None:
+    path, _ = scored(package, tmp_path)
+    record = json.loads(path.read_text())
+    record["answers"][0]["query_id"] = "nobody"
+    path.write_text(json.dumps(record))
+    with pytest.raises(InputError, match="answers the query 'nobody', which it has no values of"):
+        export_every_eval(path, tmp_path / "out", MODEL)
+    assert not (tmp_path / "out").exists()
+
+
 def test_the_files_belong_together(package: Path, tmp_path: Path) -> None:
     path, _ = scored(package, tmp_path)
     for out in ("a", "b"):

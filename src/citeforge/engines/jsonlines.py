@@ -248,7 +248,7 @@ def _validation_error(
     known = row_type.__struct_encode_fields__
     names = ", ".join(known)
     unknown = _UNKNOWN.search(message)
-    if unknown:
+    if unknown and not _PATH.search(message):
         hint = suggestion(unknown.group(1), known)
         return InputError(
             "is not a field of this file",

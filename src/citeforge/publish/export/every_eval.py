@@ -24,6 +24,7 @@ from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.results import RecordOptions
 from citeforge.schemas.scores import AnswerDetail, MeasureScore, ScoreFile
 from citeforge.schemas.signature import parse_signature
+from citeforge.schemas.text import printable
 
 SCHEMA_VERSION = "0.3.0"
 _METHODS = {"bootstrap": "bootstrap", "t": "analytic", "normal": "analytic"}
@@ -71,6 +72,14 @@ class _Record:
     def __init__(self, path: Path, options: RecordOptions, submission: Path | None) -> None:
         self.file = load_scores(path)
         require_publishable([self.file])
+        strange = {a.query_id for a in self.file.answers} - set(self.file.query_ids)
+        if strange:
+            raise InputError(
+                f"answers the query {printable(min(strange))}, which it has no values of",
+                path=path,
+                field="answers",
+                allowed="one of query_ids; make the file again with score",
+            )
         self.options = options
         self.model = _model(self.file, options, path)
         content = path.read_bytes()
