@@ -10,6 +10,7 @@ import pytest
 from citeforge.builders.bundles.build import build_deflection, build_faithfulness, build_position
 from citeforge.builders.bundles.verify import wrong_bundle
 from citeforge.builders.verify import verify
+from citeforge.engines.refusals.rules import is_refusal
 from citeforge.package.package import Package
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes import (
@@ -19,8 +20,7 @@ from citeforge.schemas.recipes import (
     RunOptions,
 )
 from citeforge.schemas.recipes.mixture import Mixture
-from citeforge.schemas.refusal_rules.search import Rules
-from citeforge.schemas.refusals import RULES, checked_detector, is_refusal
+from citeforge.schemas.refusals import LANGUAGES, checked_detector
 from conftest_bundles import N, sixty
 
 
@@ -134,8 +134,8 @@ def sentences(name: str = "refusals.txt") -> list[Sentence]:
 
 def test_refusals_of_every_language() -> None:
     found = sentences()
-    assert {language for language, *_ in found} == set(RULES)
-    for language in RULES:
+    assert {language for language, *_ in found} == set(LANGUAGES)
+    for language in LANGUAGES:
         for refuses in (True, False):
             n = sum(s[:2] == (language, refuses) for s in found)
             assert n >= 15, (language, refuses)
@@ -162,15 +162,8 @@ def test_rules_are_of_their_language() -> None:
     assert is_refusal(german, "rules:en,de")
     assert is_refusal("  ", "rules:en")
     # No answer of another language is taken for a refusal by all rules together.
-    every = "rules:" + ",".join(RULES)
+    every = "rules:" + ",".join(LANGUAGES)
     assert not [s for s in sentences() if not s[1] and is_refusal(s[2], every, s[3])]
-
-
-def test_rules_are_searched_as_one_expression_would() -> None:
-    every = [rule for one in RULES.values() for rule in one.strong + one.weak]
-    whole, parts = re.compile("|".join(every), re.IGNORECASE), Rules.of(every)
-    for _, _, text, _ in sentences():
-        assert parts.match(text) == (whole.search(text) is not None), text
 
 
 def test_what_an_answer_quotes_or_cites_is_no_refusal() -> None:

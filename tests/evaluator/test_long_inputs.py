@@ -35,6 +35,7 @@ READERS = {
     "sentences": "SEGMENTER.split",
     "statements": "lambda t: split_statements(t, GRAMMAR, SEGMENTER, 5)",
     "statements_1": "lambda t: split_statements(t, Grammar(version=1), SpacySegmenter(), 5)",
+    "refusals": "lambda t: is_refusal(t, 'rules:' + ','.join(LANGUAGES))",
     "split_list": "split_list",
     "markup": "read_markup",
     "place_marks": "lambda t: place_marks(t, [Cited(i, i + 9, i % 5) for i in range(0, len(t) - 9, "
@@ -44,6 +45,7 @@ QUADRATIC = "lambda t: re.findall(' +y', t)"
 
 _PROGRAM = """
 import gc, json, os, re, resource, sys, time
+from citeforge.engines.refusals.rules import is_refusal
 from citeforge.engines.segment import SpacySegmenter
 from citeforge.engines.sentences import SentenceSegmenter
 from citeforge.evaluator.measures.alce import split_list
@@ -54,6 +56,7 @@ from citeforge.evaluator.vendors.placing import place_marks
 from citeforge.evaluator.vendors.records import Cited
 from citeforge.schemas.grammar import Grammar, without_markers
 from citeforge.schemas.kg import Triple
+from citeforge.schemas.refusals import LANGUAGES
 from citeforge.schemas.triples import TripleGrammar
 GRAMMAR, SEGMENTER = Grammar(), SentenceSegmenter()
 READERS = {name: eval(text) for name, text in json.loads(sys.argv[1]).items()}
@@ -127,6 +130,13 @@ KNOWN: list[tuple[str, str, str, str]] = [
     ("statements_1", "", "(", ""),
     ("statements_1", "", "e.g. ", ""),
     ("statements_1", "Dr. A.", ")", ""),
+    ("refusals", "", "information!", "a"),
+    ("refusals", "The passages ", "never ", "say"),
+    ("refusals", "", "the provided passages ", "do not say"),
+    ("refusals", "is not ", "ly", " known"),
+    ("refusals", "not", " ", "known"),
+    ("refusals", "not ", "\n", "known"),
+    ("refusals", "", "无法回答问题吗", ""),
     ("split_list", "", "a", ""),
     ("split_list", "", ",", ""),
     ("markup", "", "[", ""),

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from citeforge.engines.judge.records import JudgeFailure, Pair
+from citeforge.engines.refusals.rules import is_refusal
 from citeforge.evaluator.bundles.answers import CellAnswer, CellAnswers
 from citeforge.evaluator.compare import paired_t
 from citeforge.evaluator.entries import Row
@@ -25,7 +26,7 @@ from citeforge.schemas.bundles import (
     REMOVED,
     rotation_name,
 )
-from citeforge.schemas.refusals import HYPOTHESIS, JUDGE, is_refusal
+from citeforge.schemas.refusals import HYPOTHESIS, JUDGE
 from citeforge.schemas.tables import RELEVANT
 from citeforge.schemas.text import normalise_answer
 

@@ -6,15 +6,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from citeforge.engines.refusals.rules import is_refusal
 from citeforge.evaluator.explorer.arithmetic import arithmetic
-from citeforge.schemas.refusals import RULES, checked_detector, is_refusal
+from citeforge.schemas.refusals import LANGUAGES, checked_detector
 from citeforge.schemas.scores import AnswerDetail, MeasureScore, ScoreFile
 
 BLOCK = 100
 """Queries of a chunk."""
 MISSING, UNCITED, OUTSIDE, UNSUPPORTED, REFUSED = 1, 2, 4, 8, 16
 """Bits of an answer."""
-_REFUSALS = checked_detector("rules:" + ",".join(RULES))
+_REFUSALS = checked_detector("rules:" + ",".join(LANGUAGES))
 
 
 @dataclass(frozen=True)

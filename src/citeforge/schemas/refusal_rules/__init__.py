@@ -1,1 +1,0 @@
-"""Expressions that tell refusals, one file a few languages."""
