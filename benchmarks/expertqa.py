@@ -58,7 +58,7 @@ def read(path: Path, judge: Judge, with_evidence: bool = False) -> Answers:
                 Pair("\n".join(c["evidence"]), _MARK.sub("", c["claim"])),
             )
             for c in row["claims"]
-            if c["support"] in EXPERTQA and (c["evidence"] or not with_evidence)
+            if EXPERTQA.get(c["support"]) is not None and (c["evidence"] or not with_evidence)
         ]
         if pairs:
             systems.append(row["system"])

@@ -90,7 +90,7 @@ def unfinished(out: Path, source: Path, monkeypatch: pytest.MonkeyPatch) -> None
     from citeforge.builders import rage
 
     with monkeypatch.context() as patch:
-        patch.setattr(rage, "freeze", lambda *args: 1 / 0)
+        patch.setattr(rage, "freeze", lambda *_, **__: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             build(out, source)
     assert out.with_name(f"{out.name}.partial").is_dir()

@@ -31,26 +31,29 @@ class _Key(NamedTuple):
     title: bytes = b""
 
     def differs(self, own: _Key | None) -> bool:
-        """Whether it says something else than the corpus, as far as it says something."""
-        return own is not None and (
-            self.text not in (b"", own.text) or self.title not in (b"", own.title)
+        """Whether it says something else than the corpus, where both say something."""
+        return own is not None and any(
+            mine and theirs and mine != theirs
+            for mine, theirs in ((self.text, own.text), (self.title, own.title))
         )
 
 
 class Brought:
     """Counts the passages of a submission's lines by their ids and texts.
 
-    A docid says something of a passage only where the text is the corpus's, too; else a system
-    could give any text the id of a relevant passage.
+    A docid says something of a passage only where the words are the corpus's, too; else a system
+    could give any text the id of a relevant passage. ``reference`` believes every docid, as the
+    papers' code does.
     """
 
-    def __init__(self, benchmark: Benchmark) -> None:
+    def __init__(self, benchmark: Benchmark, is_strict: bool = True) -> None:
         """Nothing is counted yet.
 
         Args:
             benchmark: whose corpus knows ids, and whose judgements say what is relevant.
+            is_strict: whether texts are held against the corpus.
         """
-        self._benchmark = benchmark
+        self._benchmark, self._is_strict = benchmark, is_strict
         self._passages: Counter[_Key] = Counter()
         self._repeated: dict[_Key, list[str]] = {}
         self._nameless = 0
@@ -71,7 +74,7 @@ class Brought:
         """Docids of an answer's passages; None where a judged passage has another text."""
         passages = answer.passages or ()
         return [
-            None if key.differs(self._judged.get(key.name)) else passage.docid
+            None if self._is_strict and key.differs(self._judged.get(key.name)) else passage.docid
             for passage, key in zip(passages, _keys(passages), strict=True)
         ]
 
@@ -100,8 +103,9 @@ class Brought:
         return known
 
     def has_other_text(self, passage: Passage) -> bool:
-        """Whether the corpus has another text or title for a passage that was counted."""
-        if not self._others:
+        """Whether the corpus has another text or title for a passage that was counted, so that its
+        docid is not believed."""
+        if not self._is_strict or not self._others:
             return False
         own = OwnPassage(passage.text, passage.id, passage.title)
         return _keys([own])[0] in self._others
@@ -127,8 +131,12 @@ class Brought:
         if self._others:
             texts.append(
                 f"{sum(self._others.values()):,} of {n_all:,} passages have another text or title "
-                f"than the benchmark has for their docid ({_names(self._others)}): they count as "
-                "unknown, and as not relevant"
+                f"than the benchmark has for their docid ({_names(self._others)}): "
+                + (
+                    "they count as unknown, and as not relevant"
+                    if self._is_strict
+                    else "reference believes their docids"
+                )
             )
         if self._nameless and self._known:
             texts.append(f"{self._nameless:,} passages have no docid: they count as not relevant")
@@ -189,8 +197,13 @@ def _keys(passages: Sequence[OwnPassage]) -> list[_Key]:
 
 
 def _digests(texts: pa.Array | Sequence[str]) -> list[bytes]:
-    """A hash of each text in the form under which passages are compared; empty for no text."""
+    """A hash of each text's letters and digits; empty for no text.
+
+    Copies of one corpus differ in quotation marks, dashes and spaces.
+    """
+    folded = normalise_passages(pa.array(texts, pa.string()))
+    letters = pc.replace_substring_regex(folded, r"[^\p{L}\p{M}\p{N}]+", "")
     return [
         hashlib.blake2b(text.encode(), digest_size=16).digest() if text else b""
-        for text in normalise_passages(pa.array(texts, pa.string())).to_pylist()
+        for text in letters.to_pylist()
     ]

@@ -58,7 +58,7 @@ def hagrid_pairs(benchmark: Benchmark) -> LabelledPairs:
     found = LabelledPairs()
     labelled = []
     for query, sentences in zip(
-        benchmark.query_ids, benchmark.gold["sentences"].to_pylist(), strict=True
+        *(benchmark.gold[column].to_pylist() for column in ("query_id", "sentences")), strict=True
     ):
         for sentence in sentences or []:
             if not sentence["citations"]:

@@ -29,7 +29,7 @@ class PassageReading(Reading):
         n = len(self.benchmark.query_ids)
         self._is_frozen = self.context not in (OWN, CLOSED_BOOK)
         table = self.benchmark.context(self.context) if self._is_frozen else None
-        self._brought = Brought(self.benchmark) if self.context == OWN else None
+        self._brought = Brought(self.benchmark, self.is_strict) if self.context == OWN else None
         numbered = {m.numbers: m for m in self.measures if m.numbers is not None}
         self._kept = {
             make: Kept(numbers, n)
