@@ -1,4 +1,4 @@
-"""The shape of the tree: data flows down, names are the field's, nothing heavy at start-up."""
+"""Habits of the tree: links, small files, no print, nothing heavy at start-up."""
 
 from __future__ import annotations
 
@@ -12,55 +12,6 @@ import pytest
 from conftest import ROOT
 
 PACKAGE = ROOT / "src" / "citeforge"
-# Data flows down this list; no package imports from one below it.
-LAYERS = [
-    "schemas",
-    "engines",
-    "ir_convert",
-    "kg",
-    "kinds",
-    "package",
-    "builders",
-    "evaluator",
-    "baselines",
-    "publish",
-    "library",
-    "inspect",
-    "cli",
-]
-
-
-NAMES_UPPER_TYPES = "kinds"
-"""Its hooks name functions of the floors above it, and the types of what these take."""
-
-
-def is_for_types(node: ast.AST) -> bool:
-    return isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"
-
-
-def imports_of(path: Path) -> set[str]:
-    found = set()
-    tree = ast.parse(path.read_text())
-    if path.parent.name == NAMES_UPPER_TYPES:
-        tree.body = [node for node in tree.body if not is_for_types(node)]
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            found.add(node.module)
-        elif isinstance(node, ast.Import):
-            found.update(alias.name for alias in node.names)
-    return {name for name in found if name.startswith("citeforge.")}
-
-
-@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda p: p.stem)
-def test_no_package_imports_from_one_below(path: Path) -> None:
-    own = path.relative_to(PACKAGE).parts[0]
-    if own not in LAYERS:
-        return
-    for name in imports_of(path):
-        other = name.split(".")[1]
-        if other == "_version":
-            continue
-        assert LAYERS.index(other) <= LAYERS.index(own), f"{path} imports {name}"
 
 
 def test_the_links_at_the_top_lead_into_the_package() -> None:

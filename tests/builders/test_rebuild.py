@@ -236,7 +236,7 @@ def test_a_recipe_file_names_what_it_reads(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_every_field_that_is_a_path_counts_as_an_input() -> None:
-    from citeforge.kinds.registry import recipe_named, recipes
+    from citeforge.package.kinds import recipe_named, recipes
     from citeforge.schemas.recipes.flags import flags_of
 
     flags = [f for kind in recipes() for f in flags_of(recipe_named(kind))]

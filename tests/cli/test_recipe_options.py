@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from citeforge.builders.recipe_files import read_recipe, recipe_text
 from citeforge.cli.build import build
 from citeforge.cli.record_options import options_of, record_from
-from citeforge.kinds.registry import recipes
+from citeforge.package.kinds import recipes
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes import (
     AlceRecipe,

@@ -19,10 +19,8 @@ from citeforge.schemas.errors import InputError
 from conftest import Cli, write_jsonl
 
 BAD = """
-from dataclasses import replace
 from citeforge.evaluator.measures.declared import per_answer, percent
-from citeforge.kinds.rage import RAGE
-from citeforge.kinds.hook import Hook
+from citeforge.kinds.rage import RageKind
 from citeforge.schemas.choices import Choice
 from citeforge.schemas.sources import Declaration, SourceInfo
 
@@ -54,6 +52,12 @@ def lines(name, benchmark, contexts, runs, seed):
 def value(item):
     fail()
 
+class BadKind(RageKind):
+    name, recipe = "bad", None
+
+    def trace(self, package, query):
+        fail()
+
 PLUGINS = {
     "judges": [Choice("bad", "", "", lambda settings: Judge())],
     "embedders": [Choice("bad", "", "", lambda settings: Embedder())],
@@ -62,7 +66,7 @@ PLUGINS = {
     "llms": [Choice("bad", "", "", lambda settings: Llm())],
     "systems": [Choice("bad", "", "", lines)],
     "measures": [percent("Bad", "style", "fails", source="us", compute=per_answer(value))],
-    "kinds": [replace(RAGE, name="bad", recipe=None, trace=Hook(fail))],
+    "kinds": [BadKind()],
 }
 __version__ = "7"
 """
@@ -95,7 +99,7 @@ def plugin(tmp_path: Path) -> Iterator[Path]:
         (("llm", "run", "prompts.jsonl", "--llm", "bad", "--out", "s.jsonl"), "Llm.complete"),
         (("run", "bad", "--benchmark", "{package}", "--out", "s.jsonl"), "lines"),
         (("score", "{answers}", "--benchmark", "{package}", "--measures", "Bad"), "value"),
-        (("kalma", "trace", "kind", "--query", "q21"), "fail"),
+        (("kalma", "trace", "kind", "--query", "q21"), "BadKind.trace"),
     ],
     ids=["judge", "source", "embedder", "llm", "system", "measure", "kind"],
 )  # fmt: skip

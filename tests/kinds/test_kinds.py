@@ -2,103 +2,41 @@
 
 from __future__ import annotations
 
-import collections.abc
-import dataclasses
-import inspect
 import re
 import shutil
 import subprocess
 import sys
-import typing
 from pathlib import Path
 
 import pytest
 
 import citeforge as cf
-import citeforge.kinds.kind as declared
 from citeforge.baselines.registry import SYSTEMS
 from citeforge.builders.package import manifest_digest, render_manifest
-from citeforge.builders.prompts import TEMPLATES, Labelling
-from citeforge.engines.llm.budget import Plan
+from citeforge.builders.prompts import TEMPLATES
 from citeforge.evaluator.annotation.tasks import TASKS
-from citeforge.evaluator.benchmark import Benchmark
-from citeforge.evaluator.check_answers import AnswerCheck
 from citeforge.evaluator.measures.registry import measures
 from citeforge.evaluator.reading import Reading
 from citeforge.ir_convert.registry import citation_of
-from citeforge.kinds.hook import Hook
-from citeforge.kinds.kind import Kind
-from citeforge.kinds.registry import kind_of, kinds, recipes
-from citeforge.package.items import Item
+from citeforge.kinds.rage import RageKind
+from citeforge.package.kinds import kind_of, kinds, recipes
 from citeforge.package.manifest import MANIFEST, load_manifest
-from citeforge.package.package import Package
 from citeforge.publish.export.registry import FORMATS
-from citeforge.publish.leaderboard.queries import QueryPage
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes import Recipe
-from citeforge.schemas.submission import SubmissionLine
 from citeforge.schemas.trec import BY_FORMAT
 from conftest import ROOT, Cli
 
-UPPER = {
-    t.__name__: t
-    for t in (AnswerCheck, Benchmark, Item, Labelling, Manifest, Package, Plan, QueryPage, Reading,
-              SubmissionLine)
-}  # fmt: skip
 EVERY = sorted(kinds())
 
 
-def hook_types(of: object) -> typing.Any:
-    """The ``Hook[…]`` in the declared type of a field."""
-    if typing.get_origin(of) is Hook:
-        return typing.get_args(of)
-    inner = [hook_types(arg) for arg in typing.get_args(of) if arg is not ...]
-    return next((found for found in inner if found), None)
-
-
-def hooks_in(value: object) -> list[Hook[..., object]]:
-    if isinstance(value, Hook):
-        return [value]
-    if isinstance(value, collections.abc.Mapping):
-        return [h for v in value.values() for h in hooks_in(v)]
-    return [h for v in value for h in hooks_in(v)] if isinstance(value, tuple) else []
-
-
 @pytest.mark.parametrize("name", EVERY)
-def test_every_hook_leads_to_a_function_of_its_declared_signature(name: str) -> None:
-    hints = typing.get_type_hints(Kind, vars(declared), UPPER)
-    seen = 0
-    for field in dataclasses.fields(Kind):
-        for hook in hooks_in(getattr(kinds()[name], field.name)):
-            takes, gives = hook_types(hints[field.name])
-            function = hook.load()
-            where = f"{field.name}: {hook.place}"
-            if gives is Reading:
-                assert issubclass(function, Reading), where
-                continue
-            own = typing.get_type_hints(
-                function.__init__ if inspect.isclass(function) else function
-            )
-            needed = [
-                n for n, p in inspect.signature(function).parameters.items() if p.default is p.empty
-            ]
-            of = [own[p] for p in needed]
-            if field.name in ("builder", "planner"):
-                assert of[0] is kinds()[name].recipe, where
-                takes, of = takes[1:], of[1:]
-            for given, taken in zip(takes, of, strict=True):
-                assert given == taken or issubclass(given, typing.get_origin(taken) or taken), where
-            if inspect.isclass(function):
-                assert gives is AnswerCheck, where
-                for method in ("refused", "warnings"):
-                    assert inspect.signature(getattr(function, method)) == inspect.signature(
-                        getattr(AnswerCheck, method)
-                    ), where
-            else:
-                assert own["return"] == gives, where
-            seen += 1
-    assert seen >= 6  # builder; items; two checks, or one and a trace; pages; checking
+def test_whatever_a_kind_reads_there_is_a_reading_of(name: str) -> None:
+    """Signatures are the type checker's; what is imported inside methods is there."""
+    kind = kinds()[name]
+    for reads in kind.readings:
+        assert issubclass(kind.reading(reads), Reading)
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -138,17 +76,19 @@ def test_an_unknown_kind_is_named_with_the_known_ones() -> None:
 
 
 PLUGIN = """
-from dataclasses import replace
-
-from citeforge.kinds.hook import Hook
-from citeforge.kinds.rage import RAGE
+from citeforge.kinds.rage import RageKind
 
 
-def no_notes(package):
-    yield "notes", f"are missing in {package.name}"
+class Notes(RageKind):
+    name = "notes"
+    recipe = None
+    about = "notes"
+
+    def problems(self, package):
+        yield "notes", f"are missing in {package.name}"
 
 
-NOTES = replace(RAGE, name="notes", recipe=None, about="notes", problems=(Hook(no_notes),))
+NOTES = Notes()
 PLUGINS = {"kinds": [NOTES]}
 """
 
@@ -161,7 +101,7 @@ def test_a_plugin_brings_a_kind(package: Path, tmp_path: Path, cli: Cli) -> None
     manifest = load_manifest(folder).model_copy(update={"kind": "notes"})
     manifest.manifest_sha256 = manifest_digest(manifest)
     (folder / MANIFEST).write_text(render_manifest(manifest))
-    assert "unknown kind 'notes'; known: rage, hagrid" in cli("verify", folder).stderr
+    assert "unknown kind 'notes'; known: alce, authorship" in cli("verify", folder).stderr
     found = cli("verify", folder, **given)
     assert found.returncode == 1
     assert f"notes: are missing in {manifest.name}" in found.stderr
@@ -175,7 +115,7 @@ def test_a_plugin_brings_a_kind(package: Path, tmp_path: Path, cli: Cli) -> None
 
 def test_a_kind_and_its_recipe_have_one_name() -> None:
     with pytest.raises(ValueError, match="the kind 'notes' has a recipe of the kind 'rage'"):
-        dataclasses.replace(kinds()["rage"], name="notes")
+        type("Notes", (RageKind,), {"name": "notes"})
 
 
 class NotesRecipe(Recipe):
@@ -185,7 +125,7 @@ class NotesRecipe(Recipe):
 
 
 def test_what_nobody_builds_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(UsageError, match="nobody gives the kind 'notes'; known: rage, hagrid"):
+    with pytest.raises(UsageError, match="nobody gives the kind 'notes'; known: alce, authorship"):
         cf.build(NotesRecipe(), tmp_path / "out")
     plugin = tmp_path / "notes.py"
     plugin.write_text(PLUGIN)
@@ -194,11 +134,11 @@ def test_what_nobody_builds_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         cf.build(NotesRecipe(), tmp_path / "out")
 
 
-def test_kinds_import_none_of_what_their_hooks_name() -> None:
-    code = "import sys; from citeforge.kinds.registry import kinds; kinds(); print(*sys.modules)"
+def test_kinds_import_nothing_that_only_their_methods_use() -> None:
+    code = "import sys; from citeforge.package.kinds import kinds; kinds(); print(*sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     mine = {m.split(".")[1] for m in found.stdout.split() if m.startswith("citeforge.")}
-    assert mine == {"engines", "kinds", "schemas"}
+    assert mine <= {"_version", "engines", "kinds", "package", "schemas"}
 
 
 def test_an_option_that_a_kind_does_not_offer_says_why(

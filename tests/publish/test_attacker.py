@@ -22,7 +22,7 @@ from attacks import Ranking, View, by_chance, hits, naive_half, probability, tri
 from citeforge.builders.build import build
 from citeforge.builders.secret import write_secret
 from citeforge.builders.verify import verify
-from citeforge.kinds.registry import find
+from citeforge.package.kinds import find
 from citeforge.package.package import Package
 from citeforge.publish.hidden import join_package, split_package
 from citeforge.publish.hub import Publisher

@@ -13,7 +13,7 @@ from huggingface_hub import parse_eval_result_entries
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.score import score
-from citeforge.kinds.registry import kinds
+from citeforge.package.kinds import kinds
 from citeforge.package.manifest import load_manifest
 from citeforge.publish.community import read_tasks, render_evals, task_id
 from citeforge.publish.hub import Publisher

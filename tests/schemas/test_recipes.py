@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from citeforge.kinds.registry import recipes
+from citeforge.package.kinds import recipes
 from citeforge.schemas.authorship import LabelSet
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.manifest import GrammarInfo, Manifest

@@ -141,7 +141,8 @@ def _contexts(system: System, benchmark: Benchmark, given: list[str]) -> list[st
 def _plain_lines(
     system: System, benchmark: Benchmark, contexts: list[str], runs: int, seed: int
 ) -> Iterator[dict[str, Any]]:
-    make: Lines = benchmark.kind.systems.get(system.name) or SYSTEMS.factory(system.name)
+    kind = benchmark.kind
+    make: Lines = kind.lines if system.name in kind.systems else SYSTEMS.factory(system.name)
     return make(system.name, benchmark, contexts, runs, seed)
 
 

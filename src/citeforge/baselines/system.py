@@ -113,8 +113,8 @@ class Setting(Generic[O]):
     @cached_property
     def labelling(self) -> Labelling:
         """What the context set says of each passage."""
-        make = self.benchmark.kind.labelling
-        return Labelling() if make is None else make(self.benchmark, self.context)
+        found: Labelling | None = self.benchmark.kind.labelling(self.benchmark, self.context)
+        return found or Labelling()
 
     def docs(self, item: Item, passages: Sequence[Passage] | None = None) -> list[PromptDoc]:
         """Passages as templates see them: numbered, without citation marks of their own.

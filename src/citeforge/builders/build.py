@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from citeforge.engines.llm.budget import Plan
 from citeforge.engines.setup import require_cluster
-from citeforge.kinds.kind import Kind
-from citeforge.kinds.registry import find, kinds
+from citeforge.package.kind import Kind
+from citeforge.package.kinds import find, kinds
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes import Recipe, RunOptions
@@ -23,12 +23,12 @@ def build(recipe: Recipe, run: RunOptions) -> Manifest:
         UsageError: a recipe of an unknown kind, or options that do not go together.
     """
     kind = _kind(recipe)
-    if kind.builder is None or kind.recipe is None:
+    if kind.recipe is None:
         raise UsageError(f"nothing here builds {recipe.kind} benchmarks")
     require_cluster(run)
     if run.secret_from is not None and not (isinstance(recipe, Hideable) and recipe.hidden):
         raise UsageError("--secret-from goes with --hidden")
-    return kind.builder(recipe, run)
+    return kind.build(recipe, run)
 
 
 def plan(recipe: Recipe, run: RunOptions) -> Plan:
@@ -38,11 +38,12 @@ def plan(recipe: Recipe, run: RunOptions) -> Plan:
         InputError: a source or a plugin is at fault.
         UsageError: nothing is asked in builds of this kind, or not of this model.
     """
-    planner = _kind(recipe).planner
-    if planner is None:
-        known = [k.name for k in kinds().values() if k.planner is not None]
+    kind = _kind(recipe)
+    if not kind.has_plan:
+        known = [k.name for k in kinds().values() if k.has_plan]
         raise UsageError(f"--dry-run: only builds of {', '.join(known)} have one")
-    return planner(recipe, run)
+    found: Plan = kind.plan(recipe, run)
+    return found
 
 
 def _kind(recipe: Recipe) -> Kind:

@@ -20,7 +20,7 @@ from citeforge.builders.licences import describe, licences_of, most_restrictive
 from citeforge.engines.files import read_json
 from citeforge.engines.textfiles import validated
 from citeforge.ir_convert.registry import citation_of
-from citeforge.kinds.registry import kind_of
+from citeforge.package.kinds import kind_of
 from citeforge.package.manifest import AUDIT, BY_HAND, SCORES
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.text import markdown_table

@@ -14,7 +14,7 @@ from citeforge.builders.card import Beside, render_card
 from citeforge.engines.files import digest, sha256_file, write_text
 from citeforge.engines.folders import amending
 from citeforge.engines.tables import write_table
-from citeforge.kinds.registry import origin_of
+from citeforge.package.kinds import origin_of
 from citeforge.package.manifest import (
     BESIDE,
     CARD,

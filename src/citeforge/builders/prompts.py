@@ -192,8 +192,7 @@ def render_prompts(
     if package.has_graphs:
         yield from _render_graphs(package, context, template)
         return
-    make = package.kind.labelling
-    labelling = Labelling() if make is None else make(package, context)
+    labelling: Labelling = package.kind.labelling(package, context) or Labelling()
     base = package.manifest.grammar.base
     for item in package.items(context):
         text = render(

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from citeforge.builders.build import build
 from citeforge.builders.recipe import recipe_of
 from citeforge.engines.folders import beside
-from citeforge.kinds.registry import origin_of
+from citeforge.package.kinds import origin_of
 from citeforge.package.manifest import load_manifest
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.manifest import Manifest

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from citeforge.kinds.registry import recipe_named
+from citeforge.package.kinds import recipe_named
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes import Recipe

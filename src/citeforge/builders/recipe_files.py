@@ -15,7 +15,7 @@ from pydantic_core import PydanticUndefined
 
 from citeforge.engines.files import read_json
 from citeforge.engines.textfiles import read_yaml
-from citeforge.kinds.registry import recipe_named, recipes
+from citeforge.package.kinds import recipe_named, recipes
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes import Recipe
 from citeforge.schemas.recipes.base import RECIPE_VERSION

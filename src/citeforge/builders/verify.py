@@ -41,7 +41,7 @@ def verify(folder: Path) -> list[Problem]:
         return problems
     package = Package(folder, manifest, whole=False)
     return list(_wrong_schemas(package)) or [
-        Problem(*found) for look in package.kind.problems for found in look(package)
+        Problem(*found) for found in package.kind.problems(package)
     ]
 
 

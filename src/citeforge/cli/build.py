@@ -9,7 +9,7 @@ import click
 
 from citeforge.cli.record_options import add, options_of, record_from
 from citeforge.cli.trust import confirmation, trusting
-from citeforge.kinds.registry import of_plugins, ours, recipe_named
+from citeforge.package.kinds import of_plugins, ours, recipe_named
 from citeforge.schemas.recipes import Recipe, RunOptions
 from citeforge.schemas.recipes.run import ALWAYS
 

@@ -21,9 +21,9 @@ def trace(folder: Path, query: str) -> None:
     from citeforge.schemas.errors import InputError
 
     package = Package(folder)
-    trace_text = package.kind.trace
-    if trace_text is None:
+    text = package.kind.trace(package, query)
+    if text is None:
         raise InputError(
             f"is a {package.kind.name} benchmark", path=folder, allowed="one of build kalma"
         )
-    click.echo(trace_text(package, query), nl=False)
+    click.echo(text, nl=False)

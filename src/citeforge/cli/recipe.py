@@ -13,7 +13,7 @@ def recipe(what: str) -> None:
     """Print a recipe file to start from, or the one that a package was made by."""
     from citeforge.builders.recipe import recipe_of
     from citeforge.builders.recipe_files import recipe_text
-    from citeforge.kinds.registry import recipe_named, recipes
+    from citeforge.package.kinds import recipe_named, recipes
     from citeforge.package.manifest import load_manifest
     from citeforge.schemas.errors import InputError, UnknownValueError
     from citeforge.schemas.recipes import Recipe

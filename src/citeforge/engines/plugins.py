@@ -191,6 +191,7 @@ def _installed() -> tuple[Entry, ...]:
         )
         for group in GROUPS
         for p in everything.select(group=f"citeforge.{group}")
+        if p.dist is None or p.dist.name != "citeforge"
     )
 
 

@@ -71,7 +71,7 @@ class _Checker:
         self.asked = context
         self.sets = [context] if context else list(benchmark.manifest.contexts)
         self.only = self.sets[0] if len(self.sets) == 1 else None
-        self.answers = benchmark.kind.checking(benchmark)
+        self.answers = benchmark.kind.checker(benchmark)
         self.found = Findings()
         self.brought = Brought(benchmark)
         self.origin = Origin()

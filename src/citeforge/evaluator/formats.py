@@ -105,14 +105,14 @@ def answers_of(
     if chosen == "citeforge" or (chosen == "attributed-ir" and path.suffix != ".csv"):
         return read_answers(path, on_error)
     known = {format.name: format for format in FORMATS}
-    family, *way = chosen.split(":", 1)
-    if family in VENDORS:
+    base, *way = chosen.split(":", 1)
+    if base in VENDORS:
         return read_vendor(chosen, path, benchmark, on_error)
     if chosen in BY_FORMAT:
         return read_run(chosen, path, benchmark, on_error)
-    if chosen not in known and family != "inspect":
+    if chosen not in known and base != "inspect":
         raise UnknownValueError("format", chosen, known)
-    return _READERS[family](path, benchmark, *way)
+    return _READERS[base](path, benchmark, *way)
 
 
 def _ids_by_text(benchmark: Benchmark) -> dict[str, str]:
@@ -220,9 +220,9 @@ def read_attrieval(path: Path, benchmark: Benchmark) -> Lines:
     On an authorship benchmark: its outputs cell by cell, see
     :func:`citeforge.evaluator.authorship.attrieval.read_cells`; its kind names that reader.
     """
-    read = benchmark.kind.saved_answers
-    if read is not None:
-        yield from read(path, benchmark)
+    own = benchmark.kind.saved_answers(path, benchmark)
+    if own is not None:
+        yield from own
         return
     by_text = _ids_by_text(benchmark)
     for number, row in read_saved(path, _SavedAnswer):

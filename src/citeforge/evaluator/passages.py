@@ -50,7 +50,7 @@ class PassageReading(Reading):
     def options_of(self, measure: Measure, options: str | None) -> str | None:
         """Whether another run's facts and verdicts stand in place of our own."""
         form = self.submission.form
-        if measure.family == "fact" and form.startswith("deep-research-"):
+        if measure.name.startswith("FACT.") and form.startswith("deep-research-"):
             return form.removeprefix("deep-research-") + ":file"
         return options
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
 
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.entries import Row, make_entries, recipe
@@ -14,7 +13,7 @@ from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.opened import Submission
 from citeforge.evaluator.reading import Reading
 from citeforge.evaluator.tools import Tools
-from citeforge.kinds.registry import kinds
+from citeforge.package.kinds import kinds
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.verbs import Protocol
 from citeforge.schemas.scores import ScoreFile
@@ -141,4 +140,5 @@ def _reading(benchmark: Benchmark, measures: Sequence[Measure]) -> type[Reading]
             f"family: citeforge measures ({reads} are shown by the kinds {owners or 'of nobody'})"
         )
     name = next((n for n in known if any(m.reads == n for m in measures)), next(iter(known)))
-    return cast("type[Reading]", known[name].load())
+    reading: type[Reading] = benchmark.kind.reading(name)
+    return reading

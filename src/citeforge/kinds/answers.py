@@ -1,32 +1,57 @@
-"""Questions with gold answers and frozen passages: HAGRID and ALCE."""
+"""HAGRID and ALCE: questions with answers of people, as they were published."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from citeforge.kinds.hook import Hook
-from citeforge.kinds.rage import RAGE
-from citeforge.schemas.recipes import AlceRecipe, HagridRecipe
+from citeforge.kinds.rage import RageKind
+from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.recipes import AlceRecipe, HagridRecipe, Recipe, RunOptions
 
-HAGRID = replace(
-    RAGE,
-    name="hagrid",
-    recipe=HagridRecipe,
-    builder=Hook("citeforge.builders.frozen:build_hagrid"),
-    about="questions with the quotes that their gold answers cite (HAGRID)",
-    paper="hagrid",
-    default_measures=("alce", "attributed_ir"),
-    headline=("ALCE.CitF1", "ALCE.CitRec", "ALCE.CitPrec"),
-)
-ALCE = replace(
-    RAGE,
-    name="alce",
-    recipe=AlceRecipe,
-    builder=Hook("citeforge.builders.frozen:build_alce"),
-    about="questions with retrieved documents (ALCE)",
-    paper="alce",
-    default_measures=("alce",),
-    headline=("ALCE.CitF1", "ALCE.CitRec", "ALCE.CitPrec"),
-    whole_corpus=("passages", "all"),
-    problems=(*RAGE.problems, Hook("citeforge.builders.alce.verify:wrong_candidates")),
-)
+if TYPE_CHECKING:
+    from citeforge.package.package import Package
+
+_CITATIONS = ("ALCE.CitF1", "ALCE.CitRec", "ALCE.CitPrec")
+
+
+class HagridKind(RageKind):
+    """Questions with the quotes that their gold answers cite."""
+
+    name = "hagrid"
+    recipe: type[Recipe] | None = HagridRecipe
+    about = "questions with the quotes that their gold answers cite (HAGRID)"
+    paper = "hagrid"
+    default_measures = ("alce", "attributed_ir")
+    headline = _CITATIONS
+
+    def build(self, recipe: HagridRecipe, run: RunOptions) -> Manifest:
+        from citeforge.builders.frozen import build_hagrid
+
+        return build_hagrid(recipe, run)
+
+
+class AlceKind(RageKind):
+    """Questions with retrieved documents."""
+
+    name = "alce"
+    recipe: type[Recipe] | None = AlceRecipe
+    about = "questions with retrieved documents (ALCE)"
+    paper = "alce"
+    default_measures = ("alce",)
+    headline = _CITATIONS
+    whole_corpus = ("passages", "all")
+
+    def build(self, recipe: AlceRecipe, run: RunOptions) -> Manifest:
+        from citeforge.builders.frozen import build_alce
+
+        return build_alce(recipe, run)
+
+    def problems(self, package: Package) -> Iterator[tuple[str, str]]:
+        from citeforge.builders.alce.verify import wrong_candidates
+
+        yield from super().problems(package)
+        yield from wrong_candidates(package)
+
+
+HAGRID, ALCE = HagridKind(), AlceKind()

@@ -1,37 +1,71 @@
-"""Authorship: the same passages under every label of authorship."""
+"""Authorship: the same passages under every label of who wrote them."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
 
-from citeforge.kinds.hook import Hook
-from citeforge.kinds.twins import TWINS
-from citeforge.schemas.recipes import AuthorshipRecipe
+from citeforge.kinds.twins import TwinsKind
+from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.recipes import AuthorshipRecipe, Recipe, RunOptions
+from citeforge.schemas.submission import SubmissionLine
 
-AUTHORSHIP = replace(
-    TWINS,
-    name="authorship",
-    recipe=AuthorshipRecipe,
-    builder=Hook("citeforge.builders.authorship.build:build_authorship"),
-    planner=None,
-    about="the same passages under every label of authorship",
-    is_design=True,
-    readings={
-        "cells": Hook("citeforge.evaluator.authorship.cells:CellReading"),
-        **TWINS.readings,
-    },
-    template="authorship",
-    default_measures=("authorship",),
-    headline=(),
-    public=(),
-    blinded={},
-    withheld=(),
-    refusals={
+if TYPE_CHECKING:
+    from citeforge.builders.prompts import Labelling
+    from citeforge.evaluator.benchmark import Benchmark
+    from citeforge.evaluator.reading import Reading
+    from citeforge.package.package import Package
+
+
+class AuthorshipKind(TwinsKind):
+    """The cells of an experiment on who is said to have written a passage."""
+
+    name = "authorship"
+    recipe: type[Recipe] | None = AuthorshipRecipe
+    has_plan = False
+    about = "the same passages under every label of authorship"
+    is_design = True
+    readings = ("cells", *TwinsKind.readings)
+    template = "authorship"
+    default_measures = ("authorship",)
+    headline = ()
+    public = ()
+    blinded = ()
+    withheld = ()
+    refusals: ClassVar[Mapping[str, str]] = {
         "hide-gold": "its cells differ in who wrote the relevant passages and what is said of "
         "that, so that whoever compares two cells reads every label",
-        **{k: v for k, v in TWINS.refusals.items() if not k.startswith("run")},
-    },
-    problems=(*TWINS.problems, Hook("citeforge.builders.authorship.verify:wrong_cells")),
-    labelling=Hook("citeforge.builders.authorship.labelling:labelling_of"),
-    saved_answers=Hook("citeforge.evaluator.authorship.attrieval:read_cells"),
-)
+        **{k: v for k, v in TwinsKind.refusals.items() if not k.startswith("run")},
+    }
+
+    def build(self, recipe: AuthorshipRecipe, run: RunOptions) -> Manifest:
+        from citeforge.builders.authorship.build import build_authorship
+
+        return build_authorship(recipe, run)
+
+    def reading(self, reads: str) -> type[Reading]:
+        from citeforge.evaluator.authorship.cells import CellReading
+
+        return CellReading if reads == "cells" else super().reading(reads)
+
+    def problems(self, package: Package) -> Iterator[tuple[str, str]]:
+        from citeforge.builders.authorship.verify import wrong_cells
+
+        yield from super().problems(package)
+        yield from wrong_cells(package)
+
+    def labelling(self, package: Package, context: str) -> Labelling:
+        from citeforge.builders.authorship.labelling import labelling_of
+
+        return labelling_of(package, context)
+
+    def saved_answers(
+        self, path: Path, benchmark: Benchmark
+    ) -> Iterator[tuple[int, SubmissionLine]]:
+        from citeforge.evaluator.authorship.attrieval import read_cells
+
+        return read_cells(path, benchmark)
+
+
+AUTHORSHIP = AuthorshipKind()

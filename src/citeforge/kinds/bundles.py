@@ -2,59 +2,90 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, ClassVar
 
-from citeforge.kinds.hook import Hook
-from citeforge.kinds.rage import RAGE
+from citeforge.kinds.rage import RageKind
+from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.recipes import Recipe, RunOptions
 from citeforge.schemas.recipes.bundles import (
     DeflectionRecipe,
     FaithfulnessRecipe,
     PositionRecipe,
 )
 
-_BUILD = "citeforge.builders.bundles.build"
-_NO_CELLS = "its cells are those of another experiment"
-_BUNDLE = replace(
-    RAGE,
-    name="rage",
-    is_design=True,
-    readings={
-        "bundle": Hook("citeforge.evaluator.bundles.reading:BundleReading"),
-        **RAGE.readings,
-    },
-    headline=(),
-    public=(),
-    blinded={},
-    withheld=(),
-    refusals={
-        "hide-gold": "its cells tell relevant passages from others by what they leave out",
-        "run authorship": _NO_CELLS,
-        **RAGE.refusals,
-    },
-    problems=(*RAGE.problems, Hook("citeforge.builders.bundles.verify:wrong_bundle")),
-)
+if TYPE_CHECKING:
+    from citeforge.evaluator.reading import Reading
+    from citeforge.package.package import Package
 
-DEFLECTION = replace(
-    _BUNDLE,
-    name="deflection",
-    recipe=DeflectionRecipe,
-    builder=Hook(f"{_BUILD}:build_deflection"),
-    about="questions with all relevant passages, some of them, and none",
-    default_measures=("deflection",),
-)
-FAITHFULNESS = replace(
-    _BUNDLE,
-    name="faithfulness",
-    recipe=FaithfulnessRecipe,
-    builder=Hook(f"{_BUILD}:build_faithfulness"),
-    about="questions with their evidence, without it, and with a decoy",
-    default_measures=("faithfulness",),
-)
-POSITION = replace(
-    _BUNDLE,
-    name="position",
-    recipe=PositionRecipe,
-    builder=Hook(f"{_BUILD}:build_position"),
-    about="the same passages in every rotation",
-    default_measures=("position",),
-)
+
+class BundleKind(RageKind):
+    """An experiment whose cells show parts of the same passages."""
+
+    is_design = True
+    readings = ("bundle", *RageKind.readings)
+    headline = ()
+    public = ()
+    blinded = ()
+    withheld = ()
+    refusals: ClassVar[Mapping[str, str]] = {
+        "hide-gold": "its cells tell relevant passages from others by what they leave out",
+        "run authorship": "its cells are those of another experiment",
+        **RageKind.refusals,
+    }
+
+    def reading(self, reads: str) -> type[Reading]:
+        from citeforge.evaluator.bundles.reading import BundleReading
+
+        return BundleReading if reads == "bundle" else super().reading(reads)
+
+    def problems(self, package: Package) -> Iterator[tuple[str, str]]:
+        from citeforge.builders.bundles.verify import wrong_bundle
+
+        yield from super().problems(package)
+        yield from wrong_bundle(package)
+
+
+class DeflectionKind(BundleKind):
+    """Does a system refuse where it should?"""
+
+    name = "deflection"
+    recipe: type[Recipe] | None = DeflectionRecipe
+    about = "questions with all relevant passages, some of them, and none"
+    default_measures = ("deflection",)
+
+    def build(self, recipe: DeflectionRecipe, run: RunOptions) -> Manifest:
+        from citeforge.builders.bundles.build import build_deflection
+
+        return build_deflection(recipe, run)
+
+
+class FaithfulnessKind(BundleKind):
+    """Does a system cite what it used?"""
+
+    name = "faithfulness"
+    recipe: type[Recipe] | None = FaithfulnessRecipe
+    about = "questions with their evidence, without it, and with a decoy"
+    default_measures = ("faithfulness",)
+
+    def build(self, recipe: FaithfulnessRecipe, run: RunOptions) -> Manifest:
+        from citeforge.builders.bundles.build import build_faithfulness
+
+        return build_faithfulness(recipe, run)
+
+
+class PositionKind(BundleKind):
+    """Does it matter where a passage stands?"""
+
+    name = "position"
+    recipe: type[Recipe] | None = PositionRecipe
+    about = "the same passages in every rotation"
+    default_measures = ("position",)
+
+    def build(self, recipe: PositionRecipe, run: RunOptions) -> Manifest:
+        from citeforge.builders.bundles.build import build_position
+
+        return build_position(recipe, run)
+
+
+DEFLECTION, FAITHFULNESS, POSITION = DeflectionKind(), FaithfulnessKind(), PositionKind()

@@ -2,40 +2,53 @@
 
 from __future__ import annotations
 
-from citeforge.kinds.hook import Hook
-from citeforge.kinds.kind import Kind
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
 from citeforge.kinds.rage import NO_CELLS, OTHER_TASKS
+from citeforge.package.items import Item
+from citeforge.package.kind import Kind
+from citeforge.package.reading import graph_items
 from citeforge.schemas.kg import GENERAL
-from citeforge.schemas.recipes import KalmaRecipe
+from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.recipes import KalmaRecipe, RunOptions
 from citeforge.schemas.tables import KG_BY_CONFIG
+
+if TYPE_CHECKING:
+    from citeforge.evaluator.benchmark import Benchmark
+    from citeforge.evaluator.check_answers import Triples
+    from citeforge.evaluator.reading import Reading
+    from citeforge.package.package import Package
+    from citeforge.publish.leaderboard.queries import QueryPage
 
 _NO_PASSAGES = "its contexts hold no passages"
 _NO_ANSWERS = "its gold is facts, not answers; echo-relevant writes them"
 
-KALMA = Kind(
-    name="kalma",
-    recipe=KalmaRecipe,
-    builder=Hook("citeforge.builders.kalma.build:build_kalma"),
-    about="questions whose answers must cite triples of a knowledge graph (KaLMA)",
-    paper="kalma",
-    task_categories=("question-answering", "text-generation"),
-    tables=KG_BY_CONFIG,
-    shows="triples",
-    items=Hook("citeforge.package.reading:graph_items"),
-    readings={"triples": Hook("citeforge.evaluator.kalma.graphs:GraphReading")},
-    questions="specific",
-    other_questions={GENERAL: "general"},
-    template="kalma",
-    default_measures=("kalma",),
-    headline=("KaLMA.F1@micro", "KaLMA.P@micro", "KaLMA.R@micro"),
-    annotation=(
+
+class KalmaKind(Kind):
+    """Questions that grew round by round from triples."""
+
+    name = "kalma"
+    recipe = KalmaRecipe
+    about = "questions whose answers must cite triples of a knowledge graph (KaLMA)"
+    paper = "kalma"
+    task_categories = ("question-answering", "text-generation")
+    tables = KG_BY_CONFIG
+    shows = "triples"
+    readings = ("triples",)
+    questions = "specific"
+    other_questions: ClassVar[Mapping[str, str]] = {GENERAL: "general"}
+    template = "kalma"
+    default_measures = ("kalma",)
+    headline = ("KaLMA.F1@micro", "KaLMA.P@micro", "KaLMA.R@micro")
+    annotation = (
         "kalma-authenticity",
         "kalma-naturalness",
         "kalma-significance",
         "kalma-relevance",
-    ),
-    exports=("kalma", "hf-csv"),
-    refusals={
+    )
+    exports = ("kalma", "hf-csv")
+    refusals: ClassVar[Mapping[str, str]] = {
         "hide-gold": "its questions and their gold grow from a graph by fixed rules, so that "
         "whoever has the graph builds them again",
         "export": _NO_PASSAGES,
@@ -46,10 +59,48 @@ KALMA = Kind(
         "run top-1-two-sentences": _NO_PASSAGES,
         "run label-blind": NO_CELLS,
         "run label-follower": NO_CELLS,
-    },
-    problems=(Hook("citeforge.builders.kalma.verify:wrong_kalma"),),
-    pages=Hook("citeforge.publish.leaderboard.queries:graph_pages"),
-    checking=Hook("citeforge.evaluator.check_answers:Triples"),
-    systems=dict.fromkeys(("random", "echo-relevant"), Hook("citeforge.baselines.kalma:lines")),
-    trace=Hook("citeforge.builders.kalma.package:trace_text"),
-)
+    }
+    systems = ("random", "echo-relevant")
+
+    def build(self, recipe: KalmaRecipe, run: RunOptions) -> Manifest:
+        from citeforge.builders.kalma.build import build_kalma
+
+        return build_kalma(recipe, run)
+
+    def items(self, package: Package, context: str, query_id: str | None) -> Iterator[Item]:
+        return graph_items(package, context, query_id)
+
+    def reading(self, reads: str) -> type[Reading]:
+        from citeforge.evaluator.kalma.graphs import GraphReading
+
+        return GraphReading
+
+    def problems(self, package: Package) -> Iterator[tuple[str, str]]:
+        from citeforge.builders.kalma.verify import wrong_kalma
+
+        return wrong_kalma(package)
+
+    def pages(self, package: Package, first: Sequence[str]) -> Iterator[QueryPage]:
+        from citeforge.publish.leaderboard.queries import graph_pages
+
+        return graph_pages(package, first)
+
+    def checker(self, benchmark: Benchmark) -> Triples:
+        from citeforge.evaluator.check_answers import Triples
+
+        return Triples(benchmark)
+
+    def lines(
+        self, system: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int
+    ) -> Iterator[dict[str, Any]]:
+        from citeforge.baselines.kalma import lines
+
+        return lines(system, benchmark, contexts, runs, seed)
+
+    def trace(self, package: Package, query: str) -> str:
+        from citeforge.builders.kalma.package import trace_text
+
+        return trace_text(package, query)
+
+
+KALMA = KalmaKind()

@@ -2,53 +2,90 @@
 
 from __future__ import annotations
 
-from citeforge.kinds.hook import Hook
-from citeforge.kinds.kind import Kind
-from citeforge.schemas.recipes import RageRecipe
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pyarrow as pa
+
+from citeforge.package.items import Item
+from citeforge.package.kind import Kind
+from citeforge.package.reading import passage_items
+from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.recipes import RageRecipe, Recipe, RunOptions
 from citeforge.schemas.tables import BY_CONFIG, CONDENSED_FORMS
+
+if TYPE_CHECKING:
+    from citeforge.evaluator.benchmark import Benchmark
+    from citeforge.evaluator.check_answers import Marks
+    from citeforge.evaluator.reading import Reading
+    from citeforge.package.package import Package
+    from citeforge.publish.leaderboard.queries import QueryPage
 
 NO_CELLS = "it follows the labels of an authorship benchmark's cells"
 NO_TRIPLES = "the format holds sub-graphs, and its contexts hold passages"
 OTHER_TASKS = "the task looks at tables that it does not have"
 
-RAGE = Kind(
-    name="rage",
-    recipe=RageRecipe,
-    builder=Hook("citeforge.builders.rage:build_rage"),
-    about="passages that are relevant, irrelevant, or only seem relevant (RAGE)",
-    paper="rage",
-    tables=BY_CONFIG,
-    items=Hook("citeforge.package.reading:passage_items"),
-    readings={"passages": Hook("citeforge.evaluator.passages:PassageReading")},
-    default_measures=("rage",),
-    headline=("CiteF1", "CiteP", "CiteR"),
-    annotation=("audit-negative",),
-    exports=(
-        "beir",
-        "mteb",
-        "trec",
-        "rage-toolkit",
-        "hf-csv",
-        "alce",
-        "attrieval",
-        "attributed-ir",
-        "sft",
-        "rl-prompts",
-    ),
-    public=("corpus", "queries"),
-    blinded={"contexts": Hook("citeforge.publish.hidden:unlabelled")},
-    withheld=("oracle", *CONDENSED_FORMS),
-    whole_corpus=("corpus", "all"),
-    refusals={
+
+class RageKind(Kind):
+    """Labelled passages; the other kinds of passages differ from it in little."""
+
+    name = "rage"
+    recipe: type[Recipe] | None = RageRecipe
+    about = "passages that are relevant, irrelevant, or only seem relevant (RAGE)"
+    paper = "rage"
+    tables = BY_CONFIG
+    readings: tuple[str, ...] = ("passages",)
+    default_measures: tuple[str, ...] = ("rage",)
+    headline: tuple[str, ...] = ("CiteF1", "CiteP", "CiteR")
+    annotation: tuple[str, ...] = ("audit-negative",)
+    exports: tuple[str, ...] = (
+        "beir", "mteb", "trec", "rage-toolkit", "hf-csv", "alce", "attrieval", "attributed-ir",
+        "sft", "rl-prompts",
+    )  # fmt: skip
+    public: tuple[str, ...] = ("corpus", "queries")
+    blinded: tuple[str, ...] = ("contexts",)
+    withheld: tuple[str, ...] = ("oracle", *CONDENSED_FORMS)
+    whole_corpus: tuple[str, str] | None = ("corpus", "all")
+    refusals: ClassVar[Mapping[str, str]] = {
         "run label-blind": NO_CELLS,
         "run label-follower": NO_CELLS,
         "export": NO_TRIPLES,
         "annotate": OTHER_TASKS,
-    },
-    problems=(
-        Hook("citeforge.builders.verify:wrong_ids"),
-        Hook("citeforge.builders.verify:wrong_contexts"),
-    ),
-    pages=Hook("citeforge.publish.leaderboard.queries:passage_pages"),
-    checking=Hook("citeforge.evaluator.check_answers:Marks"),
-)
+    }
+
+    def build(self, recipe: Any, run: RunOptions) -> Manifest:
+        from citeforge.builders.rage import build_rage
+
+        return build_rage(recipe, run)
+
+    def items(self, package: Package, context: str, query_id: str | None) -> Iterator[Item]:
+        return passage_items(package, context, query_id)
+
+    def reading(self, reads: str) -> type[Reading]:
+        from citeforge.evaluator.passages import PassageReading
+
+        return PassageReading
+
+    def problems(self, package: Package) -> Iterator[tuple[str, str]]:
+        from citeforge.builders.verify import wrong_contexts, wrong_ids
+
+        yield from wrong_ids(package)
+        yield from wrong_contexts(package)
+
+    def pages(self, package: Package, first: Sequence[str]) -> Iterator[QueryPage]:
+        from citeforge.publish.leaderboard.queries import passage_pages
+
+        return passage_pages(package, first)
+
+    def checker(self, benchmark: Benchmark) -> Marks:
+        from citeforge.evaluator.check_answers import Marks
+
+        return Marks(benchmark)
+
+    def blind(self, config: str, table: pa.Table) -> pa.Table:
+        from citeforge.publish.hidden import unlabelled
+
+        return unlabelled(table)
+
+
+RAGE = RageKind()

@@ -1,21 +1,44 @@
-"""Twins: passages beside rewrites of a language model."""
+"""Twins: passages beside rewrites of a language model that keep content and relevance."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
-from citeforge.kinds.hook import Hook
-from citeforge.kinds.rage import RAGE
-from citeforge.schemas.recipes import TwinsRecipe
+from citeforge.engines.llm.budget import Plan
+from citeforge.kinds.rage import RageKind
+from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.recipes import Recipe, RunOptions, TwinsRecipe
 
-TWINS = replace(
-    RAGE,
-    name="twins",
-    recipe=TwinsRecipe,
-    builder=Hook("citeforge.builders.twins.build:build_twins"),
-    planner=Hook("citeforge.builders.twins.build:plan_twins"),
-    about="passages with twins that a language model wrote",
-    paper="attrieval",
-    annotation=(*RAGE.annotation, "twin-relevant", "twin-nonrelevant"),
-    problems=(*RAGE.problems, Hook("citeforge.builders.authorship.verify:wrong_twins")),
-)
+if TYPE_CHECKING:
+    from citeforge.package.package import Package
+
+
+class TwinsKind(RageKind):
+    """Passages with twins that a language model wrote."""
+
+    name = "twins"
+    recipe: type[Recipe] | None = TwinsRecipe
+    has_plan = True
+    about = "passages with twins that a language model wrote"
+    paper = "attrieval"
+    annotation = (*RageKind.annotation, "twin-relevant", "twin-nonrelevant")
+
+    def build(self, recipe: Any, run: RunOptions) -> Manifest:
+        from citeforge.builders.twins.build import build_twins
+
+        return build_twins(recipe, run)
+
+    def plan(self, recipe: TwinsRecipe, run: RunOptions) -> Plan:
+        from citeforge.builders.twins.build import plan_twins
+
+        return plan_twins(recipe, run)
+
+    def problems(self, package: Package) -> Iterator[tuple[str, str]]:
+        from citeforge.builders.authorship.verify import wrong_twins
+
+        yield from super().problems(package)
+        yield from wrong_twins(package)
+
+
+TWINS = TwinsKind()

@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 
 from citeforge.engines.retrieval.records import Rankings, Retrieved
 from citeforge.engines.tables import iter_batches, read_table
-from citeforge.kinds.kind import Kind
-from citeforge.kinds.registry import kind_of
 from citeforge.package.items import Gold, GoldRows, Item, by_query, condensed, pairs
+from citeforge.package.kind import Kind
+from citeforge.package.kinds import kind_of
 from citeforge.package.manifest import load_intact, splits_of
 from citeforge.schemas.errors import InputError, UnknownValueError
 from citeforge.schemas.grammar import VERSION, Grammar

@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from citeforge.kinds.registry import kind_of
+from citeforge.package.kinds import kind_of
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.manifest import Manifest
 

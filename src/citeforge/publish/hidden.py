@@ -74,9 +74,9 @@ def split_package(
     manifest, kind = package.manifest, package.kind
     contexts = _public_contexts(package)
     writer = PackageWriter(public)
-    for config, blind in kind.blinded.items():
+    for config in kind.blinded:
         for split in contexts if config == "contexts" else package.splits.get(config, []):
-            writer.add(config, split, blind(package.table(config, split)))
+            writer.add(config, split, kind.blind(config, package.table(config, split)))
     shown = None if _has_whole_corpus(package) else _shown(package, contexts)
     for config in kind.public:
         for split in package.splits.get(config, []):

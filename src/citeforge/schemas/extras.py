@@ -33,6 +33,7 @@ EXTRAS = {
     "altair": ("report", "plots"),
     "vl_convert": ("report", "plots"),
     "inspect_ai": ("inspect", "a log or a task of inspect_ai"),
+    "zstandard": ("inspect", "a log of inspect_ai"),
     "ray": ("ray", "--engine ray"),
     "pandas": ("pandas", "a DataFrame"),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -56,18 +57,22 @@ class LanguageRules:
 @cache
 def language_rules(language: str) -> LanguageRules:
     """Rules of a language by its code, such as ``en``."""
-    return LanguageRules(*(re.compile("|".join(group)) for group in expressions(language)))
-
-
-def expressions(language: str) -> list[list[str]]:
-    """Cues, strong and weak rules of a language, with their blocks filled in."""
     path = _DATA / f"{language}.yaml"
     file = validated(RuleFile, read_yaml(path), path)
     blocks: dict[str, str] = {}
     for name, block in file.blocks.items():
         blocks[name] = f"(?:{_fill(block, blocks)})"
-    groups = (group.splitlines() for group in (file.cues, file.strong, file.weak))
-    return [[_fill(e, blocks) for e in group if not e.startswith("#")] for group in groups]
+    groups = (file.cues, file.strong, file.weak)
+    return LanguageRules(*(_alternation(expressions(g), blocks) for g in groups))
+
+
+def expressions(lines: str) -> list[str]:
+    """The lines that are not comments."""
+    return [line for line in lines.splitlines() if not line.startswith("#")]
+
+
+def _alternation(group: Iterable[str], blocks: dict[str, str]) -> re.Pattern[str]:
+    return re.compile("|".join(_fill(one, blocks) for one in group))
 
 
 def _fill(expression: str, blocks: dict[str, str]) -> str:

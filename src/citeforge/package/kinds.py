@@ -1,41 +1,37 @@
-"""The kinds that there are: ours, and what plugins give. A new one is a file and a line below."""
+"""The kinds of benchmarks that there are: entry points of citeforge itself, then of plugins."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from importlib import import_module
+from importlib.metadata import EntryPoint, distribution
 
 from citeforge.engines import plugins
-from citeforge.kinds.kind import Kind
+from citeforge.package.kind import Kind
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes import Recipe
 
-_OURS = {
-    "rage": "citeforge.kinds.rage:RAGE",
-    "hagrid": "citeforge.kinds.answers:HAGRID",
-    "alce": "citeforge.kinds.answers:ALCE",
-    "twins": "citeforge.kinds.twins:TWINS",
-    "authorship": "citeforge.kinds.authorship:AUTHORSHIP",
-    "kalma": "citeforge.kinds.kalma:KALMA",
-    "deflection": "citeforge.kinds.bundles:DEFLECTION",
-    "faithfulness": "citeforge.kinds.bundles:FAITHFULNESS",
-    "position": "citeforge.kinds.bundles:POSITION",
-}
+_GROUP = "kinds"
+
+
+@cache
+def _entries() -> dict[str, EntryPoint]:
+    """Our kinds, as ``pyproject.toml`` declares them; none is imported."""
+    own = distribution("citeforge").entry_points.select(group=f"citeforge.{_GROUP}")
+    return {entry.name: entry for entry in own}
 
 
 @cache
 def _ours(name: str) -> Kind:
-    module, _, constant = _OURS[name].partition(":")
-    found: Kind = getattr(import_module(module), constant)
-    return found
+    kind: Kind = _entries()[name].load()
+    return kind
 
 
 def kinds() -> dict[str, Kind]:
     """Every kind by its name: ours, then plugins'; what clashes is told of and left out."""
     found = {k.name: k for k in ours()}
-    for value, origin in plugins.found("kinds"):
+    for value, origin in plugins.found(_GROUP):
         kind = _checked(value, origin)
         if kind.name in found:
             plugins.warn(f"{origin}: there is a kind of benchmark {kind.name!r} already")
@@ -72,9 +68,9 @@ def find(name: str) -> Kind | None:
         InputError: the plugin that should give it is broken.
         UsageError: two plugins give it.
     """
-    if name in _OURS:
+    if name in _entries():
         return _ours(name)
-    theirs = plugins.find("kinds", name)
+    theirs = plugins.find(_GROUP, name)
     return None if theirs is None else _checked(*theirs)
 
 
@@ -86,27 +82,27 @@ def recipe_named(name: str) -> type[Recipe] | None:
         UsageError: two plugins give it.
     """
     kind = find(name)
-    return None if kind is None or kind.builder is None else kind.recipe
+    return None if kind is None else kind.recipe
 
 
 def recipes() -> dict[str, type[Recipe]]:
     """Recipes of all kinds that can be built, in the order of help pages."""
-    return {n: k.recipe for n, k in kinds().items() if k.recipe and k.builder}
+    return {k.name: k.recipe for k in kinds().values() if k.recipe is not None}
 
 
 def ours() -> list[Kind]:
     """The kinds that no plugin gives."""
-    return [_ours(name) for name in _OURS]
+    return [_ours(name) for name in _entries()]
 
 
 def of_plugins() -> Iterator[tuple[str, str]]:
     """(name, plugin) of the other ones; none is imported."""
-    return plugins.named("kinds")
+    return plugins.named(_GROUP)
 
 
 def origin_of(name: str) -> str | None:
     """Name and version of the plugin that gives a kind; None for ours."""
-    theirs = None if name in _OURS else plugins.find("kinds", name)
+    theirs = None if name in _entries() else plugins.find(_GROUP, name)
     return None if theirs is None else theirs[1]
 
 

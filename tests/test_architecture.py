@@ -1,0 +1,159 @@
+"""The shape of the whole tree, counted: no count may grow.
+
+Arrows are all imports: at the top, inside functions, under ``TYPE_CHECKING``, and texts such as
+``"citeforge.kinds.rage:RAGE"``. When a count falls, its limit here falls with it.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+import networkx
+import pytest
+
+from conftest import ROOT
+
+SOURCE = ROOT / "src" / "citeforge"
+FLOORS = (
+    "_version.py", "schemas", "engines", "ir_convert", "kg", "package", "builders", "evaluator",
+    "baselines", "publish", "kinds", "library", "errors.py", "rewards.py", "cli", "inspect",
+    "__main__.py", "__init__.py",
+)  # fmt: skip
+"""Data flows down this list: a folder imports from itself and from those before it."""
+CODE_IN_A_TEXT = re.compile(r"^citeforge((?:\.\w+)+)(?::\w+(?:\.\w+)*)?$")
+MOST_ENTRIES = 15
+"""Files and folders that a reader takes in at a glance."""
+
+
+@dataclass
+class House:
+    """What is counted.
+
+    Attributes:
+        code_lines: lines that are neither blank, nor comments, nor docstrings.
+        arrows: file to the files that it imports or names.
+        texts: texts that name a function or a class.
+        homes: public name of a class or function to the files that define it.
+        private: places that use a private part of the standard library's ``re``.
+    """
+
+    code_lines: int = 0
+    arrows: networkx.DiGraph = field(default_factory=networkx.DiGraph)
+    texts: int = 0
+    homes: dict[str, set[Path]] = field(default_factory=lambda: defaultdict(set))
+    private: list[str] = field(default_factory=list)
+
+
+@cache
+def house() -> House:
+    files = {path: path.read_text(encoding="utf-8") for path in sorted(SOURCE.rglob("*.py"))}
+    names = {
+        ".".join(["citeforge", *path.relative_to(SOURCE).with_suffix("").parts]): path
+        for path in files
+    }
+    modules = {name.removesuffix(".__init__"): path for name, path in names.items()}
+    found = House()
+    for path, text in files.items():
+        tree = ast.parse(text)
+        found.code_lines += code_lines(text, tree)
+        found.arrows.add_node(path)
+        for node in tree.body:
+            is_named = isinstance(node, ast.ClassDef | ast.FunctionDef)
+            if is_named and not node.name.startswith("_") and node.name != "main":
+                found.homes[node.name].add(path)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "re":
+                found.private += [f"{path}:{node.lineno}"] * node.attr.startswith("_")
+            if isinstance(node, ast.ImportFrom) and node.module == "re":
+                found.private += [a.name for a in node.names if a.name.startswith("_")]
+            for name, is_text in names_in(node):
+                target = module_of(name, modules)
+                if target is None:
+                    continue
+                found.texts += is_text
+                if target != path:
+                    found.arrows.add_edge(path, target)
+    return found
+
+
+def names_in(node: ast.AST) -> Iterator[tuple[str, bool]]:
+    """(module, whether a text names a part of it) of whatever a node leads to."""
+    if isinstance(node, ast.Import):
+        yield from ((alias.name, False) for alias in node.names)
+    elif isinstance(node, ast.ImportFrom) and node.module:
+        yield from ((f"{node.module}.{alias.name}", False) for alias in node.names)
+    elif isinstance(node, ast.Constant) and CODE_IN_A_TEXT.match(str(node.value)):
+        yield str(node.value).partition(":")[0], ":" in str(node.value)
+
+
+def module_of(name: str, modules: dict[str, Path]) -> Path | None:
+    while name and name not in modules:
+        name = name.rpartition(".")[0]
+    return modules.get(name)
+
+
+def code_lines(text: str, tree: ast.Module) -> int:
+    skipped: set[int] = set()
+    for node in ast.walk(tree):
+        kinds = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+        if isinstance(node, kinds) and ast.get_docstring(node, clean=False) is not None:
+            first = node.body[0]
+            skipped.update(range(first.lineno, (first.end_lineno or first.lineno) + 1))
+    return sum(
+        bool(line.strip()) and not line.strip().startswith("#") and number not in skipped
+        for number, line in enumerate(text.splitlines(), 1)
+    )
+
+
+def floor(path: Path) -> int:
+    return FLOORS.index(path.relative_to(SOURCE).parts[0])
+
+
+def arrows_up() -> int:
+    return sum(floor(target) > floor(path) for path, target in house().arrows.edges)
+
+
+def largest_circle() -> int:
+    return max(map(len, networkx.strongly_connected_components(house().arrows)))
+
+
+def crowded_folders() -> int:
+    folders = {path.parent for path in SOURCE.rglob("*.py")}
+    ignored = {"__pycache__", "__init__.py"}
+    return sum(
+        sum(entry.name not in ignored for entry in folder.iterdir()) > MOST_ENTRIES
+        for folder in folders
+    )
+
+
+def names_with_several_homes() -> int:
+    return sum(len(paths) > 1 for paths in house().homes.values())
+
+
+LIMITS = {
+    "code lines": (lambda: house().code_lines, 49_000),
+    "files in the largest circle": (largest_circle, 3),
+    "arrows that run up the floors": (arrows_up, 0),
+    "texts that name code": (lambda: house().texts, 33),
+    "folders with more than 15 entries": (crowded_folders, 12),
+    "public names with several homes": (names_with_several_homes, 130),
+    "private parts of other modules": (lambda: len(house().private), 0),
+}
+
+
+@pytest.mark.parametrize("what", LIMITS)
+def test_no_count_grows(what: str) -> None:
+    count, limit = LIMITS[what]
+    assert count() <= limit, f"{what}: {count()}, and {limit} before"
+
+
+@pytest.mark.parametrize("what", [what for what in LIMITS if what != "code lines"])
+def test_a_limit_falls_with_its_count(what: str) -> None:
+    count, limit = LIMITS[what]
+    assert count() == limit, f"{what} fell to {count()}: write that into LIMITS"
