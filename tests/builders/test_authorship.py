@@ -33,6 +33,7 @@ from citeforge.package.manifest import load_intact
 from citeforge.package.package import Package
 from citeforge.schemas.authorship import Cell, LabelSet, design_of, make_cells
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
+from citeforge.schemas.manifest import benchmark_hash
 from citeforge.schemas.recipes import AuthorshipRecipe, RunOptions
 from citeforge.schemas.recipes.authorship import Selection
 from citeforge.schemas.tables import AUTHORS, CONTEXTS
@@ -357,7 +358,8 @@ def tampered(built: Path, folder: Path, name: str, table: pa.Table) -> Path:
     write_table(folder / config, split, table)
     manifest = load_intact(built)
     files = {n: sha256_file(folder / n) for n in manifest.files}
-    manifest = manifest.model_copy(update={"files": files})
+    hashes = {"files": files, "benchmark_hash": benchmark_hash(files)}
+    manifest = manifest.model_copy(update=hashes)
     manifest = manifest.model_copy(update={"manifest_sha256": manifest_digest(manifest)})
     (folder / "manifest.json").write_text(render_manifest(manifest))
     return folder

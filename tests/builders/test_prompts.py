@@ -83,7 +83,7 @@ def test_a_template_that_cannot_be_rendered_is_named(
 ) -> None:
     path = tmp_path / "mine.j2"
     path.write_text(text)
-    with pytest.raises(InputError, match=rf"mine\.j2: cannot be rendered \(.*{message}"):
+    with pytest.raises(InputError, match=rf"mine\.j2(:1)?: cannot be rendered \(.*{message}"):
         list(render_prompts(Package(package), "mix", load_template(str(path))))
 
 

@@ -84,7 +84,7 @@ def test_a_damaged_finished_package_is_not_taken(tmp_path: Path) -> None:
     out = tmp_path / "package"
     hagrid(out)
     (out / "stats.json").write_text("{}")
-    with pytest.raises(InputError, match="another sha256"):
+    with pytest.raises(InputError, match="has the sha256"):
         hagrid(out, "resume")
 
 

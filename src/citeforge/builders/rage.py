@@ -264,7 +264,8 @@ class RageBuild(RageSources):
         folder = self.workspace.start("mapping")
         files = write_table(folder, SEEMINGLY_RELEVANT, seemingly_table(self.corpus, ids, taken))
         files |= write_table(folder, IRRELEVANT, irrelevant)
-        record = {"counts": exclusions.counts, "measured": measured}
+        # In the order in which a resumed build reads it back.
+        record = {"counts": dict(sorted(exclusions.counts.items())), "measured": measured}
         self.workspace.finish("mapping", self._with_draws(key), files, record)
         return record
 

@@ -6,7 +6,6 @@ import codecs
 import io
 import re
 import sys
-from contextlib import suppress
 
 _PLAIN = {
     "–": "-", "—": "-", "−": "-", "…": "...", "†": "+", "±": "+-", "·": "-", "×": "x", "→": "->",
@@ -54,9 +53,12 @@ class SafeText(io.TextIOWrapper):
         return len(text)
 
     def __del__(self) -> None:
-        # The file beneath is closed by whoever opened it.
-        with suppress(ValueError):
+        # The file beneath is closed by whoever opened it. When the process ends, what this module
+        # imports is gone.
+        try:
             self.detach()
+        except ValueError:  # it is closed already
+            return
 
 
 def speak_the_terminals_language() -> None:
