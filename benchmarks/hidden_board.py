@@ -55,7 +55,7 @@ def make_board(root: Path, n_queries: int) -> Board:
     from citeforge.publish.hidden import split_package
     from citeforge.publish.leaderboard.start import start_leaderboard
 
-    make_package(root, n_queries)
+    make_package(root, n_queries, hidden=True)
     split_package(root / "package", root / "public", root / "gold")
     start_leaderboard(root / "board", [str(root / "public")], [str(root / "gold")])
     whole = Benchmark(root / "package")

@@ -12,13 +12,15 @@ from typing import Any
 from benchmarks.measure import machine, measure, vocabulary
 
 
-def make_package(folder: Path, queries: int) -> Path:
+def make_package(folder: Path, queries: int, hidden: bool = False) -> Path:
     """A package with nine passages a context, and a submission that cites them."""
     import msgspec
     import pyarrow as pa
 
     from citeforge.builders.package import PackageWriter
-    from citeforge.schemas.manifest import ContextSet, Manifest
+    from citeforge.builders.secret import write_secret
+    from citeforge.engines.files import sha256_file
+    from citeforge.schemas.manifest import SECRET, ContextSet, Manifest
     from citeforge.schemas.recipes import RageRecipe
     from citeforge.schemas.tables import CONTEXTS, CORPUS, LABELS, MAPPING, QUERIES
 
@@ -53,6 +55,10 @@ def make_package(folder: Path, queries: int) -> Path:
         config=RageRecipe(source="made:score", embedder="offline").model_dump(mode="json"),
         contexts={"mix": ContextSet(description="nine passages")},
     )
+    if hidden:
+        write_secret(writer.folder, bytes(32))
+        writer.files[SECRET] = sha256_file(writer.folder / SECRET)
+        manifest.config["hidden"] = True
     writer.finish(manifest, {"queries": queries})
     encoder = msgspec.json.Encoder()
     with (folder / "answers.jsonl").open("wb") as file:

@@ -34,7 +34,7 @@ def test_the_page_shows_a_package_of_each() -> None:
 @pytest.mark.parametrize("name", MODULES)
 def test_modules_are_short(name: str) -> None:
     is_kind = f'"citeforge.kinds"]\n{Path(name).parent.name[3:]} =' in PAGE
-    assert len(FILES[name].splitlines()) <= (60 if is_kind else 40)
+    assert len(FILES[name].splitlines()) <= (75 if is_kind else 40)
 
 
 def environment(folder: Path) -> dict[str, str]:

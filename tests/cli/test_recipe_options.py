@@ -78,6 +78,8 @@ def drawn(draw: st.DrawFn) -> Recipe:
         names = ("vectors", "query_vectors", "vectors_model")  # all or none
         if None in [chosen.get((name,)) for name in names]:
             chosen |= {(name,): None for name in names}
+        if len(chosen.get(("mixtures",)) or ()) > 1:
+            chosen.pop(("hidden",), None)
     if record is DeflectionRecipe:
         chosen[("refusals",)] = "rules:en"
     if record is AlceRecipe:
@@ -131,31 +133,34 @@ def test_every_field_is_an_option_of_its_command(kind: str) -> None:
 
 RAY_WORDS = "engine ray-address ray-workers ray-gpus"
 ENDPOINT_WORDS = f"{RAY_WORDS} base-url concurrency timeout rpm tpm price max-cost store"
+HIDING = "hidden secret-from"
 # The options of each command before they were generated from records.
 BEFORE = {
-    "rage": f"{ENDPOINT_WORDS} source split out name licence extra-corpus limit seed embedder "
-    "embedder-revision query-prefix passage-prefix device embeddings shard-rows n-seemingly "
-    "n-irrelevant skip-top max-score margin exclude-answers keep-self remine mixture corpus base "
-    "allow-no-relevant skip-empty skip-dangling skip-contradictions drop-suspects overwrite resume "
-    "candidates judge verdicts revision batch-size workers threshold max-tokens entailment-label "
-    "judge-profile compute input-type relative-margin contained exclude-contained decided "
-    "vectors query-vectors vectors-model extra-prefix extra-licence from-shards runtime",
-    "hagrid": "source out name licence skip-empty overwrite resume",
-    "alce": f"{ENDPOINT_WORDS} source out name licence skip-empty overwrite resume k split corpus "
-    "corpus-split chunk retriever depth embedder embedder-revision passages oracle llm sub-claims "
-    "condense condense-top condense-k judge verdicts revision device batch-size workers threshold "
-    "max-tokens entailment-label judge-profile skip-dangling embeddings shard-rows runtime",
-    "twins": "benchmark llm out name context attempts temperature temperature-step length-ratio "
-    "copy-similarity ner judge verdicts keep-failed dry-run overwrite resume revision device "
-    "batch-size workers threshold max-tokens entailment-label judge-profile runtime "
-    + ENDPOINT_WORDS,
-    "authorship": f"{ENDPOINT_WORDS} benchmark twins out name origins label-set labels "
-    "candidates embedder k sample relevant exclude-answers base seed overwrite resume",
-    "kalma": "ner questions retrieved "
-    "kg kg-store domain languages kg-batch kg-timeout kg-seconds pairs pairs-from-kg "
-    "source general gold gold-later writer stand-in perplexity judge verdicts alpha rounds "
-    "attempts limit seed out name licence overwrite resume revision device batch-size workers "
-    f"threshold max-tokens entailment-label judge-profile runtime {ENDPOINT_WORDS}",
+    "rage": f"{ENDPOINT_WORDS} {HIDING} source split out name licence extra-corpus limit seed "
+    "embedder embedder-revision query-prefix passage-prefix device embeddings shard-rows "
+    "n-seemingly n-irrelevant skip-top max-score margin exclude-answers keep-self remine "
+    "mixture corpus base allow-no-relevant skip-empty skip-dangling skip-contradictions "
+    "drop-suspects overwrite resume candidates judge verdicts revision batch-size workers "
+    "threshold max-tokens entailment-label judge-profile compute input-type "
+    "relative-margin contained exclude-contained decided vectors query-vectors "
+    "vectors-model extra-prefix extra-licence from-shards runtime",
+    "hagrid": f"{HIDING} source out name licence skip-empty overwrite resume",
+    "alce": f"{ENDPOINT_WORDS} {HIDING} source out name licence skip-empty overwrite resume k "
+    "split corpus corpus-split chunk retriever depth embedder embedder-revision passages "
+    "oracle llm sub-claims condense condense-top condense-k judge verdicts revision "
+    "device batch-size workers threshold max-tokens entailment-label judge-profile "
+    "skip-dangling embeddings shard-rows runtime",
+    "twins": f"{HIDING} benchmark llm out name context attempts temperature temperature-step "
+    "length-ratio copy-similarity ner judge verdicts keep-failed dry-run overwrite resume "
+    "revision device batch-size workers threshold max-tokens entailment-label "
+    f"judge-profile runtime {ENDPOINT_WORDS}",
+    "authorship": f"{ENDPOINT_WORDS} benchmark twins out name origins label-set labels candidates "
+    "embedder k sample relevant exclude-answers base seed overwrite resume",
+    "kalma": "ner questions retrieved kg kg-store domain languages kg-batch kg-timeout kg-seconds "
+    "pairs pairs-from-kg source general gold gold-later writer stand-in perplexity judge "
+    "verdicts alpha rounds attempts limit seed out name licence overwrite resume revision "
+    "device batch-size workers threshold max-tokens entailment-label judge-profile "
+    f"runtime {ENDPOINT_WORDS}",
 }
 
 
@@ -185,9 +190,9 @@ def test_wrong_values_name_their_option() -> None:
     [
         ("", "r.yaml:1: is no recipe"),
         ("- kind: rage", "r.yaml:1: is no recipe"),
-        ("source: x\n", "r.yaml:1 kind: is missing; one of rage, hagrid"),
-        ("\nkind: wurst\n", "r.yaml:2 kind: is 'wurst'; one of rage"),
-        ("kind: {a: 1}\n", "r.yaml:1 kind: is {'a': 1}; one of rage"),
+        ("source: x\n", "r.yaml:1 kind: is missing; one of alce, authorship"),
+        ("\nkind: wurst\n", "r.yaml:2 kind: is 'wurst'; one of alce"),
+        ("kind: {a: 1}\n", "r.yaml:1 kind: is {'a': 1}; one of alce"),
         ("kind: rage\nrecipe: 2\n", "r.yaml:2 recipe: is 2; this citeforge reads recipes up to 1"),
         (
             "kind: rage\nsource: beir:x\nsede: 5\n",
@@ -200,7 +205,7 @@ def test_wrong_values_name_their_option() -> None:
         ("kind: rage\nsource: beir:x\nlimit: 0\n", "r.yaml:3 limit: is 0: Input should be greater"),
         ("kind: rage\nsource: beir:x\nlimit: no\n", "r.yaml:3 limit"),
         ("kind: rage\n", "r.yaml:1 source: is missing"),
-        ("kind: rage\nsource: beir:x\nsource: y\n", "r.yaml:3 source: comes twice"),
+        ("kind: rage\nsource: beir:x\nsource: y\n", "r.yaml:3: has 'source' twice"),
         (
             "kind: rage\nsource: beir:x\nmixtures:\n- a=1,1,1\n- b=1\n",
             "r.yaml:5 mixtures.1: expected NAME=REL,IRR,SEEM",

@@ -23,7 +23,7 @@ def test_the_best_of_each_query(cli: Cli, package: Path, tmp_path: Path) -> None
             {
                 "query_id": query,
                 "output": "x",
-                "passages": [{"docid": i, "text": "t"} for i in ids],
+                "passages": [{"docid": i} for i in ids],
             }
             for query, ids in by_query.items()
         ]

@@ -33,9 +33,11 @@ def environment(folder: Path) -> dict[str, str]:
     info = folder / "there" / "citeforge-0.dist-info"
     info.mkdir(parents=True)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    (module,) = project["entry-points"]["inspect_ai"].values()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: citeforge\nVersion: 0\n")
-    (info / "entry_points.txt").write_text(f"[inspect_ai]\nciteforge = {module}\n")
+    lines = []
+    for group, entries in project["entry-points"].items():
+        lines += [f"[{group}]", *(f"{name} = {place}" for name, place in entries.items())]
+    (info / "entry_points.txt").write_text("\n".join(lines) + "\n")
     (info / "direct_url.json").write_text('{"url": "file:///", "dir_info": {"editable": true}}')
     paths = (str(info.parent), str(ROOT / "src"), os.environ.get("PYTHONPATH", ""))
     return {

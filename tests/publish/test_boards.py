@@ -223,7 +223,7 @@ def test_a_strangers_folder_is_not_replaced(root: Path, tmp_path: Path) -> None:
         ({"boards": [{"name": "a"}]}, r"leaderboard.yaml:2 boards.0.benchmark: Field required"),
         ({"boards": [{"name": "A/b", "benchmark": "x"}]}, r"boards.0.name: .*pattern"),
         ({"boards": [{"name": "queries", "benchmark": "x"}]}, "folder of every site"),
-        ({"boards": [{"name": "a", "benchmark": "x"}] * 2}, "'a' comes twice"),
+        ({"boards": [{"name": "a", "benchmark": x} for x in "xy"]}, "'a' comes twice"),
         ({"boards": [{"name": "a", "benchmark": "x", "colour": 1}]}, "boards.0.colour"),
         ({"boards": [{"name": "a", "benchmark": "x", "score": {"judg": 1}}]}, "score.judg"),
         ({"leaderboard": 9, "boards": []}, "newer citeforge"),

@@ -41,8 +41,10 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A benchmark of three queries, submissions of three systems, and a leaderboard of it."""
     root = tmp_path_factory.mktemp("intake")
     source = f"beir:{EXAMPLES / 'facts'}"
-    config = RageRecipe(source=source, embedder="offline", limit=3, hidden=True)
+    config = RageRecipe(source=source, embedder="offline", limit=3)
     build_rage(config, RunOptions(out=root / "facts"), lambda: make_embedder("offline"))
+    hidden = config.model_copy(update={"hidden": True, "name": "facts"})
+    build_rage(hidden, RunOptions(out=root / "closed"), lambda: make_embedder("offline"))
     for name in SYSTEMS:
         run(name, root / "facts", root / f"{name}.jsonl")
     start_leaderboard(root / "board", [str(root / "facts")], title="Facts")
@@ -162,7 +164,7 @@ def test_which_board_it_is_for(root: Path) -> None:
     there = folder / "submissions" / "b" / "random.jsonl"
     assert add_submissions([there], folder).checked[0].taken.board.name == "b"
     public, gold = root / "public", root / "gold"
-    split_package(root / "facts", public, gold)
+    split_package(root / "closed", public, gold)
     third = root / "third"
     start_leaderboard(third, [str(root / "facts"), str(public)], [f"public={gold}"])
     # By the hash in the header: this one was made on the whole benchmark, that one on the half.
@@ -174,7 +176,7 @@ def test_which_board_it_is_for(root: Path) -> None:
 
 def test_hidden_labels_stay_out_of_the_score_files(root: Path) -> None:
     public, gold, board = root / "public", root / "gold", root / "hidden"
-    split_package(root / "facts", public, gold)
+    split_package(root / "closed", public, gold)
     run("random", public, root / "blind.jsonl")
     start_leaderboard(board, [str(public)], [str(gold)])
     config = yaml.safe_load((board / "leaderboard.yaml").read_text())

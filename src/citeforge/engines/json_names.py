@@ -42,7 +42,8 @@ _scan = _decoder.scan_once
 
 def names_in_json(row_type: type[msgspec.Struct]) -> tuple[bytes, ...]:
     """The names of a record's fields as writers of JSON put them, each with its colon."""
-    return tuple(f'"{name}":'.encode() for name in row_type.__struct_encode_fields__)
+    fields = getattr(row_type, "__struct_encode_fields__", ())  # a plain dict has none
+    return tuple(f'"{name}":'.encode() for name in fields)
 
 
 def require_unique_names(content: bytes, likely: Sequence[bytes] = ()) -> None:

@@ -245,7 +245,7 @@ def _validation_error(
     path: Path, number: int, message: str, row_type: type[msgspec.Struct]
 ) -> InputError:
     # msgspec.structs.fields compiles the annotations anew in every call: 3 ms, for each bad line.
-    known = row_type.__struct_encode_fields__
+    known = getattr(row_type, "__struct_encode_fields__", ())  # a plain dict has none
     names = ", ".join(known)
     unknown = _UNKNOWN.search(message)
     if unknown and not _PATH.search(message):

@@ -160,7 +160,7 @@ def test_a_table_of_verdicts(tmp_path: Path) -> None:
     ("row", "message"),
     [
         ({"premise": "a", "verdict": True}, ":2 hypothesis: must be given once"),
-        ({"premise": "a", "hypothesis": "b", "verdict": 1}, "verdict: Expected `bool`"),
+        ({"premise": "a", "hypothesis": "b", "verdict": 1}, "verdict: Expected `bool | str`"),
         ({"premise": "a b", "hypothesis": "a", "verdict": False}, "another verdict than before"),
     ],
 )

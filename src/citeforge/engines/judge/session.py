@@ -20,7 +20,9 @@ from citeforge.engines.progress import progress
 from citeforge.schemas.errors import InputError
 
 _NOTHING = Verdict(False)
-_VERDICT = "Verdict(True or False, finite margin or None, True or False, support 0, .5, 1 or None)"
+_VERDICT = (
+    "Verdict(True or False, finite margin or None, True or False, support -1, 0, .5, 1 or None)"
+)
 
 
 @dataclass(frozen=True)
@@ -193,5 +195,5 @@ def _is_verdict(decision: object) -> bool:
         and decision.entailed in (True, False)
         and decision.truncated in (True, False)
         and (decision.margin is None or math.isfinite(decision.margin))
-        and decision.support in (None, 0, 0.5, 1)
+        and decision.support in (None, -1, 0, 0.5, 1)
     )
