@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from citeforge.engines.files import atomic_file, digest, digest_folder, read_json, sha256_file
-from citeforge.package.manifest import SECRET
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.manifest import SECRET
 
 
 def test_nothing_appears_when_writing_fails(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from citeforge.engines.judge.lexical import LexicalJudge
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.segment import make_segmenter
+from citeforge.engines.segmenters import make_segmenter
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.human.correct import Correction
 from citeforge.evaluator.human.files import read_labels

@@ -234,7 +234,7 @@ def test_score_files_have_a_submission_behind_them(board: Path, name: str) -> No
         raise InputError(done.refused[0])
     if name not in ("absent", "history"):
         with pytest.raises(InputError, match=words):
-            add_submissions([board / "submissions/facts/good.jsonl"], board, only_check=True)
+            add_submissions([], board, only_check=True)
     # The board makes its files anew from the submissions.
     (board / "scores" / "facts" / "ghost.json").unlink(missing_ok=True)
     assert add_submissions([], board).refused == []

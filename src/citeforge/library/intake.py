@@ -159,7 +159,7 @@ def add_submissions(
         paths = [Path(s) for s in submissions] or list(_all_in(found))
         checked = _verdicts(paths, found, board, replace)
         refused = [line for c in checked for line in _told(c)]
-        if only_check:
+        if only_check and not submissions:  # what else lies there stops no single submission
             refused += [fault for b in found.boards for fault in backed_scores(b, {})[1]]
         n_wrong = sum(bool(c.findings.errors) for c in checked)
         if refused and (only_check or (submissions and n_wrong == len(checked))):
