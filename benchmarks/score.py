@@ -58,7 +58,6 @@ def make_package(folder: Path, queries: int, hidden: bool = False) -> Path:
     if hidden:
         write_secret(writer.folder, bytes(32))
         writer.files[SECRET] = sha256_file(writer.folder / SECRET)
-        manifest.config["hidden"] = True
     writer.finish(manifest, {"queries": queries})
     encoder = msgspec.json.Encoder()
     with (folder / "answers.jsonl").open("wb") as file:
