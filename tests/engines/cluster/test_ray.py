@@ -24,6 +24,7 @@ from citeforge.engines.cluster.embedding import ClusterEmbedder
 from citeforge.engines.cluster.judging import ClusterJudge
 from citeforge.engines.cluster.options import ClusterOptions
 from citeforge.engines.cluster.searching import ClusterSearch
+from citeforge.engines.compute import cpu_has_bfloat16
 from citeforge.engines.embedder import Embedder, Prefixes
 from citeforge.engines.judge.hf import HfOptions
 from citeforge.engines.judge.records import JudgeFailure, Pair, Verdict
@@ -48,6 +49,8 @@ pytestmark = pytest.mark.ray
 
 BUILD = ("build", "rage", "--source", f"beir:{EXAMPLES / 'facts'}", "--embedder", "offline")
 BUILD += ("--device", "cpu", "--shard-rows", "2", "--out", "facts")
+# `auto` may choose int8 on this machine, and never on a cluster, whose workers may be others.
+BUILD += ("--compute", "bf16" if cpu_has_bfloat16() else "fp32")
 
 
 def start(folder: Path, *words: object, **more: str) -> subprocess.Popen[str]:
