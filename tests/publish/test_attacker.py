@@ -243,8 +243,8 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_public_half_depends_on_what_is_shown_alone(kind: str, tmp_path: Path) -> None:
-    """Other labels, same public half, to the byte: no size, statistic, hash, null or row group of
-    any file can tell one from the other."""
+    """Other labels, same public half, to the byte, but for the hash of the whole: no size,
+    statistic, null or row group of any file can tell one from the other."""
     source = tmp_path / "source"
     mining = Mining(seemingly_relevant=3, irrelevant=9)
     halves: dict[bool, list[dict[str, bytes]]] = {True: [], False: []}
@@ -272,8 +272,15 @@ def test_the_public_half_depends_on_what_is_shown_alone(kind: str, tmp_path: Pat
             else:
                 naive_half(package, half)
             halves[is_hidden].append(contents(half))
-    assert halves[True][0] == halves[True][1]
+    assert [_but_the_hash(half) for half in halves[True]] == 2 * [_but_the_hash(halves[True][0])]
     assert halves[False][0] != halves[False][1]
+
+
+def _but_the_hash(half: dict[str, bytes]) -> tuple[dict[str, bytes], dict[str, Any]]:
+    """A public half without the hash of the whole, which depends on labels and on the secret."""
+    manifest = json.loads(half["manifest.json"])
+    assert manifest["config"].pop("joined_hash") != manifest.pop("manifest_sha256")
+    return {k: v for k, v in half.items() if k != "manifest.json"}, manifest
 
 
 def test_a_hash_of_few_labels_is_tried_out(tmp_path: Path) -> None:
@@ -290,10 +297,14 @@ def test_a_hash_of_few_labels_is_tried_out(tmp_path: Path) -> None:
     package = made(recipe.model_copy(update={"hidden": True}), tmp_path / "hidden")
     split_package(package, tmp_path / "public", tmp_path / "gold")
     assert tried_out(view(tmp_path / "public"), guesses.items()) == []
-    # The hash of the whole, which scores name, depends on the secret.
+    # The hash of the whole, which scores and the public half name, depends on the secret.
     files = Package(package).manifest.files
-    assert benchmark_hash(files) == Package(package).hash
+    assert Package(tmp_path / "public").manifest.config["joined_hash"] == benchmark_hash(files)
     assert benchmark_hash({**files, "secret.hex": "0" * 64}) != Package(package).hash
+    assert (
+        benchmark_hash({k: v for k, v in files.items() if k != "secret.hex"})
+        != Package(package).hash
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -309,10 +320,11 @@ def test_what_is_public_speaks_of_public_files_alone(
     manifest = json.loads(files["manifest.json"])
     public_hashes = {hashlib.sha256(content).hexdigest() for content in files.values()}
     public_hashes |= {manifest["benchmark_hash"], manifest["manifest_sha256"]}
+    public_hashes |= {manifest["config"]["joined_hash"]}
     assert set(re.findall(r"\b[0-9a-f]{64}\b", hidden[kind].half.texts)) <= public_hashes
     assert not any(secret.encode() in content for content in files.values())
     assert manifest["counts"] == manifest["short_mappings"] == manifest["models"] == {}
-    assert set(manifest["config"]) == {"hidden_gold", "contexts", "metadata"}
+    assert set(manifest["config"]) == {"hidden_gold", "joined_hash", "contexts", "metadata"}
     assert not any("relevant" in name for name in json.loads(files["stats.json"]))
     assert not any(hidden[kind].half.queries.values())
     assert not any(metadata for _, _, metadata in hidden[kind].half.passages.values())

@@ -6,14 +6,17 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
-from citeforge.engines.files import digest
+from citeforge.engines.files import digest, sha256_file
+from citeforge.engines.tables import write_table
 from citeforge.library.benchmarks import load
 from citeforge.package.manifest import pretty_json
 from citeforge.publish.hidden import join_package, split_package
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.manifest import benchmark_hash
+from citeforge.schemas.tables import CONTEXTS
 
 SHOWN = "queries/queries-00000-of-00001.parquet"
 
@@ -55,7 +58,14 @@ def test_no_name_leads_out(halves: tuple[Path, Path], tmp_path: Path, name: str)
     assert not out.exists()
 
 
-@pytest.mark.parametrize("name", ["letter.json", "mapping/relevant-00000-of-00001.parquet"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "letter.json",
+        "mapping/relevant-00000-of-00001.parquet",
+        "contexts/mix-00000-of-00001.parquet",
+    ],
+)
 def test_only_what_both_manifests_list_is_taken(halves: tuple[Path, Path], name: str) -> None:
     public, gold = halves
     (public / "letter.json").write_text("dear")
@@ -110,10 +120,23 @@ def test_labels_of_another_benchmark(halves: tuple[Path, Path], field: str, valu
         load(public, gold)
 
 
-def test_the_queries_of_another_benchmark(halves: tuple[Path, Path]) -> None:
-    """Its manifest lists other queries than the public half shows."""
+def test_labels_forged_by_somebody_without_the_secret(halves: tuple[Path, Path]) -> None:
+    """Every first passage becomes relevant, and each hash of the gold half fits: only what the
+    public half says of its gold does not."""
     public, gold = halves
-    files = {**json.loads((gold / "manifest.json").read_text())["files"], SHOWN: "0" * 64}
+    whole = load(public, gold)
+    said = json.loads((public / "manifest.json").read_text())["config"]["joined_hash"]
+    assert said == whole.hash != whole.manifest.config.get("joined_hash")
+    name = "contexts/mix-00000-of-00001.parquet"
+    rows = whole.context_table("mix").to_pylist()
+    for row in rows:
+        for place, doc in enumerate(row["docs"]):
+            doc["label"] = "irrelevant" if place else "relevant"
+    write_table(gold / "contexts", "mix", pa.Table.from_pylist(rows, schema=CONTEXTS))
+    files = json.loads((gold / "manifest.json").read_text())["files"]
+    files |= {name: sha256_file(gold / name)}
     forge(gold / "manifest.json", files=files, benchmark_hash=benchmark_hash(files))
-    with pytest.raises(InputError, match=f"names {SHOWN}, which the manifests of the two halves"):
+    with pytest.raises(
+        InputError, match=f"is not the gold of facts@.*gold half .* of facts@{said[:8]}"
+    ):
         load(public, gold)

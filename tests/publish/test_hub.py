@@ -222,9 +222,8 @@ def test_hidden_gold(hidden_package: Path, cli: Cli, tmp_path: Path) -> None:
         "words per passage",
     }
     assert {k: stats[k] for k in stats if k in whole} == {k: whole[k] for k in stats if k in whole}
-    assert join_package(tmp_path / "public", tmp_path / "gold", tmp_path / "joined") == (
-        public.benchmark_hash
-    )
+    joined = join_package(tmp_path / "public", tmp_path / "gold", tmp_path / "joined")
+    assert joined == (gold, public.benchmark_hash)
     before = {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
     after = {
         p.relative_to(tmp_path / "joined"): p.read_bytes()

@@ -70,8 +70,8 @@ def load(where: str | Path, gold: str | Path | None = None) -> Benchmark:
     half = gold_folder(gold)
     work = tempfile.mkdtemp(prefix="citeforge-")
     joined = Path(work) / "joined"
-    public_hash = join_package(folder, half, joined)
-    benchmark = Benchmark(joined)
+    manifest, public_hash = join_package(folder, half, joined)
+    benchmark = Benchmark(joined, manifest)
     benchmark.also_known = frozenset({public_hash})
     # The joined copy holds hidden labels: it lives as long as the object.
     weakref.finalize(benchmark, _remove, work)

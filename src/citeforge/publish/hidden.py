@@ -179,7 +179,12 @@ def _open_manifest(half: Package, contexts: Sequence[str], metadata: Collection[
         name: ContextSet(description=f"{size} passages a query, in an order drawn by lot")
         for name, size in sizes.items()
     }
-    choices = {"hidden_gold": True, "contexts": list(contexts), "metadata": sorted(metadata)}
+    # The hash of the whole depends on the secret: nobody can try out labels on it, and only the
+    # gold of this build gives it.
+    choices = {
+        "hidden_gold": True, "joined_hash": half.hash,
+        "contexts": list(contexts), "metadata": sorted(metadata),
+    }  # fmt: skip
     changes = {**cleared, "config": choices, "contexts": about, "sources": sources}
     return half.manifest.model_copy(update=changes)
 
@@ -232,23 +237,37 @@ def gold_link(gold: Path) -> GoldLink:
     return validated(GoldLink, read_json(path), path, allowed="what publish --hide-gold made")
 
 
-def join_package(public: Path, gold: Path, out: Path) -> str:
+def gold_of(half: Manifest, gold: Path) -> tuple[GoldLink, Manifest]:
+    """The link and the manifest of a gold half, which has to be that of a public half.
+
+    Args:
+        half: manifest of the public half.
+        gold: folder of the gold half.
+
+    Raises:
+        InputError: no gold half, that of another build, or somebody's forgery.
+    """
+    link, whole = gold_link(gold), load_manifest(gold)
+    expected = str(half.config.get("joined_hash"))
+    if half.benchmark_hash != link.public_hash or whole.benchmark_hash != expected:
+        raise InputError(
+            f"is not the gold of {half.name}@{half.benchmark_hash[:8]}", path=gold,
+            allowed=f"the gold half that was made with it, of {half.name}@{expected[:8]}",
+        )  # fmt: skip
+    return link, whole
+
+
+def join_package(public: Path, gold: Path, out: Path) -> tuple[Manifest, str]:
     """Put the two halves together; the original package, to the byte.
 
     Returns:
-        Hash of the public half, which submissions may name.
+        Its manifest, checked, and the hash of the public half, which submissions may name.
 
     Raises:
         InputError: the halves do not belong together, or the gold half is somebody's forgery.
     """
-    link = gold_link(gold)
     half = load_intact(public)
-    if half.benchmark_hash != link.public_hash:
-        raise InputError(
-            "is not the gold of this benchmark", path=gold,
-            allowed=f"the gold of {half.name}@{half.benchmark_hash[:8]}",
-        )  # fmt: skip
-    whole = load_manifest(gold)
+    link, whole = gold_of(half, gold)
     for field in ("kind", "name", "version", "grammar"):
         if getattr(half, field) != getattr(whole, field):
             raise InputError(
@@ -266,5 +285,4 @@ def join_package(public: Path, gold: Path, out: Path) -> str:
     if SECRET in whole.files:
         write_secret(out, read_secret(gold))
     copy_files(public, link.shown, out)
-    load_intact(out)
-    return link.public_hash
+    return load_intact(out), link.public_hash

@@ -12,9 +12,8 @@ from citeforge.engines.files import write_text
 from citeforge.engines.folders import files_below, is_temporary, whole_folder
 from citeforge.evaluator.plots.page import embed
 from citeforge.evaluator.withhold import require_publishable
-from citeforge.package.manifest import load_manifest
 from citeforge.package.package import Package
-from citeforge.publish.hidden import gold_link
+from citeforge.publish.hidden import gold_of
 from citeforge.publish.leaderboard.matrix import board_column, compact_matrix
 from citeforge.publish.leaderboard.pages import TEMPLATES, Site, environment, write_pages
 from citeforge.schemas.errors import InputError
@@ -136,27 +135,12 @@ def _ready(bench: Bench, package: Package) -> Sequence[ScoreFile]:
             allowed="its public half; publish --hide-gold writes both halves",
         )
     files = bench.load()
-    hidden = [] if bench.gold is None else [_hash_of_whole(package, bench.gold)]
+    hidden = [] if bench.gold is None else [gold_of(package.manifest, bench.gold)[1].benchmark_hash]
     _check(files, [package.hash, *hidden])
     require_publishable(files)
     if hidden or package.manifest.config.get("hidden_gold"):
         _require_withheld(files)
     return files
-
-
-def _hash_of_whole(package: Package, gold: Path) -> str:
-    """Hash of the benchmark that the two halves are.
-
-    Raises:
-        InputError: no gold half, or that of another benchmark.
-    """
-    link = gold_link(gold)
-    if link.public_hash != package.hash:
-        raise InputError(
-            "is not the gold of this benchmark", path=gold,
-            allowed=f"the gold of {package.name}@{package.hash[:8]}",
-        )  # fmt: skip
-    return load_manifest(gold).benchmark_hash
 
 
 def _require_withheld(files: Sequence[ScoreFile]) -> None:
