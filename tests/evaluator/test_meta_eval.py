@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import math
 import shutil
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from citeforge.engines.judge.lexical import LexicalJudge
 from citeforge.engines.judge.records import Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.evaluator.human.pairs import UNCITED, UNLABELLED, Judged, labelled_pairs
+from citeforge.evaluator.human.calibration import calibrate
+from citeforge.evaluator.human.pairs import REPEATED, UNCITED, UNLABELLED, Judged, labelled_pairs
 from citeforge.evaluator.meta_eval import quality
 from citeforge.schemas.errors import InputError
 from conftest import Cli, write_jsonl
@@ -72,7 +76,7 @@ EXPERTQA = {
         {"claim": "granite rock [1].", "support": "Complete", "evidence": ["granite rock"]},
         {"claim": "basalt.", "support": "Incomplete", "evidence": ["granite"]},
         {"claim": "basalt.", "support": "N/A", "evidence": ["granite"]},
-        {"claim": "basalt.", "support": None, "evidence": ["granite"]},
+        {"claim": "basalt!", "support": None, "evidence": ["granite"]},
         {"claim": "cites nothing.", "support": "Missing", "evidence": []},
         {"claim": "cites an empty page.", "support": "Missing", "evidence": [" "]},
     ],
@@ -96,6 +100,42 @@ def test_both_commands_look_at_the_same_rows(cli: Cli, tmp_path: Path, package: 
     for line in found.lines():
         assert line in measured.stdout
         assert line in kept.stdout
+
+
+def _claim_row(i: int, claim: str, label: str | None) -> dict[str, Any]:
+    answer = {"system": "ab"[i % 2], "question": f"q{i}", "response": f"r{i % 11}"}
+    return {**answer, "claim": claim, "references": ["granite rock"], "label": label}
+
+
+_CLAIMS = [
+    _claim_row(i, claim, label)
+    for i in range(22)
+    for claim, label in (("granite rock.", "yes" if i % 3 else "no"), ("basalt.", "no"),
+                         ("slate.", None))
+]  # fmt: skip
+
+
+@given(st.permutations(_CLAIMS), st.lists(st.sampled_from(_CLAIMS), max_size=5))
+@settings(max_examples=20)
+def test_order_and_repeats_of_labels_change_no_figure(
+    tmp_path_factory: pytest.TempPathFactory, order: list[Any], repeats: list[Any]
+) -> None:
+    folder, judge = tmp_path_factory.mktemp("labels"), JudgeSession(LexicalJudge())
+    first, other = (
+        labelled_pairs([write_jsonl(folder / "c.jsonl", rows)])
+        for rows in (_CLAIMS, [*order, *repeats])
+    )
+    assert other.left_out - first.left_out == Counter({REPEATED: len(repeats)})
+    assert calibrate(other.pairs, judge) == calibrate(first.pairs, judge)
+    assert quality(other.pairs, judge) == quality(first.pairs, judge)
+
+
+def test_contradictions_are_refused_with_both_lines(tmp_path: Path) -> None:
+    rows = [*_CLAIMS, {**_CLAIMS[0], "label": "yes"}]  # of 3 * 22 labels and another one
+    for lines, words in ((rows, ("full", "not")), (rows[::-1], ("not", "full"))):
+        message = r"c\.jsonl:67: says '{}' of what .*c\.jsonl, line 1, calls '{}'".format(*words)
+        with pytest.raises(InputError, match=message):
+            labelled_pairs([write_jsonl(tmp_path / "c.jsonl", lines)])
 
 
 def test_labels_that_are_none(tmp_path: Path) -> None:
@@ -166,7 +206,10 @@ def test_claims_with_references_stay_whole(tmp_path: Path, form: str) -> None:
 
 
 def test_claims_at_the_command_line(cli: Cli, tmp_path: Path) -> None:
-    write_jsonl(tmp_path / "c.jsonl", [CLAIM, {**CLAIM, "attribution_label": "not attributable"}])
+    write_jsonl(
+        tmp_path / "c.jsonl",
+        [CLAIM, {**CLAIM, "claim": "Io too.", "attribution_label": "not attributable"}],
+    )
     found = cli("meta-eval", "--labels", "c.jsonl", "--format", "claims", "--judge", "lexical")
     assert found.returncode == 0, found.stderr
     assert "against 2 human labels" in found.stdout

@@ -7,6 +7,8 @@ import math
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.stats import kendalltau
 
 from citeforge.evaluator.preferences import (
@@ -114,13 +116,14 @@ def test_rows_of_scholarqa_and_ours(tmp_path: Path) -> None:
     ]  # fmt: skip
     path = tmp_path / "ann1.json"
     path.write_text(json.dumps(rows))
-    assert read_preferences(path, "preference_ranking_norm", "model_overall") == [
+    found = read_preferences(path, "preference_ranking_norm", "model_overall")
+    assert found[0] == [
         Comparison("Why?", ("a", "b"), (1.0, 0.5), (0.75, 0.25)),
         Comparison("Who?", ("a", "b"), (1.0, 1.0), None),
     ]
     ours = write_jsonl(tmp_path / "o.jsonl", [
         {"query_id": "q01", "systems": ["s", "t"], "preference": [0, 1]}])  # fmt: skip
-    assert read_preferences(ours) == [Comparison("q01", ("s", "t"), (0.0, 1.0))]
+    assert read_preferences(ours) == ([Comparison("q01", ("s", "t"), (0.0, 1.0))], 0)
 
 
 GOOD = {"question": "q", "models": ["a", "b"], "preference": [1, 0], "m": [1, 2]}
@@ -135,15 +138,37 @@ GOOD = {"question": "q", "models": ["a", "b"], "preference": [1, 0], "m": [1, 2]
         ({**GOOD, "m": None}, "is no comparison .*preference and m"),
         ({**GOOD, "models": ["a", "a"]}, "names no question with two systems"),
         ({**GOOD, "question": ""}, "names no question with two systems"),
-        ({**GOOD, "question": "first", "models": ["b", "a"]}, "compares b and a on 'first' again"),
+        ({**GOOD, "question": "first", "models": ["b", "a"]},
+         "compares b and a on 'first' otherwise than item 1"),
         ([1], "is no comparison"),
     ],
-)
+)  # fmt: skip
 def test_a_wrong_comparison(tmp_path: Path, row: object, message: str) -> None:
     path = tmp_path / "p.json"
     path.write_text(json.dumps([{**GOOD, "question": "first"}, row]))
     with pytest.raises(InputError, match=rf"p\.json.*item 2.*{message}"):
         read_preferences(path, measure="m")
+
+
+PREFERENCES = [
+    {"query_id": f"q{i}", "systems": systems, "preference": [i % 2, i % 3], "m": [i / 7, 0.4]}
+    for i in range(8)
+    for systems in (["a", "b"], ["a", "c"])
+]
+
+
+@given(st.permutations(PREFERENCES), st.lists(st.sampled_from(PREFERENCES), max_size=5))
+def test_order_and_repeats_change_no_figure(
+    tmp_path_factory: pytest.TempPathFactory, order: list[object], repeats: list[object]
+) -> None:
+    folder = tmp_path_factory.mktemp("preferences")
+    (first, none), (other, n) = (
+        read_preferences(write_jsonl(folder / "p.jsonl", rows), measure="m")
+        for rows in (PREFERENCES, [*order, *repeats])
+    )
+    assert (none, n) == (0, len(repeats))
+    assert pairwise_agreement(other) == pairwise_agreement(first)
+    assert annotator_agreement([other, first]) == annotator_agreement([first, other])
 
 
 def files() -> list[ScoreFile]:
@@ -183,6 +208,10 @@ def test_at_the_command_line(cli: Cli, tmp_path: Path) -> None:
     both = ("meta-eval", "--preferences", "ann.jsonl", "--preferences", "bob.jsonl")
     found = cli(*both, "--measure", "m")
     assert found.returncode == 0, found.stderr
+    write_jsonl(tmp_path / "bob.jsonl", [*rows, *rows[:1]])
+    repeated = cli(*both, "--measure", "m").stdout.splitlines()
+    repeated.remove("  left out  1: the row repeats another one")
+    assert repeated == found.stdout.splitlines()
     lines = {words[0]: words[1:4] for x in found.stdout.splitlines() if (words := x.split())}
     assert lines["ann"] == ["2", "50.00", "0.000"]
     assert lines["bob"] == ["2", "100.00", "1.000"]

@@ -45,7 +45,7 @@ def _rows(
     folder: Path, names: Sequence[str], measure: str = "model_overall", people: str = PEOPLE
 ) -> list[Comparison]:
     files = [folder / "annotation" / f"pairwise_{name}.json" for name in names]
-    return [one for file in files for one in read_preferences(file, people, measure)]
+    return [one for file in files for one in read_preferences(file, people, measure)[0]]
 
 
 def _their_rows(

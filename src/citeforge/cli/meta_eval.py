@@ -159,7 +159,8 @@ def _compare_preferences(
     if measure is None:
         raise UsageError("--preferences needs --measure NAME")
     field = None if scores else measure
-    annotators = {path.stem: read_preferences(path, people, field) for path in files}
+    read = {path.stem: read_preferences(path, people, field) for path in files}
+    annotators = {name: comparisons for name, (comparisons, _) in read.items()}
     if len(annotators) < len(files):
         raise UsageError("--preferences: two files have one name; it is the annotator's")
     if scores:
@@ -168,4 +169,5 @@ def _compare_preferences(
     among = annotator_agreement(list(annotators.values()))
     if only_agreed:
         annotators = {"agreed": agreed(list(annotators.values()))}
-    click.echo(render_preferences(measure, annotators, among, threshold))
+    n_repeats = sum(n for _, n in read.values())
+    click.echo(render_preferences(measure, annotators, among, threshold, n_repeats))

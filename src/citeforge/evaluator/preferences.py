@@ -110,8 +110,8 @@ class _Row(msgspec.Struct):
 
 def read_preferences(
     path: Path, people: str = PEOPLE, measure: str | None = None
-) -> list[Comparison]:
-    """One annotator's comparisons.
+) -> tuple[list[Comparison], int]:
+    """One annotator's comparisons, and how many rows repeat another one.
 
     Args:
         path: JSON Lines, or a JSON list: ``query_id`` or ``question``, ``systems`` or ``models``,
@@ -120,17 +120,19 @@ def read_preferences(
         measure: field of the measure's values; None where score files have them.
 
     Raises:
-        InputError: a row without two systems or their values, or two of one comparison.
+        InputError: a row without two systems or their values, or two of one comparison that
+            differ.
     """
     if path.suffix == ".json":
         content = read_json(path)
         if not isinstance(content, list):
             raise InputError("is no list", path=path, allowed="a list of comparisons")
-        rows = [(f"item {i}", row) for i, row in enumerate(content, 1)]
+        rows, unit = list(enumerate(content, 1)), "item"
     else:
-        rows = [(f"line {i}", row) for i, row in read_rows(path, _FIELDS)]
-    found: dict[tuple[str, tuple[str, str]], Comparison] = {}
-    for where, row in rows:
+        rows, unit = list(read_rows(path, _FIELDS)), "line"
+    comparisons: dict[tuple[str, tuple[str, str]], tuple[int, Comparison]] = {}
+    for number, row in rows:
+        where = f"{unit} {number}"
         try:
             named = msgspec.convert(row, _Row)
             values = msgspec.convert(row.get(people), Values)
@@ -153,15 +155,15 @@ def read_preferences(
                 allowed="query_id or question, and systems or models with two names",
             )
         one = _sorted(Comparison(question, systems, values, by_measure))
-        if one.key in found:
+        first, same = comparisons.setdefault(one.key, (number, one))
+        if same != one:
             raise InputError(
-                f"compares {' and '.join(systems)} on {question!r} again",
+                f"compares {' and '.join(systems)} on {question!r} otherwise than {unit} {first}",
                 path=path,
                 field=where,
-                allowed="one file an annotator, each comparison once",
+                allowed="one file an annotator, one decision a comparison",
             )
-        found[one.key] = one
-    return list(found.values())
+    return [one for _, one in comparisons.values()], len(rows) - len(comparisons)
 
 
 def _values(row: Mapping[str, Any], field: str) -> Values | None:
@@ -299,6 +301,7 @@ def render_preferences(
     annotators: Mapping[str, Sequence[Comparison]],
     among: AnnotatorAgreement,
     threshold: float | None = None,
+    n_repeats: int = 0,
 ) -> str:
     """What ``meta-eval --preferences`` prints.
 
@@ -307,6 +310,7 @@ def render_preferences(
         annotators: name to comparisons, with the measure's values.
         among: annotators among themselves.
         threshold: difference up to which the measure ties; None for each annotator's own.
+        n_repeats: rows that repeat another one.
     """
     found = {name: pairwise_agreement(rows, threshold) for name, rows in annotators.items()}
     width = max(map(len, ("annotator", *found)))
@@ -330,6 +334,8 @@ def render_preferences(
     n_left_out = sum(one.n_left_out for one in found.values())
     if n_left_out:
         lines.append(f"  left out  {n_left_out:,}: {measure} has no value of both answers")
+    if n_repeats:
+        lines.append(f"  left out  {n_repeats:,}: the row repeats another one")
     if among.n:
         lines.append(
             f"annotators agree on {100 * among.strict:.2f} % of {among.n:,} comparisons; "

@@ -3,8 +3,8 @@ of a claim with its references (AttributionBench's layout)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +63,38 @@ class Label:
     def wrong(self, message: str, allowed: str | None = None) -> InputError:
         """An error about it."""
         return InputError(message, path=self.path, line=self.line, allowed=allowed)
+
+
+@dataclass
+class LabelRegister:
+    """Labels by what they are about: a repeat is noticed, a contradiction refused."""
+
+    _labels: dict[Hashable, dict[str | None, Label]] = field(default_factory=dict)
+
+    def is_repeat(self, place: Hashable, label: Label) -> bool:
+        """Whether an earlier label says the same of the same; if not, keep this one.
+
+        Args:
+            place: answer, statement and citation that it is about.
+            label: without a level (people did not decide) it contradicts nothing.
+
+        Raises:
+            InputError: an earlier label says something else; names both lines.
+        """
+        levels = self._labels.setdefault(place, {})
+        if label.level in levels:
+            return True
+        first = next((x for x in levels.values() if x.level is not None), None)
+        if first is not None and label.level is not None:
+            where = f"{first.path}" + (f", line {first.line}," if first.line else "")
+            raise label.wrong(
+                f"says {label.level!r} of what {where} calls {first.level!r} "
+                f"({label.system}, {label.query!r})",
+                "one label a statement or citation; annotate import takes the majority of several "
+                "people",
+            )
+        levels[label.level] = label
+        return False
 
 
 def read_labels(path: Path, form: str = "auto") -> list[Label]:
@@ -165,7 +197,7 @@ def _expertqa(path: Path) -> Iterator[Label]:
             text = without_markers(claim.claim, grammar.parse(claim.claim, 1 << 30).markers)
             yield Label(
                 path, line, row.system, row.question, level, text=text,
-                evidence=tuple(claim.evidence), answer=f"{path}:{line}",
+                evidence=tuple(claim.evidence),
             )  # fmt: skip
 
 
@@ -191,7 +223,7 @@ def _claims(path: Path) -> Iterator[Label]:
         level = _level(known if known in CLAIMS else word, CLAIMS, path, line, field)
         yield Label(
             path, line, row.system or row.src_dataset, row.question, level, text=row.claim,
-            evidence=tuple(row.references), answer=row.response or f"{path}:{line}",
+            evidence=tuple(row.references), answer=row.response or row.claim,
         )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from citeforge.engines.judge.records import Pair
 from citeforge.evaluator.compare import load_scores
-from citeforge.evaluator.human.files import FULL, Label, read_labels
+from citeforge.evaluator.human.files import FULL, Label, LabelRegister, read_labels
 from citeforge.evaluator.measures.judging import premise
 from citeforge.package.items import Passage
 from citeforge.schemas.errors import UsageError
@@ -17,9 +17,10 @@ from citeforge.schemas.scores import AnswerDetail
 
 UNCITED = "the statement cites nothing"
 UNLABELLED = "people did not decide, or had nothing to say"
+REPEATED = "the label repeats another one word for word"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class Judged:
     """A labelled pair of an answer.
 
@@ -50,13 +51,13 @@ class LabelledPairs:
 
     def lines(self) -> list[str]:
         """What is left out, for people."""
-        return [f"  left out  {n:,}: {why}" for why, n in self.left_out.items()]
+        return [f"  left out  {n:,}: {why}" for why, n in sorted(self.left_out.items())]
 
 
 def labelled_pairs(
     labels: Sequence[Path], scores: Sequence[Path] = (), form: str = "auto"
 ) -> LabelledPairs:
-    """Labelled statements with what they cite.
+    """Labelled statements with what they cite, in an order that is not that of the lines.
 
     Args:
         labels: files of :func:`~citeforge.evaluator.human.files.read_labels`.
@@ -64,10 +65,12 @@ def labelled_pairs(
         form: format of the labels.
 
     Raises:
-        InputError: a label of no statement of the score files, or one that is none.
+        InputError: a label of no statement of the score files, one that is none, or two that
+            contradict each other.
         UsageError: there are no score files for labels that need them.
     """
     found = LabelledPairs()
+    register = LabelRegister()
     answers = {
         (file.system, answer.query_id): answer
         for file in map(load_scores, scores)
@@ -78,14 +81,18 @@ def labelled_pairs(
             if label.evidence is None and not scores:
                 raise UsageError(f"{path}: needs the score files that it is about: --scores FILE")
             cited, statement = _texts(label, answers)
-            if cited is None:
+            answer = label.answer or label.query
+            place = (label.system, label.query, answer, label.statement, label.citation, label.nth)
+            if register.is_repeat((*place, cited, statement), label):
+                found.left_out[REPEATED] += 1
+            elif cited is None:
                 found.left_out[UNCITED] += 1
             elif label.level is None:
                 found.left_out[UNLABELLED] += 1
             else:
-                answer = label.answer or label.query
                 pair = Pair(cited, statement)
                 found.pairs.append(Judged(label.system, answer, pair, label.level == FULL))
+    found.pairs.sort()
     return found
 
 

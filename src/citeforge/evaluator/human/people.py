@@ -9,13 +9,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from citeforge.engines.judge.records import Decision, JudgeFailure, Keep, Pair, Verdict
-from citeforge.evaluator.human.files import FULL, NOT, PARTIAL, Label
+from citeforge.evaluator.human.files import FULL, NOT, PARTIAL, Label, LabelRegister
 from citeforge.evaluator.inputs import Inputs, Item
 from citeforge.evaluator.measures.alce import reference_claims, strict_claims
 from citeforge.evaluator.measures.attributed_ir import claims_of
 from citeforge.evaluator.measures.claims import Claim
 from citeforge.evaluator.measures.judging import premise
-from citeforge.schemas.errors import InputError
 from citeforge.schemas.text import normalise_answer
 
 _SUPPORT = {FULL: 1.0, PARTIAL: 0.5, NOT: 0.0}
@@ -147,8 +146,7 @@ class _Finder:
         self._rows = {q: row for row, q in enumerate(inputs.benchmark.query_ids)}
         self._texts = {item.query: row for row, item in self._items.items()}
         self._claims: dict[tuple[object, int], list[Claim]] = {}
-        self._seen: dict[tuple[int, object, int | None], Label] = {}
-        self._repeats: set[tuple[object, ...]] = set()
+        self._register = LabelRegister()
         self._said: defaultdict[Pair, _Levels] = defaultdict(_Levels)
 
     def decided(self) -> People:
@@ -168,25 +166,18 @@ class _Finder:
         self.people.rows.add(row)
         item = self._items[row]
         words = None if label.text is None else _words(label.text)
-        content = (row, label.statement, words, label.citation, label.nth, label.level)
-        if content in self._repeats:
-            self.people.n_duplicates += 1
-            return
-        self._repeats.add(content)
         placed = [(way, c) for way in self._ways if (c := self._claim(label, row, way))]
-        if not placed:
+        citation = _citation(label, placed[0][1], item) if placed else label.citation
+        nth = None if placed else label.nth
+        if self._register.is_repeat((row, label.statement, words, citation, nth), label):
+            self.people.n_duplicates += 1
+        elif not placed:
             self.people.n_unplaced += 1
-            return
-        citation = _citation(label, placed[0][1], item)
-        if label.level is None:
+        elif label.level is None:
             self.people.n_undecided += 1
-            return
-        place = label.statement if words is None else words
-        known = self._seen.setdefault((row, place, citation), label)
-        if known.level != label.level:
-            raise _contradiction(known, label)
-        for way, claim in placed:
-            self._learn(label, item, claim, citation, way)
+        else:
+            for way, claim in placed:
+                self._learn(label, item, claim, citation, way)
 
     def _learn(
         self, label: Label, item: Item, claim: Claim, citation: int | None, way: _Way
@@ -235,15 +226,6 @@ def _as_strict(inputs: Inputs) -> Inputs:
 
     tools = replace(inputs.tools, segmenter=SentenceSegmenter())
     return replace(inputs, protocol="strict", tools=tools, statements={})
-
-
-def _contradiction(first: Label, second: Label) -> InputError:
-    where = f"{first.path}" + (f", line {first.line}," if first.line else "")
-    return second.wrong(
-        f"says {second.level!r} of what {where} calls {first.level!r} "
-        f"({second.system}, {second.query!r})",
-        "one label a statement or citation; annotate import takes the majority of several people",
-    )
 
 
 def _statement(label: Label, claims: Sequence[Claim]) -> int | None:
