@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -70,6 +71,15 @@ def test_from_python(package: Path, tmp_path: Path) -> None:
     assert [s["CiteF1"].value for s in made.scores][1] == 100
     ((difference,),) = made.differences
     assert difference.measure == "CiteF1"
+
+
+@pytest.mark.parametrize("amount", [{"limit": -1}, {"limit": 0}, {"runs": 0}, {"runs": -2}])
+def test_amounts_below_one_are_refused(package: Path, tmp_path: Path, amount: Any) -> None:
+    ((name, value),) = amount.items()
+    with pytest.raises(UsageError, match=f"{name} {value}: .* greater than or equal to 1"):
+        cf.run("echo-relevant", package, tmp_path / "e.jsonl", **amount)
+    with pytest.raises(UsageError, match=f"{name} {value}: "):
+        cf.bench(package, ["random"], tmp_path / "b", **amount)
 
 
 def test_a_trial_scores_what_was_asked_alone(package: Path, tmp_path: Path) -> None:

@@ -164,3 +164,15 @@ def test_long_names_are_cut_in_messages(package: Path, tmp_path: Path) -> None:
     found = check(write_jsonl(tmp_path / "s.jsonl", lines), benchmark)
     assert [line for line, _ in found.errors] == [1, 2]
     assert all(len(message) < 1_000 for _, message in found.errors)
+
+
+def test_ids_that_print_the_same(package: Path, tmp_path: Path) -> None:
+    benchmark = Benchmark(package)
+    benchmark.query_ids = ["caf\u00e9", *benchmark.query_ids[1:]]
+    path = write_jsonl(tmp_path / "s.jsonl", [{"query_id": "cafe\u0301", "output": "x"}])
+    told = r"(did you mean 'caf\xe9', which prints like 'cafe\u0301'?)"
+    ((line, fault),) = check(path, benchmark).errors
+    assert (line, told in fault) == (1, True)
+    with pytest.raises(InputError) as error:
+        score(path, benchmark, select(["rage"]))
+    assert told in str(error.value)

@@ -192,6 +192,25 @@ def test_another_build_of_the_benchmark_is_refused(tmp_path: Path, benchmark: Be
         scored(tmp_path, benchmark, [header, perfect(benchmark, 0)])
 
 
+@pytest.mark.parametrize(
+    ("header", "fault"),
+    [
+        ('{"submission": {"system": "s", "cost": 1e400}}', "cost: Number out of range"),
+        ('{"submission": {"system": "s", "x": {"y": [-1e400]}}}', "x: Number out of range"),
+        ('{"submission": [1]}', "submission: Expected `object`, got `array`"),
+        ('{"submission": {"system": "\\ud800"}}', "half of a surrogate pair"),
+        ('{"submission": {"system": "s"}, "cost": 1}', "cost: is not a field"),
+        (f'{{"submission": {{"system": "{"s" * (1 << 16)}"}}}}', "header is too long; 65,536"),
+    ],
+)
+def test_a_wrong_header(tmp_path: Path, benchmark: Benchmark, header: str, fault: str) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_text(f"{header}\n")
+    with pytest.raises(InputError, match=r"s\.jsonl:1") as error:
+        score(path, benchmark, select(["rage"]))
+    assert fault in str(error.value)
+
+
 def test_the_header_names_the_system(tmp_path: Path, benchmark: Benchmark) -> None:
     header = {"submission": {"system": "My system"}}
     assert scored(tmp_path, benchmark, [header, perfect(benchmark, 0)]).system == "My system"

@@ -24,6 +24,15 @@ def test_what_begins_right_comes_before_what_looks_alike() -> None:
     assert suggestion("", ["a"]) == ""
 
 
+def test_names_that_print_the_same_are_told_apart() -> None:
+    """One letter, or a letter and its accent."""
+    told = r"(did you mean 'Jose\u0301', which prints like 'Jos\xe9'?)"
+    assert told in str(UnknownValueError("query", "Jos\u00e9", ["Jose", "Jose\u0301"]))
+    assert suggestion("\u00e9", ["e\u0301"]) == (
+        r" (did you mean 'e\u0301', which prints like '\xe9'?)"
+    )
+
+
 def test_unknown_values_name_it_first() -> None:
     assert str(UnknownValueError("system", "randm", ["random", "gold"])) == (
         "unknown system 'randm' (did you mean 'random'?); known: gold, random"

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from pydantic import ValidationError
 
 from citeforge.baselines.ask import ask
 from citeforge.baselines.registry import SYSTEMS, Lines, options_of, refusal, system_of
@@ -19,6 +20,7 @@ from citeforge.evaluator.benchmark import Benchmark
 from citeforge.schemas.errors import FailuresError, UnknownValueError, UsageError
 from citeforge.schemas.names import fault_of
 from citeforge.schemas.recipes.base import Part
+from citeforge.schemas.recipes.verbs import AmountOptions
 from citeforge.schemas.submission import make_header
 from citeforge.schemas.system import System
 
@@ -76,11 +78,12 @@ def run_system(
     Raises:
         UnknownValueError: no such system or context set.
         UsageError: the system does not answer this kind of benchmark, has nothing to say, or needs
-            an LLM.
+            an LLM, or the runs or the limit are below 1.
         InputError: the LLM's first calls all fail.
         FailuresError: there is no answer at all.
     """
     system = system_of(name)
+    _require_amount(runs, seed, limit)
     if title is not None and (fault := fault_of(title)) is not None:
         raise UsageError(f"--system: the name {fault}")
     if reason := refusal(system, benchmark):
@@ -108,6 +111,14 @@ def run_system(
     header = _header(known, benchmark, chosen, **asked.recipe(runs, seed, limit))
     count = _write(out, header, asked.lines(), benchmark)
     return Ran(known, count, asked.failures, +asked.counts)
+
+
+def _require_amount(runs: int, seed: int, limit: int | None) -> None:
+    try:
+        AmountOptions(runs=runs, seed=seed, limit=limit)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise UsageError(f"{first['loc'][0]} {first['input']!r}: {first['msg']}") from error
 
 
 def _contexts(system: System, benchmark: Benchmark, given: list[str]) -> list[str]:

@@ -16,9 +16,10 @@ from citeforge.cli.options import (
     run_options,
     verdicts_option,
 )
-from citeforge.cli.record_options import record_from
+from citeforge.cli.record_options import add, options_of, record_from
 from citeforge.schemas.choices import ANSWERING, JUDGES, listed
 from citeforge.schemas.recipes.base import Judging
+from citeforge.schemas.recipes.verbs import AmountOptions
 
 
 @click.command()
@@ -27,11 +28,7 @@ from citeforge.schemas.recipes.base import Judging
 @click.option("--llm", help=f"What systems ask: {listed(ANSWERING)}.")
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder to write.")
 @click.option("--context", help="Context set (default: the only one).")
-@click.option("--runs", type=click.IntRange(1), default=1, show_default=True)
-@click.option("--seed", type=int, default=0, show_default=True)
-@click.option(
-    "--limit", type=click.IntRange(1), help="Answer the first so many queries; score these alone."
-)
+@add(options_of(AmountOptions))
 @click.option("--measures", help="Measures or families, with commas between.")
 @click.option(
     "--options",

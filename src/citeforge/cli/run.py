@@ -11,6 +11,7 @@ import click
 from citeforge.cli.options import benchmark_option, endpoint_options, run_options
 from citeforge.cli.record_options import add, options_of, record_from
 from citeforge.schemas.choices import ANSWERING, listed
+from citeforge.schemas.recipes.verbs import AmountOptions
 from citeforge.schemas.system import System
 from citeforge.schemas.systems import SYSTEMS
 
@@ -78,9 +79,7 @@ def _common(system: System) -> Callable[[Any], Any]:
             "--out", type=click.Path(path_type=Path), required=True, help="Submission to write."
         ),
         click.option("--context", "contexts", multiple=True, help=_contexts_help(system)),
-        click.option("--runs", type=click.IntRange(1), default=1, show_default=True),
-        click.option("--seed", type=int, default=0, show_default=True),
-        click.option("--limit", type=click.IntRange(1), help="Answer the first so many queries."),
+        add(options_of(AmountOptions)),
         click.option("--system", "title", help="Name in the submission's header."),
     ]
     if system.llm:

@@ -18,7 +18,7 @@ from typing import IO, Any
 import msgspec
 from filelock import lock_descriptor
 
-from citeforge.engines.json_names import RepeatedNameError, require_unique_names
+from citeforge.engines.json_names import RepeatedNameError, json_fault, require_unique_names
 from citeforge.schemas.errors import InputError
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -220,7 +220,8 @@ def parse_json(content: bytes, path: Path) -> Any:
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         at = _JSON_BYTE.search(str(error))
         line = content.count(b"\n", 0, int(at[1])) + 1 if at else None
-        raise InputError(f"is not JSON ({str(error)[:200]})", path=path, line=line) from error
+        fault = json_fault(content, error)
+        raise InputError(f"is not JSON ({fault})", path=path, line=line) from error
 
 
 def remove_tree(path: Path) -> None:

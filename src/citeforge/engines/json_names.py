@@ -1,8 +1,12 @@
-"""Refuses JSON objects in which a name stands twice: parsers differ in which one they take."""
+"""Refuses JSON objects in which a name stands twice: parsers differ in which one they take.
+
+And says what is wrong with a document where the parser's own message misleads.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -38,6 +42,22 @@ def _unique(members: list[tuple[str, Any]]) -> None:
 # costs as much again.
 _decoder: Any = json.JSONDecoder(object_pairs_hook=_unique, parse_int=len, parse_float=len)
 _scan = _decoder.scan_once
+
+
+_ESCAPE = re.compile(
+    rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(?P<half>u[dD][89a-fA-F]..)|.)", re.DOTALL
+)
+
+
+def json_fault(content: bytes, error: Exception) -> str:
+    """What is wrong with a document that msgspec refuses, whose message for half of a surrogate
+    pair is that the document was truncated."""
+    escapes = _ESCAPE.finditer(content) if isinstance(error, msgspec.DecodeError) else ()
+    half = next((m["half"] for m in escapes if m["half"]), None)
+    if half is None:
+        return str(error)[:200]
+    text = half.decode(errors="replace")
+    return f"\\{text} is half of a surrogate pair and no character: both halves or neither"
 
 
 def names_in_json(row_type: type[msgspec.Struct]) -> tuple[bytes, ...]:

@@ -16,6 +16,7 @@ import msgspec
 
 from citeforge.engines.json_names import (
     RepeatedNameError,
+    json_fault,
     names_in_json,
     require_unique_names,
 )
@@ -196,7 +197,7 @@ def decode_line(
         raise _validation_error(path, number, str(error), row_type) from error
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise InputError(
-            f"is not one JSON object ({str(error)[:200]})",
+            f"is not one JSON object ({json_fault(line, error)})",
             path=path,
             line=number,
             allowed="one complete JSON object on each line",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,8 +14,9 @@ import pyarrow.compute as pc
 
 from citeforge.package.items import pairs
 from citeforge.package.package import Package
-from citeforge.schemas.errors import UsageError
+from citeforge.schemas.errors import UsageError, suggestion
 from citeforge.schemas.tables import CONTEXTS, RELEVANT, UNJUDGED
+from citeforge.schemas.text import printable
 
 MOST_RUNS = 1000
 """Every run answers all queries, so that each one costs memory for all of them."""
@@ -90,6 +92,16 @@ class Benchmark(Package):
         found.rules, found.also_known = self.rules, self.also_known
         found.asked = frozenset(self.query_ids[:n])
         return found
+
+    @cached_property
+    def _by_normal_form(self) -> dict[str, str]:
+        return {unicodedata.normalize("NFC", query): query for query in self.query_ids}
+
+    def unknown_query(self, query: str) -> str:
+        """What is said of the id of no query; names the one that prints like it."""
+        twin = self._by_normal_form.get(unicodedata.normalize("NFC", query))
+        hint = suggestion(query, [] if twin is None else [twin])
+        return f"{printable(query)} is not in the benchmark{hint}"
 
     def context(self, name: str) -> ContextTable:
         """Read one context set.

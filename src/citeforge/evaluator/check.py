@@ -160,9 +160,8 @@ class _Checker:
         name = self.only if answer.context is None else answer.context
         name = "own" if answer.passages is not None else name
         if row is None:
-            self.found.errors.append(
-                (line, f"query_id: {printable(answer.query_id)} is not in the benchmark")
-            )
+            fault = self.benchmark.unknown_query(answer.query_id)
+            self.found.errors.append((line, f"query_id: {fault}"))
             return
         if name is None:
             known = ", ".join(self.sets)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NoReturn
 
 import msgspec
 
-from citeforge.engines.json_names import RepeatedNameError, require_unique_names
-from citeforge.engines.jsonlines import open_bytes, read_errors, read_rows
+from citeforge.engines.jsonlines import decode_line, open_bytes, read_errors, read_rows
 from citeforge.evaluator.benchmark import Benchmark
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.names import LONGEST, fault_of
@@ -21,6 +21,9 @@ CLOSED_BOOK = "none"
 """Context of systems that were shown nothing."""
 FULL = "full"
 """The set that is scored where a benchmark has one of that name and the lines name several."""
+_HEADER = re.compile(rb'\s*\{\s*"submission"\s*:')
+_LONGEST_HEADER = 1 << 16
+"""Bytes."""
 _ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".txt")
 
 
@@ -36,29 +39,55 @@ def read_header(path: Path) -> dict[str, object] | None:
     """The header of a submission; None when its first line is an answer.
 
     Raises:
-        InputError: the file cannot be read, its gzip data are damaged, or a name stands twice in
-            the header.
+        InputError: the file cannot be read, its gzip data are damaged, or the header is wrong.
     """
     with open_bytes(path) as file, read_errors(path):
-        return header_of(path, file.readline(1 << 16))
+        return header_of(path, file.readline(_LONGEST_HEADER))
 
 
 def header_of(path: Path, first: bytes) -> dict[str, object] | None:
     """The header that the first line of a submission is; None when it is an answer.
 
     Raises:
-        InputError: a name stands twice in it.
+        InputError: what is wrong with it; names the field.
     """
-    if b'"submission"' not in first:
+    if not _HEADER.match(first):
         return None
+    if len(first) >= _LONGEST_HEADER:
+        raise InputError(
+            "the header is too long", path=path, line=1, allowed=f"{_LONGEST_HEADER:,} bytes"
+        )
+    line = first.removesuffix(b"\n")
     try:
-        header = msgspec.json.decode(first, type=Header).submission
-        require_unique_names(first)
-    except RepeatedNameError as error:
-        raise InputError(str(error), path=path, line=1, allowed=error.allowed) from error
-    except (msgspec.MsgspecError, ValueError, RecursionError):
-        return None  # the reader of the answers says what is wrong, with its line
-    return header
+        return decode_line(path, 1, line, msgspec.json.Decoder(Header), Header).submission
+    except InputError as error:
+        field = _unreadable_field(line)
+        if field is None:
+            raise
+        raise InputError(
+            error.message,
+            path=path,
+            line=1,
+            field=field,
+            allowed='{"submission": {"system": "NAME", …}} with texts and finite numbers',
+        ) from error
+
+
+class _RawHeader(msgspec.Struct):
+    submission: dict[str, msgspec.Raw]
+
+
+def _unreadable_field(line: bytes) -> str | None:
+    """Name of the first field of a header whose value cannot be read; None where none is."""
+    name = "submission"
+    try:
+        for name, value in msgspec.json.decode(line, type=_RawHeader).submission.items():  # noqa: B007
+            msgspec.json.decode(value)
+    except msgspec.ValidationError:
+        return name
+    except msgspec.DecodeError:
+        pass  # not JSON at all
+    return None
 
 
 def read_answers(
@@ -109,10 +138,10 @@ class Places:
         row = self._benchmark.row_of.get(answer.query_id)
         if row is None:
             only = self._benchmark.asked
-            where = (
-                "in the benchmark" if only is None else f"among the {len(only):,} that were asked"
-            )
-            self.refuse(line, f"query_id {answer.query_id!r} is not {where}")
+            if only is None:
+                self.refuse(line, f"query_id {self._benchmark.unknown_query(answer.query_id)}")
+            among = f"among the {len(only):,} that were asked"
+            self.refuse(line, f"query_id {answer.query_id!r} is not {among}")
         if answer.run < 0:
             self.refuse(line, f"run {answer.run} is negative")
         if answer.run not in self._runs:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+import unicodedata
+from collections.abc import Collection, Iterable
 
 
 def without_credentials(address: str) -> str:
@@ -15,8 +16,16 @@ def without_credentials(address: str) -> str:
     return re.sub("//.*@", "//…@", address, flags=re.DOTALL)
 
 
-def suggestion(value: str, known: Iterable[str]) -> str:
-    """`` (did you mean 'x'?)`` for a name that is nearly a known one, else an empty string."""
+def suggestion(value: str, known: Collection[str]) -> str:
+    """`` (did you mean 'x'?)`` for a name that is nearly a known one, else an empty string.
+
+    Two names that print the same, since they differ in Unicode's normal form, are told apart by
+    their code points.
+    """
+    form = unicodedata.normalize("NFC", value)
+    alike = (n for n in known if not value.isascii() and unicodedata.normalize("NFC", n) == form)
+    if (twin := next(alike, None)) is not None:
+        return f" (did you mean {twin!a}, which prints like {value!a}?)"
     names = {name.casefold(): name for name in sorted(known, reverse=True)}
     small = value.casefold()
     # What was begun right is nearer than what has some of the same letters.

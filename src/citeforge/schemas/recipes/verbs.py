@@ -141,6 +141,19 @@ class AuditOptions(Judging):
         return self
 
 
+class AmountOptions(Part):
+    """How many answers a system gives."""
+
+    runs: int = Field(1, ge=1, description="")
+    """Answers a query."""
+    seed: int = Field(0, description="")
+    """Seed of all draws."""
+    limit: int | None = Field(
+        None, ge=1, description="Answer the first so many queries (`bench`: score these alone)."
+    )
+    """Queries to answer, from the first on."""
+
+
 class PromptingOptions(Part):
     """How an LLM answers prompts."""
 
