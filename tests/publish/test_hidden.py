@@ -9,8 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from citeforge.baselines.run import run_system
 from citeforge.engines.files import digest, sha256_file
 from citeforge.engines.tables import write_table
+from citeforge.evaluator.benchmark import Benchmark
 from citeforge.library.benchmarks import load
 from citeforge.package.manifest import pretty_json
 from citeforge.publish.hidden import join_package, split_package
@@ -140,3 +142,12 @@ def test_labels_forged_by_somebody_without_the_secret(halves: tuple[Path, Path])
         InputError, match=f"is not the gold of facts@.*gold half .* of facts@{said[:8]}"
     ):
         load(public, gold)
+
+
+def test_a_perfect_system_says_that_a_public_half_has_no_gold(
+    halves: tuple[Path, Path], tmp_path: Path
+) -> None:
+    out = tmp_path / "s.jsonl"
+    with pytest.raises(InputError, match="echo-relevant needs gold.*a public half holds no gold"):
+        run_system("echo-relevant", Benchmark(halves[0]), [], 1, 0, out)
+    assert not out.exists()
