@@ -283,6 +283,8 @@ def test_score_files_that_do_not_fit_together(cli: Cli, tmp_path: Path) -> None:
         ),
         ({"measures": [{**measure, "signature": "CiteP|strict"}]}, "the part 'strict' without a"),
         ({"measures": [{**measure, "value": "nan"}]}, "measures.0.value: "),
+        ({"counts": {**good["counts"], "n_queries": -5}}, "counts.n_queries: "),
+        ({"measures": [{**measure, "n_undefined": -1}]}, "measures.0.n_undefined: "),
         ({"measures": [{**measure, "scale": 0}]}, "measures.0.scale: "),
         ({"measures": [measure, measure]}, "measures: a name comes twice"),
         ({"query_ids": ["q0", "q0"]}, "query_ids: an id comes twice"),

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    NonNegativeInt,
+    field_validator,
+    model_validator,
+)
 
 from citeforge.schemas.authorship import Design
 from citeforge.schemas.signature import parse_signature
@@ -104,8 +111,8 @@ class MeasureScore(BaseModel):
     stderr: float | None
     sd_runs: float | None = None
     interval: str
-    n: int = Field(ge=0)
-    n_undefined: int
+    n: NonNegativeInt
+    n_undefined: NonNegativeInt
     lower_bound: float | None = None
     upper_bound: float | None = None
     p_t: float | None = None
@@ -157,20 +164,20 @@ class Counts(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    n_queries: int
-    n_runs: int
-    n_answered: int
-    n_missing: int
-    n_unparsed: int
-    n_judge_failed: int = 0
-    n_premises_cut: int = 0
-    n_empty: int = 0
-    n_truncated: int = 0
-    n_uncited: int = 0
-    n_out_of_range: int = 0
-    n_listed: int = 0
-    n_no_relevant: int = 0
-    n_no_gold: int = 0
+    n_queries: NonNegativeInt
+    n_runs: NonNegativeInt
+    n_answered: NonNegativeInt
+    n_missing: NonNegativeInt
+    n_unparsed: NonNegativeInt
+    n_judge_failed: NonNegativeInt = 0
+    n_premises_cut: NonNegativeInt = 0
+    n_empty: NonNegativeInt = 0
+    n_truncated: NonNegativeInt = 0
+    n_uncited: NonNegativeInt = 0
+    n_out_of_range: NonNegativeInt = 0
+    n_listed: NonNegativeInt = 0
+    n_no_relevant: NonNegativeInt = 0
+    n_no_gold: NonNegativeInt = 0
 
 
 class StatementDetail(BaseModel):
