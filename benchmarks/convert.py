@@ -28,9 +28,9 @@ def make_corpus(path: Path, passages: int) -> None:
 
 
 def prepare_ours(source: str, out: str) -> Any:
-    from citeforge.engines.tables import TableWriter
+    from citeforge.engines.io.tables import TableWriter
     from citeforge.ir_convert.beir import read_corpus
-    from citeforge.schemas.tables import CORPUS
+    from citeforge.schemas.benchmarks.tables import CORPUS
 
     return TableWriter(Path(out), "corpus", CORPUS), read_corpus(Path(source))
 

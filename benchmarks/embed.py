@@ -41,8 +41,8 @@ def timed(function: Any) -> tuple[Any, float]:
 
 
 def prepare_ours(folder: str, limit: int, compute: str) -> Any:
-    from citeforge.engines.embed import make_embedder
-    from citeforge.engines.fast.convert import CALIBRATION
+    from citeforge.engines.embedding.embed import make_embedder
+    from citeforge.engines.models.fast.convert import CALIBRATION
 
     wanted = {"float32": "int8", "int8": "int8"}.get(compute, compute)
     embedder: Any = make_embedder("offline", device="cpu", compute=wanted)  # type: ignore[arg-type]
@@ -66,7 +66,7 @@ def run_queries(state: Any) -> Any:
 def prepare_peer(folder: str, limit: int) -> Any:
     from sentence_transformers import SentenceTransformer
 
-    from citeforge.engines.embed import make_embedder
+    from citeforge.engines.embedding.embed import make_embedder
 
     located = make_embedder("offline", device="cpu")._located  # type: ignore[attr-defined]
     model = SentenceTransformer(str(located.folder), device="cpu", local_files_only=True)
@@ -152,7 +152,7 @@ def prepare_build(folder: str, compute: str) -> Any:
 def run_build(recipe: Any) -> Any:
     import pyarrow.parquet as pq
 
-    from citeforge.builders.rage import build_rage
+    from citeforge.builders.rage.build import build_rage
     from citeforge.schemas.recipes import RunOptions
 
     with TemporaryDirectory() as folder:

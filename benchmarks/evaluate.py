@@ -69,10 +69,10 @@ def prepare_ours(model: str, benchmark: str, path: str, store: str, names: str) 
     from citeforge.engines.judge.hf import HfJudge, HfOptions
     from citeforge.engines.judge.session import JudgeSession
     from citeforge.engines.judge.store import VerdictStore
-    from citeforge.engines.sentences import SentenceSegmenter
-    from citeforge.evaluator.benchmark import Benchmark
+    from citeforge.engines.text.sentences import SentenceSegmenter
     from citeforge.evaluator.measures.registry import select
     from citeforge.evaluator.score import score
+    from citeforge.evaluator.submissions.benchmark import Benchmark
     from citeforge.evaluator.tools import Tools
 
     judge = None
@@ -97,10 +97,10 @@ def run_ours(state: Any) -> tuple[dict[str, float], int]:
 def prepare_peer(model: str, benchmark: str, path: str, store: str, names: str) -> Any:
     from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
-    from citeforge.engines.sentences import SentenceSegmenter
-    from citeforge.evaluator.benchmark import Benchmark
-    from citeforge.evaluator.inputs import ItemReader
-    from citeforge.evaluator.submission import read_answers
+    from citeforge.engines.text.sentences import SentenceSegmenter
+    from citeforge.evaluator.statements.inputs import ItemReader
+    from citeforge.evaluator.submissions.benchmark import Benchmark
+    from citeforge.evaluator.submissions.reader import read_answers
     from citeforge.evaluator.tools import Tools
 
     opened = Benchmark(Path(benchmark))
@@ -118,7 +118,7 @@ def run_peer(state: Any) -> tuple[dict[str, float], int]:
     """The same statements and citations; every question is asked when it comes up."""
     import torch
 
-    from citeforge.evaluator.measures.alce import strict_claims
+    from citeforge.evaluator.measures.alce.answers import strict_claims
     from citeforge.evaluator.measures.judging import render
 
     model, tokenizer, inputs = state

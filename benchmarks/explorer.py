@@ -20,7 +20,7 @@ def main() -> None:
     """Print the figures."""
     from playwright.sync_api import sync_playwright
 
-    from citeforge.evaluator.report import write_page
+    from citeforge.evaluator.reports.report import write_page
     from conftest_plots import answer, scored
 
     rng = np.random.default_rng(1)

@@ -51,7 +51,7 @@ class Learnt:
 def make_board(root: Path, n_queries: int) -> Board:
     """A board of a benchmark of drawn labels, as its maintainer sets it up."""
     from benchmarks.score import make_package
-    from citeforge.evaluator.benchmark import Benchmark
+    from citeforge.evaluator.submissions.benchmark import Benchmark
     from citeforge.publish.hidden import split_package
     from citeforge.publish.leaderboard.start import start_leaderboard
 

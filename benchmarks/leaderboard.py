@@ -30,8 +30,8 @@ def main() -> None:
     """Print the figures."""
     from playwright.sync_api import sync_playwright
 
-    from citeforge.builders.rage import build_rage
-    from citeforge.engines.embed import make_embedder
+    from citeforge.builders.rage.build import build_rage
+    from citeforge.engines.embedding.embed import make_embedder
     from citeforge.evaluator.measures.registry import measures
     from citeforge.publish.leaderboard.build import build_site
     from citeforge.schemas.recipes import RageRecipe, RunOptions

@@ -18,8 +18,8 @@ def make_vectors(folder: Path, rows: int) -> None:
     """Write unit vectors in float16 shards, a corpus table with their ids, and queries."""
     import pyarrow as pa
 
-    from citeforge.engines.tables import write_table
-    from citeforge.schemas.tables import CORPUS
+    from citeforge.engines.io.tables import write_table
+    from citeforge.schemas.benchmarks.tables import CORPUS
 
     rng = np.random.default_rng(0)
     for number, start in enumerate(range(0, rows, 8192)):
@@ -38,11 +38,11 @@ def prepare_ours(folder: str, n: int = QUERIES) -> Any:
     import pandas  # noqa: F401  (pyarrow imports it at its first conversion)
     import torch  # noqa: F401
 
-    from citeforge.builders.exclusions import Exclusions
-    from citeforge.builders.mining import SeeminglyRelevant
-    from citeforge.engines.tables import shard_paths
-    from citeforge.engines.two_stage import ExactSearch
-    from citeforge.engines.vectors import VectorShard
+    from citeforge.builders.rage.exclusions import Exclusions
+    from citeforge.builders.rage.mining import SeeminglyRelevant
+    from citeforge.engines.embedding.vectors import VectorShard
+    from citeforge.engines.io.tables import shard_paths
+    from citeforge.engines.search.two_stage import ExactSearch
     from citeforge.schemas.recipes.rage import Mining
 
     base = Path(folder)

@@ -19,8 +19,8 @@ def questions() -> list[str]:
 
 
 def prepare_ours() -> Any:
-    from citeforge.engines.llm import smollm
-    from citeforge.engines.llm.offline import OfflineLlm
+    from citeforge.engines.llm.local import smollm
+    from citeforge.engines.llm.local.offline import OfflineLlm
     from citeforge.engines.llm.records import Request
 
     params = {"temperature": 0.0, "max_tokens": TOKENS}
@@ -34,7 +34,7 @@ def run_ours(state: Any) -> int:
 
 
 def prepare_peer() -> Any:
-    from citeforge.engines.llm import smollm
+    from citeforge.engines.llm.local import smollm
 
     return smollm.loaded()
 

@@ -17,7 +17,7 @@ _N, _TIMES = 200, 3
 
 
 def _files(n: int) -> list[object]:
-    import citeforge.evaluator.plots.page  # noqa: F401
+    import citeforge.evaluator.reports.plots.page  # noqa: F401
     from conftest_plots import answer, scored
 
     rng = np.random.default_rng(1)
@@ -31,7 +31,7 @@ def _files(n: int) -> list[object]:
 
 def _in_turn(files: Sequence[object]) -> float:
     """Each specification validated, each drawing waited for; processor seconds."""
-    from citeforge.evaluator.plots.choose import page_figures
+    from citeforge.evaluator.reports.plots.choose import page_figures
 
     start = time.process_time()
     for figure in page_figures(files):  # type: ignore[arg-type]
@@ -40,7 +40,7 @@ def _in_turn(files: Sequence[object]) -> float:
 
 
 def _as_reports_do(files: Sequence[object]) -> float:
-    from citeforge.evaluator.plots.page import plots_part
+    from citeforge.evaluator.reports.plots.page import plots_part
 
     start = time.process_time()
     plots_part(files)  # type: ignore[arg-type]

@@ -72,7 +72,7 @@ def prepare_search(folder: str, rows: int) -> Any:
     import pyarrow as pa
     import torch  # noqa: F401
 
-    from citeforge.engines.given import open_given, passage_shards, query_rows
+    from citeforge.engines.embedding.precomputed import open_given, passage_shards, query_rows
 
     def ids(n: int) -> Iterator[pa.Array]:
         for start in range(0, n, 8192):
@@ -89,7 +89,7 @@ def prepare_search(folder: str, rows: int) -> Any:
 
 def run_search(state: Any) -> tuple[list[list[int]], float, float]:
     """(top 10 of each query by float64 score, seconds of checks, processor seconds of all)."""
-    from citeforge.engines.search import NOMINATION_ERROR, nominate, rescore
+    from citeforge.engines.search.exact import NOMINATION_ERROR, nominate, rescore
 
     queries, shards, checked = state
     k, wanted = 16, 10
@@ -149,7 +149,7 @@ def prepare_build(folder: str) -> Any:
     import pandas  # noqa: F401
     import torch  # noqa: F401
 
-    from citeforge.builders.rage import build_rage
+    from citeforge.builders.rage.build import build_rage
     from citeforge.schemas.recipes import RageRecipe, RunOptions
 
     recipe = RageRecipe(

@@ -17,12 +17,12 @@ def make_package(folder: Path, queries: int, hidden: bool = False) -> Path:
     import msgspec
     import pyarrow as pa
 
-    from citeforge.builders.package import PackageWriter
-    from citeforge.builders.secret import write_secret
-    from citeforge.engines.files import sha256_file
-    from citeforge.schemas.manifest import SECRET, ContextSet, Manifest
+    from citeforge.builders.packaging.package import PackageWriter
+    from citeforge.builders.packaging.secret import write_secret
+    from citeforge.engines.io.files import sha256_file
+    from citeforge.schemas.benchmarks.manifest import SECRET, ContextSet, Manifest
+    from citeforge.schemas.benchmarks.tables import CONTEXTS, CORPUS, LABELS, MAPPING, QUERIES
     from citeforge.schemas.recipes import RageRecipe
-    from citeforge.schemas.tables import CONTEXTS, CORPUS, LABELS, MAPPING, QUERIES
 
     rng = random.Random(0)
     words = vocabulary(1)
@@ -70,8 +70,9 @@ def make_package(folder: Path, queries: int, hidden: bool = False) -> Path:
 
 
 def prepare_ours(folder: str) -> Any:
-    from citeforge.evaluator import benchmark, score
+    from citeforge.evaluator import score
     from citeforge.evaluator.measures.registry import select
+    from citeforge.evaluator.submissions import benchmark
 
     return benchmark.Benchmark, score.score, select(["rage"]), Path(folder)
 

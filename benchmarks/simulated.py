@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from citeforge.evaluator.measures.registry import find
-from citeforge.evaluator.statistics import (
+from citeforge.evaluator.statistics.estimates import (
     Floats,
     Sample,
     harmonic,

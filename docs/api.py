@@ -53,13 +53,14 @@ def api_page(note: str) -> str:
         f"# Python\n\n{note}`import citeforge as cf`; each name is imported on first use. "
         "[library.md](library.md) shows them at work.\n"
     ]
-    modules = ("errors", "rewards")
-    public = [n for n in citeforge.__all__ if n not in modules and not n.startswith("_")]
+    names = [n for n in citeforge.__all__ if n != "rewards" and not n.startswith("_")]
+    errors = [n for n in names if n.endswith("Error")]
+    public = [n for n in names if n not in errors]
     for title, names, home in (
         ("Functions", [n for n in public if n.islower()], package),
         ("Classes", [n for n in public if not n.islower()], package),
-        ("Rewards", _defined(citeforge.rewards), package["rewards"]),
-        ("Errors", citeforge.errors.__all__, package["errors"]),
+        ("Rewards", _defined(citeforge.rewards), package["library.rewards"]),
+        ("Errors", errors, package["schemas.errors"]),
     ):
         parts.append(f"\n## {title}\n")
         for name in names:

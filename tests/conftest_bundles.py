@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from citeforge.builders.rage import build_rage
+from citeforge.builders.rage.build import build_rage
 from citeforge.schemas.recipes import RageRecipe, RunOptions
 
 N = 60

@@ -11,14 +11,14 @@ import pytest
 from citeforge.engines.judge.records import JudgeFailure, Keep, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Answer, Failure, Request, Result
-from citeforge.engines.segment import Segmenter, SpacySegmenter
-from citeforge.engines.sentences import SentenceSegmenter
-from citeforge.evaluator.inputs import Inputs, Item
+from citeforge.engines.text.segment import Segmenter, SpacySegmenter
+from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.evaluator.measures.compute import compute
 from citeforge.evaluator.measures.registry import select
+from citeforge.evaluator.statements.inputs import Inputs, Item
 from citeforge.evaluator.tools import Tools
 from citeforge.package.items import Gold, GoldRows, Passage
-from citeforge.schemas.grammar import Grammar
+from citeforge.schemas.citations.grammar import Grammar
 
 
 class Facts:

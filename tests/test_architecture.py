@@ -21,8 +21,8 @@ from conftest import ROOT
 
 SOURCE = ROOT / "src" / "citeforge"
 FLOORS = (
-    "_version.py", "schemas", "engines", "ir_convert", "kg", "package", "builders", "evaluator",
-    "baselines", "publish", "kinds", "library", "errors.py", "rewards.py", "cli", "inspect",
+    "schemas", "engines", "ir_convert", "kg", "package", "builders", "evaluator",
+    "systems", "publish", "kinds", "library", "cli", "plugins",
     "__main__.py", "__init__.py",
 )  # fmt: skip
 """Data flows down this list: a folder imports from itself and from those before it."""
@@ -141,7 +141,7 @@ LIMITS = {
     "files in the largest circle": (largest_circle, 3),
     "arrows that run up the floors": (arrows_up, 0),
     "texts that name code": (lambda: house().texts, 33),
-    "folders with more than 15 entries": (crowded_folders, 12),
+    "folders with more than 15 entries": (crowded_folders, 0),
     "public names with several homes": (names_with_several_homes, 130),
     "private parts of other modules": (lambda: len(house().private), 0),
 }

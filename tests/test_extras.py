@@ -16,7 +16,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from citeforge.errors import MissingExtraError
+from citeforge import MissingExtraError
 from citeforge.schemas.extras import EXTRAS, extras_named
 from conftest import EXAMPLES, ROOT
 
@@ -227,7 +227,7 @@ def test_the_library_names_the_extra_too(package: Path) -> None:
         "    scores.to_pandas, scores.per_query,\n"
         "):\n"
         "    try: call()\n"
-        "    except cf.errors.MissingExtraError as error: print(error.extra)\n"
+        "    except cf.MissingExtraError as error: print(error.extra)\n"
     )
     result = subprocess.run(
         [sys.executable, "-c", code, str(package)], capture_output=True, text=True, check=True

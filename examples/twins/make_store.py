@@ -13,7 +13,7 @@ from citeforge.builders.twins.checks import Checker, Passage, Thresholds
 from citeforge.builders.twins.facts import Entities
 from citeforge.builders.twins.write import Attempts, TwinWriter
 from citeforge.engines.llm.records import Answer, Llm
-from citeforge.engines.llm.store import encode_answer
+from citeforge.engines.llm.stores.replay import encode_answer
 
 HERE = Path(__file__).parent
 MODEL = "hand-written"

@@ -8,12 +8,12 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from citeforge._version import __version__
+from citeforge.schemas.version import __version__
 
 if TYPE_CHECKING:
-    from citeforge import errors, rewards
-    from citeforge.builders.rebuild import Rebuilt
-    from citeforge.evaluator.benchmark import Benchmark
+    from citeforge.builders.recipes.rebuild import Rebuilt
+    from citeforge.evaluator.submissions.benchmark import Benchmark
+    from citeforge.library import rewards
     from citeforge.library.auditing import Audited, audit
     from citeforge.library.benchmarks import load
     from citeforge.library.building import build, rebuild
@@ -30,6 +30,15 @@ if TYPE_CHECKING:
     )
     from citeforge.library.systems import Bench, bench, run
     from citeforge.package.items import Gold, Item, Passage
+    from citeforge.schemas.commands.command_options import AuditOptions, ScoreOptions
+    from citeforge.schemas.errors import (
+        CiteforgeError,
+        FailuresError,
+        InputError,
+        MissingExtraError,
+        UnknownValueError,
+        UsageError,
+    )
     from citeforge.schemas.recipes import (
         AlceRecipe,
         AuthorshipRecipe,
@@ -39,15 +48,20 @@ if TYPE_CHECKING:
         RunOptions,
         TwinsRecipe,
     )
-    from citeforge.schemas.recipes.verbs import AuditOptions, ScoreOptions
 
 _WHERE = {
+    "CiteforgeError": "citeforge.schemas.errors",
+    "FailuresError": "citeforge.schemas.errors",
+    "InputError": "citeforge.schemas.errors",
+    "MissingExtraError": "citeforge.schemas.errors",
+    "UnknownValueError": "citeforge.schemas.errors",
+    "UsageError": "citeforge.schemas.errors",
     "AlceRecipe": "citeforge.schemas.recipes",
-    "AuditOptions": "citeforge.schemas.recipes.verbs",
+    "AuditOptions": "citeforge.schemas.commands.command_options",
     "Audited": "citeforge.library.auditing",
     "AuthorshipRecipe": "citeforge.schemas.recipes",
     "Bench": "citeforge.library.systems",
-    "Benchmark": "citeforge.evaluator.benchmark",
+    "Benchmark": "citeforge.evaluator.submissions.benchmark",
     "CitationReward": "citeforge.library.reward",
     "Gold": "citeforge.package.items",
     "HagridRecipe": "citeforge.schemas.recipes",
@@ -55,9 +69,9 @@ _WHERE = {
     "KalmaRecipe": "citeforge.schemas.recipes",
     "Passage": "citeforge.package.items",
     "RageRecipe": "citeforge.schemas.recipes",
-    "Rebuilt": "citeforge.builders.rebuild",
+    "Rebuilt": "citeforge.builders.recipes.rebuild",
     "RunOptions": "citeforge.schemas.recipes",
-    "ScoreOptions": "citeforge.schemas.recipes.verbs",
+    "ScoreOptions": "citeforge.schemas.commands.command_options",
     "ScoredFiles": "citeforge.library.scores",
     "Scores": "citeforge.library.scores",
     "TwinsRecipe": "citeforge.schemas.recipes",
@@ -84,10 +98,14 @@ __all__ = [
     "Bench",
     "Benchmark",
     "CitationReward",
+    "CiteforgeError",
+    "FailuresError",
     "Gold",
     "HagridRecipe",
+    "InputError",
     "Item",
     "KalmaRecipe",
+    "MissingExtraError",
     "Passage",
     "RageRecipe",
     "Rebuilt",
@@ -96,12 +114,13 @@ __all__ = [
     "ScoredFiles",
     "Scores",
     "TwinsRecipe",
+    "UnknownValueError",
+    "UsageError",
     "__version__",
     "audit",
     "bench",
     "build",
     "compare",
-    "errors",
     "load",
     "parse_citations",
     "read_scores",
@@ -116,8 +135,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("errors", "rewards"):
-        return import_module(f"citeforge.{name}")
+    if name == "rewards":
+        return import_module("citeforge.library.rewards")
     if name not in _WHERE:
         raise AttributeError(f"module 'citeforge' has no attribute {name!r}")
     return getattr(import_module(_WHERE[name]), name)

@@ -9,10 +9,11 @@ import pytest
 
 from citeforge.builders.bundles.build import build_deflection, build_faithfulness, build_position
 from citeforge.builders.bundles.verify import wrong_bundle
-from citeforge.builders.verify import verify
-from citeforge.engines.refusals.rules import is_refusal
+from citeforge.builders.packaging.verify import verify
+from citeforge.engines.text.refusals.rules import is_refusal
 from citeforge.package.package import Package
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.models.refusals import LANGUAGES, checked_detector
 from citeforge.schemas.recipes import (
     DeflectionRecipe,
     FaithfulnessRecipe,
@@ -20,7 +21,6 @@ from citeforge.schemas.recipes import (
     RunOptions,
 )
 from citeforge.schemas.recipes.mixture import Mixture
-from citeforge.schemas.refusals import LANGUAGES, checked_detector
 from conftest_bundles import N, sixty
 
 

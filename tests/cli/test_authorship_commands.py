@@ -6,7 +6,7 @@ import csv
 import json
 from pathlib import Path
 
-from citeforge.builders.verify import verify
+from citeforge.builders.packaging.verify import verify
 from citeforge.package.manifest import load_intact
 from conftest import ROOT, Cli
 

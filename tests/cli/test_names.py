@@ -8,21 +8,21 @@ from typing import Any
 import click
 import pytest
 
-from citeforge.baselines.registry import SYSTEMS, options_of
 from citeforge.cli.main import COMMANDS, cli
-from citeforge.engines.embed import EMBEDDERS
+from citeforge.engines.embedding.embed import EMBEDDERS
 from citeforge.engines.judge.registry import JUDGES
 from citeforge.engines.llm.writers import LLMS
-from citeforge.engines.perplexity.records import PERPLEXITY
+from citeforge.engines.models.perplexity.records import PERPLEXITY
 from citeforge.engines.registry import Registry
 from citeforge.engines.retrieval.registry import RETRIEVERS
-from citeforge.engines.segmenters import SEGMENTERS
+from citeforge.engines.text.segmenters import SEGMENTERS
 from citeforge.ir_convert.registry import SOURCES
 from citeforge.kg.engines import GRAPHS
-from citeforge.schemas import choices
-from citeforge.schemas.choices import Choice, listed
+from citeforge.schemas.models import choices
+from citeforge.schemas.models.choices import Choice, listed
 from citeforge.schemas.recipes.base import Part
-from citeforge.schemas.systems import SYSTEMS as DECLARED
+from citeforge.schemas.systems.listed import SYSTEMS as DECLARED
+from citeforge.systems.registry import SYSTEMS, options_of
 
 
 def options(command: click.Command, path: str) -> Iterator[tuple[str, click.Option]]:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from citeforge.engines.textfiles import harmless, original
+from citeforge.engines.io.textfiles import harmless, original
 from conftest import ROOT, Cli
 
 V1 = ROOT / "tests" / "golden" / "v1"

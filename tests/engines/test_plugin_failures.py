@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from citeforge.builders.package import manifest_digest, render_manifest
+from citeforge.builders.packaging.package import manifest_digest, render_manifest
 from citeforge.engines import plugins
 from citeforge.engines.judge.records import Pair
 from citeforge.engines.judge.registry import make_judge
@@ -21,8 +21,8 @@ from conftest import Cli, write_jsonl
 BAD = """
 from citeforge.evaluator.measures.declared import per_answer, percent
 from citeforge.kinds.rage import RageKind
-from citeforge.schemas.choices import Choice
-from citeforge.schemas.sources import Declaration, SourceInfo
+from citeforge.schemas.models.choices import Choice
+from citeforge.schemas.benchmarks.sources import Declaration, SourceInfo
 
 def fail(*given, **named):
     return {}["nothing here"]

@@ -9,19 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from citeforge.baselines.registry import require_system
 from citeforge.engines import plugins
-from citeforge.engines.embed import make_embedder
+from citeforge.engines.embedding.embed import make_embedder
 from citeforge.engines.judge.records import verdict_key
 from citeforge.engines.judge.registry import JUDGES, make_judge
-from citeforge.engines.segmenters import make_segmenter
+from citeforge.engines.text.segmenters import make_segmenter
 from citeforge.ir_convert.registry import open_source
 from citeforge.ir_convert.source import ReadOptions
 from citeforge.schemas.errors import InputError, UsageError
+from citeforge.systems.registry import require_system
 
 JUDGE = """
 from citeforge.engines.judge.records import Verdict
-from citeforge.schemas.choices import Choice
+from citeforge.schemas.models.choices import Choice
 
 class Verbatim:
     signature, comparable = "verbatim@1", False
@@ -120,7 +120,7 @@ def test_a_file_gives_things_of_any_sort(site: Path) -> None:
         JUDGE
         + """
 import numpy as np
-from citeforge.schemas.sources import Declaration, SourceInfo
+from citeforge.schemas.benchmarks.sources import Declaration, SourceInfo
 
 class Length:
     def fingerprint(self): return {"name": "length"}
@@ -193,7 +193,7 @@ def test_help_imports_no_plugin(site: Path) -> None:
 
 
 def test_manifests_without_plugins_are_what_they_were(site: Path) -> None:
-    from citeforge.schemas.sources import SourceInfo
+    from citeforge.schemas.benchmarks.sources import SourceInfo
 
     info = SourceInfo(spec="x:y", kind="x")
     assert "plugin" not in info.model_dump(mode="json")

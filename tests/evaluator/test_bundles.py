@@ -9,17 +9,16 @@ from typing import Any
 
 import pytest
 
-from citeforge.baselines.run import run_system
 from citeforge.builders.authorship.build import build_authorship
 from citeforge.builders.bundles.build import build_deflection, build_faithfulness, build_position
 from citeforge.builders.kalma.build import build_kalma
 from citeforge.engines.judge.lexical import LexicalJudge
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.sentences import SentenceSegmenter
-from citeforge.evaluator.benchmark import Benchmark
-from citeforge.evaluator.compare import compare
+from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.score import score
+from citeforge.evaluator.statistics.compare import compare
+from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.tools import Tools
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes import (
@@ -33,6 +32,7 @@ from citeforge.schemas.recipes import (
 from citeforge.schemas.recipes.authorship import Selection
 from citeforge.schemas.scores import ScoreFile
 from citeforge.schemas.signature import parse_signature
+from citeforge.systems.run import run_system
 from conftest_bundles import N, sixty
 
 MADE: dict[str, tuple[Callable[..., Any], Any, str, str, str]] = {

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from citeforge.engines.sentences import SentenceSegmenter
-from citeforge.evaluator.statements import split_statements
-from citeforge.schemas.grammar import Grammar
+from citeforge.engines.text.sentences import SentenceSegmenter
+from citeforge.evaluator.statements.split import split_statements
+from citeforge.schemas.citations.grammar import Grammar
 
 SEGMENTER = SentenceSegmenter()
 

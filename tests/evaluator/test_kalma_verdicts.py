@@ -12,17 +12,17 @@ from typing import Any
 import pytest
 
 from citeforge.builders.kalma.build import build_kalma
-from citeforge.builders.verify import verify
+from citeforge.builders.packaging.verify import verify
 from citeforge.engines.judge.lexical import LexicalJudge
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.evaluator.benchmark import Benchmark
-from citeforge.evaluator.check import check
 from citeforge.evaluator.choose import choose_tools
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.score import score
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.check import check
+from citeforge.schemas.commands.command_options import ScoreOptions
 from citeforge.schemas.errors import CiteforgeError, InputError, UsageError
 from citeforge.schemas.recipes import KalmaRecipe, RunOptions
-from citeforge.schemas.recipes.verbs import ScoreOptions
 from conftest import Cli, write_jsonl
 
 PEOPLE = [

@@ -45,19 +45,19 @@ QUADRATIC = "lambda t: re.findall(' +y', t)"
 
 _PROGRAM = """
 import gc, json, os, re, resource, sys, time
-from citeforge.engines.refusals.rules import is_refusal
-from citeforge.engines.segment import SpacySegmenter
-from citeforge.engines.sentences import SentenceSegmenter
-from citeforge.evaluator.measures.alce import split_list
-from citeforge.evaluator.measures.rage import reference_scorer, strict_scorer
+from citeforge.engines.text.refusals.rules import is_refusal
+from citeforge.engines.text.segment import SpacySegmenter
+from citeforge.engines.text.sentences import SentenceSegmenter
+from citeforge.evaluator.measures.alce.answers import split_list
+from citeforge.evaluator.measures.rage.citations import reference_scorer, strict_scorer
 from citeforge.evaluator.research.markup import read_markup
-from citeforge.evaluator.statements import split_statements
+from citeforge.evaluator.statements.split import split_statements
 from citeforge.evaluator.vendors.placing import place_marks
 from citeforge.evaluator.vendors.records import Cited
-from citeforge.schemas.grammar import Grammar, without_markers
-from citeforge.schemas.kg import Triple
-from citeforge.schemas.refusals import LANGUAGES
-from citeforge.schemas.triples import TripleGrammar
+from citeforge.schemas.citations.grammar import Grammar, without_markers
+from citeforge.schemas.benchmarks.kg import Triple
+from citeforge.schemas.models.refusals import LANGUAGES
+from citeforge.schemas.citations.triples import TripleGrammar
 GRAMMAR, SEGMENTER = Grammar(), SentenceSegmenter()
 READERS = {name: eval(text) for name, text in json.loads(sys.argv[1]).items()}
 for reader in READERS.values():

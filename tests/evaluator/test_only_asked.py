@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import citeforge as cf
-from citeforge.errors import InputError
+from citeforge import InputError
 from conftest import Cli
 
 N = 3

@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 
 from citeforge import __version__
-from citeforge.baselines.run import run_system
 from citeforge.builders.frozen import build_alce
-from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.measures.registry import select
+from citeforge.evaluator.reports.table import render_scores
 from citeforge.evaluator.score import score
-from citeforge.evaluator.table import render_scores
+from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.tools import Tools
 from citeforge.library.reward import CitationReward
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes import AlceRecipe, RunOptions
 from citeforge.schemas.scores import ScoreFile
+from citeforge.systems.run import run_system
 from conftest import EXAMPLES, write_jsonl
 
 

@@ -207,7 +207,7 @@ def _packages() -> None:
         "- name: source\n  first: [Encyclopaedia, Lexicon]\n  second: [Web page]\n"
         "  phrase: 'from: {label}'\n  note: Where it is from.\n  distinct: false\n"
     )
-    shutil.copy(ROOT / "src/citeforge/baselines/data/demonstrations.yaml", "demos.yaml")
+    shutil.copy(ROOT / "src/citeforge/systems/data/demonstrations.yaml", "demos.yaml")
     shutil.copy(ROOT / "src/citeforge/engines/judge/data/llm-three-level.yaml", "profile.yaml")
     cite("build", "position", "--benchmark", "facts", "--k", 3, "--out", "position")
     cite("run", "position-blind", "--benchmark", "position", "--out", "position.jsonl")
@@ -247,7 +247,7 @@ def _submissions() -> None:
         cite("run", "random", "--benchmark", package, "--runs", runs, "--out", f"{name}.jsonl")
     rows = read(Path("facts.jsonl"))
     jsonl(Path("facts.jsonl.gz"), rows)
-    from citeforge.evaluator.benchmark import Benchmark
+    from citeforge.evaluator.submissions.benchmark import Benchmark
 
     loaded = Benchmark(Path("facts"))
     texts = loaded.queries["text"].to_pylist()
@@ -403,9 +403,9 @@ def _corrected() -> None:
 def _stores() -> None:
     shutil.copy(EXAMPLES / "twins" / "replay.jsonl", "replay.jsonl")
     model = "hand-written"
-    from citeforge.baselines.llm import read_prompts, requests_of
     from citeforge.engines.llm.records import Answer
-    from citeforge.engines.llm.store import encode_answer
+    from citeforge.engines.llm.stores.replay import encode_answer
+    from citeforge.systems.llm.writing import read_prompts, requests_of
 
     asked = requests_of(
         read_prompts(Path("prompts.jsonl")), runs=1, temperature=0.0, max_tokens=512, logprobs=False

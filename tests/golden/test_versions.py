@@ -15,8 +15,8 @@ import yaml
 from citeforge.builders.audit.records import Audit
 from citeforge.builders.audit.run import read_known
 from citeforge.builders.authorship.labels import load_label_sets
-from citeforge.builders.verify import verify
-from citeforge.evaluator.compare import load_scores
+from citeforge.builders.packaging.verify import verify
+from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.kg.domain import load_domain
 from citeforge.package.manifest import load_manifest
 from citeforge.publish.leaderboard.config import read_boards

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from datasets import Dataset
 
-from citeforge.builders.derive import Base
+from citeforge.builders.recipes.derive import Base
 from citeforge.ir_convert.attrieval import open_attrieval
 from citeforge.ir_convert.saved import read_saved
 from citeforge.ir_convert.source import ReadOptions

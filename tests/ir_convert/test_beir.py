@@ -137,8 +137,8 @@ def test_bad_input_is_one_clear_line_and_leaves_nothing(
     change: Callable[[Path], None],
     message: str,
 ) -> None:
-    from citeforge.builders.rage import build_rage
-    from citeforge.engines.embed import make_embedder
+    from citeforge.builders.rage.build import build_rage
+    from citeforge.engines.embedding.embed import make_embedder
     from citeforge.schemas.recipes import RageRecipe, RunOptions
 
     change(small_beir)
@@ -175,8 +175,8 @@ def test_a_blank_query_is_skipped_and_counted(small_beir: Path) -> None:
 
 
 def test_a_build_without_blank_queries_says_so(small_beir: Path, tmp_path: Path) -> None:
-    from citeforge.builders.rage import build_rage
-    from citeforge.engines.embedder import Embedder
+    from citeforge.builders.rage.build import build_rage
+    from citeforge.engines.embedding.embedder import Embedder
     from citeforge.schemas.recipes import RageRecipe, RunOptions
     from citeforge.schemas.recipes.rage import Mining
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from citeforge.ir_convert.kalma import read_gold, read_items, write_gold, write_items
 from citeforge.ir_convert.registry import open_source
 from citeforge.ir_convert.source import ReadOptions
+from citeforge.schemas.benchmarks.kg import Graph, Triple, relation_key
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.kg import Graph, Triple, relation_key
 
 ADA = {
     "name": "Ada Lovelace",

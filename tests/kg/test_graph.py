@@ -13,17 +13,17 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from citeforge.kg.dates import render_date
+from citeforge.kg.client.endpoint import TooLongError
 from citeforge.kg.domain import Domain, load_domain
-from citeforge.kg.endpoint import TooLongError
 from citeforge.kg.engines import StoreEngine, make_engine
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.kg.link import Linker, quality
 from citeforge.kg.snapshot import lexical_date, write_snapshot
-from citeforge.kg.terms import Row, iri, literal, query
+from citeforge.kg.values.dates import render_date
+from citeforge.kg.values.terms import Row, iri, literal, query
 from citeforge.kg.verbalise import form_of, verbalise
+from citeforge.schemas.benchmarks.kg import Triple
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.kg import Triple
 from conftest import EXAMPLES, Cli
 
 GRAPH = EXAMPLES / "people" / "graph.ttl"

@@ -16,11 +16,11 @@ from urllib.parse import parse_qs, urlsplit
 import pyoxigraph
 import pytest
 
+from citeforge.kg.client.endpoint import EndpointEngine, EndpointOptions
+from citeforge.kg.client.replies import ReplyStore, TruncatedError, parse_rows
 from citeforge.kg.domain import load_domain
-from citeforge.kg.endpoint import EndpointEngine, EndpointOptions
 from citeforge.kg.engines import make_engine
 from citeforge.kg.graph import KnowledgeGraph
-from citeforge.kg.replies import ReplyStore, TruncatedError, parse_rows
 from citeforge.schemas.errors import CiteforgeError, InputError
 from conftest import EXAMPLES, Cli
 

@@ -8,32 +8,32 @@ from typing import Any
 
 import pytest
 
-from citeforge.baselines.run import run_system
 from citeforge.builders.audit.run import audit
-from citeforge.builders.prompts import load_template, render_prompts
-from citeforge.builders.verify import verify
+from citeforge.builders.packaging.prompts import load_template, render_prompts
+from citeforge.builders.packaging.verify import verify
 from citeforge.engines.llm.records import Answer, Request, Result
-from citeforge.evaluator.annotation.of_benchmark import benchmark_rows
-from citeforge.evaluator.annotation.tasks import TASKS
-from citeforge.evaluator.benchmark import Benchmark
-from citeforge.evaluator.check import check
+from citeforge.evaluator.labels.annotation.of_benchmark import benchmark_rows
+from citeforge.evaluator.labels.annotation.tasks import TASKS
 from citeforge.evaluator.measures.registry import select
+from citeforge.evaluator.reports.withhold import withheld
 from citeforge.evaluator.score import score
-from citeforge.evaluator.submission import read_answers
-from citeforge.evaluator.withhold import withheld
-from citeforge.inspect.scoring import Scoring, Settings
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.check import check
+from citeforge.evaluator.submissions.reader import read_answers
 from citeforge.library.scores import score_files
 from citeforge.package.package import Package
+from citeforge.plugins.inspect.scoring import Scoring, Settings
 from citeforge.publish.export.registry import FORMATS, export
 from citeforge.publish.hidden import join_package, split_package
 from citeforge.publish.leaderboard.build import build_site
 from citeforge.publish.leaderboard.queries import query_pages
+from citeforge.schemas.benchmarks.manifest import SECRET
+from citeforge.schemas.commands.command_options import AuditOptions, ScoreOptions
+from citeforge.schemas.commands.training import TrainingOptions
+from citeforge.schemas.commands.trec import TrecOptions
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.manifest import SECRET
-from citeforge.schemas.recipes.training import TrainingOptions
-from citeforge.schemas.recipes.trec import TrecOptions
-from citeforge.schemas.recipes.verbs import AuditOptions, ScoreOptions
 from citeforge.schemas.trec import BY_FORMAT
+from citeforge.systems.run import run_system
 from conftest import EXAMPLES, Cli
 
 KINDS = ("rage", "twins", "authorship", "kalma")

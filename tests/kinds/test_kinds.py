@@ -11,21 +11,21 @@ from pathlib import Path
 import pytest
 
 import citeforge as cf
-from citeforge.baselines.registry import SYSTEMS
-from citeforge.builders.package import manifest_digest, render_manifest
-from citeforge.builders.prompts import TEMPLATES
-from citeforge.evaluator.annotation.tasks import TASKS
+from citeforge.builders.packaging.package import manifest_digest, render_manifest
+from citeforge.builders.packaging.prompts import TEMPLATES
+from citeforge.evaluator.labels.annotation.tasks import TASKS
 from citeforge.evaluator.measures.registry import measures
-from citeforge.evaluator.reading import Reading
+from citeforge.evaluator.statements.reading import Reading
 from citeforge.ir_convert.registry import citation_of
 from citeforge.kinds.rage import RageKind
 from citeforge.package.kinds import kind_of, kinds, recipes
 from citeforge.package.manifest import MANIFEST, load_manifest
 from citeforge.publish.export.registry import FORMATS
+from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes import Recipe
 from citeforge.schemas.trec import BY_FORMAT
+from citeforge.systems.registry import SYSTEMS
 from conftest import ROOT, Cli
 
 EVERY = sorted(kinds())

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import citeforge as cf
-from citeforge import errors
-from citeforge.rewards import RewardTerms, Shown, citation_reward, citation_reward_with
+from citeforge.library.rewards import RewardTerms, Shown, citation_reward, citation_reward_with
+from citeforge.schemas import errors
 
 OF_5 = {"n_passages": 5, "relevant": [1, 3]}
 CITING = st.lists(

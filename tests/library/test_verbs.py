@@ -10,20 +10,20 @@ import pytest
 from pydantic import ValidationError
 
 import citeforge as cf
-from citeforge.baselines.answering import answer_prompts, plan_prompts
-from citeforge.baselines.llm import read_prompts, requests_of
+from citeforge import InputError, UsageError
 from citeforge.engines.judge.pairs import judge_pairs, plan_pairs
-from citeforge.engines.llm.exchange import export_store, import_store
 from citeforge.engines.llm.records import Answer
-from citeforge.engines.llm.store import ReplayStore
-from citeforge.errors import InputError, UsageError
-from citeforge.evaluator.annotation.sheets import export_sheet, import_sheets
-from citeforge.evaluator.targets import score_targets
+from citeforge.engines.llm.stores.exchange import export_store, import_store
+from citeforge.engines.llm.stores.replay import ReplayStore
+from citeforge.evaluator.labels.annotation.sheets import export_sheet, import_sheets
+from citeforge.evaluator.submissions.targets import score_targets
 from citeforge.kg.link import Linker
 from citeforge.kg.questions import link_questions, read_questions
 from citeforge.kg.setup import open_graph
+from citeforge.schemas.commands.command_options import AnnotationOptions, PromptingOptions
 from citeforge.schemas.recipes.base import Judging
-from citeforge.schemas.recipes.verbs import AnnotationOptions, PromptingOptions
+from citeforge.systems.llm.answering import answer_prompts, plan_prompts
+from citeforge.systems.llm.writing import read_prompts, requests_of
 from conftest import ROOT, Cli, write_jsonl
 
 

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from citeforge.builders.verify import verify
+from citeforge.builders.packaging.verify import verify
 from citeforge.cli.main import main
-from citeforge.engines.files import digest, sha256_file
-from citeforge.evaluator.benchmark import Benchmark
+from citeforge.engines.io.files import digest, sha256_file
+from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.manifest import load_manifest, pretty_json
 from citeforge.package.package import Package
 from citeforge.schemas.errors import InputError

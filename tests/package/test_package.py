@@ -11,11 +11,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from citeforge.engines.files import sha256_file
+from citeforge.engines.io.files import sha256_file
 from citeforge.package.manifest import load_manifest
 from citeforge.package.package import Package
+from citeforge.schemas.benchmarks.tables import GOLD
 from citeforge.schemas.errors import InputError, UnknownValueError
-from citeforge.schemas.tables import GOLD
 from conftest import ROOT
 
 
@@ -83,17 +83,17 @@ def test_it_says_what_it_is(package: Path) -> None:
 
 KNOWS_TABLES = re.compile(r"shard_paths|read_table\(|\.table\(\"")
 WRITERS = (
-    "engines/tables.py",
+    "engines/io/tables.py",
     "package/package.py",
     "builders/alce/build.py",
     "builders/authorship/build.py",
     "builders/bundles/build.py",
-    "builders/corpus.py",
+    "builders/stages/corpus.py",
     "builders/frozen.py",
-    "builders/hiding.py",
-    "builders/rage.py",
-    "builders/rage_sources.py",
-    "builders/shard_folder.py",
+    "builders/packaging/hiding.py",
+    "builders/rage/build.py",
+    "builders/rage/sources.py",
+    "builders/shards/folder.py",
     "builders/twins/build.py",
 )
 """What makes tables, and the one reader."""

@@ -11,13 +11,13 @@ import numpy as np
 
 from citeforge.engines.judge.records import Keep, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.punkt import PunktSegmenter
-from citeforge.evaluator.inputs import Inputs, Item
+from citeforge.engines.text.punkt import PunktSegmenter
 from citeforge.evaluator.measures.compute import compute
 from citeforge.evaluator.measures.registry import select
+from citeforge.evaluator.statements.inputs import Inputs, Item
 from citeforge.evaluator.tools import Tools
 from citeforge.package.items import Gold, GoldRows, Passage
-from citeforge.schemas.grammar import Grammar
+from citeforge.schemas.citations.grammar import Grammar
 from conftest_evaluator import World
 
 WORDS = (

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from citeforge.baselines.options import InteractOptions
-from citeforge.baselines.run import run_system
 from citeforge.engines.llm.records import Answer, Request
-from citeforge.evaluator.benchmark import Benchmark
+from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.items import Item
+from citeforge.systems.options import InteractOptions
+from citeforge.systems.run import run_system
 
 Found = tuple[str, list[list[int]]]
 """The answer, and the documents that each check showed, from 0."""

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from citeforge.engines.extractive_qa import ExtractiveQa
-from citeforge.evaluator.inputs import Inputs
-from citeforge.evaluator.measures.alce import alce_text
+from citeforge.engines.models.extractive_qa import ExtractiveQa
+from citeforge.evaluator.measures.alce.answers import alce_text
+from citeforge.evaluator.statements.inputs import Inputs
 from citeforge.evaluator.tools import AnswerModels
 from citeforge.package.items import Gold, Passage
 from conftest_evaluator import gold

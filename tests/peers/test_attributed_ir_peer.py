@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from engines.test_punkt import nltk_data
 
 from citeforge.engines.judge.lexical import LexicalJudge
 from citeforge.engines.judge.records import Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.punkt import PunktSegmenter
+from citeforge.engines.text.punkt import PunktSegmenter
 from citeforge.evaluator.tools import Tools
 from citeforge.package.items import Passage
 from conftest import real_data
 from conftest_evaluator import gold
-from engines.test_punkt import nltk_data
 from peers import hard_answers as hard
 
 __all__ = ["nltk_data"]

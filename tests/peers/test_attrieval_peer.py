@@ -17,13 +17,13 @@ import pytest
 
 from citeforge.builders.authorship.build import build_authorship
 from citeforge.builders.authorship.candidates import from_mapping
-from citeforge.builders.derive import Base
-from citeforge.builders.rage import build_rage
-from citeforge.evaluator.benchmark import Benchmark
+from citeforge.builders.rage.build import build_rage
+from citeforge.builders.recipes.derive import Base
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.score import score
+from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.publish.export.items import export_attrieval
-from citeforge.schemas.authorship import design_of
+from citeforge.schemas.benchmarks.authorship import design_of
 from citeforge.schemas.recipes import AuthorshipRecipe, RageRecipe, RunOptions
 from citeforge.schemas.recipes.authorship import Selection
 from citeforge.schemas.recipes.mixture import Mixture
@@ -240,8 +240,8 @@ def test_confidence_of_our_own_log_probabilities(
     attrieval: ModuleType, benchmark: Benchmark, outputs: Path, tmp_path: Path
 ) -> None:
     """The same tokens by way of ``llm run``'s submission lines give AttriEval's confidence."""
-    from citeforge.baselines.llm import citation_logprobs
     from citeforge.engines.llm.records import Answer, Token
+    from citeforge.systems.llm.writing import citation_logprobs
 
     cell = CELLS[1]
     lines: list[dict[str, object]] = []

@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 
 from citeforge.engines.judge.records import Verdict
-from citeforge.engines.sentences import SentenceSegmenter
+from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.evaluator.research.pairs import as_written, read_pairs
 from citeforge.library.scores import Scores, score
 from conftest import Cli, write_jsonl

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from jsonschema import Draft7Validator
 
-from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.score import score
+from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.publish.export.every_eval import SCHEMA_VERSION, export_every_eval
-from citeforge.schemas.recipes.results import RecordOptions
+from citeforge.schemas.commands.results import RecordOptions
 from conftest import Cli
 
 

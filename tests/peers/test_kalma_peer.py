@@ -23,9 +23,9 @@ from citeforge.builders.kalma.build import build_kalma
 from citeforge.engines.judge.records import Keep, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Answer, Request, Result
-from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.score import score
+from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.tools import Tools
 from citeforge.publish.export.registry import export
 from citeforge.schemas.recipes import KalmaRecipe, RunOptions

@@ -13,8 +13,8 @@ from types import ModuleType
 
 import pytest
 
-from citeforge.evaluator.measures.rage import reference_scorer
-from citeforge.schemas.grammar import Grammar
+from citeforge.evaluator.measures.rage.citations import reference_scorer
+from citeforge.schemas.citations.grammar import Grammar
 
 N_QUERIES = 400
 SHOWN = 9

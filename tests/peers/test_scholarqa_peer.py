@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from citeforge.evaluator.preferences import (
+from citeforge.evaluator.labels.preferences import (
     Comparison,
     agreed,
     annotator_agreement,

@@ -20,14 +20,14 @@ import pytest
 import attacks
 from attacks import Ranking, View, by_chance, hits, naive_half, probability, tried_out, view
 from citeforge.builders.build import build
-from citeforge.builders.secret import write_secret
-from citeforge.builders.verify import verify
+from citeforge.builders.packaging.secret import write_secret
+from citeforge.builders.packaging.verify import verify
 from citeforge.package.kinds import find
 from citeforge.package.package import Package
 from citeforge.publish.hidden import join_package, split_package
 from citeforge.publish.hub import Publisher
+from citeforge.schemas.benchmarks.manifest import benchmark_hash
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.manifest import benchmark_hash
 from citeforge.schemas.recipes import AlceRecipe, HagridRecipe, RageRecipe, Recipe, RunOptions
 from citeforge.schemas.recipes.answers import Retrieving
 from citeforge.schemas.recipes.base import Hideable

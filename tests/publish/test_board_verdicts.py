@@ -13,7 +13,7 @@ import yaml
 from benchmarks.hidden_board import write_runs
 from benchmarks.score import make_package
 
-from citeforge.evaluator.compare import load_scores
+from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.library.intake import add_submissions
 from citeforge.library.leaderboards import build_leaderboard
 from citeforge.publish.leaderboard.config import read_boards

@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 import yaml
 
-from citeforge.builders.card import bars
-from citeforge.builders.command import command_of
-from citeforge.builders.licences import conflicts, describe, most_restrictive, rank
-from citeforge.builders.verify import verify
+from citeforge.builders.packaging.card import bars
+from citeforge.builders.packaging.licences import conflicts, describe, most_restrictive, rank
+from citeforge.builders.packaging.verify import verify
+from citeforge.builders.recipes.command import command_of
 from citeforge.ir_convert.registry import licence_of
 from citeforge.package.manifest import load_intact
 from citeforge.publish.card import write_card
+from citeforge.schemas.benchmarks.manifest import Manifest
+from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.manifest import Manifest
-from citeforge.schemas.sources import SourceInfo
 from conftest import EXAMPLES, Cli
 
 

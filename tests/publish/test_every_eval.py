@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.measures.registry import find, select
 from citeforge.evaluator.score import score
+from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.publish.export.every_eval import export_every_eval
 from citeforge.publish.export.registry import export
+from citeforge.schemas.commands.results import RecordOptions
+from citeforge.schemas.commands.training import TrainingOptions
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.recipes.results import RecordOptions
-from citeforge.schemas.recipes.training import TrainingOptions
 from citeforge.schemas.scores import About, ScoreFile
 from conftest import Cli, content, write_jsonl
 

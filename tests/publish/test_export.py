@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from citeforge.builders.derive import Base
-from citeforge.builders.rage import build_rage
-from citeforge.engines.embed import make_embedder
-from citeforge.evaluator.formats import read_attributed_ir
+from citeforge.builders.rage.build import build_rage
+from citeforge.builders.recipes.derive import Base
+from citeforge.engines.embedding.embed import make_embedder
+from citeforge.evaluator.submissions.formats import read_attributed_ir
 from citeforge.ir_convert.kalma import read_gold, read_items
 from citeforge.ir_convert.registry import open_source
 from citeforge.ir_convert.source import ReadOptions

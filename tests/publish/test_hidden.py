@@ -9,16 +9,16 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from citeforge.baselines.run import run_system
-from citeforge.engines.files import digest, sha256_file
-from citeforge.engines.tables import write_table
-from citeforge.evaluator.benchmark import Benchmark
+from citeforge.engines.io.files import digest, sha256_file
+from citeforge.engines.io.tables import write_table
+from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.library.benchmarks import load
 from citeforge.package.manifest import pretty_json
 from citeforge.publish.hidden import join_package, split_package
+from citeforge.schemas.benchmarks.manifest import benchmark_hash
+from citeforge.schemas.benchmarks.tables import CONTEXTS
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.manifest import benchmark_hash
-from citeforge.schemas.tables import CONTEXTS
+from citeforge.systems.run import run_system
 
 SHOWN = "queries/queries-00000-of-00001.parquet"
 

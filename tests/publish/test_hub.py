@@ -15,9 +15,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from citeforge.builders.derive import Base
-from citeforge.builders.package import manifest_digest, render_manifest
-from citeforge.builders.verify import verify
+from citeforge.builders.packaging.package import manifest_digest, render_manifest
+from citeforge.builders.packaging.verify import verify
+from citeforge.builders.recipes.derive import Base
 from citeforge.package.manifest import load_intact, read_stats
 from citeforge.publish.card import write_card
 from citeforge.publish.hidden import join_package, split_package

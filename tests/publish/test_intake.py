@@ -16,19 +16,19 @@ import pytest
 import yaml
 from huggingface_hub import SpaceCard
 
-from citeforge.builders.rage import build_rage
-from citeforge.engines.embed import make_embedder
-from citeforge.evaluator.compare import load_scores
-from citeforge.evaluator.withhold import withheld
+from citeforge.builders.rage.build import build_rage
+from citeforge.engines.embedding.embed import make_embedder
+from citeforge.evaluator.reports.withhold import withheld
+from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.library.intake import add_submissions
 from citeforge.library.leaderboards import build_leaderboard
 from citeforge.library.scores import score_files
 from citeforge.library.systems import run
 from citeforge.publish.hidden import split_package
 from citeforge.publish.leaderboard.start import WORKFLOW, start_leaderboard
+from citeforge.schemas.commands.command_options import ScoreOptions
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes import RageRecipe, RunOptions
-from citeforge.schemas.recipes.verbs import ScoreOptions
 from conftest import EXAMPLES, Cli
 from servers import zygote
 

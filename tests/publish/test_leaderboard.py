@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from citeforge.evaluator.compare import load_scores
-from citeforge.evaluator.withhold import withheld
+from citeforge.evaluator.reports.withhold import withheld
+from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.package.package import Package
 from citeforge.publish.hidden import split_package
 from citeforge.publish.leaderboard.build import build_site

@@ -10,16 +10,16 @@ import pytest
 import yaml
 from huggingface_hub import parse_eval_result_entries
 
-from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.score import score
+from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.kinds import kinds
 from citeforge.package.manifest import load_manifest
 from citeforge.publish.community import read_tasks, render_evals, task_id
 from citeforge.publish.hub import Publisher
 from citeforge.publish.results import Sent, results_of, send, target_of
+from citeforge.schemas.commands.results import ResultsOptions
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.recipes.results import ResultsOptions
 from citeforge.schemas.scores import About, ScoreFile
 from conftest import Cli, write_jsonl
 from servers.hub import MODELS, Hub, Repo, blob_id, hub_server

@@ -12,12 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import citeforge as cf
+from citeforge.library.rewards import citation_reward
 from citeforge.package.items import Item
 from citeforge.publish.export.held_out import same_question
 from citeforge.publish.export.registry import export
-from citeforge.rewards import citation_reward
+from citeforge.schemas.commands.training import TrainingOptions
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.recipes.training import TrainingOptions
 from conftest import ROOT, Cli, write_jsonl
 
 

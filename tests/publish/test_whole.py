@@ -9,7 +9,7 @@ import pytest
 
 from citeforge.builders.frozen import build_hagrid
 from citeforge.cli.main import cli
-from citeforge.engines import folders
+from citeforge.engines.io import folders
 from citeforge.publish.export import registry
 from citeforge.publish.export.registry import export
 from citeforge.schemas.errors import InputError

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from citeforge.builders.frozen import build_hagrid
-from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.score import score
+from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.schemas.recipes import HagridRecipe, RunOptions
 from conftest import Cli, real_data
 
@@ -121,7 +121,7 @@ def test_the_command_on_real_outputs(data: Path, benchmark: Benchmark, inline: C
 
 @pytest.mark.parametrize("name", ["zephyr_G", "zephyr_RTG_vanilla"])
 def test_bertscore_equals_the_published_one(data: Path, benchmark: Benchmark, name: str) -> None:
-    from citeforge.engines.answer_models import locate
+    from citeforge.engines.models.answer_models import locate
     from citeforge.schemas.errors import InputError
 
     try:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from citeforge.evaluator.benchmark import Benchmark
+from citeforge.evaluator.submissions.benchmark import Benchmark
 from conftest import Cli, real_data
 from servers.running import openai_server
 

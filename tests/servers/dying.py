@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from citeforge.engines.embedder import Kind, Vectors
+from citeforge.engines.embedding.embedder import Kind, Vectors
 from citeforge.engines.judge.records import Decision, Keep, Pair, Verdict
 from citeforge.schemas.errors import InputError
 

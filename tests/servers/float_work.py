@@ -66,8 +66,8 @@ def texts(n: int, seed: int = 0, longest: int = 60) -> list[str]:
 
 
 def embedding(folder: Path, dtype: str) -> Iterator[bytes]:
-    from citeforge.engines import compute
-    from citeforge.engines.embed import make_embedder
+    from citeforge.engines.embedding.embed import make_embedder
+    from citeforge.engines.models import compute
 
     compute.cpu_has_bfloat16 = lambda: True
     chosen = "bf16" if dtype == "bfloat16" else "fp32"
@@ -89,27 +89,27 @@ def judge(folder: Path, name: str) -> Iterator[bytes]:
 
 
 def perplexity(folder: Path) -> Iterator[bytes]:
-    from citeforge.engines.perplexity.records import make_perplexity
+    from citeforge.engines.models.perplexity.records import make_perplexity
 
     model = make_perplexity(f"hf:{folder / 'gpt2'}", [], device="cpu")
     yield repr(model.of(texts(30))).encode()
 
 
 def bertscore(folder: Path) -> Iterator[bytes]:
-    from citeforge.engines.answer_models import BertScore
+    from citeforge.engines.models.answer_models import BertScore
 
     references = [[a, b] for a, b in zip(texts(70, 1), texts(70, 2), strict=True)]
     yield repr(BertScore(str(folder / "bert"), 2).best(texts(70), references)).encode()
 
 
 def mauve(folder: Path) -> Iterator[bytes]:
-    from citeforge.engines.answer_models import mauve as compute
+    from citeforge.engines.models.answer_models import mauve as compute
 
     yield repr(compute(texts(40), texts(40, 1), str(folder / "gpt2"))).encode()
 
 
 def qa(folder: Path) -> Iterator[bytes]:
-    from citeforge.engines.extractive_qa import ExtractiveQa
+    from citeforge.engines.models.extractive_qa import ExtractiveQa
 
     model = ExtractiveQa(str(folder / "qa"))
     yield repr(model.answers(list(zip(texts(12, 1, 6), texts(12), strict=True)))).encode()
@@ -125,8 +125,8 @@ def reranker(folder: Path, name: str) -> Iterator[bytes]:
 def statistics(folder: Path) -> Iterator[bytes]:
     import numpy as np
 
-    from citeforge.evaluator.compare import permutation
-    from citeforge.evaluator.statistics import estimate_all, harmonic_sample, mean_sample
+    from citeforge.evaluator.statistics.estimates import estimate_all, harmonic_sample, mean_sample
+    from citeforge.evaluator.statistics.significance import permutation
 
     rng = np.random.default_rng(0)
     for n in (30, 700):
@@ -141,13 +141,13 @@ def mining(folder: Path) -> Iterator[bytes]:
     import numpy as np
     import pyarrow as pa
 
-    from citeforge.builders.exclusions import Exclusions
-    from citeforge.builders.mining import SeeminglyRelevant
-    from citeforge.engines.tables import TableWriter, shard_paths
-    from citeforge.engines.two_stage import ExactSearch
-    from citeforge.engines.vectors import VectorShard
+    from citeforge.builders.rage.exclusions import Exclusions
+    from citeforge.builders.rage.mining import SeeminglyRelevant
+    from citeforge.engines.embedding.vectors import VectorShard
+    from citeforge.engines.io.tables import TableWriter, shard_paths
+    from citeforge.engines.search.two_stage import ExactSearch
+    from citeforge.schemas.benchmarks.tables import CORPUS
     from citeforge.schemas.recipes.rage import Mining
-    from citeforge.schemas.tables import CORPUS
 
     rng = np.random.default_rng(0)
     base = rng.normal(size=(300, 64))

@@ -14,7 +14,7 @@ SCRIPT = '''
 import json, os, resource, signal, sys
 import torch, faiss, sentence_transformers, transformers.models.bert.modeling_bert
 from citeforge.cli.main import main
-import citeforge.builders.rage, citeforge.cli.build
+import citeforge.builders.rage.build, citeforge.cli.building.build
 
 def die_at(folder, count):
     """SIGKILL where the so-manyth new file of a folder, or of its `.partial`, would appear."""

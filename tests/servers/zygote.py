@@ -38,7 +38,7 @@ IMPORTS = (
 OF_HUGGING_FACE = ("sentence_transformers", "transformers.models.bert.modeling_bert")
 """What reads variables HF_…: left out by a server for commands that change one."""
 WITHOUT_HUB = "-without-hub"
-SCHEMAS = ("grammar", "manifest", "recipes", "scores", "tables")
+SCHEMAS = ("citations.grammar", "benchmarks.manifest", "recipes", "scores", "benchmarks.tables")
 FREE = (
     "CITEFORGE_", "OPENAI_", "PYTEST_", "PATH", "PWD", "OLDPWD", "SHLVL", "_", "KMP_", "ORG",
     "ENDPOINT", "TORCHINDUCTOR_CACHE_DIR", "COLUMNS", "LINES",

@@ -6,8 +6,8 @@ from citeforge.engines.llm.budget import Plan
 from citeforge.engines.setup import require_cluster
 from citeforge.package.kind import Kind
 from citeforge.package.kinds import find, kinds
+from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.errors import UsageError
-from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes import Recipe, RunOptions
 from citeforge.schemas.recipes.base import Hideable
 

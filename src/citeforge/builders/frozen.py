@@ -8,17 +8,25 @@ from typing import TypeVar
 import pyarrow as pa
 
 from citeforge.builders.alce.build import build_retrieved
-from citeforge.builders.package import PackageWriter
-from citeforge.builders.skeleton import Build, Stats
-from citeforge.builders.stats import context_stats, corpus_stats, mapping_stats
-from citeforge.engines.tables import TableWriter, shard_paths
+from citeforge.builders.packaging.package import PackageWriter
+from citeforge.builders.packaging.stats import context_stats, corpus_stats, mapping_stats
+from citeforge.builders.stages.skeleton import Build, Stats
+from citeforge.engines.io.tables import TableWriter, shard_paths
 from citeforge.ir_convert.alce import load_alce, passage_id
 from citeforge.ir_convert.registry import licence_of, open_source
 from citeforge.ir_convert.source import ReadOptions, Source
+from citeforge.schemas.benchmarks.manifest import ContextSet, Manifest
+from citeforge.schemas.benchmarks.tables import (
+    CONTEXTS,
+    CORPUS,
+    GOLD,
+    MAPPING,
+    QUERIES,
+    RELEVANT,
+    UNJUDGED,
+)
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.manifest import ContextSet, Manifest
 from citeforge.schemas.recipes import AlceRecipe, HagridRecipe, RunOptions
-from citeforge.schemas.tables import CONTEXTS, CORPUS, GOLD, MAPPING, QUERIES, RELEVANT, UNJUDGED
 
 R = TypeVar("R", HagridRecipe, AlceRecipe)
 Docs = dict[str, list[dict[str, str]]]

@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem, get_completion_class
 
-from citeforge.schemas import choices
 from citeforge.schemas.errors import UsageError
+from citeforge.schemas.models import choices
 
 SHELLS = ("bash", "zsh", "fish")
 GUESSED = "auto"

@@ -12,103 +12,115 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from citeforge._version import __version__
 from citeforge.cli.terminal import speak_the_terminals_language
 from citeforge.schemas.errors import CiteforgeError, suggestion
 from citeforge.schemas.extras import extras_named
+from citeforge.schemas.version import __version__
 
 # Help texts stand here so that `citeforge --help` imports no command.
 COMMANDS = {
     "build": (
-        "citeforge.cli.build:build",
+        "citeforge.cli.building.build:build",
         "Build a benchmark package from a source, or by a recipe file.",
     ),
     "embed": (
-        "citeforge.cli.embed:embed",
+        "citeforge.cli.building.embed:embed",
         "Embed one share of a `build rage`, for several processes or machines at once.",
     ),
     "mine": (
-        "citeforge.cli.mine:mine",
+        "citeforge.cli.building.mine:mine",
         "Mine for one share of the queries of a `build rage`, once all shares are embedded.",
     ),
     "recipe": (
-        "citeforge.cli.recipe:recipe",
+        "citeforge.cli.building.recipe:recipe",
         "Print a recipe file to start from, or the one that a package was made by.",
     ),
     "rebuild": (
-        "citeforge.cli.rebuild:rebuild",
+        "citeforge.cli.building.rebuild:rebuild",
         "Make a package again from its manifest alone; exit code 1 when its tables differ.",
     ),
-    "verify": ("citeforge.cli.verify:verify", "Check a package: hashes, schemas, ids, contexts."),
-    "show": ("citeforge.cli.show:show", "Summarise a package, or show one query in context."),
-    "prompts": ("citeforge.cli.prompts:prompts", "Write one prompt a query."),
-    "run": ("citeforge.cli.run:run", "Run a system and write its submission."),
+    "verify": (
+        "citeforge.cli.trust.verify:verify",
+        "Check a package: hashes, schemas, ids, contexts.",
+    ),
+    "show": (
+        "citeforge.cli.lookup.show:show",
+        "Summarise a package, or show one query in context.",
+    ),
+    "prompts": ("citeforge.cli.building.prompts:prompts", "Write one prompt a query."),
+    "run": ("citeforge.cli.running.run:run", "Run a system and write its submission."),
     "bench": (
-        "citeforge.cli.bench:bench",
+        "citeforge.cli.running.bench:bench",
         "Run, score and compare several systems, and make a report.",
     ),
     "systems": (
-        "citeforge.cli.systems:systems",
+        "citeforge.cli.lookup.systems:systems",
         "List the systems: whose they are, what they do, where they are described, what they need.",
     ),
-    "check": ("citeforge.cli.check:check", "Check a submission; never changes it."),
-    "score": ("citeforge.cli.score:score", "Score submissions against a package."),
+    "check": ("citeforge.cli.scoring.check:check", "Check a submission; never changes it."),
+    "score": ("citeforge.cli.scoring.score:score", "Score submissions against a package."),
     "compare": (
-        "citeforge.cli.compare:compare",
+        "citeforge.cli.scoring.compare:compare",
         "Compare score files pairwise, or all with one baseline.",
     ),
-    "plan": ("citeforge.cli.plan:plan", "Say how many queries a difference needs."),
+    "plan": ("citeforge.cli.scoring.plan:plan", "Say how many queries a difference needs."),
     "report": (
-        "citeforge.cli.report:report",
+        "citeforge.cli.scoring.report:report",
         "Make a report of score files: a page, a table (md, tex, csv), or a plot (svg, png, pdf).",
     ),
     "annotate": (
-        "citeforge.cli.annotate:annotate",
+        "citeforge.cli.trust.annotate:annotate",
         "Send answers to annotators and take their labels back.",
     ),
-    "meta-eval": ("citeforge.cli.meta_eval:meta_eval", "Measure a judge against human labels."),
+    "meta-eval": (
+        "citeforge.cli.trust.meta_eval:meta_eval",
+        "Measure a judge against human labels.",
+    ),
     "calibrate": (
-        "citeforge.cli.calibrate:calibrate",
+        "citeforge.cli.trust.calibrate:calibrate",
         "Measure a judge's errors, and keep them in a package.",
     ),
     "measures": (
-        "citeforge.cli.measures:measures",
+        "citeforge.cli.lookup.measures:measures",
         "List the measures, one line each, with what they need.",
     ),
-    "audit": ("citeforge.cli.audit:audit", "Look for flaws in a package that verifies."),
+    "audit": ("citeforge.cli.trust.audit:audit", "Look for flaws in a package that verifies."),
     "card": (
-        "citeforge.cli.card:card",
+        "citeforge.cli.publishing.card:card",
         "Write README.md, croissant.json and eval.yaml of a package.",
     ),
-    "publish": ("citeforge.cli.publish:publish", "Publish a package to the Hugging Face Hub."),
+    "publish": (
+        "citeforge.cli.publishing.publish:publish",
+        "Publish a package to the Hugging Face Hub.",
+    ),
     "publish-results": (
-        "citeforge.cli.publish_results:publish_results",
+        "citeforge.cli.publishing.publish_results:publish_results",
         "Show a model's scores on its page of the Hugging Face Hub.",
     ),
     "export": (
-        "citeforge.cli.export:export",
+        "citeforge.cli.publishing.export:export",
         "Write a package in the layout of another tool, or as training data.",
     ),
     "leaderboard": (
-        "citeforge.cli.leaderboard:leaderboard",
+        "citeforge.cli.publishing.leaderboard:leaderboard",
         "A static ranking and viewer of one benchmark or several: init, add, build.",
     ),
-    "kg": ("citeforge.cli.kg:kg", "Ask a knowledge graph: profile, snapshot, link."),
-    "kalma": ("citeforge.cli.kalma:kalma", "Look into KaLMA benchmarks: trace."),
-    "judge": ("citeforge.cli.judge:judge", "Judge whether premises entail hypotheses."),
+    "kg": ("citeforge.cli.lookup.kg:kg", "Ask a knowledge graph: profile, snapshot, link."),
+    "kalma": ("citeforge.cli.building.kalma:kalma", "Look into KaLMA benchmarks: trace."),
+    "judge": ("citeforge.cli.trust.judge:judge", "Judge whether premises entail hypotheses."),
     "llm": (
-        "citeforge.cli.llm:llm",
+        "citeforge.cli.running.llm:llm",
         "Ask an LLM, and keep its answers: run, stats, export, import.",
     ),
     "doctor": (
-        "citeforge.cli.doctor:doctor",
+        "citeforge.cli.lookup.doctor:doctor",
         "Tell what is installed, what answers, and what to type next.",
     ),
     "demo": (
-        "citeforge.cli.demo:demo",
+        "citeforge.cli.lookup.demo:demo",
         "Build, answer, score and report a small benchmark, to see what that looks like.",
     ),
-    "sources": ("citeforge.cli.sources:sources", "List the sources that can be read."),
+    "sources": ("citeforge.cli.lookup.sources:sources", "List the sources that can be read."),
 }
 
 
@@ -192,7 +204,7 @@ def _show_completion(ctx: click.Context, param: click.Parameter, shell: str | No
 def cli(files: tuple[str, ...], log_json: bool) -> None:
     """Build, package, publish and score benchmarks for cited generation."""
     if log_json:
-        from citeforge.engines.progress import is_json
+        from citeforge.engines.io.progress import is_json
 
         is_json.set(True)
     if files:
@@ -247,7 +259,7 @@ def _explained(error: BaseException) -> CiteforgeError | None:
 
     theirs = None if os.environ.get(TRACEBACK) else blamed(error)
     if theirs is None and isinstance(error, OSError) and error.errno is not None:
-        from citeforge.engines.files import storage_error
+        from citeforge.engines.io.files import storage_error
 
         return storage_error(error, error.filename)
     return theirs

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from citeforge.package.manifest import read_stats
-from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.benchmarks.manifest import Manifest
 
 
 def summarise(folder: Path, manifest: Manifest) -> None:

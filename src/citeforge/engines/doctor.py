@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from citeforge._version import __version__
-from citeforge.engines.models import http_errors
+from citeforge.engines.models.files import http_errors
 from citeforge.schemas.errors import CiteforgeError, InputError, UsageError
 from citeforge.schemas.extras import EXTRAS, require
+from citeforge.schemas.version import __version__
 
 _SECONDS = 5.0
 
@@ -86,7 +86,7 @@ def _faiss() -> Finding:
 
 
 def _offline_model() -> Finding:
-    from citeforge.engines.embed import OFFLINE, make_embedder
+    from citeforge.engines.embedding.embed import OFFLINE, make_embedder
 
     try:
         make_embedder(OFFLINE, device="cpu").fingerprint()
@@ -96,7 +96,7 @@ def _offline_model() -> Finding:
 
 
 def _offline_llm() -> Finding:
-    from citeforge.engines.llm.smollm import INSTALL, MODEL, gguf_file
+    from citeforge.engines.llm.local.smollm import INSTALL, MODEL, gguf_file
 
     try:
         for module in ("transformers", "gguf", "accelerate"):
@@ -108,7 +108,7 @@ def _offline_llm() -> Finding:
 
 
 def _device() -> Finding:
-    from citeforge.engines.compute import cpu_has_bfloat16
+    from citeforge.engines.models.compute import cpu_has_bfloat16
 
     try:
         import torch
@@ -193,7 +193,7 @@ def _hub() -> Finding:
 
 
 def _store(path: Path) -> Finding:
-    from citeforge.engines.llm.store import ReplayStore
+    from citeforge.engines.llm.stores.replay import ReplayStore
 
     try:
         with ReplayStore(path, readonly=True) as opened:

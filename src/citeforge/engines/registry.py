@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 from citeforge.engines import plugins
-from citeforge.schemas.choices import Choice, listed
 from citeforge.schemas.errors import CiteforgeError, UsageError, suggestion, without_credentials
 from citeforge.schemas.extras import require
+from citeforge.schemas.models.choices import Choice, listed
 
 
 class Declared(Protocol):

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 
 from citeforge.engines.cluster import connection
 from citeforge.engines.cluster.options import ClusterOptions
-from citeforge.engines.folders import beside
+from citeforge.engines.io.folders import beside
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import Price
-from citeforge.engines.llm.store import ReplayStore
-from citeforge.schemas.choices import JUDGES, listed
+from citeforge.engines.llm.stores.replay import ReplayStore
+from citeforge.schemas.commands.run import RunOptions
 from citeforge.schemas.errors import UsageError
+from citeforge.schemas.models.choices import JUDGES, listed
 from citeforge.schemas.recipes.base import Judging
-from citeforge.schemas.recipes.run import RunOptions
 
 if TYPE_CHECKING:
-    from citeforge.engines.search import Nominate
+    from citeforge.engines.search.exact import Nominate
 
 
 def cluster_options(run: RunOptions) -> ClusterOptions | None:
@@ -44,7 +44,7 @@ def require_cluster(run: RunOptions) -> None:
 
 def nominator(run: RunOptions) -> Nominate:
     """What searches the vectors of a corpus."""
-    from citeforge.engines.search import nominate
+    from citeforge.engines.search.exact import nominate
 
     options = cluster_options(run)
     if options is None:

@@ -10,9 +10,9 @@ from citeforge.engines.llm.writers import make_llm
 from citeforge.engines.setup import client_options, judge_session, replay_store
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.tools import AnswerModels, Tools
+from citeforge.schemas.commands.command_options import ScoreOptions
+from citeforge.schemas.commands.run import RunOptions
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.recipes.run import RunOptions
-from citeforge.schemas.recipes.verbs import ScoreOptions
 
 
 def choose_tools(
@@ -51,7 +51,7 @@ def choose_tools(
         needed &= judge is not None  # without a judge nothing looks at sentences
     if not needed:
         return tools
-    from citeforge.engines.segmenters import make_segmenter
+    from citeforge.engines.text.segmenters import make_segmenter
 
     strict = "spacy" if options.rules == 1 else "nupunkt"
     name = segmenter or (strict if options.protocol == "strict" else "punkt")
@@ -84,6 +84,6 @@ def _with_kalmas_sentences(tools: Tools, segmenter: str | None) -> Tools:
             f"--segmenter {segmenter}: KaLMA's reference measures split as KaLMA's code does; "
             "leave the option out, or score with --protocol strict"
         )
-    from citeforge.evaluator.kalma.reference import SENTENCES
+    from citeforge.evaluator.measures.kalma.reference import SENTENCES
 
     return tools if tools.judge is None else replace(tools, segmenter=SENTENCES)

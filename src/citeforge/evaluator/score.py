@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from citeforge.evaluator.benchmark import Benchmark
-from citeforge.evaluator.entries import Row, make_entries, recipe
-from citeforge.evaluator.human.correct import Correction, correct
+from citeforge.evaluator.labels.correct import Correction, correct
 from citeforge.evaluator.measures.declared import Measure
-from citeforge.evaluator.opened import Submission
-from citeforge.evaluator.reading import Reading
+from citeforge.evaluator.reports.entries import Row, make_entries, recipe
+from citeforge.evaluator.statements.reading import Reading
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.tools import Tools
 from citeforge.package.kinds import kinds
+from citeforge.schemas.commands.command_options import Protocol
 from citeforge.schemas.errors import UsageError
-from citeforge.schemas.recipes.verbs import Protocol
 from citeforge.schemas.scores import ScoreFile
 from citeforge.schemas.signature import Signature
 
@@ -46,7 +46,7 @@ def score(
         context: context set; None for the one that the submission is about.
         protocol: ``strict`` or ``reference``.
         tools: judge and segmenter, for measures that need them.
-        file_format: format of the submission; see :mod:`citeforge.evaluator.formats`.
+        file_format: format of the submission; see :mod:`citeforge.evaluator.submissions.formats`.
         details: keep the answers of the first run, in statements, for reports.
         correction: labels of people, or error rates of the judge, that judged measures are
             corrected with.

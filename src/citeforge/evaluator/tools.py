@@ -9,8 +9,8 @@ from pathlib import Path
 from citeforge.engines.judge.records import Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Llm
-from citeforge.engines.segment import Segmenter
-from citeforge.schemas.recipes.verbs import (
+from citeforge.engines.text.segment import Segmenter
+from citeforge.schemas.commands.command_options import (
     BERTSCORE_LAYER,
     BERTSCORE_MODEL,
     MAUVE_MODEL,

@@ -8,16 +8,16 @@ from pathlib import Path
 import msgspec
 import pyarrow as pa
 
-from citeforge.engines.files import digest_folder, sha256_file
-from citeforge.engines.jsonlines import read_rows
-from citeforge.engines.tables import table_of
+from citeforge.engines.io.files import digest_folder, sha256_file
+from citeforge.engines.io.jsonlines import read_rows
+from citeforge.engines.io.tables import table_of
 from citeforge.ir_convert.collect import PassageCollector
 from citeforge.ir_convert.judged import JudgedSource, Judgements, Place
 from citeforge.ir_convert.saved import read_saved
 from citeforge.ir_convert.source import ReadOptions
+from citeforge.schemas.benchmarks.sources import SourceInfo
+from citeforge.schemas.benchmarks.tables import GOLD, MAPPING, SEEMINGLY_RELEVANT
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.sources import SourceInfo
-from citeforge.schemas.tables import GOLD, MAPPING, SEEMINGLY_RELEVANT
 
 
 class _Passages(msgspec.Struct):

@@ -10,16 +10,16 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from citeforge.engines.archives import unpack_zip
-from citeforge.engines.duplicates import DuplicateFinder, first_duplicate
-from citeforge.engines.files import digest, sha256_file
-from citeforge.engines.jsonlines import decode_text, raw_lines, read_rows
-from citeforge.engines.tables import table_of
+from citeforge.engines.io.archives import unpack_zip
+from citeforge.engines.io.duplicates import DuplicateFinder, first_duplicate
+from citeforge.engines.io.files import digest, sha256_file
+from citeforge.engines.io.jsonlines import decode_text, raw_lines, read_rows
+from citeforge.engines.io.tables import table_of
 from citeforge.ir_convert.checks import check_id, duplicate_id, empty_text, is_blank
 from citeforge.ir_convert.source import ReadOptions, no_gold
+from citeforge.schemas.benchmarks.sources import SourceInfo
+from citeforge.schemas.benchmarks.tables import CORPUS, MAPPING, QUERIES
 from citeforge.schemas.errors import InputError, UnknownValueError
-from citeforge.schemas.sources import SourceInfo
-from citeforge.schemas.tables import CORPUS, MAPPING, QUERIES
 
 _BATCH = 2048
 _NO_JSON = msgspec.Raw(b"")

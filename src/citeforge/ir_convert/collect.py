@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from citeforge.engines.tables import batch_of
+from citeforge.engines.io.tables import batch_of
 from citeforge.ir_convert.checks import check_id, empty_text
+from citeforge.schemas.benchmarks.tables import CORPUS
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.tables import CORPUS
 from citeforge.schemas.text import normalise_passages
 
 _BATCH = 4096

@@ -10,16 +10,16 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from citeforge.engines.duplicates import DuplicateFinder, first_duplicate
-from citeforge.engines.files import sha256_file
-from citeforge.engines.jsonlines import read_rows
-from citeforge.engines.tables import batch_of, iter_batches, read_schema
+from citeforge.engines.io.duplicates import DuplicateFinder, first_duplicate
+from citeforge.engines.io.files import sha256_file
+from citeforge.engines.io.jsonlines import read_rows
+from citeforge.engines.io.tables import batch_of, iter_batches, read_schema
 from citeforge.ir_convert.checks import check_id, empty_text
-from citeforge.ir_convert.hub_layout import conform, named_as_here
+from citeforge.ir_convert.hub.layout import conform, named_as_here
 from citeforge.ir_convert.source import ReadOptions, no_gold
+from citeforge.schemas.benchmarks.sources import SourceInfo
+from citeforge.schemas.benchmarks.tables import CORPUS, MAPPING, QUERIES
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.sources import SourceInfo
-from citeforge.schemas.tables import CORPUS, MAPPING, QUERIES
 
 _BATCH = 4096
 _ENDINGS = (".parquet", ".jsonl", ".jsonl.gz")

@@ -9,16 +9,16 @@ from typing import Annotated, Any
 import msgspec
 import pyarrow as pa
 
-from citeforge.engines.files import sha256_file
-from citeforge.engines.jsonlines import read_rows
-from citeforge.engines.tables import table_of
+from citeforge.engines.io.files import sha256_file
+from citeforge.engines.io.jsonlines import read_rows
+from citeforge.engines.io.tables import table_of
 from citeforge.ir_convert.checks import check_id, duplicate_id, empty_text
 from citeforge.ir_convert.collect import PassageCollector
 from citeforge.ir_convert.source import ReadOptions
+from citeforge.schemas.benchmarks.sources import SourceInfo
+from citeforge.schemas.benchmarks.tables import GOLD, MAPPING, QUERIES
+from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.grammar import Grammar
-from citeforge.schemas.sources import SourceInfo
-from citeforge.schemas.tables import GOLD, MAPPING, QUERIES
 
 HUB_REPO = "miracl/hagrid"
 HUB_FILE = "hagrid-v1.0-en/{split}.jsonl"
@@ -87,7 +87,7 @@ def open_hagrid_hub(argument: str, split: str | None, options: ReadOptions) -> H
 
     The repository is script-based, which ``datasets`` 4 and later refuse; its files are plain.
     """
-    from citeforge.ir_convert.hub import download, split_revision
+    from citeforge.ir_convert.hub.client import download, split_revision
 
     name, revision = split_revision(argument)
     path, commit = download(HUB_REPO, HUB_FILE.format(split=name), revision)

@@ -7,9 +7,9 @@ from typing import Any
 
 from citeforge.ir_convert.judged import JudgedSource, Judgements, Place
 from citeforge.ir_convert.source import ReadOptions
+from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.extras import extras_named
-from citeforge.schemas.sources import SourceInfo
 
 _TEXTS = ("text", "body", "abstract", "paragraph", "content")
 _QUERIES = ("text", "query", "title", "description")

@@ -9,14 +9,14 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from citeforge.engines.duplicates import DuplicateFinder, first_duplicate
-from citeforge.engines.files import sha256_file
-from citeforge.engines.tables import batch_of, table_of
+from citeforge.engines.io.duplicates import DuplicateFinder, first_duplicate
+from citeforge.engines.io.files import sha256_file
+from citeforge.engines.io.tables import batch_of, table_of
 from citeforge.ir_convert.checks import check_id, empty_text
 from citeforge.ir_convert.source import ReadOptions, no_gold
+from citeforge.schemas.benchmarks.sources import SourceInfo
+from citeforge.schemas.benchmarks.tables import CORPUS, MAPPING, QUERIES
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.sources import SourceInfo
-from citeforge.schemas.tables import CORPUS, MAPPING, QUERIES
 
 _BATCH = 4096
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from citeforge.engines.files import read_json, write_text
+from citeforge.engines.io.files import read_json, write_text
 from citeforge.ir_convert.source import ReadOptions, Source
+from citeforge.schemas.benchmarks.kg import Graph, Triple, relation_key
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.kg import Graph, Triple, relation_key
 
 _DATES = ("date of birth", "date of death")
 _META = ("name", "qid")

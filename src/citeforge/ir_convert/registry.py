@@ -10,7 +10,7 @@ from citeforge.ir_convert.attrieval import open_attrieval
 from citeforge.ir_convert.beir import open_beir
 from citeforge.ir_convert.corpus import open_corpus_files
 from citeforge.ir_convert.hagrid import open_hagrid, open_hagrid_hub
-from citeforge.ir_convert.hub_layout import (
+from citeforge.ir_convert.hub.layout import (
     open_beir_hub,
     open_corpus_hub,
     open_mteb,
@@ -21,8 +21,8 @@ from citeforge.ir_convert.ir_datasets import open_ir_datasets
 from citeforge.ir_convert.kalma import open_kalma
 from citeforge.ir_convert.source import ReadOptions, Source
 from citeforge.ir_convert.trec import open_miracl, open_trec
+from citeforge.schemas.benchmarks.sources import Declaration
 from citeforge.schemas.errors import UnknownValueError, UsageError
-from citeforge.schemas.sources import Declaration
 
 _BEIR = """@inproceedings{thakur2021beir,
   title = {{BEIR}: A Heterogeneous Benchmark for Zero-shot Evaluation of Information Retrieval Models},

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
-from citeforge.schemas.sources import SourceInfo
-from citeforge.schemas.tables import GOLD
+from citeforge.schemas.benchmarks.sources import SourceInfo
+from citeforge.schemas.benchmarks.tables import GOLD
 
 if TYPE_CHECKING:
     from citeforge.engines.judge.session import JudgeSession

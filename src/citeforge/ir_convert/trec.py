@@ -9,12 +9,12 @@ from pathlib import Path
 
 import msgspec
 
-from citeforge.engines.jsonlines import read_rows
-from citeforge.engines.textfiles import text_lines
+from citeforge.engines.io.jsonlines import read_rows
+from citeforge.engines.io.textfiles import text_lines
 from citeforge.ir_convert.judged import JudgedSource, Judgements, Place
 from citeforge.ir_convert.source import ReadOptions
+from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.errors import InputError, UnknownValueError
-from citeforge.schemas.sources import SourceInfo
 
 _MIRACL = re.compile(r"(?:topics|qrels)\.miracl-v[\d.]+-(?P<lang>\w+)-(?P<split>[\w-]+)\.tsv")
 

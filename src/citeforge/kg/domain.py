@@ -10,7 +10,7 @@ from jinja2 import TemplateError
 from jinja2.sandbox import SandboxedEnvironment
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from citeforge.engines.textfiles import read_yaml, validated
+from citeforge.engines.io.textfiles import read_yaml, validated
 from citeforge.kg.phrasing import Phrasing
 from citeforge.kg.plain import (
     CLASS,
@@ -20,9 +20,9 @@ from citeforge.kg.plain import (
     INSTANCE_OF_LABEL,
     PlainModel,
 )
-from citeforge.kg.terms import is_iri
+from citeforge.kg.values.terms import is_iri
+from citeforge.schemas.benchmarks.kg import relation_key
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.kg import relation_key
 
 _DATA = Path(__file__).parent / "data"
 

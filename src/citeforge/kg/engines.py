@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from citeforge.engines.files import sha256_file
-from citeforge.engines.jsonlines import open_bytes, read_errors
+from citeforge.engines.io.files import sha256_file
+from citeforge.engines.io.jsonlines import open_bytes, read_errors
 from citeforge.engines.registry import Registry, expected
 from citeforge.kg.plain import PlainModel, Translated, is_translated, translate
-from citeforge.kg.terms import Row, Term
-from citeforge.schemas.choices import GRAPHS as CHOICES
-from citeforge.schemas.choices import Choice
+from citeforge.kg.values.terms import Row, Term
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.models.choices import GRAPHS as CHOICES
+from citeforge.schemas.models.choices import Choice
 
 
 class SparqlEngine(Protocol):
@@ -101,7 +101,7 @@ class GraphSettings:
 
     Attributes:
         store: where replies of an endpoint are kept.
-        options: of :class:`citeforge.kg.endpoint.EndpointOptions`.
+        options: of :class:`citeforge.kg.client.endpoint.EndpointOptions`.
     """
 
     store: Path | None = None
@@ -114,7 +114,7 @@ def make_engine(name: str, store: Path | None = None, **options: Any) -> SparqlE
     Args:
         name: name and argument.
         store: where replies of an endpoint are kept.
-        options: of :class:`citeforge.kg.endpoint.EndpointOptions`.
+        options: of :class:`citeforge.kg.client.endpoint.EndpointOptions`.
 
     Raises:
         UsageError: another name.
@@ -130,8 +130,8 @@ def embedded(path: str, settings: GraphSettings) -> SparqlEngine:
 
 def asked(url: str, settings: GraphSettings) -> SparqlEngine:
     """``sparql:URL``."""
-    from citeforge.kg.endpoint import EndpointEngine, EndpointOptions
-    from citeforge.kg.replies import ReplyStore
+    from citeforge.kg.client.endpoint import EndpointEngine, EndpointOptions
+    from citeforge.kg.client.replies import ReplyStore
 
     if not url.startswith(("http://", "https://")):
         shown = "…" if "@" in url else url  # it may hold a password
@@ -142,7 +142,7 @@ def asked(url: str, settings: GraphSettings) -> SparqlEngine:
 
 def replayed(file: str, settings: GraphSettings) -> SparqlEngine:
     """``replay:FILE``."""
-    from citeforge.kg.replies import ReplayEngine
+    from citeforge.kg.client.replies import ReplayEngine
 
     return ReplayEngine(Path(file))
 

@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from citeforge.engines.progress import progress
-from citeforge.kg.dates import render_date
+from citeforge.engines.io.progress import progress
+from citeforge.kg.client.endpoint import TooLongError
 from citeforge.kg.domain import Domain
-from citeforge.kg.endpoint import TooLongError
 from citeforge.kg.engines import SparqlEngine
 from citeforge.kg.plain import Translated
-from citeforge.kg.terms import (
+from citeforge.kg.values.dates import render_date
+from citeforge.kg.values.terms import (
     WIKIBASE,
     XSD,
     Row,
@@ -25,8 +25,8 @@ from citeforge.kg.terms import (
     plain_label,
     query,
 )
+from citeforge.schemas.benchmarks.kg import Graph, Triple
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.kg import Graph, Triple
 
 T = TypeVar("T")
 BATCH = 50

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from citeforge.engines.spacy_models import installed_pipeline, ner_model
+from citeforge.engines.text.spacy_models import installed_pipeline, ner_model
 from citeforge.kg.graph import KnowledgeGraph
-from citeforge.schemas.kg import Graph
+from citeforge.schemas.benchmarks.kg import Graph
 from citeforge.schemas.text import normalise_em
 
 # Entity types of spaCy's models that fit a class; others are looked up without a filter.

@@ -8,7 +8,7 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from citeforge.schemas.kg import relation_key
+from citeforge.schemas.benchmarks.kg import relation_key
 
 CLAUSE = ("who", "whose", "whom", "was", "past", "did")
 GENERAL = ("first", "second", "one", "he", "his", "whose", "other", "was", "were", "did", "do")
@@ -120,5 +120,5 @@ class Phrasing(_Part):
 
     @cached_property
     def by_key(self) -> dict[str, Phrase]:
-        """Clauses by :func:`citeforge.schemas.kg.relation_key` of their relation."""
+        """Clauses by :func:`citeforge.schemas.benchmarks.kg.relation_key` of their relation."""
         return {relation_key(label): phrase for label, phrase in self.relations.items()}

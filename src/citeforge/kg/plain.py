@@ -18,8 +18,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo
 
-from citeforge.kg.terms import WIKIBASE, XSD, iri, is_iri, literal
-from citeforge.kg.times import precise_time
+from citeforge.kg.values.terms import WIKIBASE, XSD, iri, is_iri, literal
+from citeforge.kg.values.times import precise_time
 
 ENTITY_IRI = "urn:citeforge:plain:"
 DIRECT_IRI = "urn:citeforge:plain-direct:"

@@ -9,7 +9,7 @@ import yaml
 
 from citeforge.kg.domain import Domain
 from citeforge.kg.graph import COUNT, KnowledgeGraph
-from citeforge.kg.terms import Row, plain_label
+from citeforge.kg.values.terms import Row, plain_label
 from citeforge.kg.verbalise import form_of
 from citeforge.schemas.errors import InputError
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from citeforge.engines.files import write_text
-from citeforge.engines.jsonlines import read_rows
+from citeforge.engines.io.files import write_text
+from citeforge.engines.io.jsonlines import read_rows
 from citeforge.ir_convert.beir import BeirQuery
 from citeforge.ir_convert.kalma import read_items
 from citeforge.kg.link import Link, Linker, LinkQuality, quality

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from citeforge.engines.textfiles import yaml_line
-from citeforge.kg.budget import Limits
+from citeforge.engines.io.textfiles import yaml_line
+from citeforge.kg.client.budget import Limits
 from citeforge.kg.domain import load_domain
 from citeforge.kg.engines import SparqlEngine, StoreEngine, make_engine
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.kg.plain import PlainModel, Translated
+from citeforge.schemas.commands.run import RunOptions
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.recipes.run import RunOptions
 
 
 def open_graph(

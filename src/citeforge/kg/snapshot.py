@@ -7,13 +7,13 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from citeforge.engines.files import atomic_file
-from citeforge.engines.textfiles import text_lines
+from citeforge.engines.io.files import atomic_file
+from citeforge.engines.io.textfiles import text_lines
 from citeforge.kg.graph import KnowledgeGraph
-from citeforge.kg.terms import WIKIBASE, XSD, iri, literal
-from citeforge.kg.times import precise_time
+from citeforge.kg.values.terms import WIKIBASE, XSD, iri, literal
+from citeforge.kg.values.times import precise_time
+from citeforge.schemas.benchmarks.kg import Graph
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.kg import Graph
 
 _RDFS_LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
 _ALIAS = "<http://www.w3.org/2004/02/skos/core#altLabel>"
@@ -101,7 +101,7 @@ def _value(kg: KnowledgeGraph, text: str, value_id: str, precision: str) -> str:
 
 
 def lexical_date(text: str, precision: str) -> str:
-    """An xsd:dateTime that :func:`citeforge.kg.dates.render_date` renders as ``text`` again."""
+    """An xsd:dateTime that :func:`~citeforge.kg.values.dates.render_date` renders as ``text``."""
     bare = text.removesuffix(" BCE")
     is_bce = bare != text
     digits = "".join(c for c in bare.split("-")[0] if c.isdigit())

@@ -9,7 +9,7 @@ from jinja2 import StrictUndefined, Template
 from jinja2.sandbox import SandboxedEnvironment
 
 from citeforge.kg.domain import Domain
-from citeforge.schemas.kg import Triple
+from citeforge.schemas.benchmarks.kg import Triple
 
 FORMS = ("noun", "role", "participle", "active")
 _PREPOSITIONS = ("at", "by", "for", "in", "from", "to", "on", "with")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from citeforge.kinds.rage import RageKind
-from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.recipes import AlceRecipe, HagridRecipe, Recipe, RunOptions
 
 if TYPE_CHECKING:

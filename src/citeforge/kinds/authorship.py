@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from citeforge.kinds.twins import TwinsKind
-from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.recipes import AuthorshipRecipe, Recipe, RunOptions
 from citeforge.schemas.submission import SubmissionLine
 
 if TYPE_CHECKING:
-    from citeforge.builders.prompts import Labelling
-    from citeforge.evaluator.benchmark import Benchmark
-    from citeforge.evaluator.reading import Reading
+    from citeforge.builders.packaging.prompts import Labelling
+    from citeforge.evaluator.statements.reading import Reading
+    from citeforge.evaluator.submissions.benchmark import Benchmark
     from citeforge.package.package import Package
 
 
@@ -45,7 +45,7 @@ class AuthorshipKind(TwinsKind):
         return build_authorship(recipe, run)
 
     def reading(self, reads: str) -> type[Reading]:
-        from citeforge.evaluator.authorship.cells import CellReading
+        from citeforge.evaluator.measures.authorship.cells import CellReading
 
         return CellReading if reads == "cells" else super().reading(reads)
 
@@ -63,7 +63,7 @@ class AuthorshipKind(TwinsKind):
     def saved_answers(
         self, path: Path, benchmark: Benchmark
     ) -> Iterator[tuple[int, SubmissionLine]]:
-        from citeforge.evaluator.authorship.attrieval import read_cells
+        from citeforge.evaluator.measures.authorship.attrieval import read_cells
 
         return read_cells(path, benchmark)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from citeforge.kinds.rage import RageKind
-from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.recipes import Recipe, RunOptions
 from citeforge.schemas.recipes.bundles import (
     DeflectionRecipe,
@@ -15,7 +15,7 @@ from citeforge.schemas.recipes.bundles import (
 )
 
 if TYPE_CHECKING:
-    from citeforge.evaluator.reading import Reading
+    from citeforge.evaluator.statements.reading import Reading
     from citeforge.package.package import Package
 
 
@@ -35,7 +35,7 @@ class BundleKind(RageKind):
     }
 
     def reading(self, reads: str) -> type[Reading]:
-        from citeforge.evaluator.bundles.reading import BundleReading
+        from citeforge.evaluator.measures.bundles.reading import BundleReading
 
         return BundleReading if reads == "bundle" else super().reading(reads)
 

@@ -9,15 +9,15 @@ from citeforge.kinds.rage import NO_CELLS, OTHER_TASKS
 from citeforge.package.items import Item
 from citeforge.package.kind import Kind
 from citeforge.package.reading import graph_items
-from citeforge.schemas.kg import GENERAL
-from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.benchmarks.kg import GENERAL
+from citeforge.schemas.benchmarks.manifest import Manifest
+from citeforge.schemas.benchmarks.tables import KG_BY_CONFIG
 from citeforge.schemas.recipes import KalmaRecipe, RunOptions
-from citeforge.schemas.tables import KG_BY_CONFIG
 
 if TYPE_CHECKING:
-    from citeforge.evaluator.benchmark import Benchmark
-    from citeforge.evaluator.check_answers import Triples
-    from citeforge.evaluator.reading import Reading
+    from citeforge.evaluator.statements.reading import Reading
+    from citeforge.evaluator.submissions.benchmark import Benchmark
+    from citeforge.evaluator.submissions.check_answers import Triples
     from citeforge.package.package import Package
     from citeforge.publish.leaderboard.queries import QueryPage
 
@@ -71,7 +71,7 @@ class KalmaKind(Kind):
         return graph_items(package, context, query_id)
 
     def reading(self, reads: str) -> type[Reading]:
-        from citeforge.evaluator.kalma.graphs import GraphReading
+        from citeforge.evaluator.measures.kalma.graphs import GraphReading
 
         return GraphReading
 
@@ -86,14 +86,14 @@ class KalmaKind(Kind):
         return graph_pages(package, first)
 
     def checker(self, benchmark: Benchmark) -> Triples:
-        from citeforge.evaluator.check_answers import Triples
+        from citeforge.evaluator.submissions.check_answers import Triples
 
         return Triples(benchmark)
 
     def lines(
         self, system: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int
     ) -> Iterator[dict[str, Any]]:
-        from citeforge.baselines.kalma import lines
+        from citeforge.systems.kalma.sentences import lines
 
         return lines(system, benchmark, contexts, runs, seed)
 

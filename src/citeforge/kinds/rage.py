@@ -10,14 +10,14 @@ import pyarrow as pa
 from citeforge.package.items import Item
 from citeforge.package.kind import Kind
 from citeforge.package.reading import passage_items
-from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.benchmarks.manifest import Manifest
+from citeforge.schemas.benchmarks.tables import BY_CONFIG, CONDENSED_FORMS
 from citeforge.schemas.recipes import RageRecipe, Recipe, RunOptions
-from citeforge.schemas.tables import BY_CONFIG, CONDENSED_FORMS
 
 if TYPE_CHECKING:
-    from citeforge.evaluator.benchmark import Benchmark
-    from citeforge.evaluator.check_answers import Marks
-    from citeforge.evaluator.reading import Reading
+    from citeforge.evaluator.statements.reading import Reading
+    from citeforge.evaluator.submissions.benchmark import Benchmark
+    from citeforge.evaluator.submissions.check_answers import Marks
     from citeforge.package.package import Package
     from citeforge.publish.leaderboard.queries import QueryPage
 
@@ -54,7 +54,7 @@ class RageKind(Kind):
     }
 
     def build(self, recipe: Any, run: RunOptions) -> Manifest:
-        from citeforge.builders.rage import build_rage
+        from citeforge.builders.rage.build import build_rage
 
         return build_rage(recipe, run)
 
@@ -62,12 +62,12 @@ class RageKind(Kind):
         return passage_items(package, context, query_id)
 
     def reading(self, reads: str) -> type[Reading]:
-        from citeforge.evaluator.passages import PassageReading
+        from citeforge.evaluator.statements.passages import PassageReading
 
         return PassageReading
 
     def problems(self, package: Package) -> Iterator[tuple[str, str]]:
-        from citeforge.builders.verify import wrong_contexts, wrong_ids
+        from citeforge.builders.packaging.verify import wrong_contexts, wrong_ids
 
         yield from wrong_ids(package)
         yield from wrong_contexts(package)
@@ -78,7 +78,7 @@ class RageKind(Kind):
         return passage_pages(package, first)
 
     def checker(self, benchmark: Benchmark) -> Marks:
-        from citeforge.evaluator.check_answers import Marks
+        from citeforge.evaluator.submissions.check_answers import Marks
 
         return Marks(benchmark)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from citeforge.engines.llm.budget import Plan
 from citeforge.kinds.rage import RageKind
-from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.recipes import Recipe, RunOptions, TwinsRecipe
 
 if TYPE_CHECKING:

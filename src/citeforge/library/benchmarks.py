@@ -6,7 +6,7 @@ import tempfile
 import weakref
 from pathlib import Path
 
-from citeforge.evaluator.benchmark import Benchmark
+from citeforge.evaluator.submissions.benchmark import Benchmark
 
 
 def package_folder(name: str | Path) -> Path:
@@ -79,6 +79,6 @@ def load(where: str | Path, gold: str | Path | None = None) -> Benchmark:
 
 
 def _remove(folder: str) -> None:
-    from citeforge.engines.files import remove_tree
+    from citeforge.engines.io.files import remove_tree
 
     remove_tree(Path(folder))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from citeforge.engines.files import sha256_file
-from citeforge.evaluator.benchmark import Benchmark
-from citeforge.evaluator.check import Findings, check
-from citeforge.evaluator.opened import Submission
+from citeforge.engines.io.files import sha256_file
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.check import Findings, check
+from citeforge.evaluator.submissions.index import Submission
 from citeforge.library.leaderboards import history_file, submissions_folder
 from citeforge.publish.leaderboard.history import (
     Event,
@@ -16,9 +16,9 @@ from citeforge.publish.leaderboard.history import (
     read_history,
     submissions_of,
 )
+from citeforge.schemas.commands.boards import Board
 from citeforge.schemas.errors import CiteforgeError, InputError
-from citeforge.schemas.names import twin_of
-from citeforge.schemas.recipes.boards import Board
+from citeforge.schemas.systems.names import twin_of
 
 SUBMISSIONS_TO_HIDDEN_GOLD = 3
 """That a system may make where the board does not say: each one tells something of the labels."""

@@ -7,10 +7,10 @@ from os import PathLike
 from pathlib import Path
 
 from citeforge.builders.build import build as make
-from citeforge.builders.rebuild import Confirm, Rebuilt, refuse
-from citeforge.builders.rebuild import rebuild as make_again
-from citeforge.builders.recipe_files import read_recipe
-from citeforge.evaluator.benchmark import Benchmark
+from citeforge.builders.recipes.files import read_recipe
+from citeforge.builders.recipes.rebuild import Confirm, Rebuilt, refuse
+from citeforge.builders.recipes.rebuild import rebuild as make_again
+from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.library.benchmarks import load
 from citeforge.schemas.recipes import Recipe, RunOptions
 from citeforge.schemas.recipes.base import checked

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from citeforge.schemas.errors import UsageError
 
-EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+EXAMPLES = Path(__file__).resolve().parent / "examples"
 """What ``examples/`` of the repository holds of data, also where the package was installed."""
 _STEPS = (
     "build rage --source beir:{out}/examples/facts --mixture mix=3,3,0 --n-seemingly 0"

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from citeforge.engines.files import sha256_file, write_bytes, write_text
-from citeforge.engines.folders import held
-from citeforge.evaluator.check import Findings
-from citeforge.evaluator.plots.choose import main_measure
-from citeforge.evaluator.submission import bare_name, read_header
-from citeforge.evaluator.withhold import withheld
+from citeforge.engines.io.files import sha256_file, write_bytes, write_text
+from citeforge.engines.io.folders import held
+from citeforge.evaluator.reports.plots.choose import main_measure
+from citeforge.evaluator.reports.withhold import withheld
+from citeforge.evaluator.submissions.check import Findings
+from citeforge.evaluator.submissions.reader import bare_name, read_header
 from citeforge.library.benchmarks import load, package_folder
 from citeforge.library.board_check import BoardCheck, error_line, printable
 from citeforge.library.leaderboards import (
@@ -29,9 +29,9 @@ from citeforge.publish.leaderboard.build import growing_site
 from citeforge.publish.leaderboard.config import read_boards
 from citeforge.publish.leaderboard.history import Event, latest, read_history, write_history
 from citeforge.publish.leaderboard.pages import Site
+from citeforge.schemas.commands.boards import Board, Boards
+from citeforge.schemas.commands.run import RunOptions
 from citeforge.schemas.errors import CiteforgeError, FailuresError, InputError, UsageError
-from citeforge.schemas.recipes.boards import Board, Boards
-from citeforge.schemas.recipes.run import RunOptions
 from citeforge.schemas.scores import ScoreFile
 
 LOCK = ".leaderboard.lock"

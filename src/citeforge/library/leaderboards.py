@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from citeforge.evaluator.compare import load_scores
+from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.library.benchmarks import gold_folder, package_folder
 from citeforge.publish.leaderboard.backing import backing_fault
 from citeforge.publish.leaderboard.build import Bench, build_site, growing_site
 from citeforge.publish.leaderboard.config import read_boards
 from citeforge.publish.leaderboard.history import latest, read_history
 from citeforge.publish.leaderboard.pages import Site
+from citeforge.schemas.commands.boards import Board
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.recipes.boards import Board
 from citeforge.schemas.scores import ScoreFile
 
 Added = Mapping[Path, ScoreFile]

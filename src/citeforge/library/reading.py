@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from citeforge.engines.segment import Segmenter
-from citeforge.engines.segmenters import make_segmenter
-from citeforge.evaluator.statements import Statements
-from citeforge.evaluator.statements import split_statements as _split
-from citeforge.schemas.grammar import Grammar, Parsed
+from citeforge.engines.text.segment import Segmenter
+from citeforge.engines.text.segmenters import make_segmenter
+from citeforge.evaluator.statements.split import Statements
+from citeforge.evaluator.statements.split import split_statements as _split
+from citeforge.schemas.citations.grammar import Grammar, Parsed
 
 _MANY = 1 << 30
 """Number of passages shown when the caller does not say: no citation is out of range."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from citeforge.evaluator.benchmark import Benchmark
-from citeforge.evaluator.measures.rage import reference_scorer, strict_scorer
-from citeforge.evaluator.reward import RewardMeasure, RewardTerms, Shown
+from citeforge.evaluator.measures.rage.citations import reference_scorer, strict_scorer
+from citeforge.evaluator.measures.rage.reward import RewardMeasure, RewardTerms, Shown
+from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.library.benchmarks import load
+from citeforge.schemas.commands.command_options import Protocol
 from citeforge.schemas.errors import UnknownValueError, UsageError
-from citeforge.schemas.recipes.verbs import Protocol
 
 
 class CitationReward:
@@ -73,7 +73,7 @@ class CitationReward:
         return self._terms.of(self._score(output, table.sizes[row], table.relevant[row], {}))
 
     def shown(self, query_id: str) -> Shown:
-        """What answers to a query are held against, as ``citeforge.rewards`` takes it.
+        """What answers to a query are held against, as ``citeforge.library.rewards`` takes it.
 
         Raises:
             UnknownValueError: the benchmark has no such query.

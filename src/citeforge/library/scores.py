@@ -8,32 +8,32 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from citeforge.engines.files import write_bytes, write_text
+from citeforge.engines.io.files import write_bytes, write_text
 from citeforge.engines.judge.records import Judge
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.evaluator.benchmark import Benchmark
 from citeforge.evaluator.choose import choose_tools, make_tools
-from citeforge.evaluator.compare import Difference, load_scores
-from citeforge.evaluator.compare import compare as compare_files
-from citeforge.evaluator.human.calibration import calibration_of
-from citeforge.evaluator.human.correct import Correction, require_known
-from citeforge.evaluator.human.files import read_labels
-from citeforge.evaluator.max_row import max_row
+from citeforge.evaluator.labels.calibration import calibration_of
+from citeforge.evaluator.labels.correct import Correction, require_known
+from citeforge.evaluator.labels.files import read_labels
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.missing import not_computed
-from citeforge.evaluator.opened import Submission
+from citeforge.evaluator.reports.missing import not_computed
+from citeforge.evaluator.reports.withhold import withheld
 from citeforge.evaluator.score import score as score_file
-from citeforge.evaluator.targets import score_targets
-from citeforge.evaluator.withhold import withheld
+from citeforge.evaluator.statistics.compare import Difference, load_scores
+from citeforge.evaluator.statistics.compare import compare as compare_files
+from citeforge.evaluator.statistics.max_row import max_row
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.index import Submission
+from citeforge.evaluator.submissions.targets import score_targets
 from citeforge.library.benchmarks import load
 from citeforge.library.submissions import Answers, submission_file
+from citeforge.schemas.commands.command_options import Protocol, ScoreOptions
+from citeforge.schemas.commands.run import RunOptions
 from citeforge.schemas.errors import CiteforgeError, InputError, UnknownValueError, UsageError
 from citeforge.schemas.extras import extras_named
-from citeforge.schemas.names import twin_of
 from citeforge.schemas.recipes.base import checked
-from citeforge.schemas.recipes.run import RunOptions
-from citeforge.schemas.recipes.verbs import Protocol, ScoreOptions
 from citeforge.schemas.scores import Counts, MeasureScore, NotComputed, ScoreFile
+from citeforge.schemas.systems.names import twin_of
 
 if TYPE_CHECKING:
     import pandas
@@ -128,7 +128,7 @@ class Scores:
 
     def _repr_html_(self) -> str:
         """For notebooks: the table that ``citeforge score`` prints."""
-        from citeforge.evaluator.table import render_scores
+        from citeforge.evaluator.reports.table import render_scores
 
         return f"<pre>{escape(render_scores([self.file]))}</pre>"
 
@@ -416,8 +416,8 @@ def report(
         UsageError: the ending of ``out`` says no format.
         MissingExtraError: a plot without the extra ``report``.
     """
-    from citeforge.evaluator.plots.files import format_of
-    from citeforge.evaluator.report import rendered
+    from citeforge.evaluator.reports.plots.files import format_of
+    from citeforge.evaluator.reports.report import rendered
 
     if not scores:
         raise UsageError("report needs the scores of at least one system")

@@ -9,24 +9,24 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from citeforge.baselines.registry import options_of, refusal, system_of
-from citeforge.baselines.run import Ran, run_system
-from citeforge.engines.folders import beside
+from citeforge.engines.io.folders import beside
 from citeforge.engines.judge.records import Judge
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Llm
-from citeforge.engines.llm.store import ReplayStore
+from citeforge.engines.llm.stores.replay import ReplayStore
 from citeforge.engines.llm.writers import make_llm
 from citeforge.engines.setup import client_options, costs
-from citeforge.evaluator.benchmark import Benchmark
-from citeforge.evaluator.compare import Difference
-from citeforge.evaluator.compare import compare as compare_files
+from citeforge.evaluator.statistics.compare import Difference
+from citeforge.evaluator.statistics.compare import compare as compare_files
+from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.library.benchmarks import load
 from citeforge.library.scores import Scores, judge_session, report, score
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.extras import extras_named
 from citeforge.schemas.recipes import RunOptions
 from citeforge.schemas.recipes.base import Part
+from citeforge.systems.registry import options_of, refusal, system_of
+from citeforge.systems.run import Ran, run_system
 
 Options = Mapping[str, Any] | Part | None
 """Options of a system: its record, or names of its fields to values."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from citeforge.schemas.kg import Graph, Triple
-from citeforge.schemas.tables import RELEVANT
+from citeforge.schemas.benchmarks.kg import Graph, Triple
+from citeforge.schemas.benchmarks.tables import RELEVANT
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 import pyarrow as pa
 
 from citeforge.package.items import Item
-from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.recipes import Recipe, RunOptions
 from citeforge.schemas.submission import SubmissionLine
 
@@ -98,7 +98,7 @@ class Kind(ABC):
 
     @abstractmethod
     def reading(self, reads: str) -> Any:
-        """The class that reads answers so (:class:`citeforge.evaluator.reading.Reading`).
+        """The class that reads answers so: a ``citeforge.evaluator.statements.reading.Reading``.
 
         Args:
             reads: one of ``readings``.
@@ -119,15 +119,20 @@ class Kind(ABC):
 
     @abstractmethod
     def checker(self, benchmark: Any) -> Any:
-        """What finds faults in answers (:class:`citeforge.evaluator.check_answers.AnswerCheck`)."""
+        """What finds faults in answers.
+
+        See :class:`citeforge.evaluator.submissions.check_answers.AnswerCheck`.
+        """
 
     def blind(self, config: str, table: pa.Table) -> pa.Table:
         """The public part of a table of ``blinded``."""
         return table
 
     def labelling(self, package: Any, context: str) -> Any:
-        """What prompts say of each passage (:class:`citeforge.builders.prompts.Labelling`); None
-        where they say nothing."""
+        """What prompts say of each passage; None where they say nothing.
+
+        See :class:`citeforge.builders.packaging.prompts.Labelling`.
+        """
         return None
 
     def saved_answers(

@@ -8,8 +8,8 @@ from importlib.metadata import EntryPoint, distribution
 
 from citeforge.engines import plugins
 from citeforge.package.kind import Kind
+from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes import Recipe
 
 _GROUP = "kinds"

@@ -11,16 +11,16 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from citeforge.engines.io.tables import iter_batches, read_table
 from citeforge.engines.retrieval.records import Rankings, Retrieved
-from citeforge.engines.tables import iter_batches, read_table
 from citeforge.package.items import Gold, GoldRows, Item, by_query, condensed, pairs
 from citeforge.package.kind import Kind
 from citeforge.package.kinds import kind_of
 from citeforge.package.manifest import load_intact, splits_of
+from citeforge.schemas.benchmarks.manifest import Manifest
+from citeforge.schemas.benchmarks.tables import CORPUS, LABELS, TWINS
+from citeforge.schemas.citations.grammar import VERSION, Grammar
 from citeforge.schemas.errors import InputError, UnknownValueError
-from citeforge.schemas.grammar import VERSION, Grammar
-from citeforge.schemas.manifest import Manifest
-from citeforge.schemas.tables import CORPUS, LABELS, TWINS
 
 
 class Package:

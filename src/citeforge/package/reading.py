@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from citeforge.package.items import Gold, GoldRows, Item, Passage, by_query, pairs
 from citeforge.package.package import Package
-from citeforge.schemas.kg import from_row, graphs_of
+from citeforge.schemas.benchmarks.kg import from_row, graphs_of
 
 
 def passage_items(package: Package, context: str, query_id: str | None) -> Iterator[Item]:

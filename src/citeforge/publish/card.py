@@ -7,17 +7,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from citeforge.builders.card import Beside
-from citeforge.builders.package import refreshed
-from citeforge.builders.stats import WORDS, word_lengths
-from citeforge.engines.folders import amending
+from citeforge.builders.packaging.card import Beside
+from citeforge.builders.packaging.package import refreshed
+from citeforge.builders.packaging.stats import WORDS, word_lengths
+from citeforge.engines.io.folders import amending
 from citeforge.package.manifest import AUDIT, SCORES, load_intact, load_manifest, read_stats
 from citeforge.package.package import Package
 from citeforge.publish.community import FILE as EVALS
 from citeforge.publish.community import render_evals
 from citeforge.publish.croissant import FILE as CROISSANT
 from citeforge.publish.croissant import render_croissant
-from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.scores import ScoreFile
 
 

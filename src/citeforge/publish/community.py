@@ -14,8 +14,8 @@ from typing import Any
 import yaml
 
 from citeforge.package.kinds import kind_of
+from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.manifest import Manifest
 
 FILE = "eval.yaml"
 FRAMEWORK = "citeforge"

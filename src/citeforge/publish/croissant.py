@@ -9,8 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from citeforge.engines.tables import read_schema
-from citeforge.schemas.manifest import Manifest
+from citeforge.engines.io.tables import read_schema
+from citeforge.schemas.benchmarks.manifest import Manifest
 
 FILE = "croissant.json"
 _CONTEXT: dict[str, Any] = {

@@ -11,14 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import BaseModel, ConfigDict
 
-from citeforge.builders.command import command_of
-from citeforge.builders.package import PackageWriter, refreshed
-from citeforge.builders.secret import read_secret, write_secret
-from citeforge.builders.stats import WORDS, context_sizes, corpus_stats, word_lengths
-from citeforge.engines.files import read_json, write_text
-from citeforge.engines.folders import amending
-from citeforge.engines.tables import TableWriter, iter_batches
-from citeforge.engines.textfiles import validated
+from citeforge.builders.packaging.package import PackageWriter, refreshed
+from citeforge.builders.packaging.secret import read_secret, write_secret
+from citeforge.builders.packaging.stats import WORDS, context_sizes, corpus_stats, word_lengths
+from citeforge.builders.recipes.command import command_of
+from citeforge.engines.io.files import read_json, write_text
+from citeforge.engines.io.folders import amending
+from citeforge.engines.io.tables import TableWriter, iter_batches
+from citeforge.engines.io.textfiles import validated
 from citeforge.package.manifest import (
     CARD,
     MANIFEST,
@@ -31,9 +31,9 @@ from citeforge.package.package import Package
 from citeforge.publish.community import FILE as EVALS
 from citeforge.publish.community import render_evals
 from citeforge.publish.hub import copy_files
+from citeforge.schemas.benchmarks.manifest import SECRET, ContextSet, FileName, Manifest, Sha256
+from citeforge.schemas.benchmarks.tables import CONTEXTS, UNJUDGED
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.manifest import SECRET, ContextSet, FileName, Manifest, Sha256
-from citeforge.schemas.tables import CONTEXTS, UNJUDGED
 
 LINK = "hidden.json"
 

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from citeforge.builders.licences import conflicts
-from citeforge.builders.verify import verify
-from citeforge.engines.files import sha256_file
+from citeforge.builders.packaging.licences import conflicts
+from citeforge.builders.packaging.verify import verify
+from citeforge.engines.io.files import sha256_file
 from citeforge.package.manifest import MANIFEST, load_manifest, plain_file
 from citeforge.publish.hub_errors import error_line, hub_errors, is_network
+from citeforge.schemas.benchmarks.manifest import SECRET, Manifest
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.manifest import SECRET, Manifest
 
 State = Literal["new", "changed", "same", "removed"]
 T = TypeVar("T")

@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from citeforge.engines.models import http_errors
+from citeforge.engines.models.files import http_errors
 from citeforge.schemas.errors import InputError
 
 _MOST_SAID = 600

@@ -13,7 +13,7 @@ from pydantic import (
     model_validator,
 )
 
-from citeforge.schemas.authorship import Design
+from citeforge.schemas.benchmarks.authorship import Design
 from citeforge.schemas.signature import parse_signature
 
 SCORES_VERSION = 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from citeforge._version import __version__
+from citeforge.schemas.version import __version__
 
 _PREFIX = {
     "protocol": "p",

@@ -24,20 +24,20 @@ from citeforge.engines.cluster.embedding import ClusterEmbedder
 from citeforge.engines.cluster.judging import ClusterJudge
 from citeforge.engines.cluster.options import ClusterOptions
 from citeforge.engines.cluster.searching import ClusterSearch
-from citeforge.engines.compute import cpu_has_bfloat16
-from citeforge.engines.embedder import Embedder, Prefixes
+from citeforge.engines.embedding.embedder import Embedder, Prefixes
+from citeforge.engines.embedding.vectors import VectorShard, ensure_shards, unit
 from citeforge.engines.judge.hf import HfOptions
 from citeforge.engines.judge.records import JudgeFailure, Pair, Verdict
 from citeforge.engines.judge.registry import make_judge
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.judge.store import VerdictStore
 from citeforge.engines.llm.client import OpenAiLlm
-from citeforge.engines.llm.offline import OfflineLlm
+from citeforge.engines.llm.local.offline import OfflineLlm
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import Answer, Request, Result
-from citeforge.engines.llm.store import ReplayStore
-from citeforge.engines.search import nominate
-from citeforge.engines.vectors import VectorShard, ensure_shards, unit
+from citeforge.engines.llm.stores.replay import ReplayStore
+from citeforge.engines.models.compute import cpu_has_bfloat16
+from citeforge.engines.search.exact import nominate
 from citeforge.schemas.errors import FailuresError, InputError, UsageError
 from conftest import EXAMPLES, content, write_beir
 from servers.dying import BAD, FATAL, ONCE, DyingEmbedder, DyingJudge, UnlikeEmbedder, refused

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from citeforge.engines.fast.store import VARIABLE
 from citeforge.engines.judge.hf import HfJudge, HfOptions
 from citeforge.engines.judge.records import CLOSE_CALL, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.models import local_model
+from citeforge.engines.models.fast.store import VARIABLE
+from citeforge.engines.models.files import local_model
 from citeforge.engines.retrieval.reranker import CrossEncoderReranker
 from citeforge.schemas.errors import UsageError
 from servers import tiny_rerankers

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from citeforge.engines.embed import make_embedder
-from citeforge.engines.fast import convert
-from citeforge.engines.fast.embed import FastEmbedder
-from citeforge.engines.fast.store import VARIABLE
+from citeforge.engines.embedding.embed import make_embedder
+from citeforge.engines.models.fast import convert
+from citeforge.engines.models.fast.embed import FastEmbedder
+from citeforge.engines.models.fast.store import VARIABLE
 from citeforge.schemas.errors import InputError
 from servers.tiny_embedder import make_embedder_folder, passages
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from citeforge.builders.rebuild import _profiles
+from citeforge.builders.recipes.rebuild import _profiles
 from citeforge.engines.judge.profiles import in_signature, named_profile
 from citeforge.schemas.recipes import RageRecipe
 from citeforge.schemas.recipes.base import Judging

@@ -19,7 +19,7 @@ from citeforge.engines.judge.records import JudgeFailure, Pair, Verdict
 from citeforge.engines.judge.registry import make_judge
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
-from citeforge.schemas.judge_profile import Chunks
+from citeforge.schemas.models.judge_profile import Chunks
 
 PREMISE = "The bridge opened in 1964. It was moved to Arizona in 1971.\nIt stands in Lake Havasu."
 HYPOTHESIS = "It opened in 1964. It stands in Arizona."

@@ -8,7 +8,7 @@ import math
 import pytest
 import torch
 
-from citeforge.engines.llm.choice import Choice
+from citeforge.engines.llm.local.choice import Choice
 from citeforge.engines.llm.records import Request
 
 END = 0

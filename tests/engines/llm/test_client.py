@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from citeforge.engines.llm.budget import BudgetError
+from citeforge.engines.llm.calls.rate import RetryPolicy
 from citeforge.engines.llm.client import OpenAiLlm
 from citeforge.engines.llm.options import ClientOptions
-from citeforge.engines.llm.rate import RetryPolicy
 from citeforge.engines.llm.records import Answer, Failure, Price, Request
-from citeforge.engines.llm.store import ReplayStore
+from citeforge.engines.llm.stores.replay import ReplayStore
 from citeforge.engines.llm.writers import ReplayLlm, TemplateWriter, make_llm
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from servers.running import Running, openai_server
@@ -294,7 +294,7 @@ def test_the_store_holds_what_was_sent(tmp_path: Path) -> None:
 def test_embeddings(tmp_path: Path) -> None:
     import numpy as np
 
-    from citeforge.engines.embed import make_embedder
+    from citeforge.engines.embedding.embed import make_embedder
 
     texts = [f"text {i}" for i in range(150)]
     kinds = ("429s", "500", "cut", "garbage", "close")
@@ -309,7 +309,7 @@ def test_embeddings(tmp_path: Path) -> None:
 
 
 def test_embeddings_without_an_endpoint() -> None:
-    from citeforge.engines.embed import make_embedder
+    from citeforge.engines.embedding.embed import make_embedder
 
     options = ClientOptions("http://127.0.0.1:9/v1", retry=RetryPolicy(2, 2, 0.001))
     embedder = make_embedder("openai:e", options=options)

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 import torch
 
-from citeforge.engines.llm import smollm
-from citeforge.engines.llm.choice import Choice
-from citeforge.engines.llm.offline import OfflineLlm
+from citeforge.engines.llm.local import smollm
+from citeforge.engines.llm.local.choice import Choice
+from citeforge.engines.llm.local.offline import OfflineLlm
 from citeforge.engines.llm.records import Answer, Failure, Request, Result
-from citeforge.engines.llm.store import ReplayStore
+from citeforge.engines.llm.stores.replay import ReplayStore
 from citeforge.schemas.errors import InputError, UsageError
 from conftest import ROOT
 

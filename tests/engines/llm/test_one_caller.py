@@ -10,14 +10,14 @@ import pytest
 from click.testing import CliRunner
 
 from citeforge.cli.main import cli
-from citeforge.engines.embed import make_embedder
+from citeforge.engines.embedding.embed import make_embedder
 from citeforge.engines.llm.budget import BudgetError
+from citeforge.engines.llm.calls.rate import RetryPolicy
 from citeforge.engines.llm.client import OpenAiLlm
 from citeforge.engines.llm.options import ClientOptions
-from citeforge.engines.llm.rate import RetryPolicy
 from citeforge.engines.llm.records import Price, Request
-from citeforge.engines.llm.store import ReplayStore
-from citeforge.engines.perplexity.records import make_perplexity
+from citeforge.engines.llm.stores.replay import ReplayStore
+from citeforge.engines.models.perplexity.records import make_perplexity
 from citeforge.schemas.errors import CiteforgeError, InputError
 from conftest import EXAMPLES
 from servers.running import openai_server

@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from citeforge.engines import sqlite
-from citeforge.engines.llm.claims import Claims
+from citeforge.engines.io import sqlite
 from citeforge.engines.llm.client import OpenAiLlm
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import Answer, Request
-from citeforge.engines.llm.store import ReplayStore
+from citeforge.engines.llm.stores.claims import Claims
+from citeforge.engines.llm.stores.replay import ReplayStore
 from citeforge.schemas.errors import InputError
 from servers.running import Running, openai_server
 
@@ -96,7 +96,7 @@ from pathlib import Path
 from citeforge.engines.llm.client import OpenAiLlm
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import Request
-from citeforge.engines.llm.store import ReplayStore
+from citeforge.engines.llm.stores.replay import ReplayStore
 from citeforge.schemas.errors import InputError
 url, path, limit, size, n, at_once = sys.argv[1:]
 if int(limit):
@@ -208,7 +208,8 @@ def test_claims(tmp_path: Path) -> None:
     """Held by a process; seen by others; gone with it."""
     store, key = tmp_path / "s.db", "ab" * 32
     script = (
-        "import sys; from pathlib import Path; from citeforge.engines.llm.claims import Claims; "
+        "import sys; from pathlib import Path\n"
+        "from citeforge.engines.llm.stores.claims import Claims\n"
         "c = Claims(Path(sys.argv[1])); print(c.take(sys.argv[2]), flush=True); sys.stdin.read()"
     )
     mine = Claims(store)
@@ -228,7 +229,7 @@ def test_claims(tmp_path: Path) -> None:
 
 
 def test_a_torn_row_and_a_foreign_one(tmp_path: Path) -> None:
-    from citeforge.engines.llm.store import exported_row
+    from citeforge.engines.llm.stores.replay import exported_row
 
     request = requests()[0]
     row = exported_row(request.key("m"), request.payload("m"), 0, Answer("yes", 1, 2, "m"))

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from citeforge.builders.rage import build_rage
+from citeforge.builders.packaging.verify import verify
+from citeforge.builders.rage.build import build_rage
 from citeforge.builders.twins.build import build_twins
-from citeforge.builders.verify import verify
-from citeforge.engines.embed import make_embedder
-from citeforge.engines.llm import smollm
+from citeforge.engines.embedding.embed import make_embedder
 from citeforge.engines.llm.client import OpenAiLlm
+from citeforge.engines.llm.local import smollm
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import Answer, Request
 from citeforge.schemas.recipes import RageRecipe, RunOptions, TwinsRecipe

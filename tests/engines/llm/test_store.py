@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from citeforge.engines.llm.records import Answer, Failure, Request, Token
-from citeforge.engines.llm.store import ReplayStore, decode_answer, encode_answer
+from citeforge.engines.llm.stores.replay import ReplayStore, decode_answer, encode_answer
 from citeforge.schemas.errors import InputError
 
 tokens = st.tuples(st.text(st.characters(codec="utf-8")), st.floats(-50, 0))
@@ -89,7 +89,7 @@ WRITER = """
 import sys
 from pathlib import Path
 from citeforge.engines.llm.records import Answer, Request
-from citeforge.engines.llm.store import ReplayStore
+from citeforge.engines.llm.stores.replay import ReplayStore
 with ReplayStore(Path(sys.argv[1])) as store:
     for i in range(300):
         r = Request((("user", f"{sys.argv[2]} {i}"),))
@@ -160,7 +160,7 @@ def test_a_missing_store_is_not_made_by_reading(tmp_path: Path) -> None:
 
 
 def test_a_locked_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from citeforge.engines import sqlite
+    from citeforge.engines.io import sqlite
 
     fill(tmp_path / "a.db")
     monkeypatch.setattr(sqlite, "BUSY_SECONDS", 0.05)

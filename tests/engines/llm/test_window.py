@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from citeforge.engines.llm.window import Window
+from citeforge.engines.llm.calls.window import Window
 
 
 def test_calls_that_waited_in_vain_together_halve_it_once() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from citeforge.engines.embedder import Kind, Vectors
+from citeforge.engines.embedding.embedder import Kind, Vectors
 from citeforge.engines.retrieval.bm25 import Bm25
 from citeforge.engines.retrieval.reranker import make_reranker
 from citeforge.engines.retrieval.two_stage import EmbeddingReranker, TwoStage

@@ -8,10 +8,10 @@ import sys
 
 import pytest
 
-from citeforge.evaluator.plots.drawing import hindrance
+from citeforge.evaluator.reports.plots.drawing import hindrance
 
 _DRAWS = """
-from citeforge.evaluator.plots.drawing import start, to_svg
+from citeforge.evaluator.reports.plots.drawing import start, to_svg
 from citeforge.schemas.errors import InputError
 start()
 try:

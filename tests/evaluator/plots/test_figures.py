@@ -16,10 +16,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from citeforge.evaluator.intervals import wilson
-from citeforge.evaluator.plots import labels, palette
-from citeforge.evaluator.plots.choose import PLOTS, page_figures, plot
-from citeforge.schemas.authorship import PLACEBO, Design, LabelSet, make_cells
+from citeforge.evaluator.reports.plots import labels, palette
+from citeforge.evaluator.reports.plots.choose import PLOTS, page_figures, plot
+from citeforge.evaluator.statistics.intervals import wilson
+from citeforge.schemas.benchmarks.authorship import PLACEBO, Design, LabelSet, make_cells
 from citeforge.schemas.errors import UnknownValueError, UsageError
 from citeforge.schemas.scores import Corrected, ScoreFile
 from conftest_plots import answer, many, scored

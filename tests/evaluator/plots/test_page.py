@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from citeforge.evaluator.report import render_html
+from citeforge.evaluator.reports.report import render_html
 from conftest_pages import opened, serious_faults
 from conftest_plots import many
 

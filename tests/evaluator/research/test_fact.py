@@ -11,16 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from citeforge.engines.judge.records import JudgeFailure, Verdict
-from citeforge.engines.sentences import SentenceSegmenter
-from citeforge.evaluator.benchmark import Benchmark
-from citeforge.evaluator.check import check
-from citeforge.evaluator.formats import answers_of, detect
+from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.evaluator.research.markup import read_markup
 from citeforge.evaluator.research.pairs import as_written, read_pairs
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.check import check
+from citeforge.evaluator.submissions.formats import answers_of, detect
 from citeforge.library.scores import score
+from citeforge.schemas.citations.urls import same_url
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.submission import CitedFact, ReportLine
-from citeforge.schemas.urls import same_url
 from conftest import EXAMPLES, write_jsonl
 
 REPORTS = EXAMPLES / "vendors" / "reports.jsonl"

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from citeforge.engines.sentences import SentenceSegmenter
-from citeforge.evaluator.statements import Statement, split_statements
+from citeforge.engines.text.sentences import SentenceSegmenter
+from citeforge.evaluator.statements.split import Statement, split_statements
 from citeforge.evaluator.vendors.placing import JOINER, Shift, place_marks
 from citeforge.evaluator.vendors.records import Cited
-from citeforge.schemas.grammar import Grammar
+from citeforge.schemas.citations.grammar import Grammar
 
 GRAMMAR, SEGMENTER = Grammar(), SentenceSegmenter()
 N_DOCS = 4

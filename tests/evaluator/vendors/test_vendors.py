@@ -15,18 +15,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from citeforge.evaluator.benchmark import Benchmark
-from citeforge.evaluator.convert import convert
-from citeforge.evaluator.formats import answers_of, detect
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.convert import convert
+from citeforge.evaluator.submissions.formats import answers_of, detect
 from citeforge.evaluator.vendors.gemini import GEMINI
 from citeforge.evaluator.vendors.matching import Matching
 from citeforge.evaluator.vendors.reader import VENDORS
 from citeforge.evaluator.vendors.records import Response, Source, Wrong
 from citeforge.package.items import Passage
+from citeforge.schemas.benchmarks.tables import CORPUS
+from citeforge.schemas.citations.urls import same_url
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.submission import SubmissionLine
-from citeforge.schemas.tables import CORPUS
-from citeforge.schemas.urls import same_url
 from conftest import EXAMPLES, Cli, write_jsonl
 
 FILES = {name: EXAMPLES / "vendors" / f"{name}.jsonl" for name in VENDORS}

@@ -10,7 +10,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from citeforge._version import __version__
 from citeforge.builders.alce.candidates import (
     DOCUMENTS,
     candidate_table,
@@ -25,35 +24,36 @@ from citeforge.builders.alce.coverage import Coverage, claims, judged, recalls, 
 from citeforge.builders.alce.questions import gold_of, grouped, open_questions
 from citeforge.builders.alce.subclaims import sub_claims
 from citeforge.builders.alce.writing import prompt_sha256
-from citeforge.builders.corpus import write_corpus
-from citeforge.builders.package import PackageWriter
-from citeforge.builders.skeleton import Build, Stats
-from citeforge.builders.stats import corpus_stats, mapping_stats
-from citeforge.engines.files import sha256_file
-from citeforge.engines.folders import beside
+from citeforge.builders.packaging.package import PackageWriter
+from citeforge.builders.packaging.stats import corpus_stats, mapping_stats
+from citeforge.builders.stages.corpus import write_corpus
+from citeforge.builders.stages.skeleton import Build, Stats
+from citeforge.engines.io.files import sha256_file
+from citeforge.engines.io.folders import beside
+from citeforge.engines.io.tables import TableWriter, iter_batches, shard_paths
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.llm.writers import make_llm
 from citeforge.engines.retrieval.records import Rankings
 from citeforge.engines.setup import client_options, judge_session, replay_store
-from citeforge.engines.tables import TableWriter, iter_batches, shard_paths
 from citeforge.ir_convert.alce import AlceSource
 from citeforge.ir_convert.registry import licence_of, open_corpus
 from citeforge.ir_convert.source import ReadOptions, Source
 from citeforge.package.items import pairs
 from citeforge.package.package import texts_of
-from citeforge.schemas.errors import InputError
-from citeforge.schemas.manifest import Manifest
-from citeforge.schemas.recipes import AlceRecipe, RunOptions
-from citeforge.schemas.recipes.base import name_of
-from citeforge.schemas.sources import SourceInfo
-from citeforge.schemas.tables import (
+from citeforge.schemas.benchmarks.manifest import Manifest
+from citeforge.schemas.benchmarks.sources import SourceInfo
+from citeforge.schemas.benchmarks.tables import (
     CORPUS,
     GOLD,
     MAPPING,
     QUERIES,
     RELEVANT,
 )
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.recipes import AlceRecipe, RunOptions
+from citeforge.schemas.recipes.base import name_of
+from citeforge.schemas.version import __version__
 
 
 def build_retrieved(

@@ -10,16 +10,16 @@ from typing import Any
 
 import pyarrow as pa
 
-from citeforge.engines.embed import make_embedder
+from citeforge.engines.embedding.embed import make_embedder
+from citeforge.engines.io.tables import table_of
 from citeforge.engines.retrieval.records import Rankings, Retrieved, RetrieverSettings, ranked
 from citeforge.engines.retrieval.registry import make_retriever
 from citeforge.engines.setup import client_options, cluster_options, nominator, replay_store
-from citeforge.engines.tables import table_of
 from citeforge.ir_convert.alce import Item, passage_id
+from citeforge.schemas.benchmarks.tables import CANDIDATES
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes import RunOptions
 from citeforge.schemas.recipes.answers import Retrieving
-from citeforge.schemas.tables import CANDIDATES
 
 DOCUMENTS = "documents"
 """Split of the candidates that ALCE's items bring."""

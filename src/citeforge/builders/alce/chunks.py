@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from citeforge.engines.tables import batch_of
+from citeforge.engines.io.tables import batch_of
 from citeforge.ir_convert.source import Source
+from citeforge.schemas.benchmarks.tables import CORPUS
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.tables import CORPUS
 
 _SIGN = "#"
 

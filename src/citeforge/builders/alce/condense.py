@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from citeforge.builders.alce.coverage import Texts
 from citeforge.builders.alce.writing import ask
+from citeforge.engines.io.tables import table_of
 from citeforge.engines.llm.records import Failure, Llm
-from citeforge.engines.tables import table_of
-from citeforge.schemas.tables import CONDENSED
+from citeforge.schemas.benchmarks.tables import CONDENSED
 from citeforge.schemas.text import normalise_answer
 
 _MOST_TOKENS = 160

@@ -12,13 +12,13 @@ import pyarrow as pa
 from citeforge.builders.alce.condense import condensed_stats, usable
 from citeforge.builders.alce.coverage import JUDGED, Coverage, Named, Texts, kept_by, recalls
 from citeforge.builders.alce.oracle import oracle
-from citeforge.builders.package import PackageWriter
-from citeforge.builders.skeleton import Stats
-from citeforge.builders.stats import context_stats
-from citeforge.engines.corpus import find_rows
+from citeforge.builders.packaging.package import PackageWriter
+from citeforge.builders.packaging.stats import context_stats
+from citeforge.builders.stages.skeleton import Stats
+from citeforge.engines.io.corpus import find_rows
 from citeforge.package.items import GoldRows, pairs
-from citeforge.schemas.manifest import ContextSet
-from citeforge.schemas.tables import CONTEXTS, MAPPING, RELEVANT, UNJUDGED
+from citeforge.schemas.benchmarks.manifest import ContextSet
+from citeforge.schemas.benchmarks.tables import CONTEXTS, MAPPING, RELEVANT, UNJUDGED
 from citeforge.schemas.text import contains_answer, normalise_answer
 
 

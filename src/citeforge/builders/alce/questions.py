@@ -12,9 +12,9 @@ from citeforge.ir_convert.alce import load_alce
 from citeforge.ir_convert.registry import open_source
 from citeforge.ir_convert.source import ReadOptions, Source
 from citeforge.package.items import Gold, GoldRows, by_query, pairs
+from citeforge.schemas.benchmarks.tables import GOLD
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes import AlceRecipe
-from citeforge.schemas.tables import GOLD
 
 
 def open_questions(recipe: AlceRecipe, read: ReadOptions) -> Source:

@@ -12,7 +12,7 @@ from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Failure, Llm
 from citeforge.package.items import GoldRows
-from citeforge.schemas.grammar import Grammar, without_markers
+from citeforge.schemas.citations.grammar import Grammar, without_markers
 
 _LISTED = re.compile(r"^(?:[-*•–]|\(?\d{1,2}[.):]|claim \d+:)\s*", re.IGNORECASE)
 _MOST_TOKENS = 400

@@ -10,9 +10,9 @@ from typing import Any
 from jinja2 import StrictUndefined, Template
 from jinja2.sandbox import SandboxedEnvironment
 
-from citeforge.engines.files import digest
+from citeforge.engines.io.files import digest
+from citeforge.engines.io.progress import progress
 from citeforge.engines.llm.records import Failure, Llm, Request
-from citeforge.engines.progress import progress
 
 _FOLDER = Path(__file__).parent.parent / "templates" / "alce"
 

@@ -16,8 +16,8 @@ import msgspec
 from citeforge.builders.audit.flaws import negatives, texts_to_entail
 from citeforge.builders.audit.records import SUSPECT, Cascade, Decided, Flaw, Share
 from citeforge.builders.audit.strata import Stratum, stratified
-from citeforge.builders.derive import Base
-from citeforge.engines.jsonlines import read_rows
+from citeforge.builders.recipes.derive import Base
+from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.schemas.errors import InputError

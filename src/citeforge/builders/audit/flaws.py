@@ -10,12 +10,12 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from citeforge.builders.audit.records import Flaw
-from citeforge.builders.derive import Base, Docs
+from citeforge.builders.recipes.derive import Base, Docs
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.models import find_model
-from citeforge.engines.overlap import Shingles, shared, shingles
+from citeforge.engines.models.files import find_model
 from citeforge.engines.retrieval.reranker import CrossEncoderReranker
+from citeforge.engines.text.overlap import Shingles, shared, shingles
 from citeforge.package.package import Package
 from citeforge.schemas.extras import require
 from citeforge.schemas.recipes.compute import Runtime

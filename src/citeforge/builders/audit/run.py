@@ -15,20 +15,20 @@ from citeforge.builders.audit import flaws
 from citeforge.builders.audit.cascade import decide, summed_up
 from citeforge.builders.audit.records import Audit, Cascade, Decided, Flaw, Share
 from citeforge.builders.audit.survey import LONG, Survey, survey
-from citeforge.builders.derive import Base, Docs
-from citeforge.builders.exclusions import short_answers
+from citeforge.builders.rage.exclusions import short_answers
+from citeforge.builders.recipes.derive import Base, Docs
 from citeforge.engines.draws import generator, sample_ids
-from citeforge.engines.files import read_json, write_text
-from citeforge.engines.jsonlines import read_rows
+from citeforge.engines.io.files import read_json, write_text
+from citeforge.engines.io.jsonlines import read_rows
+from citeforge.engines.io.textfiles import validated
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.setup import judge_session
-from citeforge.engines.textfiles import validated
 from citeforge.package.package import Package, texts_of
+from citeforge.schemas.benchmarks.tables import RELEVANT
+from citeforge.schemas.commands.command_options import AuditOptions
+from citeforge.schemas.commands.run import RunOptions
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import Judging
-from citeforge.schemas.recipes.run import RunOptions
-from citeforge.schemas.recipes.verbs import AuditOptions
-from citeforge.schemas.tables import RELEVANT
 
 FILE = "audit.json"
 TASK = "audit-negative"

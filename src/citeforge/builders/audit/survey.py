@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from citeforge.builders.audit.records import Flaw
-from citeforge.builders.stats import WordLengths
+from citeforge.builders.packaging.stats import WordLengths
 from citeforge.builders.twins.facts import language_of
 from citeforge.package.package import Package
 

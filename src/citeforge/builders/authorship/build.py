@@ -20,20 +20,17 @@ from citeforge.builders.authorship.labels import (
 )
 from citeforge.builders.authorship.select import Chosen
 from citeforge.builders.authorship.select import choose as choose_passages
-from citeforge.builders.derive import Base, Docs
-from citeforge.builders.package import PackageWriter
-from citeforge.builders.skeleton import Build, Stats
-from citeforge.builders.stats import context_stats, corpus_stats, mapping_stats
-from citeforge.engines.embed import make_embedder
-from citeforge.engines.files import sha256_file
+from citeforge.builders.packaging.package import PackageWriter
+from citeforge.builders.packaging.stats import context_stats, corpus_stats, mapping_stats
+from citeforge.builders.recipes.derive import Base, Docs
+from citeforge.builders.stages.skeleton import Build, Stats
+from citeforge.engines.embedding.embed import make_embedder
+from citeforge.engines.io.files import sha256_file
+from citeforge.engines.io.tables import shard_paths
 from citeforge.engines.setup import client_options, cluster_options, replay_store
-from citeforge.engines.tables import shard_paths
-from citeforge.schemas.authorship import Cell, Design, make_cells
-from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.manifest import ContextSet, GrammarInfo, Manifest
-from citeforge.schemas.recipes import AuthorshipRecipe, RunOptions
-from citeforge.schemas.recipes.authorship import ORIGINS
-from citeforge.schemas.tables import (
+from citeforge.schemas.benchmarks.authorship import Cell, Design, make_cells
+from citeforge.schemas.benchmarks.manifest import ContextSet, GrammarInfo, Manifest
+from citeforge.schemas.benchmarks.tables import (
     AUTHORS,
     CONTEXTS,
     GOLD,
@@ -42,6 +39,9 @@ from citeforge.schemas.tables import (
     RELEVANT,
     TWINS,
 )
+from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.recipes import AuthorshipRecipe, RunOptions
+from citeforge.schemas.recipes.authorship import ORIGINS
 
 _TOLD = {None: "nothing is told", "informed": "the true author", "cf": "the counterfactual author"}
 

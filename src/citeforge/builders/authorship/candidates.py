@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from citeforge.builders.derive import Base
-from citeforge.engines.embedder import Embedder
+from citeforge.builders.recipes.derive import Base
+from citeforge.engines.embedding.embedder import Embedder
 from citeforge.engines.retrieval.bm25 import Bm25
 from citeforge.engines.retrieval.dense import DenseCorpus
 from citeforge.engines.retrieval.records import Rankings

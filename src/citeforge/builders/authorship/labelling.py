@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from citeforge.builders.prompts import Labelling
+from citeforge.builders.packaging.prompts import Labelling
 from citeforge.package.items import pairs
 from citeforge.package.package import Package
-from citeforge.schemas.authorship import design_of
+from citeforge.schemas.benchmarks.authorship import design_of
 
 
 def labelling_of(package: Package, context: str) -> Labelling:

@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 
 from citeforge.engines.draws import generator
-from citeforge.engines.textfiles import read_yaml, validated
-from citeforge.schemas.authorship import PLACEBO, Cell, LabelSet
+from citeforge.engines.io.textfiles import read_yaml, validated
+from citeforge.schemas.benchmarks.authorship import PLACEBO, Cell, LabelSet
 from citeforge.schemas.errors import InputError, UnknownValueError
 
 _NAMES = Path(__file__).parent / "data" / "names.txt"

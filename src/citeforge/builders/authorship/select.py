@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from citeforge.builders.authorship.candidates import Ranked
-from citeforge.builders.derive import Base, Docs
+from citeforge.builders.recipes.derive import Base, Docs
 from citeforge.engines.draws import generator, sample_ids
+from citeforge.schemas.benchmarks.tables import RELEVANT, UNJUDGED
 from citeforge.schemas.recipes.authorship import Selection
-from citeforge.schemas.tables import RELEVANT, UNJUDGED
 from citeforge.schemas.text import contains_answer, normalise_answer, normalise_passages
 
 

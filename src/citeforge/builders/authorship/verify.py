@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pydantic import ValidationError
 
-from citeforge.builders.verify import Found
+from citeforge.builders.packaging.verify import Found
 from citeforge.package.items import pairs
 from citeforge.package.package import Package
-from citeforge.schemas.authorship import design_of
-from citeforge.schemas.tables import RELEVANT
+from citeforge.schemas.benchmarks.authorship import design_of
+from citeforge.schemas.benchmarks.tables import RELEVANT
 
 
 def wrong_twins(package: Package) -> Found:

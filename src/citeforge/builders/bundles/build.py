@@ -10,13 +10,13 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from citeforge.builders.derive import Base, Docs
-from citeforge.builders.package import PackageWriter
-from citeforge.builders.skeleton import Build, Stats
-from citeforge.builders.stats import corpus_stats
+from citeforge.builders.packaging.package import PackageWriter
+from citeforge.builders.packaging.stats import corpus_stats
+from citeforge.builders.recipes.derive import Base, Docs
+from citeforge.builders.stages.skeleton import Build, Stats
 from citeforge.engines.draws import generator, sample_ids
-from citeforge.engines.tables import shard_paths
-from citeforge.schemas.bundles import (
+from citeforge.engines.io.tables import shard_paths
+from citeforge.schemas.benchmarks.bundles import (
     ANSWERABLE,
     DECOY,
     ORIGINAL,
@@ -26,16 +26,24 @@ from citeforge.schemas.bundles import (
     Bundle,
     rotation_name,
 )
+from citeforge.schemas.benchmarks.manifest import ContextSet, GrammarInfo, Manifest
+from citeforge.schemas.benchmarks.tables import (
+    CONTEXTS,
+    CORPUS,
+    GOLD,
+    MAPPING,
+    QUERIES,
+    RELEVANT,
+    UNJUDGED,
+)
+from citeforge.schemas.commands.run import RunOptions
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.manifest import ContextSet, GrammarInfo, Manifest
 from citeforge.schemas.recipes.bundles import (
     BundleRecipe,
     DeflectionRecipe,
     FaithfulnessRecipe,
     PositionRecipe,
 )
-from citeforge.schemas.recipes.run import RunOptions
-from citeforge.schemas.tables import CONTEXTS, CORPUS, GOLD, MAPPING, QUERIES, RELEVANT, UNJUDGED
 from citeforge.schemas.text import normalise_answer
 
 R = TypeVar("R", bound=BundleRecipe)
@@ -241,7 +249,7 @@ class Faithfulness(BundleBuild[FaithfulnessRecipe]):
 
     def _decoy(self, query: str, target: str, host: str) -> str:
         """Make the host's text with a sentence of the target at its end; returns its id."""
-        from citeforge.engines.sentences import SentenceSegmenter
+        from citeforge.engines.text.sentences import SentenceSegmenter
 
         texts = self.base.texts([target, host])
         text = texts[target][1]

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from pydantic import ValidationError
 
-from citeforge.builders.verify import Found
+from citeforge.builders.packaging.verify import Found
 from citeforge.package.package import Package
-from citeforge.schemas.bundles import DECOY, ORIGINAL, RELATED, REMOVED, bundle_of, rotation_name
-from citeforge.schemas.tables import RELEVANT
+from citeforge.schemas.benchmarks.bundles import (
+    DECOY,
+    ORIGINAL,
+    RELATED,
+    REMOVED,
+    bundle_of,
+    rotation_name,
+)
+from citeforge.schemas.benchmarks.tables import RELEVANT
 
 
 def wrong_bundle(package: Package) -> Found:

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from citeforge.builders.kalma.mentions import Names, stands_alone
 from citeforge.kg.domain import Domain
-from citeforge.schemas.kg import Triple
+from citeforge.schemas.benchmarks.kg import Triple
+from citeforge.schemas.citations.triples import render
 from citeforge.schemas.text import MONTHS
-from citeforge.schemas.triples import render
 
 # Where another statement begins: sentences, and clauses that have a subject of their own.
 _CLAUSE = re.compile(

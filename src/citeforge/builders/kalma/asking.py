@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from citeforge.builders.kalma.tasks import cleaned, request, template_writer_templates
+from citeforge.engines.io.progress import progress
 from citeforge.engines.llm.records import Failure, Llm, Result
 from citeforge.engines.llm.writers import TemplateWriter
-from citeforge.engines.progress import progress
 from citeforge.kg.domain import Domain
 from citeforge.schemas.recipes.kalma import Choices
 

@@ -20,25 +20,25 @@ from citeforge.builders.kalma.selection import (
     read_stated,
 )
 from citeforge.builders.kalma.tasks import prompt_hashes, template_writer_templates
-from citeforge.builders.package import PackageWriter
-from citeforge.builders.skeleton import Build, Stats
-from citeforge.engines.files import sha256_file
-from citeforge.engines.folders import beside
+from citeforge.builders.packaging.package import PackageWriter
+from citeforge.builders.stages.skeleton import Build, Stats
+from citeforge.engines.io.files import sha256_file
+from citeforge.engines.io.folders import beside
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.llm.writers import make_llm
-from citeforge.engines.perplexity.records import Perplexity, make_perplexity, perplexity_name
+from citeforge.engines.models.perplexity.records import Perplexity, make_perplexity, perplexity_name
 from citeforge.engines.plugins import warn
-from citeforge.engines.segment import SpacySegmenter
 from citeforge.engines.setup import client_options, judge_session, replay_store
+from citeforge.engines.text.segment import SpacySegmenter
 from citeforge.kg.domain import load_domain
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.kg.setup import open_graph
+from citeforge.schemas.benchmarks.manifest import GrammarInfo, Manifest
+from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.manifest import GrammarInfo, Manifest
 from citeforge.schemas.recipes import KalmaRecipe, RunOptions
 from citeforge.schemas.recipes.base import name_of
-from citeforge.schemas.sources import SourceInfo
 
 _GRAMMAR = GrammarInfo(name="triples-1", form="[QID, relation: value]")
 

@@ -10,13 +10,13 @@ from citeforge.builders.kalma.annotate import annotate, marker, mentions_of, ren
 from citeforge.builders.kalma.mentions import Names, stands_alone
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.segment import Segmenter
+from citeforge.engines.text.segment import Segmenter
 from citeforge.kg.domain import Domain
 from citeforge.kg.verbalise import verbalise
-from citeforge.schemas.grammar import without_markers
-from citeforge.schemas.kg import Key, Triple
+from citeforge.schemas.benchmarks.kg import Key, Triple
+from citeforge.schemas.citations.grammar import without_markers
+from citeforge.schemas.citations.triples import TripleGrammar
 from citeforge.schemas.text import normalise_em
-from citeforge.schemas.triples import TripleGrammar
 
 __all__ = [
     "Extension", "ExtensionCheck", "annotate", "cited", "marker", "misplaced", "plain",

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from citeforge.engines.draws import generator, key
 from citeforge.kg.domain import Domain
-from citeforge.schemas.kg import Graph, Triple
+from citeforge.schemas.benchmarks.kg import Graph, Triple
 
 ABSENT = (1, 2, 3)
 RETRIEVAL = (80, 60, 40, 20)

@@ -11,12 +11,12 @@ from citeforge.builders.kalma.asking import Asker, each
 from citeforge.builders.kalma.phrasing import Composer, cannot_be_asked, gives_away
 from citeforge.builders.kalma.score import Scored, Specificity, rank
 from citeforge.builders.kalma.selection import Pair
+from citeforge.engines.io.progress import progress
 from citeforge.engines.llm.records import Llm
-from citeforge.engines.perplexity.records import Perplexity
-from citeforge.engines.progress import progress
+from citeforge.engines.models.perplexity.records import Perplexity
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.kg.verbalise import verbalise
-from citeforge.schemas.kg import Key, Triple
+from citeforge.schemas.benchmarks.kg import Key, Triple
 from citeforge.schemas.recipes.kalma import Choices
 
 

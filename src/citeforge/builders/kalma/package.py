@@ -15,12 +15,11 @@ import pyarrow as pa
 from citeforge.builders.kalma.contexts import Contexts, Entry, make_contexts
 from citeforge.builders.kalma.evolve import Evolution
 from citeforge.builders.kalma.retrieved import RETRIEVED, Retrieved
-from citeforge.builders.package import PackageWriter
-from citeforge.builders.skeleton import Stats
+from citeforge.builders.packaging.package import PackageWriter
+from citeforge.builders.stages.skeleton import Stats
 from citeforge.kg.domain import Domain
 from citeforge.package.package import Package
-from citeforge.schemas.errors import UnknownValueError
-from citeforge.schemas.kg import (
+from citeforge.schemas.benchmarks.kg import (
     GENERAL,
     KG_ABSENT,
     KG_CONTEXTS,
@@ -31,8 +30,9 @@ from citeforge.schemas.kg import (
     from_row,
     relation_key,
 )
-from citeforge.schemas.manifest import ContextSet
-from citeforge.schemas.tables import QUERIES
+from citeforge.schemas.benchmarks.manifest import ContextSet
+from citeforge.schemas.benchmarks.tables import QUERIES
+from citeforge.schemas.errors import UnknownValueError
 
 _DATE = re.compile(r"(?P<sign>-?)(?P<year>\d{1,9})(?:s|(?:-\d{2}){0,2})(?P<era> BCE)?")
 _WORDS = {

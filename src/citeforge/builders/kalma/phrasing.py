@@ -14,7 +14,7 @@ from citeforge.builders.kalma.selection import Pair
 from citeforge.kg.domain import Domain
 from citeforge.kg.phrasing import Phrase, Phrasing
 from citeforge.kg.verbalise import form_of
-from citeforge.schemas.kg import Graph, Triple, relation_key
+from citeforge.schemas.benchmarks.kg import Graph, Triple, relation_key
 from citeforge.schemas.text import normalise_em
 
 

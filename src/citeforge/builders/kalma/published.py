@@ -7,11 +7,11 @@ from pathlib import Path
 
 from citeforge.builders.kalma.contexts import Entry
 from citeforge.builders.kalma.package import Question
-from citeforge.engines.files import sha256_file
+from citeforge.engines.io.files import sha256_file
 from citeforge.ir_convert.kalma import read_gold, read_items
+from citeforge.schemas.benchmarks.kg import EMPTY, Key, Triple
+from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.kg import EMPTY, Key, Triple
-from citeforge.schemas.sources import SourceInfo
 
 LICENCE = "other"
 """S-Lab licence 1.0, non-commercial; it has no SPDX identifier."""

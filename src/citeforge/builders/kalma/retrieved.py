@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from citeforge.builders.kalma.contexts import Entry
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.kg.link import Linker, quality
-from citeforge.schemas.kg import Triple
+from citeforge.schemas.benchmarks.kg import Triple
 
 RETRIEVED = "retrieved"
 """Name of the context set."""

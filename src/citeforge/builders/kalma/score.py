@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from citeforge.schemas.kg import Graph, Triple, relation_key
+from citeforge.schemas.benchmarks.kg import Graph, Triple, relation_key
 
 
 @dataclass(frozen=True)

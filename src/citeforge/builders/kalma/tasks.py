@@ -10,7 +10,7 @@ from typing import Any
 from jinja2 import StrictUndefined, Template
 from jinja2.sandbox import SandboxedEnvironment
 
-from citeforge.engines.files import digest
+from citeforge.engines.io.files import digest
 from citeforge.engines.llm.records import Request
 from citeforge.kg.domain import Domain
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from citeforge.builders.verify import Found
+from citeforge.builders.packaging.verify import Found
 from citeforge.package.package import Package
-from citeforge.schemas.kg import Triple, from_row
+from citeforge.schemas.benchmarks.kg import Triple, from_row
 
 
 def wrong_kalma(package: Package) -> Found:

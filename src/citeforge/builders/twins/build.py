@@ -10,26 +10,34 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from citeforge.builders.derive import Base, Docs
-from citeforge.builders.package import PackageWriter
-from citeforge.builders.skeleton import Build, Stats
-from citeforge.builders.stats import context_stats, corpus_stats, mapping_stats
+from citeforge.builders.packaging.package import PackageWriter
+from citeforge.builders.packaging.stats import context_stats, corpus_stats, mapping_stats
+from citeforge.builders.recipes.derive import Base, Docs
+from citeforge.builders.stages.skeleton import Build, Stats
 from citeforge.builders.twins.checks import CHECKS, ENTAILMENT, Checker, Passage
 from citeforge.builders.twins.facts import Entities
 from citeforge.builders.twins.write import Twin, TwinWriter
-from citeforge.engines.folders import beside
+from citeforge.engines.io.folders import beside
+from citeforge.engines.io.tables import shard_paths
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.budget import Plan
 from citeforge.engines.llm.client import OpenAiLlm
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.llm.writers import make_llm
 from citeforge.engines.setup import client_options, judge_session, replay_store
-from citeforge.engines.tables import shard_paths
+from citeforge.schemas.benchmarks.manifest import SECRET, Manifest
+from citeforge.schemas.benchmarks.tables import (
+    CONTEXTS,
+    CORPUS,
+    GOLD,
+    MAPPING,
+    QUERIES,
+    RELEVANT,
+    TWINS,
+)
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.manifest import SECRET, Manifest
 from citeforge.schemas.recipes import RunOptions, TwinsRecipe
 from citeforge.schemas.recipes.base import name_of
-from citeforge.schemas.tables import CONTEXTS, CORPUS, GOLD, MAPPING, QUERIES, RELEVANT, TWINS
 
 
 def build_twins(

@@ -6,7 +6,7 @@ import re
 from functools import cache, cached_property
 from typing import Any, NamedTuple
 
-from citeforge.engines.spacy_models import installed_pipeline, ner_model
+from citeforge.engines.text.spacy_models import installed_pipeline, ner_model
 from citeforge.schemas.text import MONTHS
 
 _WORD = re.compile(r"\w+(?:['’]\w+)*", re.UNICODE)

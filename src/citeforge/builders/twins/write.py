@@ -10,9 +10,9 @@ from jinja2 import StrictUndefined
 from jinja2.sandbox import SandboxedEnvironment
 
 from citeforge.builders.twins.checks import Checker, Passage, Report
-from citeforge.engines.files import digest
+from citeforge.engines.io.files import digest
+from citeforge.engines.io.progress import progress
 from citeforge.engines.llm.records import Failure, Llm, Request
-from citeforge.engines.progress import progress
 from citeforge.schemas.recipes.twins import Attempts
 
 PROMPT = Path(__file__).parent.parent / "templates" / "twin.j2"

@@ -16,7 +16,7 @@ from citeforge.engines.cluster.connection import connect
 from citeforge.engines.cluster.options import ClusterOptions
 from citeforge.engines.cluster.pool import reason_of
 from citeforge.engines.cluster.share import alive
-from citeforge.engines.llm.bounds import UnboundedReplyError, bounded_client
+from citeforge.engines.llm.calls.bounds import UnboundedReplyError, bounded_client
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ import pyarrow as pa
 from citeforge.engines.cluster.lost import Lost
 from citeforge.engines.cluster.options import ClusterOptions
 from citeforge.engines.cluster.pool import Pool
-from citeforge.engines.embedder import Embedder, Kind, Prefixes, Vectors
-from citeforge.engines.fast.embed import FastEmbedder, Files, SentEmbedder
+from citeforge.engines.embedding.embedder import Embedder, Kind, Prefixes, Vectors
+from citeforge.engines.models.fast.embed import FastEmbedder, Files, SentEmbedder
 from citeforge.schemas.errors import FailuresError
 from citeforge.schemas.recipes.compute import Chosen
 

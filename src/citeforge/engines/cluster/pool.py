@@ -15,13 +15,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from citeforge._version import __version__
 from citeforge.engines.cluster.connection import connect
 from citeforge.engines.cluster.lost import Lost
 from citeforge.engines.cluster.options import ClusterOptions
 from citeforge.engines.cluster.share import Share, alive, share_out
 from citeforge.engines.cluster.worker import Raised, Started, Work, Worker
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.version import __version__
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -12,11 +12,11 @@ import numpy.typing as npt
 from citeforge.engines.cluster.lost import Lost
 from citeforge.engines.cluster.options import ClusterOptions
 from citeforge.engines.cluster.pool import Pool
-from citeforge.engines.gemm import Best, Floats
-from citeforge.engines.progress import Advance
-from citeforge.engines.search import choose
-from citeforge.engines.trial import Searcher
-from citeforge.engines.vectors import VectorShard, unit
+from citeforge.engines.embedding.vectors import VectorShard, unit
+from citeforge.engines.io.progress import Advance
+from citeforge.engines.search.exact import choose
+from citeforge.engines.search.gemm import Best, Floats
+from citeforge.engines.search.trial import Searcher
 from citeforge.schemas.errors import FailuresError
 
 Found = tuple[Floats, npt.NDArray[np.int64]]
@@ -68,7 +68,7 @@ class Searching:
 
 @dataclass(frozen=True)
 class ClusterSearch:
-    """:func:`citeforge.engines.search.nominate`, by workers."""
+    """:func:`citeforge.engines.search.exact.nominate`, by workers."""
 
     options: ClusterOptions
     device: str

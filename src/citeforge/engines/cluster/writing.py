@@ -9,7 +9,7 @@ from typing import Any
 from citeforge.engines.cluster.lost import Lost
 from citeforge.engines.cluster.options import ClusterOptions
 from citeforge.engines.cluster.pool import Pool
-from citeforge.engines.llm.offline import ROWS, OfflineLlm
+from citeforge.engines.llm.local.offline import ROWS, OfflineLlm
 from citeforge.engines.llm.records import Failure, Request, Result
 
 _BATCHES = 2

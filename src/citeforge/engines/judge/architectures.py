@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from citeforge.engines.compute import require_openvino
-from citeforge.engines.fast.classify import Compute, classifier
-from citeforge.engines.fast.runtime import engine_name
 from citeforge.engines.judge.nli_models import Encoded, NliModel, Settings, verdict_indices
 from citeforge.engines.judge.profiles import filled
 from citeforge.engines.judge.records import Pair
-from citeforge.engines.models import Located
+from citeforge.engines.models.compute import require_openvino
+from citeforge.engines.models.fast.classify import Compute, classifier
+from citeforge.engines.models.fast.runtime import engine_name
+from citeforge.engines.models.files import Located
 from citeforge.schemas.errors import InputError, UsageError
 
 

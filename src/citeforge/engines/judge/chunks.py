@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 
 from citeforge.engines.judge.records import Pair
-from citeforge.schemas.judge_profile import Chunks, JudgeProfile
+from citeforge.schemas.models.judge_profile import Chunks, JudgeProfile
 
 Count = Callable[[str], int]
 
@@ -68,7 +68,7 @@ def _gathered(found: Sequence[str], size: int, unit: Count, join: str) -> list[s
 
 @cache
 def _punkt() -> Callable[[str], list[tuple[int, int]]]:
-    from citeforge.engines.punkt import PunktSegmenter
+    from citeforge.engines.text.punkt import PunktSegmenter
 
     return PunktSegmenter().split
 

@@ -29,10 +29,10 @@ from citeforge.engines.judge.records import (
     Pair,
     Verdict,
 )
-from citeforge.engines.models import Located, find_model
-from citeforge.engines.parallel import one_thread_each
+from citeforge.engines.models.files import Located, find_model
+from citeforge.engines.models.parallel import one_thread_each
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.judge_profile import JudgeProfile
+from citeforge.schemas.models.judge_profile import JudgeProfile
 from citeforge.schemas.recipes.compute import Runtime
 
 _INSTEAD = "--judge lexical"

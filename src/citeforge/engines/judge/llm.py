@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from citeforge.engines.files import digest
+from citeforge.engines.io.files import digest
 from citeforge.engines.judge.chunks import parts
 from citeforge.engines.judge.profiles import (
     built_in,
@@ -21,7 +21,7 @@ from citeforge.engines.llm.budget import estimate_prompt_tokens
 from citeforge.engines.llm.client import OpenAiLlm
 from citeforge.engines.llm.records import Answer, Request, Result
 from citeforge.schemas.errors import UsageError
-from citeforge.schemas.judge_profile import LEVELS, JudgeProfile
+from citeforge.schemas.models.judge_profile import LEVELS, JudgeProfile
 
 PROMPT_VERSION = 1
 """Of ``llm-binary``, as signatures call it."""

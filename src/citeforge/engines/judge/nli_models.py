@@ -11,7 +11,7 @@ from typing import Any
 from citeforge.engines.judge.chunks import parts
 from citeforge.engines.judge.profiles import filled
 from citeforge.engines.judge.records import Pair
-from citeforge.schemas.judge_profile import JudgeProfile
+from citeforge.schemas.models.judge_profile import JudgeProfile
 
 BUCKET = 32
 """Inputs are padded to multiples of this many tokens."""

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import msgspec
 
-from citeforge.engines.files import atomic_file
-from citeforge.engines.jsonlines import read_rows
+from citeforge.engines.io.files import atomic_file
+from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.judge.records import Decision, Pair, Verdict
 from citeforge.engines.judge.session import JudgePlan, JudgeSession
 from citeforge.engines.llm.records import Price
 from citeforge.engines.setup import require_judge
+from citeforge.schemas.commands.run import RunOptions
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.judge_profile import level_name
+from citeforge.schemas.models.judge_profile import level_name
 from citeforge.schemas.recipes.base import Judging
-from citeforge.schemas.recipes.run import RunOptions
 
 
 class PairRow(msgspec.Struct, forbid_unknown_fields=True):

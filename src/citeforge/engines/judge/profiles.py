@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-from citeforge.engines.files import digest
-from citeforge.engines.textfiles import read_yaml, validated
+from citeforge.engines.io.files import digest
+from citeforge.engines.io.textfiles import read_yaml, validated
 from citeforge.schemas.errors import UnknownValueError
-from citeforge.schemas.judge_profile import JudgeProfile
+from citeforge.schemas.models.judge_profile import JudgeProfile
 
 _DATA = Path(__file__).parent / "data"
 _PLACE = re.compile(r"\{(premise|hypothesis|eos)\}")

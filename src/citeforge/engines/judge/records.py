@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from citeforge.engines.files import canonical_json
+from citeforge.engines.io.files import canonical_json
 
 CLOSE_CALL = {"float32": 1e-4, "bfloat16": 0.25}
 """A verdict with a smaller margin may depend on its batch: how far a margin moves with the batch is

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from citeforge.engines.io.progress import progress
 from citeforge.engines.judge.records import (
     Decision,
     Judge,
@@ -16,7 +17,6 @@ from citeforge.engines.judge.records import (
     verdict_key,
 )
 from citeforge.engines.judge.store import VerdictStore
-from citeforge.engines.progress import progress
 from citeforge.schemas.errors import InputError
 
 _NOTHING = Verdict(False)

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from citeforge.engines.files import canonical_json
+from citeforge.engines.io.files import canonical_json
+from citeforge.engines.io.sqlite import open_store, store_errors
 from citeforge.engines.judge.records import Verdict
-from citeforge.engines.sqlite import open_store, store_errors
 
 APPLICATION_ID = 0x43464A56  # "CFJV"
 VERSION = 1

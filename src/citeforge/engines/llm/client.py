@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from citeforge.engines.llm.budget import Plan, estimate_prompt_tokens
-from citeforge.engines.llm.endpoint import Endpoint, OnResult, Route
+from citeforge.engines.llm.calls.endpoint import Endpoint, OnResult, Route
+from citeforge.engines.llm.calls.reply import read_reply
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import Request, Result, settle
-from citeforge.engines.llm.reply import read_reply
-from citeforge.engines.llm.store import ReplayStore
+from citeforge.engines.llm.stores.replay import ReplayStore
 
 CHAT: Route[Request] = Route("LLM", "chat.completions", lambda _, body: read_reply(body), settle)
 

@@ -8,10 +8,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from citeforge.engines.cluster.options import ClusterOptions
-from citeforge.engines.llm.bounds import bounded_client
-from citeforge.engines.llm.rate import RetryPolicy
+from citeforge.engines.llm.calls.bounds import bounded_client
+from citeforge.engines.llm.calls.rate import RetryPolicy
+from citeforge.engines.llm.calls.secrets import Redactor, public_url
 from citeforge.engines.llm.records import Price
-from citeforge.engines.llm.secrets import Redactor, public_url
 from citeforge.schemas.errors import InputError
 
 KEY_VARIABLE = "OPENAI_API_KEY"

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
-from citeforge.engines.files import canonical_json
+from citeforge.engines.io.files import canonical_json
 
 FailureReason = Literal[
     "refused",  # the endpoint will never take this request: 400, 404, 422, …

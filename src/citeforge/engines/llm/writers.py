@@ -10,16 +10,16 @@ from typing import Any
 from jinja2 import StrictUndefined, TemplateError
 from jinja2.sandbox import SandboxedEnvironment
 
-from citeforge.engines.files import digest
-from citeforge.engines.llm import smollm
+from citeforge.engines.io.files import digest
 from citeforge.engines.llm.client import OpenAiLlm
+from citeforge.engines.llm.local import smollm
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import Answer, Llm, Request, Result, settle
-from citeforge.engines.llm.store import ReplayStore
+from citeforge.engines.llm.stores.replay import ReplayStore
 from citeforge.engines.registry import Registry, expected
-from citeforge.schemas.choices import LLMS as CHOICES
-from citeforge.schemas.choices import Choice
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
+from citeforge.schemas.models.choices import LLMS as CHOICES
+from citeforge.schemas.models.choices import Choice
 
 
 class ReplayLlm:
@@ -167,7 +167,7 @@ def filled(settings: LlmSettings) -> Llm:
 
 def embedded(settings: LlmSettings) -> Llm:
     """``offline``."""
-    from citeforge.engines.llm.offline import OfflineLlm
+    from citeforge.engines.llm.local.offline import OfflineLlm
 
     cluster = None if settings.options is None else settings.options.cluster
     return OfflineLlm(settings.store, cluster)

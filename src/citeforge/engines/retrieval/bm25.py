@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from citeforge.engines.corpus import embedding_texts
-from citeforge.engines.progress import progress
+from citeforge.engines.embedding.vectors import SHARD_ROWS
+from citeforge.engines.io.corpus import embedding_texts
+from citeforge.engines.io.progress import progress
+from citeforge.engines.io.tables import iter_batches
 from citeforge.engines.retrieval.records import DEPTH, Rankings, RetrieverSettings, ranked
-from citeforge.engines.tables import iter_batches
-from citeforge.engines.vectors import SHARD_ROWS
 from citeforge.schemas.extras import extras_named
 
 _K1, _B = 1.2, 0.75

@@ -11,14 +11,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from citeforge.engines.corpus import embedding_texts, names_at
-from citeforge.engines.embedder import Embedder
-from citeforge.engines.progress import progress
+from citeforge.engines.embedding.embedder import Embedder
+from citeforge.engines.embedding.vectors import SHARD_ROWS, VectorShard, ensure_shards, iter_blocks
+from citeforge.engines.io.corpus import embedding_texts, names_at
+from citeforge.engines.io.progress import progress
+from citeforge.engines.io.tables import iter_batches, write_table
 from citeforge.engines.retrieval.records import DEPTH, Rankings, RetrieverSettings, ranked
-from citeforge.engines.search import NOMINATION_ERROR, Nominate, nominate, rescore
-from citeforge.engines.tables import iter_batches, write_table
-from citeforge.engines.vectors import SHARD_ROWS, VectorShard, ensure_shards, iter_blocks
-from citeforge.schemas.tables import CORPUS
+from citeforge.engines.search.exact import NOMINATION_ERROR, Nominate, nominate, rescore
+from citeforge.schemas.benchmarks.tables import CORPUS
 
 _RESERVE = 6
 """Nominations beyond what is asked, so that most queries are settled in one pass."""

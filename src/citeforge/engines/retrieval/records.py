@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from citeforge.engines.embedder import Embedder
-from citeforge.engines.search import Nominate
-from citeforge.engines.vectors import SHARD_ROWS
+from citeforge.engines.embedding.embedder import Embedder
+from citeforge.engines.embedding.vectors import SHARD_ROWS
+from citeforge.engines.search.exact import Nominate
 from citeforge.schemas.errors import UsageError
 
 DEPTH = 100

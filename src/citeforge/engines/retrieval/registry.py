@@ -7,8 +7,8 @@ from citeforge.engines.retrieval.bm25 import by_words
 from citeforge.engines.retrieval.dense import by_meaning
 from citeforge.engines.retrieval.records import Retriever, RetrieverSettings
 from citeforge.engines.retrieval.runs import by_run
-from citeforge.schemas.choices import RETRIEVERS as CHOICES
-from citeforge.schemas.choices import Choice
+from citeforge.schemas.models.choices import RETRIEVERS as CHOICES
+from citeforge.schemas.models.choices import Choice
 
 RETRIEVERS: Registry[Choice, Retriever] = Registry(
     "retriever",

@@ -7,11 +7,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
-from citeforge.engines.compute import require_openvino
-from citeforge.engines.fast.classify import cross_encoder
-from citeforge.engines.fast.runtime import engine_name
-from citeforge.engines.models import Located, find_model
-from citeforge.engines.parallel import one_thread_each
+from citeforge.engines.models.compute import require_openvino
+from citeforge.engines.models.fast.classify import cross_encoder
+from citeforge.engines.models.fast.runtime import engine_name
+from citeforge.engines.models.files import Located, find_model
+from citeforge.engines.models.parallel import one_thread_each
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.extras import require
 from citeforge.schemas.recipes.compute import Runtime

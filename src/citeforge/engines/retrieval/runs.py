@@ -10,10 +10,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from citeforge.engines.corpus import find_rows
-from citeforge.engines.files import sha256_file
+from citeforge.engines.io.corpus import find_rows
+from citeforge.engines.io.files import sha256_file
+from citeforge.engines.io.textfiles import text_lines
 from citeforge.engines.retrieval.records import DEPTH, Rankings, RetrieverSettings, ranked
-from citeforge.engines.textfiles import text_lines
 from citeforge.schemas.errors import InputError
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from citeforge.engines.embedder import Embedder
+from citeforge.engines.embedding.embedder import Embedder
 from citeforge.engines.retrieval.fusion import Scorer, ordered
 from citeforge.engines.retrieval.records import DEPTH, Rankings, Retriever, ranked
 from citeforge.engines.retrieval.reranker import Pairs, Reranker

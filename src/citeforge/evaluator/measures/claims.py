@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from citeforge.evaluator.inputs import Inputs, Item
 from citeforge.evaluator.measures.cannot import CannotError
 from citeforge.evaluator.measures.columns import Key
+from citeforge.evaluator.statements.inputs import Inputs, Item
 from citeforge.evaluator.tools import NO_JUDGE
 
 

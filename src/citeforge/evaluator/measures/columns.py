@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from citeforge.evaluator.inputs import Inputs
 from citeforge.evaluator.measures.bounds import Value
-from citeforge.evaluator.statistics import Measured, mean_sample
+from citeforge.evaluator.statements.inputs import Inputs
+from citeforge.evaluator.statistics.estimates import Measured, mean_sample
 
 Key = tuple[int, int]
 """(run, row of the query)."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from citeforge.evaluator.measures.cannot import CannotError
 from citeforge.evaluator.measures.declared import Compute, Measure
-from citeforge.evaluator.statistics import Measured
+from citeforge.evaluator.statistics.estimates import Measured
 
 
 def compute(inputs: Any, measures: Sequence[Measure]) -> dict[str, Measured | str]:

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from citeforge.evaluator.intervals import Range
-from citeforge.evaluator.statistics import Measured, mean_sample
+from citeforge.evaluator.statistics.estimates import Measured, mean_sample
+from citeforge.evaluator.statistics.intervals import Range
 
 if TYPE_CHECKING:
-    from citeforge.evaluator.inputs import Inputs, Item
-    from citeforge.evaluator.numbers import AnswerNumbers
+    from citeforge.evaluator.statements.inputs import Inputs, Item
+    from citeforge.evaluator.statistics.per_answer import AnswerNumbers
     from citeforge.evaluator.tools import Tools
 
 Found = Iterator[tuple[str, Measured | str]]
@@ -21,8 +21,8 @@ Found = Iterator[tuple[str, Measured | str]]
 Compute = Callable[[Any, Sequence["Measure"]], Iterator[Any]]
 """(what was read of the answers, the measures that are wanted) to their samples: :data:`Found`.
 
-Of ``cells`` to :class:`~citeforge.evaluator.entries.Row` or ``NotComputed``, one a cell. Raises
-CannotError when none of them can be computed, and says why.
+Of ``cells`` to :class:`~citeforge.evaluator.reports.entries.Row` or ``NotComputed``, one a cell.
+Raises CannotError when none of them can be computed, and says why.
 """
 
 
@@ -44,11 +44,12 @@ class Measure:
         uses: parts of the signature that it adds: ``judge``, ``segmenter``.
         compute: gives its samples.
         reads: answers to what: ``passages`` (``compute`` is given
-            :class:`~citeforge.evaluator.inputs.Inputs`), all ``cells`` of an authorship benchmark,
+            :class:`~citeforge.evaluator.statements.inputs.Inputs`), all ``cells`` of an authorship
+            benchmark,
             ``triples`` of a graph, or what else a kind declares among its ``readings``.
         numbers: for a measure that needs a few numbers of one answer at a time: makes these. Then
             nothing else is kept, and ``compute`` is given
-            :class:`~citeforge.evaluator.numbers.Kept`.
+            :class:`~citeforge.evaluator.statistics.per_answer.Kept`.
         own_numbers: makes the same for passages that answers bring; None where they have none.
         parameters: what its name says beside the base: cutoff, part, references.
         options: (tools, protocol) to choices that move it, as they stand in its signature.

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.evaluator.inputs import Inputs, Item
 from citeforge.evaluator.measures.bounds import BOTH, Bounds, Value
 from citeforge.evaluator.measures.claims import Claim, read_claims
 from citeforge.evaluator.measures.columns import Key, bounded
-from citeforge.evaluator.statistics import Measured, harmonic_sample
+from citeforge.evaluator.statements.inputs import Inputs, Item
+from citeforge.evaluator.statistics.estimates import Measured, harmonic_sample
 from citeforge.package.items import Passage
 from citeforge.schemas.text import premise_of
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
-from importlib import import_module
 from types import ModuleType
 
 from citeforge.engines import plugins
@@ -13,38 +12,35 @@ from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.measures.forms import Form
 from citeforge.schemas.errors import UnknownValueError, UsageError
 
-_MODULES = (
-    "measures.rage",
-    "measures.alce_citations",
-    "measures.alce_length",
-    "measures.str_em",
-    "measures.qampari",
-    "measures.alce_rouge",
-    "measures.mauve",
-    "measures.qa",
-    "measures.claim_recall",
-    "measures.auto_ais",
-    "measures.nli",
-    "trec.support",
-    "trec.coverage",
-    "research.fact",
-    "measures.overlap",
-    "measures.bleu",
-    "measures.rouge",
-    "measures.bertscore",
-    "measures.retrieval",
-    "authorship.measures",
-    "kalma.citations",
-    "kalma.judged",
-    "kalma.geval",
-    "bundles.measures",
-)
-"""Files with ``MEASURES``, in the order of the list of measures."""
-
 
 @cache
 def _ours() -> tuple[Measure | Form, ...]:
-    modules = [import_module(f"citeforge.evaluator.{name}") for name in _MODULES]
+    from citeforge.evaluator.measures.alce import (
+        citations,
+        claim_recall,
+        length,
+        mauve,
+        qa,
+        qampari,
+        rouge,
+        str_em,
+    )
+    from citeforge.evaluator.measures.attributed_ir import auto_ais, bertscore, bleu, nli, overlap
+    from citeforge.evaluator.measures.attributed_ir import rouge as rouge_of_gold
+    from citeforge.evaluator.measures.authorship import measures as authorship
+    from citeforge.evaluator.measures.bundles import measures as bundles
+    from citeforge.evaluator.measures.kalma import citations as kalma
+    from citeforge.evaluator.measures.kalma import geval, judged
+    from citeforge.evaluator.measures.rage import citations as rage
+    from citeforge.evaluator.measures.rage import retrieval
+    from citeforge.evaluator.research import fact
+    from citeforge.evaluator.trec import coverage, support
+
+    modules = (
+        rage, citations, length, str_em, qampari, rouge, mauve, qa, claim_recall, auto_ais, nli,
+        support, coverage, fact, overlap, bleu, rouge_of_gold, bertscore, retrieval, authorship,
+        kalma, judged, geval, bundles,
+    )  # fmt: skip
     return tuple(one for module in modules for one in module.MEASURES)
 
 

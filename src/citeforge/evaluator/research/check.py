@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from citeforge.evaluator.research.markup import Markup, has_text, read_markup
+from citeforge.schemas.citations.urls import same_url
 from citeforge.schemas.submission import SubmissionLine
-from citeforge.schemas.urls import same_url
 
 _MOST = 5
 

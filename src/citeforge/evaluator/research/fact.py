@@ -21,7 +21,6 @@ from functools import partial
 import numpy as np
 
 from citeforge.engines.judge.records import Decision, JudgeFailure, Pair
-from citeforge.evaluator.inputs import Inputs, Item
 from citeforge.evaluator.measures.bounds import Value
 from citeforge.evaluator.measures.cannot import CannotError
 from citeforge.evaluator.measures.columns import Key, bounded
@@ -29,10 +28,11 @@ from citeforge.evaluator.measures.declared import Found, Measure, count, percent
 from citeforge.evaluator.measures.judging import render
 from citeforge.evaluator.research.markup import has_text
 from citeforge.evaluator.research.pairs import KEYS, read_pairs
-from citeforge.evaluator.statistics import Measured, Sample, ratio
+from citeforge.evaluator.statements.inputs import Inputs, Item
+from citeforge.evaluator.statistics.estimates import Measured, Sample, ratio
 from citeforge.evaluator.tools import NO_JUDGE
+from citeforge.schemas.citations.urls import same_url
 from citeforge.schemas.submission import CitedFact
-from citeforge.schemas.urls import same_url
 
 PAPER = "Du et al. 2025 (DeepResearch Bench, FACT), section 3.2"
 

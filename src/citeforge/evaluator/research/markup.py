@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from citeforge.schemas.grammar import Grammar, overlaps
+from citeforge.schemas.citations.grammar import Grammar, overlaps
 
 _URL = r"https?://(?:[^\s()<>\[\]【】「」，。；、）]|\([^\s()<>]*\))+"
 _TARGET = r"<?(?P<{}>https?://(?:[^\s()<>]|\([^\s()<>]*\))+)>?(?:\s+\"[^\"\n]*\")?"

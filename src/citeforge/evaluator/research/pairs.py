@@ -6,14 +6,14 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from citeforge.engines.segment import Segmenter
+from citeforge.engines.text.segment import Segmenter
 from citeforge.evaluator.research.markup import AND, Markup, Mention, read_markup
-from citeforge.evaluator.statement_lines import is_label
-from citeforge.evaluator.statements import Statement, split_statements
+from citeforge.evaluator.statements.lines import is_label
+from citeforge.evaluator.statements.split import Statement, split_statements
 from citeforge.evaluator.vendors.placing import JOINER
-from citeforge.schemas.grammar import Grammar
+from citeforge.schemas.citations.grammar import Grammar
+from citeforge.schemas.citations.urls import same_url
 from citeforge.schemas.text import normalise_em
-from citeforge.schemas.urls import same_url
 
 _FRAGMENT = "#:~:text="
 _ENDS = (".", "!", "?", "…")

@@ -15,9 +15,9 @@ from typing import Literal
 
 import msgspec
 
-from citeforge.engines.jsonlines import read_rows
-from citeforge.evaluator.benchmark import Benchmark
+from citeforge.engines.io.jsonlines import read_rows
 from citeforge.evaluator.research.markup import has_text
+from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.submission import CitedFact, OwnPassage, ReportLine, SubmissionLine
 

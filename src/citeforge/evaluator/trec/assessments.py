@@ -20,9 +20,9 @@ from typing import TypeVar
 
 import msgspec
 
-from citeforge.engines.files import digest, digest_folder, read_json, sha256_file
-from citeforge.engines.jsonlines import read_rows
-from citeforge.engines.textfiles import read_csv
+from citeforge.engines.io.files import digest, digest_folder, read_json, sha256_file
+from citeforge.engines.io.jsonlines import read_rows
+from citeforge.engines.io.textfiles import read_csv
 from citeforge.schemas.errors import InputError
 
 K = TypeVar("K")

@@ -23,15 +23,15 @@ from functools import partial
 from typing import Any
 
 from citeforge.engines.judge.records import Pair, Verdict
-from citeforge.evaluator.inputs import Inputs, Item
 from citeforge.evaluator.measures.bounds import Value
 from citeforge.evaluator.measures.cannot import CannotError
 from citeforge.evaluator.measures.columns import Key, bounded
 from citeforge.evaluator.measures.declared import Compute, Found, Measure, percent
+from citeforge.evaluator.statements.inputs import Inputs, Item
 from citeforge.evaluator.tools import NO_JUDGE
 from citeforge.evaluator.trec.assessments import VITAL, Assessments, Point, PointLists, Points
 from citeforge.evaluator.trec.labels import SEVERAL_RUNS, assessments_of, files_signature
-from citeforge.schemas.grammar import without_markers
+from citeforge.schemas.citations.grammar import without_markers
 
 _NOTHING = Value(0.0, 0.0)
 Valued = Sequence[tuple[Point, Value | None]]

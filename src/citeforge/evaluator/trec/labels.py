@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from citeforge.evaluator.inputs import Inputs
+from citeforge.evaluator.statements.inputs import Inputs
 from citeforge.evaluator.tools import Tools
 from citeforge.evaluator.trec.assessments import (
     Assessments,

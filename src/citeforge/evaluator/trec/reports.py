@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from citeforge.engines.jsonlines import read_rows, read_start
-from citeforge.evaluator.benchmark import Benchmark
+from citeforge.engines.io.jsonlines import read_rows, read_start
+from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.submission import CitedSentence, OwnPassage, SubmissionLine
 from citeforge.schemas.trec import BY_FORMAT, Track

@@ -21,15 +21,15 @@ from functools import partial
 
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.evaluator.inputs import Inputs, Item
-from citeforge.evaluator.measures.alce import strict_claims
+from citeforge.evaluator.measures.alce.answers import strict_claims
 from citeforge.evaluator.measures.bounds import Value
 from citeforge.evaluator.measures.cannot import CannotError
 from citeforge.evaluator.measures.claims import Claim, read_claims
 from citeforge.evaluator.measures.columns import Key, bounded
 from citeforge.evaluator.measures.declared import Found, Measure, percent
 from citeforge.evaluator.measures.judging import render
-from citeforge.evaluator.statements import split_statements
+from citeforge.evaluator.statements.inputs import Inputs, Item
+from citeforge.evaluator.statements.split import split_statements
 from citeforge.evaluator.tools import NO_JUDGE
 from citeforge.evaluator.trec.assessments import SentenceLabels, labels_of
 from citeforge.evaluator.trec.labels import SEVERAL_RUNS, assessments_of, files_signature

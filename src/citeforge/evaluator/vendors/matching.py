@@ -6,13 +6,13 @@ import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-from citeforge.engines.tables import iter_batches
-from citeforge.evaluator.benchmark import Benchmark
+from citeforge.engines.io.tables import iter_batches
+from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.vendors.records import Source
 from citeforge.package.items import Passage, pairs
+from citeforge.schemas.benchmarks.tables import CORPUS
+from citeforge.schemas.citations.urls import same_url
 from citeforge.schemas.errors import UnknownValueError, UsageError
-from citeforge.schemas.tables import CORPUS
-from citeforge.schemas.urls import same_url
 
 WAYS = ("shown", "own", "id", "index", "title", "url")
 """How sources are found: ``shown`` is by id, then by title, then by number."""

@@ -9,14 +9,14 @@ from typing import Any
 
 import msgspec
 
-from citeforge.engines.segment import Segmenter
-from citeforge.evaluator.benchmark import Benchmark
+from citeforge.engines.text.segment import Segmenter
+from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.vendors.matching import Matching
 from citeforge.evaluator.vendors.placing import place_marks
 from citeforge.evaluator.vendors.records import Response, Source
+from citeforge.schemas.citations.urls import same_url
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.submission import CitedSpan, OwnPassage, SubmissionLine
-from citeforge.schemas.urls import same_url
 
 
 class Document(msgspec.Struct):
@@ -59,7 +59,7 @@ class CitationPlacer:
 
     @cached_property
     def segmenter(self) -> Segmenter:
-        from citeforge.engines.sentences import SentenceSegmenter
+        from citeforge.engines.text.sentences import SentenceSegmenter
 
         return SentenceSegmenter()
 

@@ -12,10 +12,10 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from citeforge.engines.segment import Segmenter
-from citeforge.evaluator.statements import Statement, Statements, split_statements
+from citeforge.engines.text.segment import Segmenter
+from citeforge.evaluator.statements.split import Statement, Statements, split_statements
 from citeforge.evaluator.vendors.records import Cited
-from citeforge.schemas.grammar import Grammar, overlaps
+from citeforge.schemas.citations.grammar import Grammar, overlaps
 
 JOINER = "\u2060"
 """Word joiner: put behind a bracket of the answer that would be read as a mark and is none."""

@@ -15,9 +15,9 @@ from typing import Any
 
 import msgspec
 
-from citeforge.engines.jsonlines import decode_line, raw_lines
-from citeforge.evaluator.benchmark import Benchmark
+from citeforge.engines.io.jsonlines import decode_line, raw_lines
 from citeforge.evaluator.research.reader import is_report
+from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.vendors.anthropic import ANTHROPIC
 from citeforge.evaluator.vendors.gemini import GEMINI
 from citeforge.evaluator.vendors.langchain import LANGCHAIN

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from citeforge.schemas.citations.urls import same_url
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.urls import same_url
 
 
 @dataclass(frozen=True)

@@ -14,14 +14,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from citeforge.engines.files import write_text
-from citeforge.evaluator.compare import load_scores
+from citeforge.engines.io.files import write_text
 from citeforge.evaluator.measures.registry import find
-from citeforge.evaluator.submission import read_answers
-from citeforge.evaluator.withhold import require_publishable
+from citeforge.evaluator.reports.withhold import require_publishable
+from citeforge.evaluator.statistics.compare import load_scores
+from citeforge.evaluator.submissions.reader import read_answers
 from citeforge.publish.export.tables import Lost
+from citeforge.schemas.commands.results import RecordOptions
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.recipes.results import RecordOptions
 from citeforge.schemas.scores import AnswerDetail, MeasureScore, ScoreFile
 from citeforge.schemas.signature import parse_signature
 from citeforge.schemas.text import printable

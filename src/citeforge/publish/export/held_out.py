@@ -9,9 +9,9 @@ from pathlib import Path
 
 import msgspec
 
-from citeforge.engines.files import sha256_file
-from citeforge.engines.jsonlines import read_rows
-from citeforge.engines.textfiles import text_lines
+from citeforge.engines.io.files import sha256_file
+from citeforge.engines.io.jsonlines import read_rows
+from citeforge.engines.io.textfiles import text_lines
 from citeforge.package.manifest import MANIFEST
 from citeforge.package.package import Package
 from citeforge.schemas.errors import InputError

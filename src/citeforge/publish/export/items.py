@@ -7,13 +7,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-from citeforge.builders.derive import Base
-from citeforge.engines.files import write_text
+from citeforge.builders.recipes.derive import Base
+from citeforge.engines.io.files import write_text
 from citeforge.ir_convert.kalma import write_gold, write_items
 from citeforge.package.items import by_query
 from citeforge.package.package import Package
 from citeforge.publish.export.tables import Lost
-from citeforge.schemas.kg import EMPTY, from_row
+from citeforge.schemas.benchmarks.kg import EMPTY, from_row
 
 
 def only_context(base: Base, context: str | None) -> tuple[str, Lost]:

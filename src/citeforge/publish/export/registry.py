@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from citeforge.builders.derive import Base
-from citeforge.engines.folders import whole_folder
-from citeforge.evaluator.benchmark import Benchmark
+from citeforge.builders.recipes.derive import Base
+from citeforge.engines.io.folders import whole_folder
+from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.package import Package
 from citeforge.publish.export import items, tables, training, trec
 from citeforge.publish.export.every_eval import export_every_eval
 from citeforge.publish.export.tables import Lost
+from citeforge.schemas.commands.results import RecordOptions
+from citeforge.schemas.commands.training import TrainingOptions
+from citeforge.schemas.commands.trec import TrecOptions
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
-from citeforge.schemas.recipes.results import RecordOptions
-from citeforge.schemas.recipes.training import TrainingOptions
-from citeforge.schemas.recipes.trec import TrecOptions
 from citeforge.schemas.trec import BY_FORMAT, Track
 
 _WHOLE = {

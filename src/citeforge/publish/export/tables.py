@@ -11,13 +11,13 @@ from typing import Any
 import pyarrow as pa
 import yaml
 
-from citeforge.builders.derive import Base
-from citeforge.engines.files import atomic_file, write_text
-from citeforge.engines.tables import TableWriter, iter_batches, read_schema, write_table
-from citeforge.engines.textfiles import harmless
+from citeforge.builders.recipes.derive import Base
+from citeforge.engines.io.files import atomic_file, write_text
+from citeforge.engines.io.tables import TableWriter, iter_batches, read_schema, write_table
+from citeforge.engines.io.textfiles import harmless
 from citeforge.package.package import Package
+from citeforge.schemas.benchmarks.tables import CORPUS, LABELS, RELEVANT
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.tables import CORPUS, LABELS, RELEVANT
 
 Lost = list[str]
 """What a layout cannot carry, one line each."""

@@ -13,20 +13,20 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import yaml
 
-from citeforge._version import __version__
-from citeforge.builders.prompts import load_template, render_prompts
-from citeforge.engines.files import atomic_file, sha256_file, write_text
-from citeforge.engines.tables import TableWriter
-from citeforge.evaluator.benchmark import Benchmark, ContextTable
-from citeforge.evaluator.measures.rage import Answer, strict_scorer
-from citeforge.evaluator.opened import Submission
-from citeforge.evaluator.reward import f1
-from citeforge.evaluator.submission import Places
+from citeforge.builders.packaging.prompts import load_template, render_prompts
+from citeforge.engines.io.files import atomic_file, sha256_file, write_text
+from citeforge.engines.io.tables import TableWriter
+from citeforge.evaluator.measures.rage.citations import Answer, strict_scorer
+from citeforge.evaluator.measures.rage.reward import f1
+from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
+from citeforge.evaluator.submissions.index import Submission
+from citeforge.evaluator.submissions.reader import Places
 from citeforge.publish.export.held_out import HeldOut, read_held_out
 from citeforge.publish.export.tables import Lost
+from citeforge.schemas.commands.training import TrainingOptions
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.recipes.training import TrainingOptions
 from citeforge.schemas.submission import SubmissionLine
+from citeforge.schemas.version import __version__
 
 ABOUT = "training.json"
 """What an export was made of, and what was left out."""
@@ -62,7 +62,7 @@ RL = pa.schema(
         pa.field("benchmark_hash", pa.string(), nullable=False),
     ]
 )
-"""Rows as TRL's ``GRPOTrainer`` reads them; ``contexts`` is what ``citeforge.rewards`` asks for."""
+"""Rows as TRL's ``GRPOTrainer`` reads them; ``contexts`` is for ``citeforge.library.rewards``."""
 
 
 class Kept(NamedTuple):
@@ -298,7 +298,7 @@ def _pairs(export: _Export, kept: dict[str, dict[int, list[Kept]]]) -> Iterator[
 def export_rl(
     benchmark: Benchmark, out: Path, context: str | None, options: TrainingOptions
 ) -> Lost:
-    """``data/train-*.parquet``: prompts, and what ``citeforge.rewards`` holds answers against.
+    """``data/train-*.parquet``: prompts, and what answers are held against.
 
     Args:
         benchmark: what is to be answered.

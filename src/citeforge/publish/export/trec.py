@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from citeforge.engines.files import write_text
-from citeforge.engines.sentences import SentenceSegmenter
-from citeforge.evaluator.benchmark import Benchmark
-from citeforge.evaluator.opened import Submission
-from citeforge.evaluator.statement_lines import read_lines
-from citeforge.evaluator.submission import CLOSED_BOOK, OWN
+from citeforge.engines.io.files import write_text
+from citeforge.engines.text.sentences import SentenceSegmenter
+from citeforge.evaluator.statements.lines import read_lines
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.index import Submission
+from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN
 from citeforge.publish.export.tables import Lost
+from citeforge.schemas.commands.trec import TrecOptions
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.recipes.trec import TrecOptions
 from citeforge.schemas.submission import SubmissionLine
 from citeforge.schemas.text import printable
 from citeforge.schemas.trec import Track

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping
 from pathlib import Path
 
-from citeforge.engines.files import sha256_file
-from citeforge.evaluator.submission import bare_name
+from citeforge.engines.io.files import sha256_file
+from citeforge.evaluator.submissions.reader import bare_name
 from citeforge.publish.leaderboard.history import Event
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 

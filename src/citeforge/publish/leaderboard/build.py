@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from citeforge.engines.files import write_text
-from citeforge.engines.folders import files_below, is_temporary, whole_folder
-from citeforge.evaluator.plots.page import embed
-from citeforge.evaluator.withhold import require_publishable
+from citeforge.engines.io.files import write_text
+from citeforge.engines.io.folders import files_below, is_temporary, whole_folder
+from citeforge.evaluator.reports.plots.page import embed
+from citeforge.evaluator.reports.withhold import require_publishable
 from citeforge.package.package import Package
 from citeforge.publish.hidden import gold_of
 from citeforge.publish.leaderboard.matrix import board_column, compact_matrix

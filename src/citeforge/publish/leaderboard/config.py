@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from citeforge.engines.textfiles import read_yaml, validated
+from citeforge.engines.io.textfiles import read_yaml, validated
+from citeforge.schemas.commands.boards import BOARDS_VERSION, Boards
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.recipes.boards import BOARDS_VERSION, Boards
 
 CONFIG = "leaderboard.yaml"
 

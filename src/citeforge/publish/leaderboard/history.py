@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from citeforge.engines.files import write_bytes
-from citeforge.engines.jsonlines import read_rows
+from citeforge.engines.io.files import write_bytes
+from citeforge.engines.io.jsonlines import read_rows
 
 
 class Event(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from citeforge.evaluator.linear import linear
-from citeforge.evaluator.mean_ranks import Column, mean_ranks
+from citeforge.evaluator.statistics.jackknife import linear
+from citeforge.evaluator.statistics.mean_ranks import Column, mean_ranks
 from citeforge.publish.leaderboard.ranking import COLUMNS, View, about_text, definition
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.scores import MeasureScore, ScoreFile

@@ -10,14 +10,14 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
-from citeforge.engines.files import write_text
-from citeforge.evaluator.audited import audit_of, told_of_negatives
-from citeforge.evaluator.explorer.part import chunk_file, explorer_part, text_of
-from citeforge.evaluator.missing import not_computed
-from citeforge.evaluator.plots.choose import main_measure
-from citeforge.evaluator.plots.page import embed
-from citeforge.evaluator.report import index_base
-from citeforge.evaluator.rows import named
+from citeforge.engines.io.files import write_text
+from citeforge.evaluator.reports.audited import audit_of, told_of_negatives
+from citeforge.evaluator.reports.explorer.part import chunk_file, explorer_part, text_of
+from citeforge.evaluator.reports.missing import not_computed
+from citeforge.evaluator.reports.plots.choose import main_measure
+from citeforge.evaluator.reports.plots.page import embed
+from citeforge.evaluator.reports.report import index_base
+from citeforge.evaluator.reports.rows import named
 from citeforge.package.package import Package
 from citeforge.publish.leaderboard.queries import query_pages
 from citeforge.publish.leaderboard.ranking import View, about_rows, compact, make_views, rest, slug

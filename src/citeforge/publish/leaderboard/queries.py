@@ -7,11 +7,11 @@ import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from citeforge.builders.derive import Base
+from citeforge.builders.recipes.derive import Base
 from citeforge.package.items import pairs
 from citeforge.package.package import Package
-from citeforge.schemas.kg import Graph, Key
-from citeforge.schemas.tables import LABELS, UNJUDGED
+from citeforge.schemas.benchmarks.kg import Graph, Key
+from citeforge.schemas.benchmarks.tables import LABELS, UNJUDGED
 
 _SPOKES = 18
 _CONTEXTS = 4

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from citeforge.evaluator.measures.registry import find, place
-from citeforge.evaluator.ranks import RankInterval, ranks_of
+from citeforge.evaluator.statistics.ranks import RankInterval, ranks_of
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 _PREFERRED = ("CiteF1", "ALCE.CitF1", "NLI.F1", "KaLMA.F1@micro", "AutoAIS.cit", "BLEU")

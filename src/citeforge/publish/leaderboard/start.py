@@ -10,12 +10,12 @@ from pathlib import Path
 import yaml
 from pydantic import ValidationError
 
-from citeforge.engines.files import write_text
-from citeforge.engines.folders import check_out
+from citeforge.engines.io.files import write_text
+from citeforge.engines.io.folders import check_out
 from citeforge.publish.leaderboard.config import CONFIG
 from citeforge.publish.leaderboard.pages import environment
+from citeforge.schemas.commands.boards import BOARDS_VERSION, Boards
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.recipes.boards import BOARDS_VERSION, Boards
 
 WORKFLOW = ".github/workflows/leaderboard.yml"
 SPACE = "space/README.md"

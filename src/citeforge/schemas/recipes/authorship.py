@@ -7,12 +7,12 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from citeforge.schemas.authorship import PLACEBO, Design, LabelSet, Origin
+from citeforge.schemas.benchmarks.authorship import PLACEBO, Design, LabelSet, Origin
+from citeforge.schemas.benchmarks.manifest import Manifest
+from citeforge.schemas.commands.run import ENDPOINT, RAY
 from citeforge.schemas.errors import UnknownValueError
-from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes.base import Part, Recipe
 from citeforge.schemas.recipes.option import Option, Words
-from citeforge.schemas.recipes.run import ENDPOINT, RAY
 
 ORIGINS: dict[str, tuple[Origin, Origin]] = {
     "hh": ("human", "human"),

@@ -7,9 +7,9 @@ from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from citeforge.schemas.choices import JUDGES, listed
+from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.models.choices import JUDGES, listed
 from citeforge.schemas.recipes.compute import Runtime
 from citeforge.schemas.recipes.docstrings import with_docstrings
 from citeforge.schemas.recipes.option import Option

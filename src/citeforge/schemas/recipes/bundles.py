@@ -7,10 +7,10 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
-from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.benchmarks.manifest import Manifest
+from citeforge.schemas.models.refusals import checked_detector
 from citeforge.schemas.recipes.base import Recipe
 from citeforge.schemas.recipes.option import Option
-from citeforge.schemas.refusals import checked_detector
 
 
 class BundleRecipe(Recipe):

@@ -7,11 +7,11 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, JsonValue
 
-from citeforge.schemas.choices import GRAPHS, LLMS, PERPLEXITY, listed
-from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.benchmarks.manifest import Manifest
+from citeforge.schemas.commands.run import ENDPOINT, GRAPH, LOCAL_JUDGE, RAY
+from citeforge.schemas.models.choices import GRAPHS, LLMS, PERPLEXITY, listed
 from citeforge.schemas.recipes.base import Judging, Licensed, Part, name_of
 from citeforge.schemas.recipes.option import Option, Words
-from citeforge.schemas.recipes.run import ENDPOINT, GRAPH, LOCAL_JUDGE, RAY
 
 
 class Choices(Part):

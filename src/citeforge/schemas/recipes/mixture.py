@@ -7,8 +7,8 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
+from citeforge.schemas.benchmarks.tables import IRRELEVANT, RELEVANT, SEEMINGLY_RELEVANT
 from citeforge.schemas.recipes.base import Part
-from citeforge.schemas.tables import IRRELEVANT, RELEVANT, SEEMINGLY_RELEVANT
 
 _TEXT = re.compile(r"(?P<name>\w+)=(?P<rel>\d+),(?P<irr>\d+),(?P<seem>\d+)")
 

@@ -7,13 +7,13 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from citeforge.schemas.choices import EMBEDDERS, listed
-from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.benchmarks.manifest import Manifest
+from citeforge.schemas.commands.run import EMBEDDING, ENDPOINT, LOCAL_JUDGE, RAY, SECRET, SHARDED
+from citeforge.schemas.models.choices import EMBEDDERS, listed
 from citeforge.schemas.recipes.base import Hideable, Judging, Licensed, Part
 from citeforge.schemas.recipes.compute import Compute
 from citeforge.schemas.recipes.mixture import DEFAULT_MIXTURE, Mixture
 from citeforge.schemas.recipes.option import Option
-from citeforge.schemas.recipes.run import EMBEDDING, ENDPOINT, LOCAL_JUDGE, RAY, SECRET, SHARDED
 
 _COMPUTE_OF = {"float32": "fp32", "bfloat16": "bf16"}
 CONTAINED = 0.4

@@ -7,11 +7,11 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, field_validator, model_validator
 
-from citeforge.schemas.choices import ANSWERING, listed
-from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.benchmarks.manifest import Manifest
+from citeforge.schemas.commands.run import DRY, ENDPOINT, LOCAL_JUDGE, RAY, SECRET
+from citeforge.schemas.models.choices import ANSWERING, listed
 from citeforge.schemas.recipes.base import Hideable, Judging, Part, name_of
 from citeforge.schemas.recipes.option import Option, Ratio
-from citeforge.schemas.recipes.run import DRY, ENDPOINT, LOCAL_JUDGE, RAY, SECRET
 
 
 class Attempts(Part):

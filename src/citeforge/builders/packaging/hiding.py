@@ -1,0 +1,151 @@
+"""Ids and orders of a finished package's tables, drawn by its secret.
+
+Ids and orders of a source may tell labels: relevant passages come first in many corpora, and ids
+are often numbered as they come. What is left tells nothing: ids are keyed hashes, the corpus is
+sorted by them, and each context stands in an order of its own.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from citeforge.builders.packaging.package import PackageWriter
+from citeforge.builders.packaging.secret import pseudonym, write_secret
+from citeforge.engines.io.files import sha256_file
+from citeforge.engines.io.tables import (
+    TableWriter,
+    iter_batches,
+    read_table,
+    shard_paths,
+    write_table,
+)
+from citeforge.schemas.benchmarks.manifest import SECRET
+from citeforge.schemas.benchmarks.tables import BY_CONFIG, CORPUS
+from citeforge.schemas.citations.grammar import Grammar
+
+_ROWS_PER_BUCKET = 1 << 16
+_ID_COLUMNS = {"corpus-id", "_id", "twin_id"}
+
+Places = dict[str, dict[int, int]]
+"""Query to what becomes of each place in its context: 0-based, from before to now."""
+
+
+def hide(writer: PackageWriter, secret: bytes, scratch: Path) -> None:
+    """Rename and reorder what the tables of a package of passages name, and keep the secret there.
+
+    Args:
+        writer: of the package, with all its tables.
+        secret: what names and orders are keyed by.
+        scratch: empty folder for what does not fit into memory.
+    """
+    sets = [_hide_contexts(writer, split, secret) for split in writer.splits.get("contexts", [])]
+    # Marks of gold answers count the passages of the one context set that there is.
+    places = sets[0] if len(sets) == 1 else {}
+    for config, splits in writer.splits.items():
+        for split in splits:
+            if config == "corpus":
+                _hide_corpus(writer, split, secret, scratch)
+            elif config == "gold":
+                table = _read(writer, config, split)
+                rows = [_hidden_gold(row, places, secret) for row in table.to_pylist()]
+                _write(writer, config, split, pa.Table.from_pylist(rows, schema=table.schema))
+            elif config not in ("contexts", "queries"):
+                _write(writer, config, split, _renamed(_read(writer, config, split), secret))
+    write_secret(writer.folder, secret)
+    writer.files[SECRET] = sha256_file(writer.folder / SECRET)
+
+
+def _read(writer: PackageWriter, config: str, split: str) -> pa.Table:
+    return read_table(shard_paths(writer.folder / config, split), BY_CONFIG[config])
+
+
+def _write(writer: PackageWriter, config: str, split: str, table: pa.Table) -> None:
+    files = write_table(writer.folder / config, split, table)
+    writer.files |= {f"{config}/{name}": sha256 for name, sha256 in files.items()}
+
+
+def _name(secret: bytes, passage: str) -> str:
+    return pseudonym(secret, "passage", passage) if passage else ""
+
+
+def _hide_contexts(writer: PackageWriter, split: str, secret: bytes) -> Places:
+    table = _read(writer, "contexts", split)
+    places, rows = {}, []
+    for query, docs in zip(table["query_id"].to_pylist(), table["docs"].to_pylist(), strict=True):
+        keys = [pseudonym(secret, "order", split, query, doc["corpus-id"]) for doc in docs]
+        order = sorted(range(len(docs)), key=keys.__getitem__)
+        places[query] = {before: now for now, before in enumerate(order)}
+        shown = [{**docs[i], "corpus-id": _name(secret, docs[i]["corpus-id"])} for i in order]
+        rows.append({"query_id": query, "docs": shown})
+    _write(writer, "contexts", split, pa.Table.from_pylist(rows, schema=table.schema))
+    return places
+
+
+def _renamed(table: pa.Table, secret: bytes) -> pa.Table:
+    """A table with other names in its columns of passages."""
+    for at, field in enumerate(table.schema):
+        if field.name in _ID_COLUMNS:
+            column = table[field.name].combine_chunks()
+            unique = column.unique()
+            names = pa.array([_name(secret, passage) for passage in unique.to_pylist()])
+            table = table.set_column(at, field, names.take(pc.index_in(column, value_set=unique)))
+    return table
+
+
+def _hidden_gold(row: dict[str, Any], places: Places, secret: bytes) -> dict[str, Any]:
+    """A row of gold with other names; marks of an answer count in the new order of its context."""
+
+    def renamed(ids: list[str] | None) -> list[str] | None:
+        return None if ids is None else [_name(secret, passage) for passage in ids]
+
+    def renumbered(text: str | None) -> str | None:
+        mine = places.get(row["query_id"]) if row["kind"] == "answer" else None
+        return text if text is None or mine is None else _renumbered(text, mine)
+
+    sentences = row["sentences"]
+    if sentences is not None:
+        sentences = [
+            {**s, "text": renumbered(s["text"]), "citations": renamed(s["citations"])}
+            for s in sentences
+        ]
+    changes = {"text": renumbered(row["text"]), "citations": renamed(row["citations"])}
+    return {**row, **changes, "sentences": sentences}
+
+
+def _renumbered(text: str, places: dict[int, int]) -> str:
+    """A gold answer whose marks cite the same passages in their new places."""
+    pieces, at = [], 0
+    for mark in Grammar(base=1).parse(text, len(places)).markers:
+        numbers = [places.get(n - 1, n - 1) + 1 for n in mark.numbers]
+        pieces += [text[at : mark.start], "".join(f"[{n}]" for n in numbers)]
+        at = mark.end
+    return "".join([*pieces, text[at:]])
+
+
+def _hide_corpus(writer: PackageWriter, split: str, secret: bytes, scratch: Path) -> None:
+    """Rename the passages and sort them by their new names, in buckets that fit into memory."""
+    corpus = shard_paths(writer.folder / "corpus", split)
+    n_rows = sum(batch.num_rows for batch in iter_batches(corpus, ["_id"]))
+    n_buckets = 1 + n_rows // _ROWS_PER_BUCKET
+    with ExitStack() as stack:
+        buckets = [
+            stack.enter_context(TableWriter(scratch, f"{number:05d}", CORPUS))
+            for number in range(n_buckets)
+        ]
+        for batch in iter_batches(corpus, schema=CORPUS):
+            names = [_name(secret, passage) for passage in batch["_id"].to_pylist()]
+            batch = batch.set_column(0, CORPUS.field("_id"), pa.array(names))
+            # By the first digits, so that buckets follow each other in the order of the names.
+            number = pa.array([int(name[:8], 16) * n_buckets >> 32 for name in names])
+            for bucket in number.unique().to_pylist():
+                buckets[bucket].write(batch.filter(pc.equal(number, bucket)))
+    with TableWriter(writer.folder / "corpus", split, CORPUS) as hidden:
+        for number in range(n_buckets):
+            table = read_table(shard_paths(scratch, f"{number:05d}"), CORPUS)
+            hidden.write(table.sort_by("_id"))
+    writer.files |= {f"corpus/{name}": sha256 for name, sha256 in hidden.files.items()}

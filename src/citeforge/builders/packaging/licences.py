@@ -1,0 +1,91 @@
+"""Licences of sources: which is the most restrictive, and which do not go together.
+
+Not legal advice: a rule of thumb over SPDX identifiers that stops the obvious mistakes.
+"""
+
+from __future__ import annotations
+
+from citeforge.schemas.benchmarks.manifest import Manifest
+
+_RANKS = (
+    ("public domain", ("cc0", "pddl", "unlicense", "cc-pdm")),
+    ("permissive", ("mit", "apache", "bsd", "isc", "cc-by-2", "cc-by-3", "cc-by-4", "odc-by",
+                    "cdla-permissive", "zlib", "afl")),
+    ("share-alike", ("cc-by-sa", "odbl", "cdla-sharing", "gfdl", "gpl", "lgpl", "agpl", "mpl")),
+    ("non-commercial", ("cc-by-nc-2", "cc-by-nc-3", "cc-by-nc-4")),
+    ("non-commercial, share-alike", ("cc-by-nc-sa",)),
+    ("no derivatives", ("cc-by-nd", "cc-by-nc-nd")),
+)  # fmt: skip
+_UNKNOWN = len(_RANKS)
+_SHARE_ALIKE, _NON_COMMERCIAL, _NO_DERIVATIVES = 2, (3, 4), 5
+
+
+def rank(licence: str | None) -> int:
+    """How restrictive a licence is; the higher, the more. Unknown ones rank highest."""
+    name = (licence or "").lower()
+    # The longest prefix wins: cc-by-nc-sa is not cc-by-nc.
+    best, found = 0, _UNKNOWN
+    for number, (_, prefixes) in enumerate(_RANKS):
+        for prefix in prefixes:
+            if name.startswith(prefix) and len(prefix) > best:
+                best, found = len(prefix), number
+    return found
+
+
+def describe(licence: str | None) -> str:
+    """Its kind, in words."""
+    number = rank(licence)
+    return "other or unknown" if number == _UNKNOWN else _RANKS[number][0]
+
+
+def licences_of(manifest: Manifest) -> list[tuple[str, str | None]]:
+    """(what, licence) of everything that went into a benchmark."""
+    return list(dict.fromkeys((s.spec, s.licence) for s in manifest.sources))
+
+
+def most_restrictive(manifest: Manifest) -> str | None:
+    """The licence that binds the whole; None when one is not stated."""
+    found = licences_of(manifest)
+    if not found:
+        return manifest.licence
+    if any(licence is None for _, licence in found):
+        return None
+    return max((licence for _, licence in found), key=rank)
+
+
+def conflicts(manifest: Manifest) -> list[str]:
+    """Why a benchmark cannot be published under its licence; empty when it can."""
+    found = licences_of(manifest)
+    extra = manifest.config.get("extra_corpus")
+    problems = [
+        f"{what} has no stated licence; build with --{'extra-' if what == extra else ''}licence"
+        for what, licence in found
+        if licence is None
+    ]
+    if manifest.licence is None:
+        problems.append("the benchmark has no licence; build with --licence")
+        return list(dict.fromkeys(problems))
+    known = [(what, licence) for what, licence in found if licence is not None]
+    for what, licence in known:
+        if rank(licence) == _NO_DERIVATIVES:
+            problems.append(f"{what} is {licence}, which allows no derived works")
+    share_alike = [(w, x) for w, x in known if rank(x) == _SHARE_ALIKE]
+    non_commercial = [(w, x) for w, x in known if rank(x) in _NON_COMMERCIAL]
+    if share_alike and non_commercial:
+        problems.append(
+            f"{share_alike[0][0]} ({share_alike[0][1]}) and {non_commercial[0][0]} "
+            f"({non_commercial[0][1]}) cannot be published together: the one asks for its own "
+            "licence, the other forbids commercial use"
+        )
+    for what, licence in known:
+        if rank(licence) == _UNKNOWN and licence != manifest.licence:
+            problems.append(
+                f"{what} is under {licence!r}, which is not known here, and the benchmark says "
+                f"{manifest.licence}; build with --licence {licence}"
+            )
+        elif rank(manifest.licence) < rank(licence) < _UNKNOWN:
+            problems.append(
+                f"the benchmark says {manifest.licence}, but {what} is {licence} "
+                f"({describe(licence)}); build with --licence {licence}"
+            )
+    return list(dict.fromkeys(problems))

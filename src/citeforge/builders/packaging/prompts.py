@@ -1,0 +1,236 @@
+"""Prompts: one text a query, with the passages of its frozen context."""
+
+from __future__ import annotations
+
+import json
+import re
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Template, TemplateError
+
+from citeforge.builders.packaging.template_bounds import BoundedEnvironment, bounded_text
+from citeforge.package.items import Item, Passage
+from citeforge.package.package import Package
+from citeforge.schemas.citations.grammar import Grammar
+from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
+
+FOLDER = Path(__file__).parent.parent / "templates"
+TEMPLATES = {name: FOLDER / f"{name}.j2" for name in ("rage", "authorship", "kalma")}
+
+
+@dataclass(frozen=True)
+class PromptDoc:
+    """A passage as a template sees it.
+
+    Attributes:
+        number: what a citation of it says.
+        title: its title, or an empty string.
+        text: its text, with markers of its own neutralised.
+        label: what an authorship benchmark says of it, or an empty string.
+    """
+
+    number: int
+    title: str
+    text: str
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Labelling:
+    """What the prompts of a context set say of each passage.
+
+    Attributes:
+        note: what they say of the labels; an empty string for nothing.
+        labels: query id to one label a passage, in order; empty without labels.
+        own: finds such labels in the passages' own texts, which must not pass for ours.
+    """
+
+    note: str = ""
+    labels: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    own: re.Pattern[str] | None = None
+
+    def of(self, query: str, position: int) -> str:
+        """The label of a passage, or an empty string."""
+        return self.labels[query][position] if self.labels else ""
+
+    def plain(self, text: str) -> str:
+        """A passage's text with labels of its own in round brackets."""
+        return text if self.own is None else self.own.sub(r"(\1)", text)
+
+
+def neutralise(text: str) -> str:
+    """Put a passage's own citation marks into round brackets; they are not ours."""
+    pieces = []
+    at = 0
+    for marker in Grammar().parse(text, 1 << 30).markers:
+        inner = text[marker.start + 1 : marker.end - 1]
+        pieces += [text[at : marker.start], f"({inner})"]
+        at = marker.end
+    return "".join([*pieces, text[at:]])
+
+
+def load_template(name: str) -> Template:
+    """A built-in template, or a Jinja file.
+
+    Raises:
+        InputError: no such file, or it is not a template.
+    """
+    path = TEMPLATES.get(name, Path(name))
+    if not path.is_file():
+        raise InputError(
+            "is neither a template nor a file",
+            path=name,
+            allowed=f"{', '.join(TEMPLATES)}, or a .j2 file",
+        )
+    try:
+        template = BoundedEnvironment().from_string(path.read_text(encoding="utf-8"))
+    except (TemplateError, UnicodeDecodeError, RecursionError) as error:
+        line = getattr(error, "lineno", None)
+        raise InputError(f"is not a Jinja template ({error})", path=path, line=line) from error
+    template.filename = str(path)  # for messages
+    return template
+
+
+def render(template: Template, allowed: str, **values: Any) -> str:
+    """A filled-in template. What its expressions do to the values is its author's affair, and so
+    is the text's being Unicode.
+
+    Args:
+        template: of :func:`load_template`.
+        allowed: names of the values, for messages.
+        values: what it may use.
+
+    Raises:
+        InputError: it uses something that is not there, fails at what it does, or goes beyond the
+            bounds; with its line.
+    """
+    try:
+        text = bounded_text(template, values)
+        text.encode()
+    except (
+        TemplateError, ArithmeticError, LookupError, TypeError, ValueError, MemoryError,
+        RecursionError,
+    ) as error:  # fmt: skip
+        raise InputError(
+            f"cannot be rendered ({str(error) or type(error).__name__})",
+            path=template.filename, line=_line(template, error), allowed=allowed,
+        ) from error  # fmt: skip
+    return text
+
+
+def _line(template: Template, error: BaseException) -> int | None:
+    """The line of a template at which it failed."""
+    frames = traceback.walk_tb(error.__traceback__)
+    lines = [line for frame, line in frames if frame.f_code.co_filename == template.filename]
+    return lines[-1] if lines else None
+
+
+def contexts_for(package: Package, asked: str | None) -> list[str]:
+    """Context sets that prompts are made of.
+
+    Args:
+        package: the benchmark.
+        asked: name of one, or ``all``; None for the only one, or the cells of an experiment.
+
+    Raises:
+        UnknownValueError: no such set.
+        UsageError: there are several, and none is named.
+    """
+    names = package.contexts
+    if asked not in (None, "all", *names):
+        raise UnknownValueError("context", str(asked), [*names, "all"])
+    if asked is None and len(names) > 1 and not package.kind.is_design:
+        raise UsageError(
+            f"the benchmark has several context sets; give --context {'|'.join(names)}|all"
+        )
+    return names if asked in (None, "all") else [str(asked)]
+
+
+def prompt_lines(
+    package: Package, contexts: Sequence[str], template: str | None = None, show: str | None = None
+) -> Iterator[str]:
+    """Lines of JSON, one a query, as ``citeforge prompts`` writes them.
+
+    Args:
+        package: the benchmark.
+        contexts: its context sets; see :func:`contexts_for`.
+        template: a built-in one, or a Jinja file; None for the kind's own.
+        show: form of text that stands for passages, see :meth:`Package.items`.
+
+    Raises:
+        InputError: no such template, or it uses something that is not there.
+        UnknownValueError: the package has no such form.
+    """
+    loaded = load_template(template or package.kind.template)
+    manifest = package.manifest
+    origin = {"benchmark": manifest.name, "benchmark_hash": manifest.benchmark_hash}
+    for name in contexts:
+        for query, text in render_prompts(package, name, loaded, show):
+            row = {"query_id": query, "context": name, "prompt": text, **origin}
+            yield json.dumps(row, ensure_ascii=False) + "\n"
+
+
+def render_prompts(
+    package: Package, context: str, template: Template, show: str | None = None
+) -> Iterator[tuple[str, str]]:
+    """(query id, prompt) for every query of a context set.
+
+    Args:
+        package: the benchmark.
+        context: its context set.
+        template: makes a prompt.
+        show: form of text that stands for passages, see :meth:`Package.items`.
+
+    Raises:
+        InputError: the template uses something that is not there.
+        UnknownValueError: the package has no such form.
+    """
+    if package.has_graphs:
+        yield from _render_graphs(package, context, template)
+        return
+    labelling: Labelling = package.kind.labelling(package, context) or Labelling()
+    base = package.manifest.grammar.base
+    for item in package.items(context):
+        text = render(
+            template,
+            "query, base, note, docs with number, title, text, label",
+            query=item.query,
+            docs=docs_of(item, base, labelling),
+            base=base,
+            note=labelling.note,
+        )
+        yield item.query_id, text
+
+
+def _render_graphs(package: Package, context: str, template: Template) -> Iterator[tuple[str, str]]:
+    """Prompts with sub-graphs instead of passages."""
+    for item in package.items(context):
+        allowed = "query, and graphs with qid, name, triples (relation, value)"
+        yield item.query_id, render(template, allowed, query=item.query, graphs=item.graphs)
+
+
+def docs_of(
+    item: Item, base: int, labelling: Labelling, passages: Sequence[Passage] | None = None
+) -> list[PromptDoc]:
+    """Passages as a template sees them.
+
+    Args:
+        item: the query.
+        base: number of the first passage.
+        labelling: what is said of each.
+        passages: those that are shown in place of the context's, about which nothing is said.
+    """
+    own = passages is not None
+    return [
+        PromptDoc(
+            base + position,
+            labelling.plain(neutralise(passage.title)),
+            labelling.plain(neutralise(passage.text)),
+            "" if own else labelling.of(item.query_id, position),
+        )
+        for position, passage in enumerate(item.passages if passages is None else passages)
+    ]

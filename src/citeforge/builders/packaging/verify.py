@@ -1,0 +1,146 @@
+"""Is a package what its manifest says, and does it agree with itself?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from citeforge.engines.io.duplicates import DuplicateFinder, first_duplicate
+from citeforge.engines.io.tables import read_schema
+from citeforge.package.items import pairs
+from citeforge.package.manifest import Problem, damaged_files, load_manifest
+from citeforge.package.package import Package
+from citeforge.schemas.benchmarks.tables import UNJUDGED
+from citeforge.schemas.errors import InputError
+
+Found = Iterator[tuple[str, str]]
+"""(table, what is wrong)."""
+
+
+def verify(folder: Path) -> list[Problem]:
+    """All problems of a package; an empty list when it is sound.
+
+    Checks every hash, unexpected Parquet files, schemas, duplicate and dangling ids, that labels
+    are disjoint, and that contexts agree with mappings.
+
+    Raises:
+        InputError: there is no readable manifest to check against.
+    """
+    manifest = load_manifest(folder)
+    problems = list(damaged_files(folder, manifest))
+    known = set(manifest.files)
+    for path in sorted(folder.rglob("*.parquet")):
+        name = path.relative_to(folder).as_posix()
+        if name not in known:
+            problems.append(Problem(ascii(name)[1:-1], "is not in the manifest"))
+    if problems:
+        return problems
+    package = Package(folder, manifest, whole=False)
+    return list(_wrong_schemas(package)) or [
+        Problem(*found) for found in package.kind.problems(package)
+    ]
+
+
+def _wrong_schemas(package: Package) -> Iterator[Problem]:
+    known = package.kind.tables
+    for name in package.manifest.files:
+        if not name.endswith(".parquet"):
+            continue
+        config = name.split("/")[0]
+        schema = known.get(config)
+        try:
+            found = read_schema(package.folder / name)
+        except InputError as error:
+            yield Problem(name, error.message)
+            continue
+        if schema is None:
+            yield Problem(name, f"belongs to no known config ({', '.join(known)})")
+        elif not found.equals(schema):
+            yield Problem(name, f"has not the schema of config {config}")
+
+
+def wrong_ids(package: Package) -> Found:
+    """Duplicate and dangling ids, and labels that are not disjoint."""
+    names, mappings = package.queries["_id"], package.mappings
+    if pc.count_distinct(names).as_py() != len(names):
+        yield "queries", "an _id comes twice"
+    yield from _duplicate_passages(package)
+    for table, column, label in [
+        *((t, "query-id", f"mapping/{n}") for n, t in mappings.items()),
+        (package.gold, "query_id", "gold"),
+    ]:
+        for stray in _strays(table[column], names):
+            yield label, f"names the query {stray!r}, which is not in queries"
+    yield from _dangling_passages(package)
+    yield from _overlapping_labels(mappings)
+
+
+def _strays(values: pa.ChunkedArray, known: pa.ChunkedArray) -> list[str]:
+    unique = values.unique()
+    strays: list[str] = unique.filter(pc.invert(pc.is_in(unique, value_set=known))).to_pylist()
+    return strays
+
+
+def _duplicate_passages(package: Package) -> Found:
+    finder = DuplicateFinder()
+    for batch in package.passages(["_id"]):
+        finder.add(batch["_id"].to_pylist())
+    suspects = finder.suspects()
+    if suspects:
+        ids = (name for b in package.passages(["_id"]) for name in b["_id"].to_pylist())
+        found = first_duplicate(ids, suspects)
+        if found:
+            yield "corpus", f"the _id {found[0]!r} comes twice"
+
+
+def _dangling_passages(package: Package) -> Found:
+    named = pa.chunked_array(
+        [c for t in package.mappings.values() for c in t["corpus-id"].chunks], pa.string()
+    ).unique()
+    seen = np.zeros(len(named), np.bool_)
+    for batch in package.passages(["_id"]):
+        found = pc.index_in(batch["_id"], value_set=named).drop_null()
+        seen[found.to_numpy()] = True
+    for name in named.filter(pa.array(~seen)).to_pylist()[:10]:
+        yield "mapping", f"names the passage {name!r}, which is not in corpus"
+
+
+def _overlapping_labels(mappings: dict[str, pa.Table]) -> Found:
+    seen: dict[tuple[str, str], str] = {}
+    for label, table in mappings.items():
+        for pair in pairs(table["query-id"], table["corpus-id"]):
+            if pair in seen:
+                yield (
+                    f"mapping/{label}",
+                    f"the pair {pair[0]!r}, {pair[1]!r} stands in {seen[pair]} already",
+                )
+            seen[pair] = label
+
+
+def wrong_contexts(package: Package) -> Found:
+    """Contexts of other queries, with a passage twice, or with labels that no mapping has."""
+    labels = {
+        pair: label
+        for label, table in package.mappings.items()
+        for pair in pairs(table["query-id"], table["corpus-id"])
+    }
+    for name in package.contexts:
+        table = package.context_table(name)
+        place = f"contexts/{name}"
+        if table["query_id"].to_pylist() != package.query_ids:
+            yield place, "its queries are not those of queries, in their order"
+        for query, docs in pairs(table["query_id"], table["docs"]):
+            ids = [doc["corpus-id"] for doc in docs]
+            if len(set(ids)) != len(ids):
+                yield place, f"query {query!r} shows one passage twice"
+            for doc in docs:
+                if labels.get((query, doc["corpus-id"]), UNJUDGED) != doc["label"]:
+                    yield (
+                        place,
+                        f"query {query!r}, passage {doc['corpus-id']!r}: the label "
+                        f"{doc['label']!r} is not that of the mappings",
+                    )

@@ -1,0 +1,272 @@
+"""Mining of seemingly relevant and irrelevant passages (RAGE, section 3.1)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from citeforge.builders.rage.exclusions import Exclusions
+from citeforge.builders.rage.screening import FINE, Screen
+from citeforge.engines.draws import distinct_below, generator
+from citeforge.engines.io.corpus import names_at
+from citeforge.engines.search.two_stage import NOBODY, ExactSearch, TwoStageSearch
+from citeforge.schemas.recipes.rage import Mining
+
+_RESERVE = 6
+"""Nominations beyond what is asked, so that most queries are settled in one pass."""
+
+_MATRIX = 1 << 23
+"""Entries of a nomination matrix (queries times k) that are held at once."""
+
+
+@dataclass(frozen=True)
+class Mined:
+    """One seemingly relevant passage of a query.
+
+    Attributes:
+        position: in the corpus.
+        score: cosine, rounded to 6 decimals.
+        rank: 1-based among the query's candidates, those passed over included.
+    """
+
+    position: int
+    score: float
+    rank: int
+
+
+@dataclass
+class _Chosen:
+    """What a query is given.
+
+    Attributes:
+        passages: nearest first.
+        dropped: verdicts on candidates that were passed over for their text.
+        above: option to candidates that were passed over for a score above its limit.
+        certain: whether no other passage can belong among them.
+        stands: margin of rough scores below which that holds; infinite where it is proof.
+    """
+
+    passages: list[Mined] = field(default_factory=list)
+    dropped: Counter[int] = field(default_factory=Counter)
+    above: Counter[str] = field(default_factory=Counter)
+    certain: bool = True
+    stands: float = np.inf
+
+
+class SeeminglyRelevant:
+    """Finds the nearest non-relevant passages of every query.
+
+    Attributes:
+        dropped: verdicts on candidates that were passed over for their text.
+        above: option to candidates that were passed over for a score above its limit.
+        n_measured: queries whose lists a measured margin settled, where not all was embedded
+            exactly.
+        n_unsettled: queries that nominations of no depth settled.
+    """
+
+    def __init__(
+        self,
+        corpus: list[Path],
+        search: ExactSearch | TwoStageSearch,
+        exclusions: Exclusions,
+        mining: Mining,
+    ) -> None:
+        self.corpus = corpus
+        self.search = search
+        self.exclusions = exclusions
+        self.mining = mining
+        self.n_queries = len(exclusions.relevant)
+        self.n_measured = self.n_unsettled = 0
+        self._least = np.full(self.n_queries, -np.inf)
+        self.screen = Screen(corpus, exclusions, mining)
+        self.dropped: Counter[int] = Counter()
+        self.above: Counter[str] = Counter()
+        self._ceiling = self._ceilings()
+
+    def _ceilings(self) -> dict[str, npt.NDArray[np.float64]]:
+        """Option to the highest score that it allows to a candidate of each query."""
+        n = self.n_queries
+        ceilings: dict[str, npt.NDArray[np.float64]] = {}
+        if self.mining.max_score is not None:
+            ceilings["--max-score"] = np.full(n, self.mining.max_score)
+        relevant = self.exclusions.relevant
+        share = self.mining.relative_margin
+        if self.mining.margin is not None or share is not None:
+            rows = np.repeat(np.arange(n), [len(r) for r in relevant])
+            positions = np.array([p for r in relevant for p in r], np.int64)
+            best = np.full(n, -np.inf)
+            np.maximum.at(best, rows, self.search.rescore(rows, positions))
+            known = np.isfinite(best)  # without a relevant passage there is nothing to compare to
+            best = np.where(known, best, 0.0)
+            if self.mining.margin is not None:
+                limit = np.where(known, np.round(best - self.mining.margin, 6), np.inf)
+                ceilings["--margin"] = limit
+            if share is not None:
+                # A share of a negative score would be above it.
+                limit = np.where(known, np.round(best - (1 - share) * np.abs(best), 6), np.inf)
+                ceilings["--relative-margin"] = limit
+        return ceilings
+
+    def mine(self) -> list[list[Mined]]:
+        """Up to ``mining.seemingly_relevant`` passages for each query, nearest first."""
+        found: list[_Chosen] = [_Chosen() for _ in range(self.n_queries)]
+        open_rows = np.arange(self.n_queries)
+        extra = min(max((len(f) for f in self.exclusions.forbidden), default=0), 32)
+        k = nominations(self.mining) + extra
+        while len(open_rows) and self.mining.seemingly_relevant:
+            k = min(k, self.search.size)
+            undecided = []
+            step = max(1, _MATRIX // k)
+            for start in range(0, len(open_rows), step):
+                rows = open_rows[start : start + step]
+                undecided.extend(self._search(rows, k, found))
+            # A list that stood by a margin is looked at again when more than that was seen.
+            fallen = [r for r, c in enumerate(found) if c.stands <= self.search.margin]
+            open_rows = np.union1d(undecided, fallen).astype(np.int64)
+            if not self.search.is_deepest(k):
+                k *= 4
+        for each in found:
+            self.dropped += each.dropped
+            self.above += each.above
+            self.n_measured += each.certain and each.stands < np.inf
+            self.n_unsettled += not each.certain
+        return [each.passages for each in found]
+
+    def _search(self, rows: npt.NDArray[np.int64], k: int, found: list[_Chosen]) -> list[int]:
+        """Settle what k nominations can settle; returns the rows that need more."""
+        bounds, positions = self.search.nominate(rows, k, self._least[rows])
+        pairs = [
+            (row, position)
+            for row, candidates in zip(rows.tolist(), positions.tolist(), strict=True)
+            for position in candidates
+            if position != NOBODY and position not in self.exclusions.forbidden[row]
+        ]
+        if pairs:
+            pair_rows, pair_positions = (np.array(c, np.int64) for c in zip(*pairs, strict=True))
+        else:
+            pair_rows = pair_positions = np.empty(0, np.int64)
+        exact = self.search.rescore(pair_rows, pair_positions)
+        verdicts = self.screen.verdicts(pair_rows, pair_positions)
+        _, places = names_at(self.corpus, pair_positions)
+        order = np.lexsort((places, -exact, pair_rows))
+        ends = np.searchsorted(pair_rows[order], np.append(rows, rows[-1] + 1))
+        undecided = []
+        for i, row in enumerate(rows.tolist()):
+            mine = order[ends[i] : ends[i + 1]]
+            chosen = self._choose(row, mine, pair_positions, exact, verdicts)
+            whole = len(chosen.passages) == self.mining.seemingly_relevant
+            last = chosen.passages[-1].score if whole else -np.inf
+            # What scores above all that was not scored is certain.
+            chosen.certain = bool(bounds[i] < last or bounds[i] == -np.inf)
+            if chosen.certain and self.search.rough:
+                chosen.stands = float(self.search.margin + last - bounds[i])
+            if chosen.certain or self.search.is_deepest(k):
+                found[row] = chosen
+            else:
+                undecided.append(row)
+            self._least[row] = last
+        return undecided
+
+    def _choose(
+        self,
+        row: int,
+        order: npt.NDArray[np.int64],
+        positions: npt.NDArray[np.int64],
+        exact: npt.NDArray[np.float64],
+        verdicts: npt.NDArray[np.int8],
+    ) -> _Chosen:
+        """The query's passages among those scored."""
+        chosen = _Chosen()
+        for rank, i in enumerate(order.tolist(), 1):
+            score = float(exact[i])
+            if rank <= self.mining.skip_top:
+                continue
+            option = next((o for o, limit in self._ceiling.items() if score > limit[row]), None)
+            if option is not None:
+                chosen.above[option] += 1
+                continue
+            if verdicts[i] != FINE:
+                chosen.dropped[int(verdicts[i])] += 1
+                continue
+            chosen.passages.append(Mined(int(positions[i]), score, rank))
+            if len(chosen.passages) == self.mining.seemingly_relevant:
+                break
+        return chosen
+
+
+def nominations(mining: Mining) -> int:
+    """Nominations a query in the first pass, passages that may be relevant not counted."""
+    return mining.skip_top + mining.seemingly_relevant + _RESERVE
+
+
+def draw_irrelevant(
+    corpus: list[Path],
+    size: int,
+    query_ids: list[str],
+    exclusions: Exclusions,
+    taken: list[list[Mined]],
+    mining: Mining,
+    seed: int,
+) -> tuple[list[list[int]], Counter[int]]:
+    """Uniform draws over the corpus, disjoint from relevant and seemingly relevant passages.
+
+    Args:
+        corpus: Parquet files of the corpus.
+        size: number of passages in it.
+        query_ids: ids, which key the draws.
+        exclusions: what may not be drawn.
+        taken: seemingly relevant passages of each query.
+        mining: how many, and what is dropped for its text.
+        seed: seed of the draws.
+
+    Returns:
+        (positions for each query in the order drawn, verdicts on those dropped for their text).
+    """
+    wanted = mining.irrelevant
+    drawn: list[list[int]] = [[] for _ in query_ids]
+    dropped: Counter[int] = Counter()
+    screen = Screen(corpus, exclusions, mining)
+    open_rows = list(range(len(query_ids)))
+    ask = wanted if not screen.looks else 2 * wanted + _RESERVE
+    while open_rows and wanted:
+        candidates = {}
+        for row in open_rows:
+            barred = exclusions.forbidden[row] | {m.position for m in taken[row]}
+            rng = generator(seed, "irrelevant", query_ids[row])
+            candidates[row] = distinct_below(size, ask, rng, barred)
+        kept, gone = _screened(candidates, screen)
+        still_open = []
+        for row in open_rows:
+            drawn[row] = kept[row][:wanted]
+            if len(drawn[row]) < wanted and len(candidates[row]) == ask:
+                still_open.append(row)
+            else:
+                dropped += gone[row]
+        open_rows = still_open
+        ask *= 4
+    return drawn, dropped
+
+
+def _screened(
+    candidates: dict[int, list[int]], screen: Screen
+) -> tuple[dict[int, list[int]], dict[int, Counter[int]]]:
+    """(positions of each row that may stay, verdicts on the others)."""
+    gone: dict[int, Counter[int]] = {row: Counter() for row in candidates}
+    if not screen.looks:
+        return candidates, gone
+    pairs = [(row, position) for row, positions in candidates.items() for position in positions]
+    if not pairs:
+        return candidates, gone
+    rows, positions = (np.array(c, np.int64) for c in zip(*pairs, strict=True))
+    kept: dict[int, list[int]] = {row: [] for row in candidates}
+    verdicts = screen.verdicts(rows, positions).tolist()
+    for (row, position), verdict in zip(pairs, verdicts, strict=True):
+        if verdict == FINE:
+            kept[row].append(position)
+        else:
+            gone[row][verdict] += 1
+    return kept, gone

@@ -1,0 +1,111 @@
+"""Frozen contexts: which passages, in which order, a system is shown (RAGE, section 3.2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from citeforge.engines.draws import generator
+from citeforge.schemas.benchmarks.manifest import ContextSet
+from citeforge.schemas.benchmarks.tables import CONTEXTS, IRRELEVANT, RELEVANT, SEEMINGLY_RELEVANT
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.recipes.mixture import Mixture
+
+
+@dataclass
+class Pools:
+    """Passage ids of each query by label, each list in mapping order.
+
+    Attributes:
+        query_ids: queries in the order of the benchmark.
+        by_label: label to query id to passage ids.
+    """
+
+    query_ids: list[str]
+    by_label: dict[str, dict[str, list[str]]] = field(default_factory=dict)
+
+    def add(self, label: str, mapping: pa.Table) -> None:
+        """Take in one mapping table (schema MAPPING)."""
+        pool: dict[str, list[str]] = {name: [] for name in self.query_ids}
+        for query, passage in zip(
+            mapping["query-id"].to_pylist(), mapping["corpus-id"].to_pylist(), strict=True
+        ):
+            pool[query].append(passage)
+        self.by_label[label] = pool
+
+
+def freeze(
+    pools: Pools, mixture: Mixture, seed: int, full: bool = False
+) -> tuple[pa.Table, ContextSet]:
+    """Draw the contexts of one mixture.
+
+    Passages are drawn uniformly without replacement and shuffled, both keyed by (seed, mixture,
+    query id). Too few of a label is recorded, never filled from another label; fewer relevant ones
+    than the maximum is what the mixture allows and is not recorded.
+
+    Args:
+        pools: passages by label.
+        mixture: how many of each.
+        seed: of the draws.
+        full: all contexts are of one size, for a size tells how many passages are relevant: where
+            some label has too few, others fill its places.
+
+    Returns:
+        (schema CONTEXTS, what the manifest says of it).
+
+    Raises:
+        InputError: ``full``, and a query has too few passages.
+    """
+    rows = []
+    short: dict[str, dict[str, int]] = {}
+    for query in pools.query_ids:
+        docs: list[dict[str, str]] = []
+        for label, size in mixture.sizes.items():
+            pool = pools.by_label[label][query] if label in pools.by_label else []
+            rng = generator(seed, "mixture", mixture.name, query, label)
+            docs.extend(
+                {"corpus-id": passage, "label": label}
+                for passage in rng.sample(pool, min(size, len(pool)))
+            )
+            if len(pool) < size and label != RELEVANT:
+                short.setdefault(query, {})[label] = len(pool)
+        if full:
+            docs += _filling(pools, mixture, query, docs, seed)
+        generator(seed, "order", mixture.name, query).shuffle(docs)
+        rows.append({"query_id": query, "docs": docs})
+    description = (
+        f"up to {mixture.relevant} relevant, {mixture.irrelevant} irrelevant and "
+        f"{mixture.seemingly_relevant} seemingly relevant passages, in random order"
+    )
+    if full:
+        description += f"; always {mixture.total}: negatives take the places of missing ones"
+    info = ContextSet(description=description, sizes=mixture.sizes, short=short)
+    return pa.Table.from_pylist(rows, schema=CONTEXTS), info
+
+
+def _filling(
+    pools: Pools, mixture: Mixture, query: str, docs: list[dict[str, str]], seed: int
+) -> list[dict[str, str]]:
+    """Negatives for the places of a context that are empty, first of labels that the mixture has.
+
+    Raises:
+        InputError: the query has too few.
+    """
+    shown = {doc["corpus-id"] for doc in docs}
+    filling: list[dict[str, str]] = []
+    for label in sorted((IRRELEVANT, SEEMINGLY_RELEVANT), key=lambda n: not mixture.sizes[n]):
+        rest = [p for p in pools.by_label[label][query] if p not in shown]
+        rng = generator(seed, "filling", mixture.name, query, label)
+        n_missing = mixture.total - len(docs) - len(filling)
+        drawn = rng.sample(rest, min(n_missing, len(rest)))
+        filling += [{"corpus-id": passage, "label": label} for passage in drawn]
+    n_found = len(docs) + len(filling)
+    if n_found < mixture.total:
+        raise InputError(
+            f"--hidden: the query {query!r} has {n_found} passages for the {mixture.total} of the "
+            f"mixture {mixture.name}; contexts of several sizes would tell how many are relevant",
+            allowed="a larger --n-irrelevant or --n-seemingly, a larger corpus, or a smaller "
+            "--mixture",
+        )
+    return filling

@@ -1,0 +1,119 @@
+"""What a build is told, compared with what is there already."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from citeforge.package.kinds import recipe_named
+from citeforge.schemas.benchmarks.manifest import Manifest
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.recipes import Recipe
+
+_ABSENT = object()
+_SHOWN = 6
+
+
+def recipe_of(manifest: Manifest) -> Recipe | None:
+    """The recipe that a package was made by; None when its manifest does not hold all choices."""
+    record = recipe_named(manifest.kind)
+    try:
+        return None if record is None else record.of(manifest)
+    except (LookupError, ValidationError):
+        return None
+
+
+def differences(known: Manifest, draft: Manifest) -> list[str]:
+    """``field: old → new`` of everything that tables or the manifest's identity depend on.
+
+    Args:
+        known: manifest of a finished package.
+        draft: manifest of a build before its tables are made. Models that it does not name yet,
+            and of those that it names, what it does not say yet, are not compared.
+    """
+    found = [*unlike("citeforge", known.citeforge, draft.citeforge), *choices(known, draft)]
+    facts = [{k: v for k, v in m.config.items() if k not in _record(m)} for m in (known, draft)]
+    shared = facts[0].keys() & facts[1].keys()
+    for name in sorted(shared):
+        found += unlike(name, facts[0][name], json.loads(json.dumps(facts[1][name])))
+    found += unlike("grammar", known.grammar.model_dump(), draft.grammar.model_dump())
+    for role, model in draft.models.items():
+        old = known.models.get(role)
+        mine = None if old is None else {k: v for k, v in old.items() if k in model}
+        found += unlike(role, mine, json.loads(json.dumps(model)))
+    found += unlike("sources", _sources(known), _sources(draft))
+    return found
+
+
+def choices(known: Manifest, draft: Manifest) -> list[str]:
+    """``field: old → new`` of what the two were told, whatever they found."""
+    found: list[str] = []
+    for field in ("kind", "name", "licence"):
+        found += unlike(field, getattr(known, field), getattr(draft, field))
+    return [*found, *unlike("", _record(known), _record(draft))]
+
+
+def _record(manifest: Manifest) -> dict[str, Any]:
+    """The part of ``config`` that is the recipe; all of it in packages of unknown makers."""
+    recipe = recipe_of(manifest)
+    return manifest.config if recipe is None else recipe.recorded()
+
+
+def _sources(manifest: Manifest) -> dict[str, Any]:
+    return {
+        s.spec: {"files": s.files, "revision": s.revision, "licence": s.licence}
+        for s in manifest.sources
+    }
+
+
+def unlike(place: str, old: Any, new: Any) -> Iterator[str]:
+    """``field: old → new`` of what differs in two values of JSON."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in dict.fromkeys([*old, *new]):
+            inner = f"{place}.{key}" if place else str(key)
+            yield from unlike(inner, old.get(key, _ABSENT), new.get(key, _ABSENT))
+    elif old != new:
+        yield f"{place}: {_shown(old)} → {_shown(new)}"
+
+
+def _shown(value: Any) -> str:
+    if value is _ABSENT or value is None:
+        return "nothing"
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+def require_same(known: Manifest, draft: Manifest, out: Path) -> None:
+    """Refuse to take a finished package for what another recipe would give.
+
+    Raises:
+        InputError: names what differs.
+    """
+    _refuse("a finished package", differences(known, draft), out, "another --out")
+
+
+def require_same_choices(begun: Manifest, draft: Manifest, partial: Path) -> None:
+    """Refuse to go on with a half-done build of another recipe.
+
+    A changed source, model or library is no other recipe: the stages notice it by their keys.
+
+    Raises:
+        InputError: names what differs.
+    """
+    told = "the options it began with, another --out"
+    _refuse("a half-done build", choices(begun, draft), partial, told)
+
+
+def _refuse(what: str, different: Iterable[str], path: Path, allowed: str) -> None:
+    found = list(different)
+    if found:
+        more = f"; and {len(found) - _SHOWN} more" if found[_SHOWN:] else ""
+        raise InputError(
+            f"is {what} of another recipe ({'; '.join(found[:_SHOWN])}{more})",
+            path=path,
+            allowed=f"{allowed}, or --overwrite",
+        )

@@ -1,0 +1,205 @@
+"""Recipes as files: YAML or JSON with a line for everything that is wrong."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ValidationError
+from pydantic_core import PydanticUndefined
+
+from citeforge.engines.io.files import read_json
+from citeforge.engines.io.textfiles import read_yaml
+from citeforge.package.kinds import recipe_named, recipes
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.recipes import Recipe
+from citeforge.schemas.recipes.base import RECIPE_VERSION
+from citeforge.schemas.recipes.flags import Flag, flags_of
+from citeforge.schemas.recipes.mixture import Mixture
+
+_NO_YAML = re.compile(r"[^\n -~]")
+
+
+def read_recipe(path: Path) -> Recipe:
+    """Read a recipe; ``.json`` is JSON, everything else YAML.
+
+    Raises:
+        InputError: it cannot be read, or a field is unknown, missing or wrong; names the line, the
+            field and what would be right.
+    """
+    content, root = _parsed(path)
+    if not isinstance(content, dict):
+        raise InputError("is no recipe", path=path, line=1, allowed="fields with values")
+    kind = content.pop("kind", None)
+    record = recipe_named(kind) if isinstance(kind, str) else None
+    if record is None:
+        raise InputError(
+            "is missing" if kind is None else f"is {kind!r}",
+            path=path,
+            line=_line(root, ["kind"]),
+            field="kind",
+            allowed=f"one of {', '.join(recipes())}",
+        )
+    version = content.pop("recipe", RECIPE_VERSION)
+    if not isinstance(version, int) or not 1 <= version <= RECIPE_VERSION:
+        raise InputError(
+            f"is {version!r}; this citeforge reads recipes up to {RECIPE_VERSION}",
+            path=path,
+            line=_line(root, ["recipe"]),
+            field="recipe",
+        )
+    try:
+        return record.model_validate(content)
+    except ValidationError as error:
+        raise _told(record, error, path, root) from error
+
+
+def _parsed(path: Path) -> tuple[Any, yaml.Node | None]:
+    """Content, and the nodes that know its lines."""
+    if path.suffix != ".json":
+        content = read_yaml(path)
+        root = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+    else:
+        content = read_json(path)
+        # YAML knows no tabs and few signs; the lines stay.
+        text = _NO_YAML.sub(" ", path.read_text(encoding="utf-8-sig"))
+        try:
+            root = yaml.compose(text, Loader=yaml.SafeLoader)
+        except yaml.YAMLError:
+            root = None  # JSON that YAML cannot read, as one with long keys: errors have no lines
+    _refuse_doubles(root, path)
+    return content, root
+
+
+def _refuse_doubles(node: yaml.Node | None, path: Path) -> None:
+    if isinstance(node, yaml.MappingNode):
+        seen = set()
+        for key, value in node.value:
+            if key.value in seen:
+                raise InputError(
+                    "comes twice", path=path, line=key.start_mark.line + 1, field=str(key.value)
+                )
+            seen.add(key.value)
+            _refuse_doubles(value, path)
+    elif isinstance(node, yaml.SequenceNode):
+        for item in node.value:
+            _refuse_doubles(item, path)
+
+
+def _line(node: yaml.Node | None, place: Sequence[str | int]) -> int | None:
+    """Line of a place, or of the last part of it that the file has; None when nobody knows."""
+    if node is None:
+        return None
+    line = node.start_mark.line + 1
+    for name in place:
+        if isinstance(node, yaml.MappingNode):
+            pairs = [(k, v) for k, v in node.value if k.value == name]
+        elif isinstance(node, yaml.SequenceNode) and isinstance(name, int):
+            pairs = [(item, item) for item in node.value[name : name + 1]]
+        else:
+            break
+        if not pairs:
+            break
+        key, node = pairs[0]
+        line = key.start_mark.line + 1
+    return line
+
+
+def _told(
+    record: type[Recipe], error: ValidationError, path: Path, root: yaml.Node | None
+) -> InputError:
+    first = error.errors()[0]
+    place = first["loc"]
+    message, allowed = first["msg"].removeprefix("Value error, "), None
+    if first["type"] == "extra_forbidden":
+        names = list(_fields(record, place[:-1]))
+        close = difflib.get_close_matches(str(place[-1]), names, n=1)
+        message = f"is no field of a {record.kind} recipe"
+        message += f" (did you mean {close[0]!r}?)" if close else ""
+        allowed = f"known: {', '.join(names)}"
+    elif first["type"] == "missing" or first["input"] is None:
+        message = "is missing"
+    elif not first["type"].endswith("_error"):
+        message = f"is {first['input']!r}: {message}"
+    field = ".".join(map(str, place))
+    return InputError(message, path=path, line=_line(root, place), field=field, allowed=allowed)
+
+
+def _fields(record: type[BaseModel], place: Sequence[str | int]) -> Iterator[str]:
+    for name in place:
+        field = record.model_fields.get(str(name))
+        inner = None if field is None else field.annotation
+        if not (isinstance(inner, type) and issubclass(inner, BaseModel)):
+            return
+        record = inner
+    yield from record.model_fields
+
+
+def recipe_text(recipe: Recipe | type[Recipe]) -> str:
+    """A recipe as YAML with a comment for every field.
+
+    Args:
+        recipe: with its values, or the class alone: defaults, and nothing where a value is needed.
+    """
+    record, known = (recipe, None) if isinstance(recipe, type) else (type(recipe), recipe)
+    title = (record.__doc__ or "").strip().splitlines()[0]
+    lines = [f"# {title}", f"kind: {record.kind}", f"recipe: {RECIPE_VERSION}"]
+    inside: tuple[str, ...] = ()
+    for flag in flags_of(record):
+        for depth, name in enumerate(flag.place[:-1]):
+            if flag.place[: depth + 1] != inside[: depth + 1]:
+                lines += ["", f"{'  ' * depth}{name}:"]
+        inside = flag.place[:-1]
+        margin = "  " * len(inside)
+        lines += [] if inside else [""]
+        lines.append(f"{margin}# {_comment(flag)}")
+        lines.append(f"{margin}{flag.place[-1]}: {_scalar(_value(flag, known))}".rstrip(" "))
+    return "\n".join(lines) + "\n"
+
+
+def _comment(flag: Flag) -> str:
+    words = {"ge": "at least {}", "gt": "above {}", "le": "at most {}", "lt": "below {}"}
+    notes = [words[name].format(f"{limit:g}") for name, limit in flag.bounds.items()]
+    if flag.choices:
+        notes.append(f"one of {', '.join(map(str, flag.choices))}")
+    notes += ["needed"] if flag.field.is_required() else []
+    return f"{flag.help} ({'; '.join(notes)})" if notes else flag.help
+
+
+def _value(flag: Flag, recipe: Recipe | None) -> Any:
+    found = flag.field.get_default() if recipe is None else flag.of(recipe)
+    return None if found is PydanticUndefined else _plain(found)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, Mixture | Path):
+        return str(value)
+    return value.model_dump(mode="json") if isinstance(value, BaseModel) else value
+
+
+def _scalar(value: Any) -> str:
+    """A value on one line. JSON is YAML: what needs quotes gets them."""
+    if value is None:
+        return ""
+    text = json.dumps(value, ensure_ascii=False)
+    plain = value if isinstance(value, str) else text
+    try:
+        same = "\n" not in plain and yaml.safe_load(f"x: {plain}") == {"x": value}
+    except yaml.YAMLError:
+        same = False
+    return plain if same else _quoted(value)
+
+
+def _quoted(value: Any) -> str:
+    dumped = yaml.safe_dump(
+        value, default_flow_style=True, width=float("inf"), allow_unicode=True,
+        default_style='"' if isinstance(value, str) else None,
+    )  # fmt: skip
+    return dumped.removesuffix("\n").removesuffix("\n...")

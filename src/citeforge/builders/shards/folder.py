@@ -1,0 +1,320 @@
+"""A folder in which several processes, or machines, do the shares of one build.
+
+corpus/, corpus.json        passages of all sources, written by whoever comes first
+embed.json                  what the vectors depend on; another build is refused
+embeddings/                 vectors, as in any build
+nominate.json               likewise those that nominate in int8
+int8/, int8.json            the quantised model of these
+mine.json                   what mining depends on besides
+mined-I-of-N/, ….json       seemingly relevant passages of the queries of one share
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from citeforge.builders.rage.mining import Mined, SeeminglyRelevant
+from citeforge.builders.recipes.changes import unlike
+from citeforge.builders.stages.embedding import Embedded, of_shards
+from citeforge.builders.stages.workspace import Workspace
+from citeforge.engines.embedding.embedder import Kind
+from citeforge.engines.embedding.vectors import PLURALS, VectorShard, require_shards
+from citeforge.engines.io.corpus import embedding_texts
+from citeforge.engines.io.files import atomic_file, read_json, storage_errors
+from citeforge.engines.io.folders import held, is_temporary, refuse_strangers
+from citeforge.engines.io.progress import progress
+from citeforge.engines.io.tables import iter_batches, read_table, shard_paths, table_of, write_table
+from citeforge.schemas.commands.shard import Shard
+from citeforge.schemas.errors import InputError
+
+EMBEDDINGS = "embeddings"
+EMBED, MINE, NOMINATE = "embed.json", "mine.json", "nominate.json"
+MINED_WITHOUT = frozenset(
+    "recipe mixtures corpus base hidden drop_suspects decided decided_sha256".split()
+)
+"""Fields of the recipe that mining does not depend on."""
+VECTORS_WITHOUT = MINED_WITHOUT | {"mining", "remine", "candidates", "candidates_sha256"}
+"""Likewise vectors."""
+_OURS = re.compile(
+    r"(corpus|embeddings|int8|embed\.json|mine\.json|nominate\.json|mined-\d+-of-\d+|archives-\d+-of-\d+)"
+    r"(\.json|\.lock)?"
+)
+_SHARE = re.compile(r"mined-(\d+)-of-(\d+)\.json")
+_MINED = pa.schema(
+    [("row", pa.int64()), ("position", pa.int64()), ("score", pa.float64()), ("rank", pa.int64())]
+)
+_SHOWN = 6
+
+
+WHOLE = Shard(number=1, of=1)
+
+
+class ShardFolder(Workspace):
+    """The folder, as a place for stages."""
+
+    def __init__(self, folder: Path, shard: Shard = WHOLE) -> None:
+        """Look at it, or make it.
+
+        Raises:
+            InputError: it holds what is not ours, or cannot be made.
+        """
+        super().__init__(folder, "resume")
+        self.root = folder
+        self._archives = f"archives-{shard.number}-of-{shard.of}"
+        with storage_errors(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            strange = [
+                p.name for p in folder.iterdir()
+                if not _OURS.fullmatch(p.name) and not is_temporary(p)
+            ]  # fmt: skip
+        if strange:
+            refuse_strangers(folder, sorted(strange))
+
+    def stage(self, name: str) -> Path:
+        """Folder of a stage; what a process unpacks is its own."""
+        return self.root / (self._archives if name == "archives" else name)
+
+    def alone(self, name: str) -> AbstractContextManager[None]:
+        """While a stage is looked for and, if need be, made; others wait."""
+        return held(self.root / f"{name}.lock", self.root, wait=True)
+
+
+def claim(folder: Path, name: str, facts: dict[str, Any]) -> None:
+    """Say what the shards of a folder depend on, or find that another process has said the same.
+
+    Raises:
+        InputError: it has said something else; names what differs.
+    """
+    path = folder / name
+    if not path.exists():
+        with atomic_file(path, exclusive=True) as file:
+            # Not sorted: cards tell of the embedder in the order of its fingerprint.
+            file.write(f"{json.dumps(facts, ensure_ascii=False)}\n".encode())
+    _compare(path, facts)
+
+
+def require_facts(folder: Path, facts: dict[str, Any]) -> None:
+    """Refuse a folder whose vectors are of another build.
+
+    Raises:
+        InputError: it holds none, or others; names what differs.
+    """
+    known(folder)
+    _compare(folder / EMBED, facts)
+
+
+def _compare(path: Path, facts: dict[str, Any]) -> None:
+    begun = read_json(path)
+    same = {name: begun.get(name) for name in facts} if isinstance(begun, dict) else {}
+    found = list(unlike("", same, facts))
+    if found:
+        more = f"; and {len(found) - _SHOWN} more" if found[_SHOWN:] else ""
+        raise InputError(
+            f"holds shards of another build ({'; '.join(found[:_SHOWN])}{more})",
+            path=path.parent,
+            allowed="the options it began with, on the same kind of processor, or another folder",
+        )
+
+
+def known(folder: Path) -> dict[str, Any]:
+    """What the vectors of a folder depend on.
+
+    Raises:
+        InputError: it holds no shards.
+    """
+    path = folder / EMBED
+    if not path.is_file():
+        raise InputError(
+            "holds no shards", path=folder, allowed="the --out of `citeforge embed --shard I/N`"
+        )
+    content = read_json(path)
+    if not (
+        isinstance(content, dict)
+        and isinstance(content.get("embedder"), dict)
+        and isinstance(content.get("shard_rows"), int)
+    ):
+        raise InputError("is damaged", path=path, allowed="embed anew into another folder")
+    return content
+
+
+def embedder_of(folder: Path) -> dict[str, Any]:
+    """Fingerprint of what made the vectors.
+
+    Raises:
+        InputError: it holds no shards.
+    """
+    found: dict[str, Any] = known(folder)["embedder"]
+    return found
+
+
+def compute_of(folder: Path) -> str:
+    """What the vectors were computed in.
+
+    Raises:
+        InputError: it holds no shards.
+    """
+    config = known(folder).get("config")
+    return str(config.get("compute", "auto")) if isinstance(config, dict) else "auto"
+
+
+def query_texts(texts: pa.ChunkedArray, rows: int) -> Iterator[pa.Array]:
+    """Texts of queries, in the pieces that make a shard each."""
+    whole = pa.concat_arrays(texts.chunks)
+    return (whole.slice(i, rows) for i in range(0, len(whole), rows))
+
+
+def from_shards(folder: Path, corpus: list[Path], queries: pa.ChunkedArray) -> Embedded:
+    """The vectors of all shares.
+
+    Args:
+        folder: of the shards.
+        corpus: Parquet files of the passages.
+        queries: their texts.
+
+    Raises:
+        InputError: a shard is missing, is damaged, or is of other texts or another model.
+    """
+    fingerprint, rows = embedder_of(folder), rows_of(folder)
+    total = sum(b.num_rows for b in iter_batches(corpus, ["_id"]))
+    texts = {"passage": embedding_texts(corpus, rows), "query": query_texts(queries, rows)}
+    found: dict[Kind, list[VectorShard]] = {}
+    for side, plural in PLURALS.items():
+        with progress(f"checking vectors of {plural}", total, plural) as advance:
+            found[side] = require_shards(
+                folder / EMBEDDINGS, plural, texts[side], fingerprint, side, advance
+            )
+    return of_shards(found["passage"], found["query"])
+
+
+def rows_of(folder: Path) -> int:
+    """Passages an embedding shard.
+
+    Raises:
+        InputError: it holds no shards.
+    """
+    found: int = known(folder)["shard_rows"]
+    return found
+
+
+def keep(place: ShardFolder, shard: Shard, key: Any, rows: range, miner: SeeminglyRelevant) -> None:
+    """Mine for the queries of one share, and write what was found.
+
+    Args:
+        place: the folder.
+        shard: the share.
+        key: everything that mining depends on.
+        rows: its queries.
+        miner: for these alone.
+    """
+    name = mined(shard)
+    flat = [
+        (row, m.position, m.score, m.rank)
+        for row, mine in zip(rows, miner.mine(), strict=True)
+        for m in mine
+    ]
+    files = write_table(place.start(name), name, table_of(flat, _MINED))
+    dropped = {str(verdict): count for verdict, count in miner.dropped.items()}
+    place.finish(name, key, files, {"dropped": dropped, "above": dict(miner.above)})
+
+
+def mined(shard: Shard) -> str:
+    """Name of the stage of a share."""
+    return f"mined-{shard.number}-of-{shard.of}"
+
+
+def merged(folder: Path, key: Any, miner: SeeminglyRelevant) -> list[list[Mined]] | None:
+    """What all shares mined together.
+
+    Args:
+        folder: of the shards.
+        key: everything that mining depends on.
+        miner: for all queries; is told what the shares passed over.
+
+    Returns:
+        Passages of each query; None when nothing was mined there.
+
+    Raises:
+        InputError: a share is missing, is damaged, or is of another build.
+    """
+    shares = _shares(folder)
+    if not shares:
+        return None
+    found: list[list[Mined]] = [[] for _ in range(miner.n_queries)]
+    place = ShardFolder(folder)
+    passages = sum(b.num_rows for b in iter_batches(miner.corpus, ["_id"]))
+    for shard in shares:
+        name = mined(shard)
+        record = place.finished(name, key)
+        files = shard_paths(place.stage(name), name)
+        table = None if record is None else read_table(files, _MINED)
+        if (
+            record is None
+            or table is None
+            or not _is_sound(table, record, miner.n_queries, passages)
+        ):
+            raise InputError(
+                "is damaged, or of another build",
+                path=folder / name,
+                allowed=f"`mine --shard {shard}` again, with the options of this build",
+            )
+        columns = [table[c].to_pylist() for c in _MINED.names]
+        for row, position, score, rank in zip(*columns, strict=True):
+            found[row].append(Mined(position, score, rank))
+        miner.dropped += Counter({int(v): n for v, n in record["dropped"].items()})
+        miner.above += Counter(record["above"])
+    return found
+
+
+def _is_sound(table: pa.Table, record: dict[str, Any], queries: int, passages: int) -> bool:
+    """Whether what a share mined is of these queries and passages, each pair once.
+
+    Its hash says only that it is what somebody wrote there.
+    """
+    if any(column.null_count for column in table.columns):
+        return False
+    row, position, score, rank = (column.to_numpy() for column in table.columns)
+    counts = (record.get("dropped"), record.get("above"))
+    if not all(isinstance(c, dict) for c in counts):
+        return False
+    numbers = [n for name in ("dropped", "above") for n in record[name].values()]
+    return bool(
+        all(isinstance(n, int) and n >= 0 for n in numbers)
+        and all(re.fullmatch("[0-9]{1,2}", verdict) for verdict in record["dropped"])
+        and np.all((row >= 0) & (row < queries))
+        and np.all((position >= 0) & (position < passages))
+        and np.all(np.isfinite(score))
+        and np.all(rank >= 1)
+        and len(set(zip(row.tolist(), position.tolist(), strict=True))) == len(row)
+    )
+
+
+def _shares(folder: Path) -> list[Shard]:
+    """The shares of one complete set; none where nobody began.
+
+    Raises:
+        InputError: there are shares, and of each set one is missing.
+    """
+    sets: dict[int, set[int]] = {}
+    for path in sorted(folder.iterdir()):
+        if match := _SHARE.fullmatch(path.name):
+            sets.setdefault(int(match[2]), set()).add(int(match[1]))
+    for of, numbers in sorted(sets.items()):
+        if len(numbers) == of:
+            return [Shard(number=number, of=of) for number in range(1, of + 1)]
+    if sets:
+        of, numbers = max(sets.items(), key=lambda item: (len(item[1]) / item[0], item[0]))
+        missing = next(n for n in range(1, of + 1) if n not in numbers)
+        raise InputError(
+            f"lacks what share {missing}/{of} mined", path=folder,
+            allowed=f"`mine --shard {missing}/{of}` first",
+        )  # fmt: skip
+    return []

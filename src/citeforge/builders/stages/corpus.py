@@ -1,0 +1,164 @@
+"""The corpus stage: passages of all sources, merged, as Parquet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from citeforge.engines.io.corpus import find_rows
+from citeforge.engines.io.progress import progress
+from citeforge.engines.io.tables import TableWriter, iter_batches, shard_paths
+from citeforge.ir_convert.source import Source
+from citeforge.schemas.benchmarks.tables import CORPUS
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.text import normalise_passages
+
+
+def write_corpus(
+    source: Source, extra: Source | None, folder: Path, prefix: str = ""
+) -> dict[str, str]:
+    """Write the corpus of a source, and of a further one to mine from.
+
+    A passage that both have (same id, equal normalised text) is written once, with whichever title
+    is not empty; the first source's text and order stand.
+
+    Args:
+        source: the first.
+        extra: the other; None for none.
+        folder: where the tables go.
+        prefix: put before the ids of the other.
+
+    Returns:
+        File names with sha256.
+
+    Raises:
+        InputError: no passages at all, or one id with two texts.
+    """
+    if extra is None:
+        return _write(folder, source.passages(), source, READING)
+    scratch = folder / "first"
+    _write(scratch, source.passages(), source, READING)
+    first = shard_paths(scratch, "corpus")
+    further = _Prefixed(extra, prefix)
+    both = _overlap(first, further)
+    files = _write(folder, _merged(first, further, both), source, "joining both corpora")
+    if both:
+        extra.info().counts["passages already in the first source, merged"] = len(both)
+    for path in first:
+        path.unlink()
+    scratch.rmdir()
+    return files
+
+
+def _write(
+    folder: Path, batches: Iterable[pa.RecordBatch], source: Source, stage: str
+) -> dict[str, str]:
+    with (
+        progress(stage, None, "passages") as advance,
+        TableWriter(folder, "corpus", CORPUS) as writer,
+    ):
+        for batch in batches:
+            writer.write(batch)
+            advance(batch.num_rows)
+    if writer.rows == 0:
+        raise InputError(
+            "the corpus is empty", path=source.info().spec, allowed="at least one passage"
+        )
+    return writer.files
+
+
+READING = "reading the corpus"
+
+
+class _Prefixed:
+    """Passages of a source under ids with something in front."""
+
+    def __init__(self, source: Source, prefix: str) -> None:
+        self.spec = source.info().spec
+        self._source, self._prefix = source, prefix
+
+    def read(self) -> Iterator[pa.RecordBatch]:
+        """Batches of schema CORPUS, for the first time."""
+        with progress("reading the other corpus", None, "passages") as advance:
+            for batch in self.passages():
+                yield batch
+                advance(batch.num_rows)
+
+    def passages(self) -> Iterator[pa.RecordBatch]:
+        """Batches of schema CORPUS."""
+        for batch in self._source.passages():
+            if self._prefix:
+                ids = pc.binary_join_element_wise(pa.scalar(self._prefix), batch["_id"], "")
+                batch = pa.RecordBatch.from_arrays([ids, *batch.columns[1:]], schema=CORPUS)
+            yield batch
+
+
+def _overlap(first: list[Path], extra: _Prefixed) -> dict[str, tuple[str, str]]:
+    """Passages of ``extra`` whose id the first source has: id to (title, normalised text).
+
+    Ids are compared by 64-bit hashes, 8 bytes each, and those that agree by their letters.
+    """
+    known = np.sort(
+        np.concatenate([_hashes(b["_id"].to_pylist()) for b in iter_batches(first, ["_id"])])
+    )
+    found: dict[str, tuple[str, str]] = {}
+    for batch in extra.read():
+        hashes = _hashes(batch["_id"].to_pylist())
+        at = np.minimum(np.searchsorted(known, hashes), len(known) - 1)
+        shared = batch.filter(pa.array(known[at] == hashes))
+        texts = normalise_passages(shared["text"])
+        for name, title, text in zip(
+            shared["_id"].to_pylist(), shared["title"].to_pylist(), texts.to_pylist(), strict=True
+        ):
+            found[name] = (title, text)
+    if not found:
+        return {}
+    names = pa.array(list(found), pa.string())
+    _, indices = find_rows(first, "_id", names)
+    return {name: found[name] for name in names.take(pa.array(np.sort(indices))).to_pylist()}
+
+
+def _hashes(ids: list[str]) -> npt.NDArray[np.int64]:
+    return np.fromiter(map(hash, ids), np.int64, len(ids))
+
+
+def _merged(
+    first: list[Path], extra: _Prefixed, both: dict[str, tuple[str, str]]
+) -> Iterator[pa.RecordBatch]:
+    if not both:
+        yield from iter_batches(first)
+        yield from extra.passages()
+        return
+    names = pa.array(list(both), pa.string())
+    for batch in iter_batches(first):
+        shared = np.flatnonzero(pc.is_in(batch["_id"], value_set=names).to_numpy(False))
+        yield _with_titles(batch, shared, both, extra) if len(shared) else batch
+    for batch in extra.passages():
+        yield batch.filter(pc.invert(pc.is_in(batch["_id"], value_set=names)))
+
+
+def _with_titles(
+    batch: pa.RecordBatch,
+    rows: npt.NDArray[np.intp],
+    both: dict[str, tuple[str, str]],
+    extra: _Prefixed,
+) -> pa.RecordBatch:
+    texts = normalise_passages(batch["text"])
+    titles = batch["title"].to_pylist()
+    for row in rows.tolist():
+        name = batch["_id"][row].as_py()
+        title, text = both[name]
+        if texts[row].as_py() != text:
+            raise InputError(
+                f"passage {name!r} has another text than in the first source",
+                path=extra.spec,
+                allowed="one text for each id, or --extra-prefix for ids that mean another",
+            )
+        titles[row] = titles[row] or title
+    columns = [batch["_id"], pa.array(titles, pa.string()), batch["text"], batch["metadata"]]
+    return pa.RecordBatch.from_arrays(columns, schema=CORPUS)

@@ -1,0 +1,174 @@
+"""Vectors of a corpus and its queries, and the search over them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from citeforge.builders.rage.mining import nominations
+from citeforge.engines.draws import distinct_below, generator
+from citeforge.engines.embedding.embedder import Embedder, Kind, Roughened
+from citeforge.engines.embedding.precomputed import Given, passage_shards, query_rows
+from citeforge.engines.embedding.vectors import VectorShard, ensure_shards, iter_blocks
+from citeforge.engines.io.corpus import embedding_texts, take_rows, titled
+from citeforge.engines.io.progress import progress
+from citeforge.engines.io.tables import iter_batches
+from citeforge.engines.models.fast.convert import CALIBRATION
+from citeforge.engines.search.exact import Nominate, nominate
+from citeforge.engines.search.two_stage import ExactSearch, Rows, TwoStageSearch
+from citeforge.schemas.recipes.rage import Mining
+
+NOMINATING = "nominating"
+"""First part of the names of shards of rough vectors."""
+_MEASURED = 200
+"""Passages drawn at random on which int8 is compared with float32; it is calibrated on some."""
+_DECIDED = 2
+"""Passages a query that get exact vectors, as a multiple of its first nominations."""
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """Vectors, as far as they are made before mining.
+
+    Attributes:
+        key: all that lists made from them depend on.
+        search: makes the search over them.
+        nominator: fingerprint of the model that nominates, when it is not the one that decides.
+    """
+
+    key: Sequence[Any]
+    search: Callable[[], ExactSearch | TwoStageSearch]
+    nominator: dict[str, Any] = field(default_factory=dict)
+
+
+class Embedding:
+    """Embeds a corpus for one build."""
+
+    def __init__(
+        self,
+        embedder: Embedder,
+        corpus: list[Path],
+        folder: Path,
+        shard_rows: int,
+        seed: int,
+        nominate: Nominate = nominate,
+    ) -> None:
+        """Say what is embedded, and where vectors are kept.
+
+        Args:
+            embedder: makes the vectors that decide.
+            corpus: Parquet files of the passages.
+            folder: where vectors are kept.
+            shard_rows: texts a shard.
+            seed: of the draw of passages that int8 is calibrated and measured on.
+            nominate: what searches vectors in float32.
+        """
+        self._nominate = nominate
+        self._embedder, self._corpus, self._folder = embedder, corpus, folder
+        self._rows, self._seed = shard_rows, seed
+        self._size = sum(b.num_rows for b in iter_batches(corpus, ["_id"]))
+
+    def of(self, queries: pa.ChunkedArray, mining: Mining) -> Embedded:
+        """Vectors of all queries and passages.
+
+        An embedder that has an int8 model embeds by it, and only what is nominated in float32,
+        unless nominations could name more than half of the corpus: then int8 would save nothing.
+        """
+        texts = pa.concat_arrays(queries.chunks)
+        asked = self._kept("queries", texts, self._embedder, "query")
+        blocks = [block.copy() for _, block in iter_blocks(asked, len(texts))]
+        vectors = np.concatenate(blocks)
+        if self.has_two_stages(len(texts), mining):
+            return self._two_stages(vectors)
+        shards = self._passages("passages", self._embedder)
+        return Embedded(
+            [s.key for s in shards], lambda: ExactSearch(vectors, shards, self._nominate)
+        )
+
+    def has_two_stages(self, n_queries: int, mining: Mining) -> bool:
+        """Whether int8 nominates and float32 decides."""
+        decided = _DECIDED * n_queries * nominations(mining)
+        return isinstance(self._embedder, Roughened) and 2 * decided <= self._size
+
+    def nominator(self) -> tuple[Embedder, Rows]:
+        """What embeds all passages roughly, and the passages on which it is measured."""
+        draw = generator(self._seed, "calibration")
+        sample = np.sort(np.array(distinct_below(self._size, _MEASURED, draw, ()), np.int64))
+        texts = titled(take_rows(self._corpus, sample, ["title", "text"])).to_pylist()
+        return self._rough(texts[:: max(1, len(texts) // CALIBRATION)][:CALIBRATION]), sample
+
+    def _rough(self, calibration: Sequence[str]) -> Embedder:
+        assert isinstance(self._embedder, Roughened)
+        return self._embedder.rough(calibration)
+
+    def _two_stages(self, vectors: np.ndarray) -> Embedded:
+        embedder = self._embedder
+        rough, sample = self.nominator()
+        shards = self._passages(NOMINATING, rough)
+
+        def decided(name: str, texts: pa.Array) -> list[VectorShard]:
+            return self._kept(name, texts, embedder, "passage")
+
+        def search() -> TwoStageSearch:
+            return TwoStageSearch(self._corpus, vectors, shards, decided, sample)
+
+        key = [[s.key for s in shards], embedder.fingerprint()]
+        return Embedded(key, search, rough.fingerprint())
+
+    def _passages(self, name: str, embedder: Embedder) -> list[VectorShard]:
+        dtype = embedder.fingerprint().get("dtype")
+        stage = f"embedding passages in {dtype}" if dtype else "embedding passages"
+        with progress(stage, self._size, "passages") as advance:
+            texts = embedding_texts(self._corpus, self._rows)
+            return ensure_shards(self._folder, name, texts, embedder, "passage", advance)
+
+    def _kept(
+        self, name: str, texts: pa.Array, embedder: Embedder, side: Kind
+    ) -> list[VectorShard]:
+        pieces = (texts.slice(i, self._rows) for i in range(0, len(texts), self._rows))
+        stage = "embedding queries" if side == "query" else "embedding what was nominated"
+        with progress(stage, len(texts), "texts") as advance:
+            return ensure_shards(self._folder, name, pieces, embedder, side, advance)
+
+
+def from_others(
+    given: tuple[Given, Given],
+    corpus: list[Path],
+    all_queries: Sequence[str],
+    queries: Sequence[str],
+    folder: Path,
+    rows: int,
+) -> Embedded:
+    """Vectors that were made elsewhere.
+
+    Args:
+        given: of passages and of queries.
+        corpus: Parquet files of the passages.
+        all_queries: queries of the source.
+        queries: those of the build.
+        folder: for what is not read where it lies.
+        rows: vectors a shard.
+
+    Raises:
+        InputError: they are not of these passages or queries, or no vectors.
+    """
+    total = sum(b.num_rows for b in iter_batches(corpus, ["_id"]))
+    ids = (b["_id"] for b in iter_batches(corpus, ["_id"], rows=rows))
+    with progress("checking vectors", total, "vectors") as advance:
+        shards = passage_shards(given[0], ids, total, folder, advance)
+    vectors = query_rows(given[1], all_queries, queries)
+    key = [*(s.key for s in shards), given[1].sha256]
+    return Embedded(key, lambda: ExactSearch(vectors, shards))
+
+
+def of_shards(passages: list[VectorShard], queries: list[VectorShard]) -> Embedded:
+    """Vectors that are all there."""
+    vectors = np.concatenate(
+        [block.copy() for _, block in iter_blocks(queries, sum(s.rows for s in queries))]
+    )
+    return Embedded([s.key for s in passages], lambda: ExactSearch(vectors, passages))

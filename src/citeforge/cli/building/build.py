@@ -1,0 +1,95 @@
+"""``citeforge build …``: one command a recipe, its options generated from the record."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from citeforge.cli.consent import confirmation, trusting
+from citeforge.cli.record_options import add, options_of, record_from
+from citeforge.package.kinds import of_plugins, ours, recipe_named
+from citeforge.schemas.commands.run import ALWAYS
+from citeforge.schemas.recipes import Recipe, RunOptions
+
+FILE = "RECIPE.yaml"
+_IDENTITY = ("name", "licence", "hidden")
+
+
+class Builds(click.Group):
+    """A group whose commands are the kinds, and files with a recipe."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0].endswith((".yaml", ".yml", ".json")):
+            return FILE, self.commands[FILE], args
+        return super().resolve_command(ctx, args)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in self.commands and (recipe := recipe_named(name)) is not None:
+            return _command(recipe)
+        return super().get_command(ctx, name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_commands(ctx, formatter)
+        theirs = [(name, f"A kind of the plugin {origin}.") for name, origin in of_plugins()]
+        if theirs:
+            with formatter.section("Kinds of plugins"):
+                formatter.write_dl(theirs)
+
+
+@click.group(cls=Builds)
+def build() -> None:
+    """Build a benchmark package from a source, or by a recipe file."""
+
+
+def _command(recipe: type[Recipe]) -> click.Command:
+    shown = {*ALWAYS, *recipe.run_options}
+    dry = "dry_run" in shown
+    own = [n for n in recipe.model_fields if n not in _IDENTITY]
+    out = () if dry else ("out",)
+
+    @add(options_of(recipe, own))
+    @add(options_of(RunOptions, ("out",), out))
+    @add(options_of(recipe, _IDENTITY))
+    @add(options_of(RunOptions, shown - {"out"}))
+    def run(**given: Any) -> None:
+        _run(record_from(recipe, given), record_from(RunOptions, given))
+
+    return click.command(recipe.kind, help=recipe.__doc__)(run)
+
+
+def _run(recipe: Recipe, run: RunOptions) -> None:
+    from citeforge.builders.build import build as make
+    from citeforge.builders.build import plan
+    from citeforge.cli.output import summarise
+
+    if run.dry_run:
+        click.echo("\n".join(plan(recipe, run).lines()))
+        return
+    summarise(run.folder, make(recipe, run))
+
+
+@click.command(FILE)
+@click.argument("file", type=click.Path(path_type=Path))
+@trusting
+@add(options_of(RunOptions))
+def from_file(file: Path, trust: bool, **given: Any) -> None:
+    """Build by a recipe file (YAML or JSON); `citeforge recipe KIND` writes one to start from.
+
+    Prints the files, models and endpoints that it names, and asks whether to use them.
+    """
+    from citeforge.builders.recipes.files import read_recipe
+    from citeforge.builders.recipes.rebuild import uses_of
+
+    recipe = read_recipe(file)
+    if uses := uses_of(recipe):
+        confirmation(trust)(uses)
+    _run(recipe, record_from(RunOptions, given))
+
+
+for _recipe in filter(None, (k.recipe for k in ours())):
+    build.add_command(_command(_recipe))
+build.add_command(from_file)

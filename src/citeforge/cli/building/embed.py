@@ -1,0 +1,35 @@
+"""``citeforge embed``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from citeforge.cli.record_options import add, options_of, record_from
+from citeforge.schemas.commands.run import ENDPOINT
+from citeforge.schemas.commands.shard import ShardOptions
+from citeforge.schemas.recipes import RageRecipe, RunOptions
+
+_OWN = [n for n in RageRecipe.model_fields if n not in ("name", "licence")]
+
+
+@click.command()
+@add(options_of(ShardOptions))
+@add(options_of(RunOptions, ("out",), ("out",)))
+@add(options_of(RageRecipe, _OWN))
+@add(options_of(RunOptions, ("device", "shard_rows", *ENDPOINT)))
+def embed(**given: Any) -> None:
+    """Embed one share of a `build rage`, for several processes or machines at once.
+
+    All shares are given the same options and the same folder --out; `build rage … --from-shards`
+    takes it. A share that was cut off is run again and goes on.
+    """
+    from citeforge.builders.shards.share import embed_shard
+
+    shard = record_from(ShardOptions, given).shard
+    done = embed_shard(record_from(RageRecipe, given), record_from(RunOptions, given), shard)
+    click.echo(
+        f"{done.folder}: share {done.shard} embedded, {done.passages:,} passages and "
+        f"{done.queries:,} queries"
+    )

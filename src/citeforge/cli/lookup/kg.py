@@ -1,0 +1,116 @@
+"""``citeforge kg …``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from citeforge.cli.lookup.kg_options import kg_options, open_kg
+
+
+@click.group()
+def kg() -> None:
+    """Ask a knowledge graph: profile, snapshot, link."""
+
+
+@kg.command("profile")
+@kg_options
+@click.option("--out", type=click.Path(path_type=Path), help="Draft of a domain (FILE.yaml).")
+def profile(out: Path | None, **given: Any) -> None:
+    """Tell what a graph says of the domain's class: relations, counts, values.
+
+    With --out, writes the domain with plain words for every relation that has none, to be made
+    better by hand and given back as --domain.
+    """
+    from citeforge.engines.io.files import write_text
+    from citeforge.kg.profile import draft
+    from citeforge.kg.profile import profile as look
+    from citeforge.schemas.text import markdown_table
+
+    graph = open_kg(given)
+    found = look(graph)
+    domain = graph.domain
+    listed = ", ".join(f"{name} {label} {n:,}" for name, label, n in found.classes[:8])
+    click.echo(f"{found.entities:,} entities of {domain.entity_class}; classes: {listed or 'none'}")
+    head = ("relation", "id", "entities", "values", "e.g.", "words")
+    rows = [
+        (r.label, r.pid, f"{r.entities:,}", f"{r.values:,}", r.example[:40],
+         "yes" if r.has_words else "no")
+        for r in found.relations
+    ]  # fmt: skip
+    click.echo(markdown_table(head, rows))
+    for what, count in graph.counts.items():
+        click.echo(f"  {count:,} {what}")
+    if out is not None:
+        write_text(out, draft(domain, found))
+        click.echo(f"{out}: a draft of a domain; build kalma --domain {out}")
+
+
+@kg.command("snapshot")
+@kg_options
+@click.option(
+    "--entities",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="File with one id a line.",
+)
+@click.option(
+    "--out", type=click.Path(path_type=Path), required=True, help="FILE.nt or FILE.nt.gz."
+)
+def snapshot(entities: Path, out: Path, **given: Any) -> None:
+    """Freeze the sub-graphs of entities as N-Triples.
+
+    A benchmark built from the file stays the same for ever.
+    """
+    from citeforge.kg.snapshot import read_entities, write_snapshot
+    from citeforge.schemas.errors import UsageError
+
+    if not out.name.endswith((".nt", ".nt.gz")):
+        raise UsageError(f"--out {out}: expected a name that ends in .nt or .nt.gz")
+    graph = open_kg(given)
+    ids = read_entities(entities, graph)
+    n_entities, n_lines = write_snapshot(graph, ids, out)
+    click.echo(f"{out}: {n_entities:,} of {len(set(ids)):,} entities, {n_lines:,} triples")
+    for what, count in graph.counts.items():
+        click.echo(f"  {count:,} {what}")
+
+
+@kg.command("link")
+@kg_options
+@click.option(
+    "--questions",
+    type=click.Path(path_type=Path),
+    required=True,
+    help='JSON Lines with "_id" and "text", or BioKaLMA\'s JSON.',
+)
+@click.option(
+    "--ner",
+    help="Installed spaCy model, or auto: the one of the extra `ner` where it is installed "
+    "(default: the graph's own labels).",
+)
+@click.option("--out", type=click.Path(path_type=Path), help="JSON Lines file of links.")
+def link(questions: Path, ner: str | None, out: Path | None, **given: Any) -> None:
+    """Find the entities that questions name (KaLMA's retrieval).
+
+    With BioKaLMA's JSON, reports recall and precision against the sub-graphs it was published with.
+    """
+    from citeforge.kg.link import Linker
+    from citeforge.kg.questions import link_questions, read_questions
+
+    asked = read_questions(questions)
+    done = link_questions(asked, Linker(open_kg(given), ner), out)
+    candidates = [len(link.candidates) for link in done.names]
+    click.echo(
+        f"{len(asked.texts):,} questions, {len(candidates):,} names, "
+        f"{sum(map(bool, candidates)):,} linked, {sum(n > 1 for n in candidates):,} of them chosen "
+        "among namesakes"
+    )
+    if done.quality is not None:
+        found = done.quality
+        click.echo(
+            f"against the published sub-graphs: recall {100 * found.recall:.1f}, precision "
+            f"{100 * found.precision:.1f} ({found.expected:,} entities expected, "
+            f"{found.linked:,} linked)"
+        )

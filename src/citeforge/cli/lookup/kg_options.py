@@ -1,0 +1,31 @@
+"""Options of commands that ask a knowledge graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from citeforge.cli.record_options import add, options_of, record_from
+from citeforge.schemas.commands.run import GRAPH
+from citeforge.schemas.recipes import KalmaRecipe, RunOptions
+
+F = TypeVar("F", bound=Callable[..., Any])
+_NAMED = ("kg", "domain", "languages")
+
+
+def kg_options(command: F) -> F:
+    """Options that name a graph."""
+    return add([*options_of(KalmaRecipe, _NAMED), *options_of(RunOptions, GRAPH)])(command)
+
+
+def open_kg(given: dict[str, Any]) -> Any:
+    """The KnowledgeGraph of parsed options.
+
+    Raises:
+        UsageError: no graph is named.
+    """
+    from citeforge.kg.setup import open_graph
+
+    recipe = record_from(KalmaRecipe, given, _NAMED)
+    run = record_from(RunOptions, given, GRAPH)
+    return open_graph(recipe.kg, recipe.domain, recipe.languages, run)

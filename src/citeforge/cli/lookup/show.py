@@ -1,0 +1,42 @@
+"""``citeforge show DIR``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from citeforge.cli.publishing.fetch import package_folder
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--query", help="Show this query with its labelled context.")
+@click.option("--context", help="Context set to show (default: all).")
+@click.option("--full", is_flag=True, help="Whole passages, not their first 300 characters.")
+def show(folder: Path, query: str | None, context: str | None, full: bool) -> None:
+    """Summarise a package, or show one query in context."""
+    from citeforge.cli.output import summarise
+    from citeforge.package.manifest import load_manifest
+    from citeforge.package.package import Package
+
+    folder = package_folder(folder)
+    manifest = load_manifest(folder)
+    if query is None:
+        summarise(folder, manifest)
+        return
+    package = Package(folder, manifest)
+    for name in [context] if context else package.contexts:
+        for item in package.items(name, query):
+            click.echo(f"query {item.query_id}: {item.query}")
+            click.echo(f"context {name}:")
+            for number, passage in enumerate(item.passages, manifest.grammar.base):
+                title = f"{passage.title}: " if passage.title else ""
+                text = f"{title}{passage.text}".replace("\n", " ")
+                if not full and len(text) > 300:
+                    text = text[:299] + "…"
+                click.echo(f"  [{number}] {passage.label} ({passage.id})\n      {text}")
+            for graph in item.graphs:
+                click.echo(f"  {graph.qid} {graph.name}")
+                for triple in graph.triples:
+                    click.echo(f"      {triple.relation}: {triple.value}")

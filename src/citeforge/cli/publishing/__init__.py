@@ -1,0 +1,1 @@
+"""Commands that give benchmarks and scores to others."""

@@ -1,0 +1,100 @@
+"""``citeforge bench``."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from citeforge.cli.options import (
+    benchmark_option,
+    endpoint_options,
+    model_options,
+    run_options,
+    verdicts_option,
+)
+from citeforge.cli.record_options import add, options_of, record_from
+from citeforge.schemas.commands.command_options import AmountOptions
+from citeforge.schemas.models.choices import ANSWERING, JUDGES, listed
+from citeforge.schemas.recipes.base import Judging
+
+
+@click.command()
+@benchmark_option
+@click.option("--systems", required=True, help="Names, separated by commas.")
+@click.option("--llm", help=f"What systems ask: {listed(ANSWERING)}.")
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder to write.")
+@click.option("--context", help="Context set (default: the only one).")
+@add(options_of(AmountOptions))
+@click.option("--measures", help="Measures or families, with commas between.")
+@click.option(
+    "--options",
+    type=click.Path(path_type=Path),
+    help="YAML file: system to its options, such as `vanilla: {k: 3}`.",
+)
+@click.option("--judge", "judge_name", help=f"{listed(JUDGES)}.")
+@verdicts_option
+@model_options
+@endpoint_options
+def bench(**given: Any) -> None:
+    """Run, score and compare several systems, and make a report.
+
+    The folder gets SYSTEM.jsonl and SYSTEM.scores.json of each system, report.html, and the
+    answers of a served model in replay.db (--store), so that nothing is paid for twice.
+    """
+    from citeforge.cli.running.run import summary
+    from citeforge.engines.setup import judge_session
+    from citeforge.evaluator.reports.table import render_differences, render_scores
+    from citeforge.library.systems import bench as make
+    from citeforge.schemas.errors import FailuresError
+
+    names = [n.strip() for n in given["systems"].split(",") if n.strip()]
+    out = given["out"]
+    out.mkdir(parents=True, exist_ok=True)
+    if given["store"] is None:
+        given["store"] = out / "replay.db"
+    how = run_options(given, out=None)
+    made = make(
+        given["benchmark"],
+        names,
+        out,
+        llm=given["llm"],
+        measures=[m.strip() for m in (given["measures"] or "").split(",") if m.strip()],
+        context=given["context"],
+        runs=given["runs"],
+        seed=given["seed"],
+        limit=given["limit"],
+        judge=judge_session(record_from(Judging, given | {"judge": given["judge_name"]}), how),
+        options=_options(given["options"]),
+        endpoint=how,
+        tell=lambda name, ran: click.echo(summary(out / f"{name}.jsonl", ran)),
+    )
+    terminal = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    click.echo(render_scores([s.file for s in made.scores], terminal))
+    for differences in made.differences:
+        click.echo(render_differences(differences))
+    click.echo(str(made.report))
+    missing = sum(len(ran.failures) for ran in made.ran)
+    if missing:
+        raise FailuresError(f"{missing:,} answers are missing; run again to ask for them")
+
+
+def _options(path: Path | None) -> dict[str, Any]:
+    """What ``--options`` says.
+
+    Raises:
+        InputError: not YAML, or not systems with their options.
+    """
+    from citeforge.engines.io.textfiles import read_yaml
+    from citeforge.schemas.errors import InputError
+
+    if path is None:
+        return {}
+    allowed = "systems with their options, such as `vanilla: {k: 3}`"
+    content = read_yaml(path)
+    if not isinstance(content, dict) or not all(isinstance(v, dict) for v in content.values()):
+        raise InputError("is no mapping", path=path, allowed=allowed)
+    return content

@@ -1,0 +1,103 @@
+"""``citeforge llm …``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from citeforge.cli.options import endpoint_options, run_options
+from citeforge.cli.record_options import add, options_of, record_from
+from citeforge.schemas.commands.command_options import PromptingOptions
+from citeforge.schemas.commands.run import RunOptions
+
+_THEN = [n for n in PromptingOptions.model_fields if n != "llm"]
+
+
+@click.group()
+def llm() -> None:
+    """Ask an LLM, and keep its answers: run, stats, export, import."""
+
+
+@llm.command("run")
+@click.argument("prompts", type=click.Path(path_type=Path))
+@add(options_of(PromptingOptions, ("llm",)))
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="Submission to write.")
+@add(options_of(PromptingOptions, _THEN))
+@click.option("--dry-run", is_flag=True, help="Say what would be asked and what it would cost.")
+@endpoint_options
+def run(prompts: Path, out: Path, dry_run: bool, **given: Any) -> None:
+    """Answer prompts and write a submission.
+
+    PROMPTS is what `citeforge prompts --out` wrote; the submission names the benchmark that they
+    are of. A reply that is empty or was cut at --max-answer is an answer; the line of a cut one
+    says `"finish_reason": "length"`. Prompts without an answer are left out of the submission and
+    counted; exit code 3. Answers are kept in --store (by default OUT.replay.db), so
+    that nothing is paid for twice.
+    """
+    from citeforge.schemas.errors import FailuresError
+    from citeforge.systems.llm.answering import answer_prompts, plan_prompts
+    from citeforge.systems.llm.writing import NO_LOGPROBS
+
+    options, how = record_from(PromptingOptions, given), run_options(given, out=out)
+    if dry_run:
+        click.echo("\n".join(plan_prompts(prompts, options, how).lines()))
+        return
+    done = answer_prompts(prompts, options, how)
+    notes = {
+        f"cut at --max-answer {options.max_answer}": done.cut,
+        "empty": done.empty,
+        NO_LOGPROBS: done.without_logprobs,
+    }
+    told = ", ".join(f"{n:,} {what}" for what, n in notes.items() if n)
+    click.echo(f"{out}: {done.answers:,} answers of {done.system}" + (f" ({told})" if told else ""))
+    if done.failures:
+        for query, failure in done.failures[:5]:
+            click.echo(f"{query}: {failure.reason}: {failure.message}", err=True)
+        raise FailuresError(f"{len(done.failures):,} prompts have no answer; run again to ask them")
+
+
+@llm.command("stats")
+@click.argument("store", type=click.Path(path_type=Path))
+@add(options_of(RunOptions, ("price",)))
+def stats(store: Path, **given: Any) -> None:
+    """Count the answers, failures and tokens of a store."""
+    from citeforge.engines.llm.stores.replay import ReplayStore
+    from citeforge.engines.setup import client_options
+
+    with ReplayStore(store, readonly=True) as opened:
+        found = opened.stats()
+    click.echo(f"answers            {found.answers:,}")
+    for model, count in found.models.items():
+        click.echo(f"  {model:<16} {count:,}")
+    click.echo(f"failures           {found.failures:,}")
+    for kind, count in found.kinds.items():
+        click.echo(f"  {kind:<16} {count:,}")
+    click.echo(f"prompt tokens      {found.prompt_tokens:,}")
+    click.echo(f"completion tokens  {found.completion_tokens:,}")
+    price = client_options(run_options(given)).price
+    if price is not None:
+        cost = price.cost(found.prompt_tokens, found.completion_tokens)
+        click.echo(f"cost               {cost:.4f}")
+
+
+@llm.command("export")
+@click.argument("store", type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="JSON Lines file.")
+def export(store: Path, out: Path) -> None:
+    """Write all answers of a store as JSON Lines."""
+    from citeforge.engines.llm.stores.exchange import export_store
+
+    click.echo(f"{out}: {export_store(store, out):,} answers")
+
+
+@llm.command("import")
+@click.argument("store", type=click.Path(path_type=Path))
+@click.argument("file", type=click.Path(path_type=Path))
+def import_(store: Path, file: Path) -> None:
+    """Take exported answers into a store; what is there stands."""
+    from citeforge.engines.llm.stores.exchange import import_store
+
+    added, known = import_store(store, file)
+    click.echo(f"{store}: {added:,} answers added, {known:,} were there")

@@ -1,0 +1,158 @@
+"""``citeforge run SYSTEM``: one command a system, its options generated from its record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from citeforge.cli.options import benchmark_option, endpoint_options, run_options
+from citeforge.cli.record_options import add, options_of, record_from
+from citeforge.schemas.commands.command_options import AmountOptions
+from citeforge.schemas.models.choices import ANSWERING, listed
+from citeforge.schemas.systems.declaration import System
+from citeforge.schemas.systems.listed import SYSTEMS
+
+_FLAGS = ("--all-gold",)
+"""Options of old command lines that may stand before the system and take no value."""
+_HELP = (
+    "Run a system and write its submission.\n\nSYSTEM is one of the following; `run SYSTEM --help` "
+    "lists its options.\n\n\b\n" + "\n".join(f"{system.name}: {system.what}" for system in SYSTEMS)
+)
+
+
+class Systems(click.Group):
+    """A group whose commands are the systems: ours, and what plugins give."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [system.name for system in SYSTEMS]
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        from citeforge.systems.registry import system_of
+
+        return _command(system_of(name))
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, _system_first(args))
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The help text has listed them."""
+
+
+def _system_first(args: list[str]) -> list[str]:
+    """The same words with the name of the system, which may stand behind options, in front."""
+    if not args or not args[0].startswith("-"):
+        return args
+    names = {system.name for system in SYSTEMS}
+    for at, word in enumerate(args):
+        before = args[at - 1] if at else ""
+        if word in names and (not before.startswith("-") or before in _FLAGS):
+            return [word, *args[:at], *args[at + 1 :]]
+    return args
+
+
+@click.group(cls=Systems, help=_HELP, subcommand_metavar="SYSTEM [OPTIONS]")
+def run() -> None:
+    pass
+
+
+def _command(system: System) -> click.Command:
+    from citeforge.systems.registry import options_of as record_of
+
+    record = record_of(system)
+
+    def command(**given: Any) -> None:
+        _run(system, record_from(record, given), given)
+
+    if system.llm:
+        command = endpoint_options(command)
+    command = _common(system)(add(options_of(record))(command))
+    return click.command(system.name, help=_about(system))(command)
+
+
+def _common(system: System) -> Callable[[Any], Any]:
+    options = [
+        benchmark_option,
+        click.option(
+            "--out", type=click.Path(path_type=Path), required=True, help="Submission to write."
+        ),
+        click.option("--context", "contexts", multiple=True, help=_contexts_help(system)),
+        add(options_of(AmountOptions)),
+        click.option("--system", "title", help="Name in the submission's header."),
+    ]
+    if system.llm:
+        options.insert(1, click.option("--llm", required=True, help=f"{listed(ANSWERING)}."))
+
+    def decorate(command: Any) -> Any:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def _contexts_help(system: System) -> str:
+    if system.own:
+        return "Context set whose queries are asked (default: the first)."
+    if not system.llm or system.design:
+        return "Context sets (default: all)."
+    return f"Context sets, or `all` (default: {system.context or 'the only one'})."
+
+
+def _about(system: System) -> str:
+    from citeforge.cli.lookup.systems import place
+
+    source = place(system)
+    return f"{system.what[:1].upper()}{system.what[1:]}" + (f" ({source})." if source else ".")
+
+
+def _run(system: System, options: Any, given: dict[str, Any]) -> None:
+    from citeforge.cli.publishing.fetch import open_benchmark
+    from citeforge.engines.llm.writers import make_llm
+    from citeforge.engines.setup import client_options, judge_session, replay_store
+    from citeforge.systems.run import run_system
+
+    out, model, judge, how = given["out"], None, None, run_options(given)
+    store = replay_store(how, given["llm"]) if system.llm else None
+    if system.llm:
+        model = make_llm(given["llm"], store=store, options=client_options(how))
+    if getattr(options, "rerank", None) is not None:
+        judge = judge_session(options.judging, how, store=store)
+    name = "all-gold" if getattr(options, "all_gold", False) else system.name
+    ran = run_system(
+        name,
+        open_benchmark(given["benchmark"]),
+        list(given["contexts"]),
+        given["runs"],
+        given["seed"],
+        out,
+        llm=model,
+        judge=judge,
+        options=options,
+        limit=given["limit"],
+        title=given["title"],
+    )
+    told(out, ran)
+
+
+def told(out: Path, ran: Any) -> None:
+    """Say what a run came to.
+
+    Raises:
+        FailuresError: some answers are missing.
+    """
+    from citeforge.schemas.errors import FailuresError
+
+    click.echo(summary(out, ran))
+    if ran.failures:
+        for query, failure in ran.failures[:5]:
+            click.echo(f"{query}: {failure.reason}: {failure.message}", err=True)
+        raise FailuresError(f"{len(ran.failures):,} queries have no answer; run again to ask them")
+
+
+def summary(out: Path, ran: Any) -> str:
+    """What a run came to, in one line."""
+    notes = ", ".join(f"{n:,} {what}" for what, n in sorted(ran.counts.items()))
+    return f"{out}: {ran.answers:,} answers of {ran.system}" + (f" ({notes})" if notes else "")

@@ -1,0 +1,1 @@
+"""Commands that check, score, compare and report."""

@@ -1,0 +1,73 @@
+"""``citeforge check SUBMISSION``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from citeforge.cli.options import benchmark_option
+from citeforge.schemas.models.choices import FINDING, FORMATS, listed
+
+
+@click.command()
+@click.argument("submission", type=click.Path(path_type=Path))
+@benchmark_option
+@click.option("--context", help="Context set that lines without `context` answer.")
+@click.option(
+    "--format",
+    "file_format",
+    default="auto",
+    show_default=True,
+    help=f"auto, {listed(FORMATS)}. {FINDING}",
+)
+@click.option(
+    "--most",
+    type=click.IntRange(1),
+    default=50,
+    show_default=True,
+    help="Findings of each kind to print.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Write the answers in our format, marks put in, where there are no errors.",
+)
+def check(
+    submission: Path,
+    benchmark: Path,
+    context: str | None,
+    file_format: str,
+    most: int,
+    out: Path | None,
+) -> None:
+    """Check a submission; never changes it.
+
+    Exit code 1 on errors (unreadable lines, wrong types, unknown or duplicate keys), 0 when there
+    are only warnings (missing keys, marks that are not read or out of range, no benchmark hash,
+    answers that are empty or were cut).
+    """
+    from citeforge.cli.publishing.fetch import open_benchmark
+    from citeforge.evaluator.submissions.check import check as find
+    from citeforge.evaluator.submissions.convert import convert
+    from citeforge.schemas.errors import InputError, UnknownValueError
+
+    loaded = open_benchmark(benchmark)
+    if context is not None and context not in loaded.manifest.contexts:
+        raise UnknownValueError("context", context, loaded.manifest.contexts)
+    found = find(submission, loaded, context, file_format)
+    for kind, findings in (("error", found.errors), ("warning", found.warnings)):
+        for line, message in findings[:most]:
+            place = f"{submission}:{line}" if line is not None else f"{submission}"
+            click.echo(f"{place}: {kind}: {message}")
+        if len(findings) > most:
+            click.echo(f"… and {len(findings) - most:,} more {kind}s (--most shows them)")
+    click.echo(
+        f"{found.n_lines:,} answers read, {len(found.errors):,} errors, "
+        f"{len(found.warnings):,} warnings"
+    )
+    if found.errors:
+        raise InputError(f"{len(found.errors):,} errors", path=submission)
+    if out is not None:
+        n_written = convert(submission, loaded, out, file_format)
+        click.echo(f"wrote {n_written:,} answers to {out}")

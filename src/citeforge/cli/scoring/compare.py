@@ -1,0 +1,54 @@
+"""``citeforge compare A.json B.json``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from citeforge.cli.record_options import add, options_of, record_from
+from citeforge.schemas.commands.command_options import CompareOptions
+
+
+@click.command()
+@click.argument("scores", type=click.Path(path_type=Path), nargs=-1, required=True)
+@add(options_of(CompareOptions))
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="File to write: .html, .md, .tex, .csv or .json (default: tables on stdout).",
+)
+def compare(scores: tuple[Path, ...], out: Path | None, **given: Any) -> None:
+    """Compare score files pairwise, or all with one baseline.
+
+    Prints paired differences with 95 % intervals, p-values (t-test; permutation test, with Holm
+    over the measures), and the smallest difference that 80 % power would find. Measures of a cell
+    that have the same values share a row; the placebo stays out of Holm's family. Pairs whose
+    signatures differ are left out, with the differing parts, and the exit code is 3.
+    """
+    from citeforge.engines.io.files import write_text
+    from citeforge.evaluator.reports.comparisons import COMPARISONS
+    from citeforge.evaluator.reports.plots.files import format_of
+    from citeforge.evaluator.reports.table import render_differences
+    from citeforge.evaluator.statistics.compare import compare_many, load_scores
+    from citeforge.schemas.errors import FailuresError, UsageError
+
+    if len(scores) < 2:
+        raise UsageError("name at least two score files")
+    options = record_from(CompareOptions, given)
+    kind = format_of(out)
+    if kind not in COMPARISONS:
+        raise UsageError(f"{out}: a comparison is written as {', '.join(COMPARISONS)}")
+    files = [load_scores(path) for path in scores]
+    found = compare_many(files, options.measures, options.against, options.across)
+    if out is None:
+        click.echo(render_differences(found.differences))
+        click.echo(f"signature of the first measure: {found.differences[0].signature}")
+    else:
+        write_text(out, COMPARISONS[kind](found))
+        click.echo(f"{out}: {len(found.differences):,} differences")
+    if found.left_out:
+        for line in found.left_out:
+            click.echo(f"not compared: {line}", err=True)
+        raise FailuresError(f"{len(found.left_out):,} pairs were not compared")

@@ -1,0 +1,30 @@
+"""``citeforge plan SCORES…``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from citeforge.cli.record_options import add, options_of, record_from
+from citeforge.schemas.commands.command_options import PlanOptions
+
+
+@click.command()
+@click.argument("scores", type=click.Path(path_type=Path), nargs=-1, required=True)
+@add(options_of(PlanOptions))
+def plan(scores: tuple[Path, ...], **given: Any) -> None:
+    """Say how many queries a difference needs.
+
+    From the variance in score files: of two or more systems, that of their paired differences; of
+    one, the worst case of a second system that answers independently. Two-sided paired t-test at
+    p < .05.
+    """
+    from citeforge.evaluator.reports.table import render_query_plans
+    from citeforge.evaluator.statistics.compare import load_scores
+    from citeforge.evaluator.statistics.planning import plan_queries
+
+    options = record_from(PlanOptions, given)
+    found = plan_queries([load_scores(path) for path in scores], options)
+    click.echo(render_query_plans(found, options.power))

@@ -1,0 +1,94 @@
+"""``citeforge score SUBMISSION…``."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from citeforge.cli.options import (
+    benchmark_option,
+    endpoint_options,
+    model_options,
+    run_options,
+    verdicts_option,
+)
+from citeforge.cli.record_options import add, options_of, record_from
+from citeforge.schemas.commands.command_options import JudgeOptions, ScoreOptions
+
+_FIRST = ("context", "protocol", "measures", "file_format", "judge", "llm")
+_THEN = [n for n in ScoreOptions.model_fields if n not in (*_FIRST, *JudgeOptions.model_fields)]
+
+
+@click.command()
+@click.argument("submissions", type=click.Path(path_type=Path), nargs=-1, required=True)
+@benchmark_option
+@click.option(
+    "--name",
+    "names",
+    multiple=True,
+    help="Name of the system (default: the submission's, else the file's); one a submission.",
+)
+@click.option(
+    "--gold", type=click.Path(path_type=Path), help="Gold half of publish --hide-gold, also hub:."
+)
+@add(options_of(ScoreOptions, _FIRST))
+@verdicts_option
+@add(options_of(ScoreOptions, _THEN))
+@click.option("--allow-judge-failures", is_flag=True, help="Exit with 0 in spite of failures.")
+@model_options
+@endpoint_options
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Score file; a folder when there are several submissions.",
+)
+@click.option(
+    "--private",
+    is_flag=True,
+    help="With hidden gold: write what single queries score; no site takes the file.",
+)
+def score(
+    submissions: tuple[Path, ...],
+    benchmark: Path,
+    names: tuple[str, ...],
+    gold: Path | None,
+    out: Path | None,
+    private: bool,
+    allow_judge_failures: bool,
+    **given: Any,
+) -> None:
+    """Score submissions against a package.
+
+    Prints one table with 95 % intervals, what is missing or could not be read, and the signature
+    of the scores. Absent answers score the worst value.
+    """
+    from citeforge.evaluator.reports.table import render_scores
+    from citeforge.library.scores import score_files
+    from citeforge.schemas.errors import FailuresError
+
+    options = record_from(ScoreOptions, given)
+    found = score_files(
+        submissions,
+        benchmark,
+        options,
+        names=names,
+        gold=gold,
+        out=out,
+        private=private,
+        run=run_options(given),
+    )
+    files = [scores.file for scores in found.scores]
+    terminal = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    click.echo(render_scores(files, terminal))
+    for file in files:
+        for text in file.warnings:
+            click.echo(f"warning: {file.submission}: {text}", err=True)
+    session = found.judge
+    if session is not None and not session.judge.comparable:
+        click.echo(f"judged by {session.judge.signature}: not comparable with published numbers")
+    if session is not None and session.n_failed and not allow_judge_failures:
+        raise FailuresError(f"the judge failed on {session.n_failed:,} pairs; bounds are given")

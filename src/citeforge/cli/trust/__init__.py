@@ -1,0 +1,1 @@
+"""Commands that hold judges and packages against people's labels and their own promises."""

@@ -1,0 +1,91 @@
+"""``citeforge annotate …``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from citeforge.cli.options import endpoint_options, model_options, run_options, verdicts_option
+from citeforge.cli.record_options import add, options_of, record_from
+from citeforge.schemas.commands.command_options import AnnotationOptions, LabelPlanOptions
+from citeforge.schemas.recipes.base import Judging
+
+
+@click.group()
+def annotate() -> None:
+    """Send answers to annotators and take their labels back."""
+
+
+@annotate.command("export")
+@click.argument("scores", type=click.Path(path_type=Path), nargs=-1)
+@add(options_of(AnnotationOptions))
+def export(scores: tuple[Path, ...], **given: Any) -> None:
+    """Write a blind, shuffled sample for annotators.
+
+    SCORES are score files made with --details. Beside OUT stands OUT.key.json, which tells whose
+    each item is; keep it from the annotators.
+    """
+    from citeforge.evaluator.labels.annotation.sheets import export_sheet
+
+    options = record_from(AnnotationOptions, given)
+    task, count = export_sheet(options, scores)
+    click.echo(f"{options.out}: {count:,} items. {task.instruction} ({', '.join(task.labels)})")
+
+
+_PLAN = [n for n in LabelPlanOptions.model_fields if n == "judge" or n not in Judging.model_fields]
+
+
+@annotate.command("plan")
+@click.argument("answers", type=click.Path(path_type=Path))
+@add(options_of(LabelPlanOptions, _PLAN))
+@verdicts_option
+@model_options
+@endpoint_options
+def plan(answers: Path, **given: Any) -> None:
+    """Say how many answers people must label, and draw them.
+
+    ANSWERS is a score file by the judge; or a submission, with --benchmark and --judge. With
+    corrected values in the file (score --labels), or with --labels here, these labels are the
+    pilot; else the spread is taken from the judge's values.
+    """
+    from citeforge.evaluator.labels.annotation.sheets import write_plan
+    from citeforge.evaluator.reports.table import render_label_plan
+    from citeforge.library.label_plans import plan_labelling
+
+    options = record_from(LabelPlanOptions, given)
+    found = plan_labelling(answers, options, run_options(given))
+    click.echo(render_label_plan(found, options.half_width))
+    if options.out is not None:
+        write_plan(found, options)
+        click.echo(f"{options.out}: {len(found.queries):,} queries, for annotate export --queries")
+
+
+@annotate.command("import")
+@click.argument("labels", type=click.Path(path_type=Path), nargs=-1, required=True)
+@click.option(
+    "--key",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="The OUT.key.json of the export.",
+)
+@click.option("--out", type=click.Path(path_type=Path), help="JSON Lines file.")
+@click.option(
+    "--benchmark",
+    type=click.Path(path_type=Path),
+    help="Keep the labels beside this benchmark, in NAME.labels/TASK.jsonl.",
+)
+def import_(labels: tuple[Path, ...], key: Path, out: Path | None, benchmark: Path | None) -> None:
+    """Take labels back, one file an annotator, and report their agreement."""
+    from citeforge.evaluator.labels.annotation.sheets import import_sheets
+
+    done = import_sheets(labels, key, out=out, benchmark=benchmark)
+    found = done.agreement
+    click.echo(
+        f"{done.out}: {done.items:,} items of {done.task.name}, {found.annotators} annotators"
+    )
+    click.echo(
+        f"agreement on {found.items:,} items with several labels: raw {found.raw:.3f}, "
+        f"Cohen's kappa {found.kappa:.3f}, Krippendorff's alpha {found.alpha:.3f}"
+    )

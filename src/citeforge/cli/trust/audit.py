@@ -1,0 +1,71 @@
+"""``citeforge audit DIR``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from citeforge.cli.options import endpoint_options, model_options, run_options, verdicts_option
+from citeforge.cli.record_options import add, options_of, record_from
+from citeforge.schemas.commands.command_options import AuditOptions
+from citeforge.schemas.recipes.base import Judging
+
+_FIRST = ("against", "judge")
+_THEN = [n for n in AuditOptions.model_fields if n not in (*_FIRST, *Judging.model_fields)]
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@add(options_of(AuditOptions, _FIRST))
+@verdicts_option
+@add(options_of(AuditOptions, _THEN))
+@model_options
+@endpoint_options
+def audit(folder: Path, **given: Any) -> None:
+    """Look for flaws in a package that verifies.
+
+    Near-duplicates of relevant passages among the negatives, negatives that hold a gold answer,
+    leaks between splits, odd texts, languages, personal data. Writes audit.json into the package
+    and renders its card again.
+    """
+    from citeforge.builders.audit.run import FILE
+    from citeforge.library.auditing import audit as run_audit
+    from citeforge.schemas.errors import InputError
+
+    options = record_from(AuditOptions, given)
+    done = run_audit(folder, options, run=run_options(given))
+    found = done.found
+    for what, how in found.checks.items():
+        click.echo(f"checked  {what}: {how}")
+    for kind, rows in found.flaws.items():
+        first = rows[0]
+        where = ", ".join(x for x in (first.query, first.passage) if x)
+        click.echo(f"found    {len(rows):,} {kind} (first: {where}: {first.detail})")
+    if not found.flaws:
+        click.echo("found    no flaw")
+    for what, count in found.personal_data.items():
+        click.echo(f"counted  {count:,} passages with {what}")
+    if found.cascade is not None:
+        parts = ", ".join(f"{n:,} {name}" for name, n in found.cascade.strata.items())
+        click.echo(f"decided  {', then '.join(found.cascade.stages)}: {parts}")
+    if found.false_negatives is not None:
+        s = found.false_negatives
+        click.echo(f"estimate {s.told} of the negatives are relevant ({s.n} labelled; {s.method})")
+    if found.cascade is not None and found.cascade.after is not None:
+        told = found.cascade.after.told
+        click.echo(f"estimate {told} of those that stay, without what was decided relevant")
+    click.echo(f"{folder / FILE} written; the card shows it")
+    if done.accepted is not None:
+        click.echo(f"{options.known_flaws}: {done.accepted:,} flaws accepted")
+    for flaw in done.new[:10]:
+        click.echo(f"new flaw: {' '.join(filter(None, flaw))}", err=True)
+    for entry in done.stale[:10]:
+        click.echo(f"stale entry: {' '.join(filter(None, entry))}", err=True)
+    if done.new or done.stale:
+        raise InputError(
+            f"{len(done.new):,} new flaws, {len(done.stale):,} stale entries",
+            path=options.known_flaws,
+            allowed="mend the benchmark or accept the flaw with a reason; remove stale entries",
+        )

@@ -1,0 +1,66 @@
+"""``citeforge calibrate``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from citeforge.cli.options import (
+    endpoint_options,
+    labels_options,
+    model_options,
+    run_options,
+    verdicts_option,
+)
+from citeforge.cli.record_options import add, options_of, record_from
+from citeforge.schemas.commands.command_options import JudgeOptions
+
+
+@click.command()
+@click.argument("benchmark", type=click.Path(path_type=Path))
+@labels_options
+@add(options_of(JudgeOptions, ("judge",), required=("judge",)))
+@verdicts_option
+@model_options
+@endpoint_options
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="What judge and people find in each system, as a plot (.svg, .png, .pdf) or .csv.",
+)
+def calibrate(
+    benchmark: Path,
+    labels: tuple[Path, ...],
+    scores: tuple[Path, ...],
+    label_format: str,
+    out: Path | None,
+    **given: Any,
+) -> None:
+    """Measure a judge's errors, and keep them in a package.
+
+    `score` with this judge then corrects shares of verdicts by them (Rogan–Gladen), and says so.
+    """
+    from citeforge.engines.setup import require_judge
+    from citeforge.evaluator.labels import calibration
+    from citeforge.evaluator.labels.pairs import labelled_pairs
+    from citeforge.evaluator.reports.plots.files import require_plot, write_plot
+    from citeforge.evaluator.reports.plots.people import beside
+    from citeforge.evaluator.reports.table import render_calibration
+    from citeforge.schemas.errors import UsageError
+
+    require_plot(out)
+    if not labels:
+        raise UsageError("needs --labels FILE")
+    rows = labelled_pairs(labels, scores, label_format)
+    session = require_judge(record_from(JudgeOptions, given), run_options(given))
+    found = calibration.calibrate(rows.pairs, session, labels[0])
+    calibration.write_calibration(benchmark, found)
+    click.echo(render_calibration(found))
+    for line in rows.lines():
+        click.echo(line)
+    if out is not None:
+        write_plot(out, beside(found.shares, found.judge))
+        click.echo(f"{out}: {len(found.shares)} systems")
+    click.echo(f"{benchmark}: kept in stats.json; tables and benchmark hash are as they were")

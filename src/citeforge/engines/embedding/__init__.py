@@ -1,0 +1,4 @@
+"""Texts made unit vectors, on disk.
+
+May import schemas, `engines.io` and `engines.models`. Begin at `embedder`, then `embed`.
+"""

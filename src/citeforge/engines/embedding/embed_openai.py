@@ -1,0 +1,135 @@
+"""Embeddings from an OpenAI-compatible endpoint: ``--embedder openai:MODEL``."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from citeforge.engines.embedding.embedder import Kind, Prefixes, Vectors
+from citeforge.engines.llm.budget import estimate_prompt_tokens
+from citeforge.engines.llm.calls.endpoint import Endpoint, Route, numbers_of
+from citeforge.engines.llm.options import ClientOptions
+from citeforge.engines.llm.records import Answer, Failure, Result
+from citeforge.engines.llm.stores.replay import ReplayStore
+
+_BATCH = 64
+_VECTOR_BYTES = 64 << 10
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """Texts that are embedded in one call."""
+
+    texts: tuple[str, ...]
+    input_type: Kind | None = None
+    sample: int = 0
+    most_tokens: int | None = 0
+
+    @property
+    def reply_bytes(self) -> int:
+        return len(self.texts) * _VECTOR_BYTES
+
+    def payload(self, model: str) -> dict[str, Any]:
+        # Without an explicit format the SDK asks for base64, which not every server has.
+        asked = {"model": model, "input": list(self.texts), "encoding_format": "float"}
+        return asked | ({"extra_body": {"input_type": self.input_type}} if self.input_type else {})
+
+
+class _Embedding(msgspec.Struct):
+    index: int
+    embedding: list[float]
+
+
+class _Usage(msgspec.Struct):
+    prompt_tokens: int = 0
+
+
+class _Embeddings(msgspec.Struct):
+    data: list[_Embedding]
+    usage: _Usage | None = None
+
+
+def _read(batch: _Batch, body: bytes) -> Result:
+    try:
+        reply = msgspec.json.decode(body, type=_Embeddings)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        return Failure("unparsable", f"the reply holds no embeddings ({str(error)[:120]})", 200)
+    n = len(batch.texts)
+    ordered = sorted(reply.data, key=lambda e: e.index)
+    if [e.index for e in ordered] != list(range(n)):
+        return Failure("unparsable", f"the reply holds {len(reply.data)} embeddings of {n}", 200)
+    numbers = array("d", chain.from_iterable(e.embedding for e in ordered))
+    if len({len(e.embedding) for e in ordered}) != 1 or not np.isfinite(numbers).all():
+        return Failure("unparsable", "the reply holds embeddings of unequal length or NaN", 200)
+    usage = reply.usage or _Usage(estimate_prompt_tokens(batch))
+    return Answer("", usage.prompt_tokens, numbers=numbers)
+
+
+_EMBEDDINGS: Route[_Batch] = Route("embedding", "embeddings", _read)
+
+
+class OpenAiEmbedder:
+    """Vectors of a served model. Finished shards are never asked for again, nor what is stored.
+
+    With ``input_type`` every call says whether it holds queries or passages, in the field of that
+    name, which servers of models with prefixes take beside OpenAI's own fields.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        prefixes: Prefixes,
+        options: ClientOptions,
+        store: ReplayStore | None = None,
+        input_type: bool = False,
+    ) -> None:
+        self.model = model
+        self.prefixes = prefixes
+        self.input_type = input_type
+        self._endpoint = Endpoint(model, store, options)
+
+    def fingerprint(self) -> dict[str, Any]:
+        return {
+            "name": f"openai:{self.model}",
+            "endpoint": self._endpoint.options.endpoint,
+            "batch_size": _BATCH,
+            "query_prefix": self.prefixes.query,
+            "passage_prefix": self.prefixes.passage,
+            **({"input_type": True} if self.input_type else {}),
+        }
+
+    def encode(self, texts: Sequence[str], kind: Kind) -> Vectors:
+        """See :class:`citeforge.engines.embedding.embedder.Embedder`.
+
+        Raises:
+            InputError: no key, or a call failed for good.
+            BudgetError: the next call could pass the cost limit.
+        """
+        prefix = self.prefixes.of(kind)
+        told = kind if self.input_type else None
+        batches = [
+            _Batch(tuple(prefix + text for text in texts[start : start + _BATCH]), told)
+            for start in range(0, len(texts), _BATCH)
+        ]
+        if not batches:
+            return np.empty((0, 0), np.float32)
+        found = numbers_of(
+            self._endpoint.ask(_EMBEDDINGS, batches),
+            "embedding",
+            self.model,
+            "check the model, the endpoint and the key; see: citeforge doctor",
+        )
+        rows = [
+            np.frombuffer(numbers, np.float64).reshape(len(batch.texts), -1)
+            for batch, numbers in zip(batches, found, strict=True)
+        ]
+        vectors = np.concatenate(rows)
+        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+        unit: Vectors = (vectors / np.where(norms == 0, 1, norms)).astype(np.float32)
+        return unit

@@ -1,0 +1,372 @@
+"""Vectors on disk: float16 shards, each with a marker that says what it was made from."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from citeforge.engines.cluster.lost import Lost
+from citeforge.engines.embedding.embedder import Embedder, Kind, Vectors
+from citeforge.engines.io.files import atomic_file, canonical_json, digest, read_json, sha256_file
+from citeforge.engines.io.files import write_text as write_atomically
+from citeforge.engines.io.progress import Advance
+from citeforge.schemas.errors import FailuresError, InputError
+
+SHARD_ROWS = 8192
+PLURALS: dict[Kind, str] = {"passage": "passages", "query": "queries"}
+"""First part of the names of shards."""
+
+
+@dataclass(frozen=True)
+class VectorShard:
+    """Consecutive vectors in one file.
+
+    Attributes:
+        path: raw little-endian float16 values, row after row.
+        rows: number of vectors.
+        dimension: values a vector.
+        key: digest of texts, embedder and format that the vectors were made from.
+        offset: bytes before the first value.
+    """
+
+    path: Path
+    rows: int
+    dimension: int
+    key: str
+    offset: int = 0
+
+    def read(self) -> npt.NDArray[np.float16]:
+        """All vectors, shape (rows, dimension)."""
+        size = self.rows * self.dimension
+        return np.fromfile(self.path, "<f2", size, offset=self.offset).reshape(self.rows, -1)
+
+
+class _ShardReader:
+    """Reads shards one after another into one piece of memory.
+
+    Taking fresh memory for every shard would cost as much as reading it.
+    """
+
+    def __init__(self, shards: Sequence[VectorShard]) -> None:
+        self._buffer = np.empty(max((s.rows * s.dimension for s in shards), default=0), "<f2")
+
+    def read(self, shard: VectorShard) -> npt.NDArray[np.float16]:
+        """Vectors of a shard; overwritten by the next call."""
+        flat = self._buffer[: shard.rows * shard.dimension]
+        with shard.path.open("rb", buffering=0) as file:
+            if hasattr(os, "posix_fadvise"):  # the system reads ahead of us
+                os.posix_fadvise(file.fileno(), shard.offset, flat.nbytes, os.POSIX_FADV_SEQUENTIAL)
+            file.seek(shard.offset)
+            size = file.readinto(flat.view(np.uint8).data)
+        if size != flat.nbytes:
+            raise InputError("was cut short while it was read", path=shard.path)
+        return flat.reshape(shard.rows, shard.dimension)
+
+
+def digest_texts(texts: pa.Array) -> str:
+    """sha256 of a string array's values (lengths and bytes), without a Python object each."""
+    fresh = pa.concat_arrays([texts.cast(pa.large_string())])
+    _, offsets, data = fresh.buffers()
+    ends = np.frombuffer(offsets, np.int64, len(fresh) + 1, fresh.offset * 8)
+    sha = hashlib.sha256(np.diff(ends).astype("<i8").tobytes())
+    if data is not None:
+        sha.update(memoryview(data)[ends[0] : ends[-1]])
+    return sha.hexdigest()
+
+
+def ensure_shards(
+    folder: Path,
+    name: str,
+    shards_of_texts: Iterable[pa.Array],
+    embedder: Embedder,
+    kind: Kind,
+    advance: Advance,
+    share: Callable[[int], bool] | None = None,
+) -> list[VectorShard]:
+    """Embed what is not embedded yet.
+
+    A shard that is there is taken only if its marker names the same texts, embedder and
+    configuration and its bytes have the marker's digest; else that shard is made again.
+
+    Args:
+        folder: where the shards live.
+        name: first part of their file names.
+        shards_of_texts: string arrays, one a shard, cut at fixed places by the caller.
+        embedder: called only for missing shards.
+        kind: whether the texts are queries or passages.
+        advance: told the number of texts done.
+        share: tells by the number of a shard whether it is wanted; None for all. The others are
+            for other processes to embed.
+
+    Returns:
+        The shards wanted, in order.
+
+    Raises:
+        FailuresError: workers of a cluster fail on some; all others are kept.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    recipe = _recipe(embedder.fingerprint(), kind)
+    shards: dict[int, VectorShard] = {}
+    missing: list[_Missing] = []
+
+    def to_embed() -> Iterator[pa.Array]:
+        start = 0
+        for number, texts in enumerate(shards_of_texts):
+            key, path = _key(recipe, texts), _path(folder, name, number)
+            wanted = share is None or share(number)
+            shard = _existing(path, key) if wanted else None
+            if not wanted:
+                pass
+            elif shard is None:
+                missing.append(_Missing(number, path, key, start, len(texts)))
+                yield texts
+            else:
+                shards[number] = shard
+                advance(len(texts))
+            start += len(texts)
+
+    lost: list[tuple[_Missing, Lost]] = []
+    for index, vectors in _embedded(embedder, to_embed(), kind, advance):
+        place = missing[index]
+        if isinstance(vectors, Lost):
+            lost.append((place, vectors))
+        else:
+            shards[place.number] = _write(place.path, vectors, place.key, recipe)
+    if lost:
+        raise _lost(lost, len(shards))
+    return [shards[number] for number in sorted(shards)]
+
+
+@dataclass(frozen=True)
+class _Missing:
+    """A shard that is to be made."""
+
+    number: int
+    path: Path
+    key: str
+    start: int
+    rows: int
+
+
+def _embedded(
+    embedder: Embedder, pieces: Iterator[pa.Array], kind: Kind, advance: Advance
+) -> Iterator[tuple[int, Vectors | Lost]]:
+    """(index, vectors) of each piece: in order here, as they come where many are done at once."""
+    many = getattr(embedder, "encode_each", None)
+    if many is not None:
+        for index, vectors in many(pieces, kind):
+            yield index, vectors
+            if not isinstance(vectors, Lost):
+                advance(len(vectors))
+        return
+    watched = getattr(embedder, "encode_watched", None)
+    for index, texts in enumerate(pieces):
+        if watched is not None:  # a shard may take minutes
+            yield index, watched(texts.to_pylist(), kind, advance)
+        else:
+            yield index, embedder.encode(texts.to_pylist(), kind)
+            advance(len(texts))
+
+
+def _lost(lost: list[tuple[_Missing, Lost]], made: int) -> FailuresError:
+    place, why = min(lost, key=lambda pair: pair[0].number)
+    rows = f"texts {place.start + 1:,} to {place.start + place.rows:,}"
+    names = ", ".join(sorted(p.path.name for p, _ in lost)[:5])
+    return FailuresError(
+        f"{len(lost):,} shards have no vectors ({names}), {made:,} are kept. "
+        f"{place.path.name} ({rows}): {why}. Run again with --resume"
+    )
+
+
+def require_shards(
+    folder: Path,
+    name: str,
+    shards_of_texts: Iterable[pa.Array],
+    fingerprint: dict[str, Any],
+    kind: Kind,
+    advance: Advance,
+) -> list[VectorShard]:
+    """Shards that others embedded, all of them.
+
+    Args:
+        folder: where they live.
+        name: first part of their file names.
+        shards_of_texts: as :func:`ensure_shards` was given them.
+        fingerprint: of the embedder.
+        kind: whether the texts are queries or passages.
+        advance: told the number of texts done.
+
+    Raises:
+        InputError: one is missing, is damaged, or is of other texts or another model.
+    """
+    recipe = _recipe(fingerprint, kind)
+    shards = []
+    for number, texts in enumerate(shards_of_texts):
+        path = _path(folder, name, number)
+        shard = _existing(path, _key(recipe, texts))
+        if shard is None:
+            raise _refusal(path, recipe)
+        shards.append(shard)
+        advance(len(texts))
+    return shards
+
+
+def _recipe(fingerprint: dict[str, Any], kind: Kind) -> dict[str, object]:
+    return {"embedder": fingerprint, "kind": kind, "format": "float16/1"}
+
+
+def _key(recipe: dict[str, object], texts: pa.Array) -> str:
+    return digest({"recipe": recipe, "texts": digest_texts(texts), "rows": len(texts)})
+
+
+def _path(folder: Path, name: str, number: int) -> Path:
+    return folder / f"{name}-{number:05d}.f16"
+
+
+def _refusal(path: Path, recipe: dict[str, object]) -> InputError:
+    """Why there is no shard at ``path`` that could be taken."""
+    again = "the `embed --shard` that made it, run again with the options of this build"
+    marker = path.with_suffix(".json")
+    if not (path.is_file() and marker.is_file()):
+        again = "`embed --shard` of every share, with the options of this build"
+        return InputError("is missing", path=path, allowed=again)
+    try:
+        content = read_json(marker)
+        if canonical_json(content["recipe"]) != canonical_json(recipe):
+            return InputError("was made by another model", path=path, allowed=again)
+        if content["sha256"] == sha256_file(path):
+            return InputError("holds vectors of other texts", path=path, allowed=again)
+    except (InputError, KeyError, TypeError):
+        pass
+    return InputError("is damaged", path=path, allowed=again)
+
+
+def _existing(path: Path, key: str) -> VectorShard | None:
+    marker = path.with_suffix(".json")
+    if not (path.is_file() and marker.is_file()):
+        return None
+    try:
+        content = read_json(marker)
+        if content["key"] != key or content["sha256"] != sha256_file(path):
+            return None
+        return VectorShard(path, int(content["rows"]), int(content["dimension"]), key)
+    except (InputError, KeyError, TypeError, ValueError):
+        return None  # a damaged marker vouches for nothing: the shard is made again
+
+
+def keep_shard(
+    path: Path, vectors: npt.NDArray[np.float32], key: str, recipe: dict[str, object]
+) -> VectorShard:
+    """The shard at ``path``, written unless it is there with this key."""
+    return _existing(path, key) or _write(path, vectors, key, recipe)
+
+
+def _write(
+    path: Path, vectors: npt.NDArray[np.float32], key: str, recipe: dict[str, object]
+) -> VectorShard:
+    content = vectors.astype("<f2").tobytes()
+    with atomic_file(path) as file:
+        file.write(content)
+    rows, dimension = vectors.shape
+    marker = {
+        "key": key,
+        "rows": rows,
+        "dimension": dimension,
+        "sha256": hashlib.sha256(content).hexdigest(),
+        "recipe": recipe,
+    }
+    # The marker comes last: a shard without one is not complete.
+    write_atomically(path.with_suffix(".json"), canonical_json(marker) + "\n")
+    return VectorShard(path, rows, dimension, key)
+
+
+def iter_blocks(
+    shards: Sequence[VectorShard], block_rows: int, buffers: int = 1
+) -> Iterator[tuple[int, npt.NDArray[np.float32]]]:
+    """Blocks of unit vectors, renormalised after float16 rounding.
+
+    Args:
+        shards: all vectors, in order.
+        block_rows: vectors a block.
+        buffers: arrays that are filled in turn.
+
+    Yields:
+        (position of the first vector, float32 array of shape (at most block_rows, dimension)).
+        The array is overwritten by the next block but ``buffers - 1``.
+    """
+    if not shards:
+        return
+    dimension = shards[0].dimension
+    total = sum(s.rows for s in shards)
+    turn = cycle(
+        [np.empty((min(block_rows, total), dimension), np.float32) for _ in range(buffers)]
+    )
+    buffer = next(turn)
+    reader = _ShardReader(shards)
+    start = filled = 0
+    for shard in shards:
+        vectors = reader.read(shard)
+        at = 0
+        while at < shard.rows:
+            take = min(shard.rows - at, len(buffer) - filled)
+            buffer[filled : filled + take] = vectors[at : at + take]
+            filled += take
+            at += take
+            if filled == len(buffer):
+                yield start, unit(buffer)
+                start, filled = start + filled, 0
+                buffer = next(turn)
+    if filled:
+        yield start, unit(buffer[:filled])
+
+
+def unit(block: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """The same rows, in place, each with length 1; a row of zeros stays."""
+    norms = np.sqrt(np.einsum("ij,ij->i", block, block))
+    norms[norms == 0] = 1
+    block /= norms[:, None]
+    return block
+
+
+def gather(
+    shards: Sequence[VectorShard], positions: npt.NDArray[np.int64]
+) -> npt.NDArray[np.float16]:
+    """Vectors at sorted positions, shape (n positions, dimension); one shard is held at a time."""
+    pieces = []
+    reader = _ShardReader(shards)
+    start = at = 0
+    for shard in shards:
+        end = int(np.searchsorted(positions, start + shard.rows))
+        rows = positions[at:end] - start
+        if len(rows) * _SPARSE > shard.rows:
+            pieces.append(reader.read(shard)[rows])
+        elif end > at:
+            pieces.append(_rows_of(shard, rows))
+        start, at = start + shard.rows, end
+    dimension = shards[0].dimension if shards else 0
+    return np.concatenate(pieces) if pieces else np.empty((0, dimension), np.float16)
+
+
+_SPARSE = 32
+"""Of how many rows one is wanted when reading the others costs more than skipping them."""
+
+
+def _rows_of(shard: VectorShard, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float16]:
+    size = 2 * shard.dimension
+    handle = os.open(shard.path, os.O_RDONLY)
+    try:
+        found = b"".join(os.pread(handle, size, shard.offset + size * row) for row in rows.tolist())
+    finally:
+        os.close(handle)
+    if len(found) != size * len(rows):
+        raise InputError("was cut short while it was read", path=shard.path)
+    return np.frombuffer(found, "<f2").reshape(len(rows), shard.dimension)

@@ -1,0 +1,97 @@
+"""Reading a corpus of Parquet shards by blocks, rows and ids; memory grows with what is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from citeforge.engines.io.progress import progress
+from citeforge.engines.io.tables import ROWS_PER_GROUP, iter_batches
+from citeforge.schemas.benchmarks.tables import CORPUS
+from citeforge.schemas.text import normalise_passages
+
+
+def embedding_texts(corpus: list[Path], shard_rows: int) -> Iterator[pa.Array]:
+    """What the embedder reads of each passage, title and text, in arrays of ``shard_rows``."""
+    pending: list[pa.Array] = []
+    count = 0
+    for batch in iter_batches(corpus, ["title", "text"], rows=min(shard_rows, ROWS_PER_GROUP)):
+        texts = titled(batch)
+        while len(texts):
+            piece = texts.slice(0, shard_rows - count)
+            pending.append(piece)
+            count += len(piece)
+            texts = texts.slice(len(piece))
+            if count == shard_rows:
+                yield pa.concat_arrays(pending)
+                pending, count = [], 0
+    if pending:
+        yield pa.concat_arrays(pending)
+
+
+def titled(rows: pa.RecordBatch | pa.Table) -> pa.Array:
+    """Title and text of each passage, as one string."""
+    joined = pc.binary_join_element_wise(rows["title"], rows["text"], " ")
+    texts = pc.if_else(pc.equal(rows["title"], ""), rows["text"], joined)
+    return pa.concat_arrays(texts.chunks) if isinstance(texts, pa.ChunkedArray) else texts
+
+
+def take_rows(corpus: list[Path], positions: npt.NDArray[np.int64], columns: list[str]) -> pa.Table:
+    """Rows at sorted positions, streamed: memory grows with the rows taken."""
+    pieces = []
+    start = at = 0
+    for batch in iter_batches(corpus, columns):
+        end = int(np.searchsorted(positions, start + batch.num_rows))
+        if end > at:
+            pieces.append(batch.take(pa.array(positions[at:end] - start)))
+        start, at = start + batch.num_rows, end
+    schema = pa.schema([CORPUS.field(c) for c in columns])
+    return pa.Table.from_batches(pieces, schema)
+
+
+def find_rows(
+    corpus: list[Path], column: str, values: pa.Array, stage: str = "looking passages up"
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Where values stand in a column.
+
+    Args:
+        corpus: Parquet files.
+        column: ``_id``, or ``text`` for equality under :func:`normalise_passages`.
+        values: distinct values to look for.
+        stage: what is going on, for whoever waits.
+
+    Returns:
+        (positions in the corpus, index of the value found there), in corpus order.
+    """
+    positions, indices = [], []
+    start = 0
+    with progress(stage, None, "passages") as advance:
+        for batch in iter_batches(corpus, [column]):
+            data = batch[column] if column == "_id" else normalise_passages(batch[column])
+            found = pc.index_in(data, value_set=values)
+            rows = np.flatnonzero(found.is_valid().to_numpy(False))
+            positions.append(rows + start)
+            indices.append(found.take(pa.array(rows)).to_numpy(False).astype(np.int64))
+            start += batch.num_rows
+            advance(batch.num_rows)
+    return np.concatenate(positions).astype(np.int64), np.concatenate(indices)
+
+
+def names_at(
+    corpus: list[Path], positions: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.object_], npt.NDArray[np.int64]]:
+    """Ids of passages at positions, and the place of each among these ids in their order.
+
+    The places break ties.
+    """
+    unique, inverse = np.unique(positions, return_inverse=True)
+    ids = take_rows(corpus, unique, ["_id"])["_id"]
+    ranks = np.empty(len(unique), np.int64)
+    ranks[pc.sort_indices(ids).to_numpy()] = np.arange(len(unique))
+    names = np.array(ids.to_pylist(), dtype=object)
+    return names[inverse], ranks[inverse]

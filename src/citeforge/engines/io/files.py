@@ -1,0 +1,232 @@
+"""Files that appear under their name only when they are whole, and their hashes."""
+
+from __future__ import annotations
+
+import codecs
+import errno
+import hashlib
+import json
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+from filelock import lock_descriptor
+
+from citeforge.engines.io.json_names import RepeatedNameError, json_fault, require_unique_names
+from citeforge.schemas.errors import InputError
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_TEMPORARY = ".citeforge.tmp"
+_JSON_BYTE = re.compile(r"\(byte (\d+)\)$")
+
+
+@contextmanager
+def atomic_file(path: Path, exclusive: bool = False, mode: int = 0o666) -> Iterator[IO[bytes]]:
+    """Open a temporary file that takes the name ``path`` when the block ends well.
+
+    The bytes are on the disk before the name appears, and an existing file is replaced in one
+    step. On any error the temporary file is removed; what killed processes left in the folder is
+    swept away.
+
+    Args:
+        path: final name.
+        exclusive: a file that has appeared there meanwhile stands, and this one goes.
+        mode: permissions of the file, from its first byte; the system takes the umask off them.
+
+    Raises:
+        InputError: the disk is full or the folder cannot be written.
+    """
+    with storage_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        sweep_once(path.parent)
+        handle, temporary = _temporary(path, mode)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+            # Named before it is closed, for that ends the hold: a sweep would take it for litter.
+            if exclusive:
+                with suppress(FileExistsError):
+                    path.hardlink_to(temporary)
+                temporary.unlink()
+            else:
+                temporary.replace(path)
+        sync_folder(path.parent)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise storage_error(error, path) from error
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def storage_errors(path: Path) -> Iterator[None]:
+    """Turn what the operating system says of ``path`` into one clear line.
+
+    Raises:
+        InputError: the disk is full, or the place cannot be written.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise storage_error(error, path) from error
+
+
+def _temporary(path: Path, mode: int) -> tuple[int, Path]:
+    """A file beside ``path``, held until it has its name: a sweep takes it for a dead process's
+    otherwise."""
+    while True:
+        # Not the whole name: a long one would get too long.
+        name = path.parent / f".{path.name[:40]}.{secrets.token_hex(8)}{_TEMPORARY}"
+        handle = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+        with suppress(OSError):  # a file system without locks has no sweeps either
+            lock_descriptor(handle, blocking=False)
+        if name.exists():
+            return handle, name
+        os.close(handle)  # swept before it was held
+
+
+_swept: set[Path] = set()
+"""Folders that were swept in this process; once is enough, and folders can be large."""
+
+
+def sweep_once(folder: Path) -> None:
+    """:func:`sweep`, unless this process has done it here."""
+    key = folder.resolve()
+    if key not in _swept:
+        _swept.add(key)
+        sweep(folder)
+
+
+def sweep(folder: Path) -> None:
+    """Remove the temporary files in a folder whose writers are dead."""
+    for path in folder.glob(f".*{_TEMPORARY}"):
+        try:
+            handle = os.open(path, os.O_RDWR)
+        except OSError:
+            continue  # gone by now, or somebody else's: not litter of ours
+        try:
+            with suppress(OSError):  # without locks nobody knows whether its writer is dead
+                if lock_descriptor(handle, blocking=False):
+                    path.unlink(missing_ok=True)
+        finally:
+            os.close(handle)
+
+
+def storage_error(error: OSError, path: Path | str | None) -> InputError:
+    """Turn an operating-system error at ``path`` into one clear line."""
+    if error.errno in _FULL:
+        return InputError(
+            f"the disk is full or a size limit is reached ({error.strerror})",
+            path=path,
+            allowed="free some space and run the same command again",
+        )
+    if error.errno == errno.ENOENT:
+        return InputError("is gone, or was never there", path=error.filename or path)
+    return InputError(
+        f"cannot be written: {error.strerror or error}",
+        path=path,
+        allowed="a place that you may write to",
+    )
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames inside ``folder`` durable."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def write_bytes(path: Path, content: bytes, mode: int = 0o666) -> None:
+    """Write a file atomically; ``mode`` says who may read it."""
+    with atomic_file(path, mode=mode) as file:
+        file.write(content)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write UTF-8 text atomically."""
+    write_bytes(path, text.encode())
+
+
+def canonical_json(value: Any) -> str:
+    """JSON with sorted keys and no spaces: equal values give equal text."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+
+def digest(value: Any) -> str:
+    """sha256 (64 hex digits) of a JSON-serialisable value."""
+    return hashlib.sha256(canonical_json(value).encode()).hexdigest()
+
+
+def sha256_file(path: Path) -> str:
+    """sha256 (64 hex digits) of a file's bytes.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", path=path) from error
+
+
+def digest_folder(folder: Path) -> str:
+    """sha256 over the names and sha256 of the files below a folder, but hidden ones."""
+    names = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
+    seen = [n for n in names if not n.startswith(".") and "/." not in n]
+    return digest({n: sha256_file(folder / n) for n in seen})
+
+
+def read_json(path: Path) -> Any:
+    """Parse a JSON file (RFC 8259: no NaN, no halves of surrogate pairs).
+
+    Raises:
+        InputError: it is missing, not UTF-8, or not JSON; with the line at fault.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", path=path) from error
+    return parse_json(content.removeprefix(codecs.BOM_UTF8), path)
+
+
+def parse_json(content: bytes, path: Path) -> Any:
+    """The value of a JSON document that stands in a file.
+
+    Raises:
+        InputError: it is not UTF-8, or not JSON; with the line at fault.
+    """
+    try:
+        content.decode()
+        value = msgspec.json.decode(content)
+        require_unique_names(content)
+        return value
+    except RepeatedNameError as error:
+        raise InputError(str(error), path=path, allowed=error.allowed) from error
+    except UnicodeDecodeError as error:
+        place = content.count(b"\n", 0, error.start) + 1
+        raise InputError(f"is not UTF-8 (byte {error.start})", path=path, line=place) from error
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        at = _JSON_BYTE.search(str(error))
+        line = content.count(b"\n", 0, int(at[1])) + 1 if at else None
+        fault = json_fault(content, error)
+        raise InputError(f"is not JSON ({fault})", path=path, line=line) from error
+
+
+def remove_tree(path: Path) -> None:
+    """Remove a file or folder, if it is there."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

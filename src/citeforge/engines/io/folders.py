@@ -1,0 +1,373 @@
+"""Folders that appear under their name only when they are whole, made by one process at a time.
+
+``OUT`` grows in ``OUT.partial`` beside it, which holds a lock while somebody works there, and takes
+its name in one rename. A lock is the operating system's: it dies with its process.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import socket
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from filelock import lock_descriptor
+
+from citeforge.engines.io.files import (
+    read_json,
+    remove_tree,
+    storage_error,
+    storage_errors,
+    sweep,
+    sync_folder,
+    write_text,
+)
+from citeforge.schemas.errors import InputError
+
+LOCK = "lock"
+OLD = "old"
+"""What stood at ``OUT`` while the new folder takes its name; put back when that was cut off."""
+PACKAGE = "package"
+AMENDING = ".amending"
+"""In a finished folder: files that are about to be replaced together."""
+_READY = "ready"
+
+Strangers = Callable[[Path], list[str]]
+"""Names in a folder that are not ours; an error when the folder is not ours at all."""
+
+
+def partial_of(out: Path) -> Path:
+    """Where ``out`` grows."""
+    return beside(out, ".partial")
+
+
+def beside(out: Path, ending: str) -> Path:
+    """The name of ``out`` with something more.
+
+    Raises:
+        InputError: ``out`` has no name of its own.
+    """
+    if out.name in ("", "..", "."):
+        raise InputError(
+            "is not the name of a folder to make", path=out, allowed="a new name, such as out/NAME"
+        )
+    return out.with_name(out.name + ending)
+
+
+def check_out(out: Path) -> None:
+    """Refuse a folder that cannot take its name in one step.
+
+    Raises:
+        InputError: a link, a mount point, or a file.
+    """
+    if out.is_symlink():
+        raise InputError(
+            "is a symbolic link", path=out, allowed="the name of the folder itself"
+        )  # fmt: skip
+    if out.is_mount():
+        raise InputError(
+            "is a mount point, which cannot be replaced", path=out, allowed="a folder inside it"
+        )
+    if out.exists() and not out.is_dir():
+        raise InputError("is a file", path=out, allowed="the name of a folder to make")
+
+
+def is_taken(out: Path) -> bool:
+    """Whether there is anything at ``out``; an empty folder is nothing."""
+    return out.exists() and any(out.iterdir())
+
+
+@contextmanager
+def held(lock: Path, target: Path, wait: bool = False) -> Iterator[None]:
+    """Work on ``target`` while nobody else does.
+
+    Args:
+        lock: file that is locked; made in an existing folder, removed afterwards.
+        target: what the user named, for the message.
+        wait: until whoever works on it has ended, in place of the error.
+
+    Raises:
+        InputError: another process works on it; says which.
+    """
+    handle = _acquire(lock, target, wait)
+    try:
+        yield
+    finally:
+        # Removed while it is held: who waits for the name finds another file, or none.
+        with suppress(OSError):
+            if os.path.samestat(os.fstat(handle), lock.stat()):
+                lock.unlink()
+        os.close(handle)
+
+
+def _acquire(lock: Path, target: Path, wait: bool) -> int:
+    while True:
+        try:
+            # A link, in a folder that somebody else made, would have us write into its target.
+            _refuse_link(lock)
+            handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+        except FileNotFoundError:
+            lock.parent.mkdir(exist_ok=True)  # its last holder has just removed it
+            continue
+        try:
+            if not _locked(handle, lock, target, wait):
+                raise InputError(
+                    f"is being written by {_holder(lock)}",
+                    path=target,
+                    allowed="wait until it has ended, or another --out",
+                )
+            if os.path.samestat(os.fstat(handle), lock.stat()):
+                _sign(handle, lock)
+                return handle
+        except FileNotFoundError:
+            pass  # removed between opening and locking
+        except BaseException:
+            os.close(handle)
+            raise
+        os.close(handle)
+
+
+def _locked(handle: int, lock: Path, target: Path, wait: bool) -> bool:
+    try:
+        return lock_descriptor(handle, blocking=wait)
+    except OSError as error:
+        lock.unlink(missing_ok=True)  # nobody can hold it
+        raise InputError(
+            f"lies on a file system without locks ({error.strerror})",
+            path=target,
+            allowed="an --out on a local disk; move it afterwards",
+        ) from error
+
+
+def _sign(handle: int, lock: Path) -> None:
+    since = datetime.now(UTC).isoformat(timespec="seconds")
+    said = json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": since})
+    try:
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, said.encode(), 0)
+    except OSError:
+        lock.unlink(missing_ok=True)  # a full disk; it is held, so it is ours to remove
+        raise
+
+
+def _holder(lock: Path) -> str:
+    try:
+        found = read_json(lock)
+        return f"process {found['pid']} on {found['host']} since {found['since']}"
+    except (InputError, KeyError, TypeError):
+        return "another process"  # it has the lock and did not yet say who it is
+
+
+@contextmanager
+def growing(out: Path, known: Iterable[str] = (PACKAGE,)) -> Iterator[Path]:
+    """Hold ``OUT.partial``, made when it is not there; what is in it stays.
+
+    A folder that was moved away and not yet replaced when its process died is put back.
+
+    Args:
+        out: final name.
+        known: names that a killed process of ours may have left in it.
+
+    Raises:
+        InputError: ``out`` cannot be made, another process makes it, or ``OUT.partial`` holds
+            something that is not ours.
+    """
+    root = partial_of(out)
+    check_out(out)
+    with ExitStack() as stack:
+        with storage_errors(out):
+            out.parent.mkdir(parents=True, exist_ok=True)
+            _refuse_strange_partial(root, {*known, LOCK, OLD})
+            root.mkdir(exist_ok=True)
+            stack.callback(_leave, root)
+            stack.enter_context(held(root / LOCK, out))
+            _restore(root, out)
+            sweep(root)
+        yield root
+
+
+def _restore(root: Path, out: Path) -> None:
+    """Undo what was cut off between the two renames that replace a folder."""
+    if (root / OLD).exists():
+        if out.exists():
+            remove_tree(root / OLD)
+        else:
+            (root / OLD).rename(out)
+
+
+def _leave(root: Path) -> None:
+    """Remove the working folder when nothing is left in it."""
+    with suppress(OSError):  # work worth resuming, or somebody else has begun there
+        root.rmdir()
+
+
+def _refuse_strange_partial(root: Path, known: set[str]) -> None:
+    if root.is_symlink() or (root.exists() and not root.is_dir()):
+        raise InputError(
+            "is not a working folder of citeforge", path=root, allowed="another --out"
+        )  # fmt: skip
+    if not root.exists():
+        return
+    strange = [p.name for p in root.iterdir() if p.name not in known and not is_temporary(p)]
+    if strange:
+        refuse_strangers(root, sorted(strange))
+
+
+def is_temporary(path: Path) -> bool:
+    """Whether a name is one that is only ever used while a file is being written."""
+    return path.name.startswith(".") and path.name.endswith(".tmp")
+
+
+def refuse_strangers(folder: Path, names: list[str]) -> None:
+    """Stop because a folder that would be replaced holds what is not ours.
+
+    Raises:
+        InputError: always; names them.
+    """
+    shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    raise InputError(
+        f"holds what citeforge did not write: {shown}",
+        path=folder,
+        allowed="another --out, or move these files away first",
+    )
+
+
+def files_below(folder: Path) -> Iterator[str]:
+    """Relative names of everything below a folder that is not a folder itself; links included."""
+    for path in sorted(folder.rglob("*")):
+        if path.is_symlink() or not path.is_dir():
+            yield path.relative_to(folder).as_posix()
+
+
+def put_in_place(folder: Path, out: Path) -> None:
+    """Give a finished folder its name; what stood there goes.
+
+    Args:
+        folder: inside the working folder of ``out``, which is held.
+        out: final name.
+    """
+    old = partial_of(out) / OLD
+    if out.exists():
+        out.rename(old)
+    folder.rename(out)
+    sync_folder(out.parent)
+    remove_tree(old)
+
+
+def _exchanged(one: Path, other: Path) -> bool:
+    """Whether two folders have swapped their names in one step (Linux's ``renameat2``).
+
+    False where the system or the file system cannot do that; nothing has happened then.
+    """
+    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    try:
+        call = ctypes.CDLL(None).renameat2
+    except (AttributeError, OSError, TypeError):
+        return False
+    return call(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0  # type: ignore[no-any-return]
+
+
+@contextmanager
+def whole_folder(out: Path, strangers: Strangers | None = None) -> Iterator[Path]:
+    """An empty folder that takes the name ``out`` when the block ends well.
+
+    A folder that is replaced is there until the new one is, without a moment between, where the
+    file system can swap names.
+
+    Args:
+        out: final name.
+        strangers: tells what is not ours in a folder that may be replaced; None to replace nothing.
+
+    Raises:
+        InputError: something is there that is not ours, or another process is making it.
+    """
+    with growing(out) as root:
+        folder = root / PACKAGE
+        remove_tree(folder)
+        if is_taken(out):
+            if strangers is None:
+                raise InputError(
+                    "exists already and is not empty", path=out, allowed="another --out"
+                )
+            names = strangers(out)
+            if names:
+                refuse_strangers(out, names)
+        try:
+            with storage_errors(out):
+                folder.mkdir()
+            yield folder
+            with storage_errors(out):
+                if out.exists() and _exchanged(folder, out):
+                    sync_folder(out.parent)
+                else:
+                    put_in_place(folder, out)
+        finally:
+            remove_tree(folder)
+
+
+@contextmanager
+def amending(folder: Path) -> Iterator[Callable[[Mapping[str, str]], None]]:
+    """Replace some files of a finished folder together: all of them, or none.
+
+    The new files are written into a folder inside, which takes the name ``.amending/ready`` when
+    they are whole; from then on the change is made, by whoever comes next if need be. Gives a
+    function that takes file names with their texts.
+
+    Raises:
+        InputError: the folder cannot be written, or another process is changing it.
+    """
+    root = folder / AMENDING
+
+    def write(files: Mapping[str, str]) -> None:
+        growing_files = root / "new"
+        remove_tree(growing_files)
+        for name, text in files.items():
+            write_text(growing_files / name, text)
+        growing_files.rename(root / _READY)
+        sync_folder(root)
+        _move_amendments(folder)
+
+    with ExitStack() as stack:
+        _refuse_link(root)
+        with storage_errors(folder):
+            root.mkdir(exist_ok=True)
+            stack.callback(_leave, root)
+            stack.enter_context(held(root / LOCK, folder))
+            _move_amendments(folder)
+            remove_tree(root / "new")
+        try:
+            yield write
+        except OSError as error:
+            raise storage_error(error, folder) from error
+        finally:
+            remove_tree(root / "new")
+
+
+def finish_amendments(folder: Path) -> None:
+    """Finish a change of files that was cut off after they were whole.
+
+    Raises:
+        InputError: the folder cannot be written.
+    """
+    if (folder / AMENDING / _READY).is_dir():
+        with amending(folder):
+            pass  # coming in finishes it
+
+
+def _refuse_link(path: Path) -> None:
+    if path.is_symlink():
+        raise InputError("is a symbolic link", path=path, allowed="remove it: it leads elsewhere")
+
+
+def _move_amendments(folder: Path) -> None:
+    ready = folder / AMENDING / _READY
+    _refuse_link(ready)
+    if ready.is_dir():
+        for path in sorted(ready.iterdir()):
+            path.replace(folder / path.name)
+        sync_folder(folder)
+        ready.rmdir()

@@ -1,0 +1,271 @@
+"""JSON Lines: decoded by msgspec, errors at the right line, nothing repaired."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import IO, TypeVar, cast
+
+import msgspec
+
+from citeforge.engines.io.json_names import (
+    RepeatedNameError,
+    json_fault,
+    names_in_json,
+    require_unique_names,
+)
+from citeforge.schemas.errors import InputError, suggestion
+
+LONGEST_LINE = 1 << 26
+"""Bytes of a line; a longer one is no record but a damaged file, or a gzip bomb."""
+LARGEST_UNPACKED = 1 << 28
+"""Bytes that a .gz file may hold where it is read whole."""
+_BOM = b"\xef\xbb\xbf"
+_PATH = re.compile(r" - at `\$(?:\[\d+\])?\.?(.*)`$")
+_UNKNOWN = re.compile(r"unknown field `(.*)`")
+
+Row = TypeVar("Row", bound=msgspec.Struct)
+
+
+def open_bytes(path: Path) -> IO[bytes]:
+    """Open a plain or gzip file (by its first bytes) for reading.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    try:
+        file = path.open("rb")
+        is_gzip = file.peek(2)[:2] == b"\x1f\x8b"
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", path=path) from error
+    return cast(IO[bytes], gzip.GzipFile(fileobj=file)) if is_gzip else file
+
+
+def read_rows(
+    path: Path,
+    row_type: type[Row],
+    skip_lines: int = 0,
+    on_error: Callable[[InputError], None] | None = None,
+) -> Iterator[tuple[int, Row]]:
+    """(1-based line number, row) of a JSON Lines file (plain or .gz), streamed.
+
+    One JSON object a line, UTF-8 without a byte order mark, lines ended by LF; blank lines are
+    passed over. Memory grows with the longest line only.
+
+    Args:
+        path: file to read.
+        row_type: msgspec structure of a row; its field types are enforced.
+        skip_lines: lines at the start that hold something else.
+        on_error: told of every wrong line, which is then passed over; None to raise.
+
+    Raises:
+        InputError: names the file, the line, the field, and what would be right.
+    """
+    decoder = msgspec.json.Decoder(row_type)
+    decode = decoder.decode
+    names = names_in_json(row_type)
+    with open_bytes(path) as file, read_errors(path):
+        for number, line in islice(_numbered(file), skip_lines, None):
+            if line[-2:] == b"}\n":
+                try:
+                    row = decode(line)
+                    require_unique_names(line, names)
+                except (msgspec.MsgspecError, ValueError, RecursionError):
+                    pass  # found again below, with what is wrong
+                else:
+                    yield number, row
+                    continue
+            text = _whole(path, number, line)
+            if not text.strip(b" \t"):
+                continue
+            try:
+                row = decode_line(path, number, text, decoder, row_type)
+            except InputError as error:
+                if on_error is None:
+                    raise
+                on_error(error)
+            else:
+                yield number, row
+
+
+def _numbered(file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
+    """Lines with their LF, cut where they are longer than any may be."""
+    return enumerate(iter(partial(file.readline, LONGEST_LINE + 1), b""), 1)
+
+
+def _whole(path: Path, number: int, line: bytes) -> bytes:
+    """A line without its LF.
+
+    Raises:
+        InputError: it is longer than ``LONGEST_LINE``.
+    """
+    text = line.removesuffix(b"\n")
+    if len(text) > LONGEST_LINE:
+        raise InputError(
+            f"the line is longer than {LONGEST_LINE >> 20} MiB",
+            path=path,
+            line=number,
+            allowed="one record a line",
+        )
+    return text
+
+
+def read_all(path: Path) -> bytes:
+    """Whole content of a small plain or gzip file.
+
+    Raises:
+        InputError: it cannot be read, or the gzip data is damaged or unpacks to more than
+            ``LARGEST_UNPACKED``.
+    """
+    with open_bytes(path) as file, read_errors(path):
+        if not isinstance(file, gzip.GzipFile):
+            return file.read()
+        content = file.read(LARGEST_UNPACKED + 1)
+    if len(content) > LARGEST_UNPACKED:
+        raise InputError(
+            f"unpacks to more than {LARGEST_UNPACKED >> 20} MiB",
+            path=path,
+            allowed="a file of this kind is read whole; unpack it with gunzip if it is what it "
+            "should be",
+        )
+    return content
+
+
+def read_start(path: Path, size: int) -> bytes:
+    """The first bytes of a plain or gzip file, at most ``size``.
+
+    Raises:
+        InputError: it cannot be read, or the gzip data is damaged.
+    """
+    with open_bytes(path) as file, read_errors(path):
+        return file.read(size)
+
+
+def raw_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """(number, line without its LF) of a plain or gzip file, streamed.
+
+    Raises:
+        InputError: it cannot be read, the gzip data is damaged, or a line is longer than
+            ``LONGEST_LINE``.
+    """
+    with open_bytes(path) as file, read_errors(path):
+        for number, line in _numbered(file):
+            yield number, _whole(path, number, line)
+
+
+@contextmanager
+def read_errors(path: Path) -> Iterator[None]:
+    """Around every read of a file that :func:`open_bytes` opened.
+
+    Raises:
+        InputError: the gzip data is damaged, or the system cannot read the file.
+    """
+    try:
+        yield
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(
+            f"the gzip data is damaged or cut short ({error})",
+            path=path,
+            allowed="fetch or compress the file again",
+        ) from error
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", path=path) from error
+
+
+def decode_line(
+    path: Path, number: int, line: bytes, decoder: msgspec.json.Decoder[Row], row_type: type[Row]
+) -> Row:
+    """Decode one line, or say exactly what is wrong with it.
+
+    Raises:
+        InputError: always with file and line.
+    """
+    decode_text(path, number, line)
+    try:
+        row = decoder.decode(line)
+        require_unique_names(line)
+        return row
+    except RepeatedNameError as error:
+        raise InputError(str(error), path=path, line=number, allowed=error.allowed) from error
+    except msgspec.ValidationError as error:
+        raise _validation_error(path, number, str(error), row_type) from error
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise InputError(
+            f"is not one JSON object ({json_fault(line, error)})",
+            path=path,
+            line=number,
+            allowed="one complete JSON object on each line",
+        ) from error
+
+
+def decode_text(path: Path, number: int, line: bytes) -> str:
+    """A line of a text file as a string, without its LF.
+
+    Raises:
+        InputError: byte order mark, CR LF, or not UTF-8.
+    """
+    text = decode_utf8(path, number, line)
+    if line.endswith(b"\r"):
+        raise InputError(
+            "the line ends with CR LF",
+            path=path,
+            line=number,
+            allowed="lines end with LF; convert with: sed -i 's/\\r$//' FILE",
+        )
+    return text
+
+
+def decode_utf8(path: Path, number: int, line: bytes) -> str:
+    """A line of a text file as a string, whatever its line end.
+
+    Raises:
+        InputError: byte order mark, or not UTF-8.
+    """
+    if number == 1 and line.startswith(_BOM):
+        raise InputError(
+            "starts with a byte order mark",
+            path=path,
+            line=1,
+            allowed="save the file as UTF-8 without BOM",
+        )
+    try:
+        return line.decode()
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"is not UTF-8 (byte {error.start + 1} of the line)", path=path, line=number
+        ) from error
+
+
+def _validation_error(
+    path: Path, number: int, message: str, row_type: type[msgspec.Struct]
+) -> InputError:
+    # msgspec.structs.fields compiles the annotations anew in every call: 3 ms, for each bad line.
+    known = getattr(row_type, "__struct_encode_fields__", ())  # a plain dict has none
+    names = ", ".join(known)
+    unknown = _UNKNOWN.search(message)
+    if unknown and not _PATH.search(message):
+        hint = suggestion(unknown.group(1), known)
+        return InputError(
+            "is not a field of this file",
+            path=path,
+            line=number,
+            field=unknown.group(1),
+            allowed=f"the fields are {names}{hint}{_elsewhere(known)}",
+        )
+    place = _PATH.search(message)
+    field = place.group(1) if place else None
+    return InputError(
+        _PATH.sub("", message), path=path, line=number, field=field, allowed=f"fields: {names}"
+    )
+
+
+def _elsewhere(fields: Sequence[str]) -> str:
+    """Where further data of a row may stand, where it has a place for them."""
+    place = next((name for name in ("metadata", "meta") if name in fields), None)
+    return f"; further data goes into {place}" if place else ""

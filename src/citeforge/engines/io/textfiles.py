@@ -1,0 +1,217 @@
+"""Lines, CSV and YAML files of users; what is wrong is said with file and line."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from citeforge.engines.io.jsonlines import LONGEST_LINE, decode_utf8, raw_lines
+from citeforge.schemas.errors import InputError
+
+M = TypeVar("M", bound=BaseModel)
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+
+
+def text_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """(number, line without its end) of every line that is not blank; plain or .gz, UTF-8.
+
+    Raises:
+        InputError: the file cannot be read, or a line is not UTF-8 or has no end.
+    """
+    for number, line in raw_lines(path):
+        text = decode_utf8(path, number, line)
+        if text.strip():
+            yield number, text.rstrip("\r")
+
+
+def read_csv(path: Path, needed: tuple[str, ...] = ()) -> Iterator[tuple[int, dict[str, str]]]:
+    """(last line, row) of a CSV file with a header.
+
+    Raises:
+        InputError: it cannot be read, is no CSV, lacks one of the needed columns, has one twice, or
+            a row has another number of cells.
+    """
+    csv.field_size_limit(LONGEST_LINE)
+    reader = None
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.reader(file, strict=True)
+            header = next(reader, [])
+            _check_header(path, header, needed)
+            for cells in reader:
+                if not cells:
+                    continue
+                if len(cells) != len(header):
+                    raise InputError(
+                        f"has {len(cells)} cells, and the header {len(header)}",
+                        path=path,
+                        line=reader.line_num,
+                        allowed="as many cells in every row; quotes around those with a comma, a "
+                        "quote or a line end",
+                    )
+                yield reader.line_num, dict(zip(header, cells, strict=True))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        line = None if reader is None else reader.line_num
+        raise InputError(f"is not a readable CSV file ({error})", path=path, line=line) from error
+
+
+def _check_header(path: Path, header: list[str], needed: tuple[str, ...]) -> None:
+    missing = [n for n in needed if n not in header]
+    if missing:
+        raise InputError(f"lacks the columns {', '.join(missing)}", path=path, line=1)
+    if len(set(header)) < len(header):
+        twice = next(n for n in header if header.count(n) > 1)
+        raise InputError(f"has the column {twice!r} twice", path=path, line=1)
+
+
+def read_yaml(path: Path) -> Any:
+    """Parse a YAML file.
+
+    Raises:
+        InputError: it cannot be read, or is not YAML; with the line at fault.
+    """
+    import yaml
+
+    class Tree(yaml.SafeLoader):
+        """YAML without references to lists and mappings: a few lines of them mean billions."""
+
+        def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+            event = self.peek_event()  # type: ignore[no-untyped-call]
+            node = super().compose_node(parent, index)
+            if isinstance(event, yaml.AliasEvent) and not isinstance(node, yaml.ScalarNode):
+                reason = f"*{event.anchor} refers to a list or mapping; write it out"
+                raise yaml.MarkedYAMLError(None, None, reason, event.start_mark)  # type: ignore[arg-type]
+            return node
+
+    try:
+        text = path.read_text(encoding="utf-8")
+        _require_single_keys(yaml.compose(text, Loader=Tree), path)
+        return yaml.load(text, Loader=Tree)
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot be read ({error})", path=path) from error
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = mark.line + 1 if mark is not None else None
+        reason = getattr(error, "problem", None) or str(error).splitlines()[0]
+        raise InputError(f"is not YAML ({reason})", path=path, line=line) from error
+    except (ValueError, RecursionError) as error:
+        # Dates that no calendar has, numbers of thousands of digits, nesting without end.
+        raise InputError(f"holds what YAML cannot mean ({str(error)[:200]})", path=path) from error
+
+
+def _require_single_keys(root: Any, path: Path) -> None:
+    """Refuse a mapping with a key twice, of which YAML readers take the last one without a word.
+
+    Raises:
+        InputError: names the line of the second one.
+    """
+    import yaml
+
+    seen, waiting = set[int](), [root]
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen:  # an alias
+            continue
+        seen.add(id(node))
+        if isinstance(node, yaml.SequenceNode):
+            waiting += node.value
+        elif isinstance(node, yaml.MappingNode):
+            keys = set[str]()
+            for key, value in node.value:
+                if isinstance(key, yaml.ScalarNode):
+                    if key.value in keys:
+                        raise InputError(
+                            f"has {key.value!r} twice", path=path, line=key.start_mark.line + 1
+                        )
+                    keys.add(key.value)
+                waiting += [key, value]
+
+
+def validated(
+    record: type[M],
+    content: Any,
+    path: Path,
+    *,
+    place: str = "",
+    allowed: str | None = None,
+    version: tuple[str, int] | None = None,
+) -> M:
+    """A record made of a file's content.
+
+    Args:
+        record: pydantic model.
+        content: what the file holds.
+        path: the file, for messages.
+        place: part of the file that ``content`` is, for messages.
+        allowed: what would be right.
+        version: field that holds the version of the format, and the newest one known.
+
+    Raises:
+        InputError: a newer version, or a field that is missing, unknown or wrong.
+    """
+    if version is not None and isinstance(content, dict):
+        name, newest = version
+        found = content.get(name)
+        if isinstance(found, int) and found > newest:
+            raise InputError(
+                f"has {name.replace('_', ' ')} {found}; this citeforge reads up to {newest}",
+                path=path,
+                allowed="a newer citeforge",
+            )
+    try:
+        return record.model_validate(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        parts = (p if p.isprintable() else ascii(p) for p in map(str, first["loc"]))
+        field = ".".join(filter(None, (place, *parts)))[:200]
+        message = first["msg"].removeprefix("Value error, ")
+        line = None if place else yaml_line(path, first["loc"])
+        raise InputError(message, path=path, line=line, field=field, allowed=allowed) from error
+
+
+def yaml_line(path: Path, place: Sequence[int | str]) -> int | None:
+    """Line of a YAML file on which a field stands, or else what it would stand in.
+
+    Args:
+        path: a file that parses; None is told of any other file.
+        place: keys and positions that lead there.
+    """
+    import yaml
+
+    if path.suffix not in (".yaml", ".yml") or not path.is_file():
+        return None
+    node = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+    line = None
+    for part in place:
+        if isinstance(node, yaml.MappingNode):
+            found = next(((k, v) for k, v in node.value if k.value == str(part)), None)
+            if found is None:
+                break
+            line, node = found[0].start_mark.line + 1, found[1]
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int):
+            if part >= len(node.value):
+                break
+            node = node.value[part]
+            line = node.start_mark.line + 1
+        else:
+            break
+    return line
+
+
+def harmless(cell: str) -> str:
+    """A CSV cell that no spreadsheet takes for a formula.
+
+    An apostrophe stands before ``= + - @``, a tab or a carriage return (OWASP, "CSV injection");
+    :func:`original` takes it away.
+    """
+    return f"'{cell}" if _FORMULA.match(cell) else cell
+
+
+def original(cell: str) -> str:
+    """The inverse of :func:`harmless`."""
+    return cell[1:] if cell[:1] == "'" and _FORMULA.match(cell) else cell

@@ -1,0 +1,4 @@
+"""One call to an endpoint: rate, retries, bounds, secrets, reply.
+
+May import schemas, `engines.io` and `engines.llm.stores`. Begin at `endpoint`.
+"""

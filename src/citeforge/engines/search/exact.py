@@ -1,0 +1,174 @@
+"""Exact nearest-neighbour search over vectors on disk.
+
+FAISS or matrix products nominate, in blocks; scores in float32 change with threads and blocking.
+Each nominated pair is then rescored in float64 in a fixed order and rounded, and only that score
+decides.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from citeforge.engines.embedding.vectors import VectorShard, gather, iter_blocks
+from citeforge.engines.io.progress import Advance
+from citeforge.engines.models.compute import cpu_has_bfloat16
+from citeforge.engines.models.parallel import one_ahead
+from citeforge.engines.search.gemm import Best, Floats, Gemm, Precision
+from citeforge.engines.search.trial import Searcher, Trial
+from citeforge.schemas.extras import extras_named
+
+BLOCK_ROWS = 1 << 14
+NOMINATION_ERROR = 1e-5
+"""Bound on the difference between a nominating float32 score and its float64 rescore."""
+
+_PAIRS = 1 << 9
+_IMPORTED = 4e11
+"""Operations of a search (some seconds) from which on it pays to import torch for it."""
+
+
+def nominate(
+    queries: Floats,
+    shards: Sequence[VectorShard],
+    k: int,
+    advance: Advance,
+    block_rows: int = BLOCK_ROWS,
+    device: str = "auto",
+) -> tuple[Floats, npt.NDArray[np.int64]]:
+    """The k passages with the highest cosine to each query.
+
+    On unit vectors the order by cosine is the order by L2 distance (RAGE, section 3.1).
+
+    Args:
+        queries: unit vectors, shape (n queries, dimension).
+        shards: vectors of the corpus, in order.
+        k: how many; at most the size of the corpus.
+        advance: told the number of passages searched.
+        block_rows: vectors that are searched at once.
+        device: where: ``auto``, ``cpu``, ``cuda``, …
+
+    Returns:
+        (cosines, positions in the corpus), both of shape (n queries, k), best first.
+    """
+    best = Best(len(queries), k)
+    work = 2.0 * queries.size * sum(s.rows for s in shards)
+    search = choose(queries, work, device)
+    with closing(one_ahead(iter_blocks(shards, block_rows, 2))) as blocks:
+        for start, block in blocks:
+            search.search(block, start, best)
+            advance(len(block))
+    return best.scores, best.where
+
+
+class Nominate(Protocol):
+    """:func:`nominate`, wherever it is done."""
+
+    def __call__(
+        self, queries: Floats, shards: Sequence[VectorShard], k: int, advance: Advance
+    ) -> tuple[Floats, npt.NDArray[np.int64]]: ...
+
+
+@dataclass
+class Faiss:
+    """``faiss.knn``, on a GPU where there is one."""
+
+    queries: Floats
+
+    def __post_init__(self) -> None:
+        with extras_named():
+            import faiss
+        self._faiss = faiss
+        self._resources = faiss.StandardGpuResources() if has_gpu() else None
+
+    def search(self, block: Floats, start: int, best: Best) -> None:
+        """See :class:`Searcher`."""
+        k, metric = min(best.k, len(block)), self._faiss.METRIC_INNER_PRODUCT
+        if self._resources is not None:
+            found = self._faiss.knn_gpu(self._resources, self.queries, block, k, metric=metric)
+        else:
+            found = self._faiss.knn(self.queries, block, k, metric=metric)
+        best.add(found[0], found[1] + start)
+
+
+def has_gpu() -> bool:
+    """Whether FAISS computes on a GPU here."""
+    with extras_named():
+        import faiss
+    return hasattr(faiss, "StandardGpuResources") and faiss.get_num_gpus() > 0
+
+
+def on_torch(device: str) -> str | None:
+    """The device of torch that searches; None where FAISS or this processor does."""
+    if device == "auto":
+        if find_spec("torch") is None:
+            return None
+        import torch
+
+        return "cuda" if torch.cuda.is_available() else None
+    return None if device == "cpu" else device
+
+
+def choose(queries: Floats, work: float, device: str = "auto") -> Searcher:
+    """What nominates: on a GPU where there is one, else in whichever way is fastest here.
+
+    All nominate the same passages, but for ties and the last digits of float32.
+
+    Args:
+        queries: unit vectors.
+        work: floating-point operations of the whole search.
+        device: where: ``auto``, ``cpu``, ``cuda``, …
+    """
+    pays = "torch" in sys.modules or work >= _IMPORTED
+    there = on_torch(device) if pays or device != "auto" else None
+    if there is not None:
+        from citeforge.engines.search.torch_search import TorchSearch
+
+        return TorchSearch(queries, there)
+    known = Faiss(queries)
+    if not pays or has_gpu():
+        return known
+    products = [Gemm(queries, p) for p in _precisions()]
+    return Trial(known, products) if products else known
+
+
+def _precisions() -> list[Precision]:
+    """In which matrix products bring something here; none where torch rounds them, or is not."""
+    if find_spec("torch") is None:
+        return []
+    import torch
+
+    if torch.get_float32_matmul_precision() != "highest":
+        return []
+    return ["float32", "bfloat16"] if cpu_has_bfloat16() else ["float32"]
+
+
+def rescore(
+    queries: Floats,
+    shards: Sequence[VectorShard],
+    rows: npt.NDArray[np.int64],
+    positions: npt.NDArray[np.int64],
+) -> npt.NDArray[np.float64]:
+    """Cosines of (query row, passage position) pairs, float64, rounded to 6 decimals.
+
+    Each pair is computed by itself in one order of operations, so that the result depends on
+    nothing but the two vectors.
+    """
+    unique, inverse = np.unique(positions, return_inverse=True)
+    vectors = gather(shards, unique)
+    scores = np.empty(len(rows), np.float64)
+    for start in range(0, len(rows), _PAIRS):
+        part = slice(start, start + _PAIRS)
+        left = queries[rows[part]].astype(np.float64)
+        right = vectors[inverse[part]].astype(np.float64)
+        dots = (left * right).sum(axis=1)
+        norms = np.sqrt((left * left).sum(axis=1) * (right * right).sum(axis=1))
+        scores[part] = np.divide(dots, norms, out=np.zeros_like(dots), where=norms > 0)
+    rounded: npt.NDArray[np.float64] = np.round(scores, 6) + 0.0  # no negative zero
+    return rounded

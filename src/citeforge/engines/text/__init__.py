@@ -1,0 +1,4 @@
+"""Texts cut into sentences and compared.
+
+May import schemas. Begin at `segmenters`.
+"""

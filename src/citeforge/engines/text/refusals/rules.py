@@ -1,0 +1,96 @@
+"""Whether an answer is a refusal, by the regular expressions of its language."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from citeforge.engines.io.textfiles import read_yaml, validated
+
+_DATA = Path(__file__).parent / "data"
+_BLOCK = re.compile("<([A-Z_]+)>")
+_QUOTATION = re.compile(r"[\"“„«][^\"“”„«»\n]{1,200}[\"“”»]")
+_SAME_LETTERS = str.maketrans(
+    {**dict.fromkeys("’‘ʼ´", "'"), "\u00a0": " ", "\u202f": " ", "İ": "i", "ı": "i", "ſ": "s"}
+)
+
+
+class RuleFile(BaseModel):
+    """Expressions in small letters, one a line; lines that begin with ``#`` are comments.
+
+    Attributes:
+        cues: one of them stands in every refusal: most answers have none, and are done quickly.
+        blocks: name to what ``<NAME>`` means in later blocks and in rules.
+        strong: said of the evidence, or by who answers.
+        weak: may be said of the world as well ("there is no information"); they count in answers
+            that cite nothing.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    cues: str
+    blocks: dict[str, str]
+    strong: str
+    weak: str
+
+
+@dataclass(frozen=True)
+class LanguageRules:
+    """The expressions of a :class:`RuleFile`, each group as one alternation."""
+
+    cues: re.Pattern[str]
+    strong: re.Pattern[str]
+    weak: re.Pattern[str]
+
+    def match(self, text: str, cites: bool) -> bool:
+        """Whether one of the rules matches somewhere in a text of small letters."""
+        if self.cues.search(text) is None:
+            return False
+        return bool(self.strong.search(text) or (not cites and self.weak.search(text)))
+
+
+@cache
+def language_rules(language: str) -> LanguageRules:
+    """Rules of a language by its code, such as ``en``."""
+    path = _DATA / f"{language}.yaml"
+    file = validated(RuleFile, read_yaml(path), path)
+    blocks: dict[str, str] = {}
+    for name, block in file.blocks.items():
+        blocks[name] = f"(?:{_fill(block, blocks)})"
+    groups = (file.cues, file.strong, file.weak)
+    return LanguageRules(*(_alternation(expressions(g), blocks) for g in groups))
+
+
+def expressions(lines: str) -> list[str]:
+    """The lines that are not comments."""
+    return [line for line in lines.splitlines() if not line.startswith("#")]
+
+
+def _alternation(group: Iterable[str], blocks: dict[str, str]) -> re.Pattern[str]:
+    return re.compile("|".join(_fill(one, blocks) for one in group))
+
+
+def _fill(expression: str, blocks: dict[str, str]) -> str:
+    return _BLOCK.sub(lambda name: blocks[name[1]], expression)
+
+
+def is_refusal(text: str, detector: str, cites: bool = False) -> bool:
+    """Whether an answer says that it gives none; an empty one does.
+
+    Args:
+        text: without marks.
+        detector: rules, see :func:`citeforge.schemas.models.refusals.checked_detector`.
+        cites: whether the answer cites anything: then "there is no information" is said of the
+            world, unless it is said of the evidence or by who answers.
+    """
+    whole = text.translate(_SAME_LETTERS).lower().strip()
+    # What stands in quotation marks is somebody else's word, unless it is the whole answer.
+    own_words = _QUOTATION.sub(" ", whole)
+    answer = own_words if any(map(str.isalnum, own_words)) else whole
+    languages = detector.partition(":")[2].split(",")
+    return not answer or any(language_rules(one).match(answer, cites) for one in languages)

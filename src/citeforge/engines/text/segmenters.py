@@ -1,0 +1,30 @@
+"""Segmenters by name."""
+
+from __future__ import annotations
+
+from citeforge.engines.registry import Registry
+from citeforge.engines.text.punkt import PunktSegmenter
+from citeforge.engines.text.segment import Segmenter, SpacySegmenter
+from citeforge.engines.text.sentences import SentenceSegmenter
+from citeforge.schemas.errors import UnknownValueError
+from citeforge.schemas.models.choices import SEGMENTERS as CHOICES
+from citeforge.schemas.models.choices import Choice
+
+SEGMENTERS: Registry[Choice, Segmenter] = Registry(
+    "segmenter",
+    "segmenters",
+    CHOICES,
+    {"nupunkt": SentenceSegmenter, "spacy": SpacySegmenter, "punkt": PunktSegmenter},
+    "rules_version signature split",
+    lambda name: UnknownValueError("segmenter", name, [c.name for c in CHOICES]),
+)
+
+
+def make_segmenter(name: str) -> Segmenter:
+    """One of SEGMENTERS, or a plugin's.
+
+    Raises:
+        UnknownValueError: another name.
+        InputError: punkt's parameters are missing, or a broken plugin.
+    """
+    return SEGMENTERS.make(name)

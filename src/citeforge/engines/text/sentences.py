@@ -1,0 +1,294 @@
+"""The strict segmenter, rules version 2: nupunkt's sentences, corrected by rules.
+
+nupunkt decides where a full stop ends a sentence. What it leaves to others is done here: sentence
+ends of other scripts, quotations that go on, enumerators, abbreviations before words that start
+sentences. Measured beside its peers by `benchmarks/segment.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cached_property
+from importlib.metadata import version
+from itertools import pairwise
+from typing import Any
+
+from citeforge.engines.text.segment import STARTERS, Span, split_lines, trimmed
+
+RULES_VERSION = 2
+
+_CLOSERS = "\"'”’»)\\]}”’」』】》〉）］"
+_OPENERS = "\"'“‘«(\\[{「『【《〈（［¿¡*_"
+# Sentence ends that need no space behind them. The Devanagari stop is no end between digits.
+_OTHER_SCRIPTS = re.compile(
+    rf"(?:[。！？｡]+|[।॥۔؟։።፧။។᙮᠃‽](?!\d)|(?<=[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])[!?]+)"
+    rf"[{_CLOSERS}]*"
+)
+# What goes on behind a quotation in Chinese and Japanese.
+_GOES_ON = re.compile(
+    r"[」』”’][\s,，、]*(?:[\u3041-\u309f]|[他她它我你您]?们?(?:说|問|问|道|答|写|寫|喊|回答))"
+)
+_NEVER = frozenset(
+    "mr mrs ms dr prof st gen col sgt lt capt rev hon sen rep gov fig figs eq eqs sec vol ed eds "
+    "pp cf vs viz approx ca e.g i.e dept est ft op mt mts n° nr bzw z.b usw u.a d.h p.ex env av ud "
+    "uds sr sra dña bd tel ext min max avg".split()
+)
+# The end of a sentence where a word follows that starts sentences.
+_MAYBE = frozenset(
+    "al etc inc ltd co corp jr sr a.m p.m am pm u.s u.k u.n d.c e.u u.s.a b.c a.d ph.d m.d b.a m.a "
+    "b.s m.s ll.b d.phil i".split()
+)
+_BEFORE_NUMBER = frozenset(
+    "no nos p ch art n° nr jan feb mar apr jun jul aug sep sept oct nov dec sec fig eq".split()
+)
+_MONTHS = re.compile(
+    r"\s*(?:januar|jänner|februar|märz|april|mai|juni|juli|august|september|oktober|november|"
+    r"dezember|januari|februari|mars|juli|augusti|jaanuar|leden|ledna|stycznia)\b",
+    re.IGNORECASE,
+)
+_WITH_MARK = re.compile(r"(?:yahoo|jeopardy|oops|yum|pokémon go|democracy now|mamma mia)!$", re.I)
+_HALF_DAY = re.compile(r"\b[ap]\.?m\.\s*\Z", re.I)
+_LETTER = re.compile(
+    r"(?:[\d°′″'\"]\s?|\b[A-Z]{1,2},?\s(?:and|or)\s|\b(?:is|are|was|were|be|vitamins?|options?|grades?|plan|hepatitis|types?|groups?|"
+    r"class|points?|team|section|part|answer)\s(?:[A-Z],?\s)?(?:(?:and|or)\s)?)[A-Z]\.\s*\Z"
+)
+_UNIT = re.compile(
+    r"\d\s?(?:[kcmµn]?m|[km]?g|m?l|ft|mi|lb|oz|mph|ha|[kMGT]?B|[kMG]?Hz|[kM]?W|km/h)\.\s*\Z"
+)
+_TITLES = frozenset("mr mrs ms dr prof".split())
+_LAST_WORD = re.compile(rf"([\w.&'’°-]{{1,40}}?)\.[{_CLOSERS}]*\s*\Z")
+_NEXT_WORD = re.compile(rf"[\s{_OPENERS}•–—-]*([^\W_][\w'’]*)")
+_QUOTED_END = re.compile(r"[.!?…,][\"'”’»)\]]+\s*\Z")
+_ENUMERATOR = re.compile(
+    r"\s*(?:[•⁃*–-]\s*)?(?:[(\[]?(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,5})[.)]{1,2}|[-*•⁃–])\s*"
+)
+_REFERENCE = re.compile(r"\s*(?:\[\d{1,3}(?:\s*[-–,]\s*\d{1,3})*\]\s*)+")
+_GLUED = re.compile(r"(?<=[a-z\])%][a-z\])%])[.!?](?=[A-Z][a-z]*\s)")
+_ITEM = re.compile(
+    r"(?:(?<=\s)|^)(?P<bullet>[•⁃]\s?)?(?:(?P<value>\d{1,2}|[a-z])(?P<style>\.\)|\)|\.)\s)?"
+)
+_FULL_STOP = re.compile(rf"(?<=\w)\.[{_CLOSERS}]*(?=\s+[{_OPENERS}]*[A-Z])")
+_SHORTENED = (
+    _NEVER
+    | _BEFORE_NUMBER
+    | frozenset(
+        "ave blvd div ref fam var bros cap chap trans ser syn cit comp assn assoc univ orig resp "
+        "temp pop pub publ repr illus intro misc incl excl obs rd hwy bldg sq wm geo chas jos thos "
+        "benj alex robt edw fred cmdr cpl pvt adm brig maj sgts lts supt insp messrs mme mlle mgr "
+        "intl natl govt mfg dist mon tue tues wed thu thur thurs fri sat ala ariz ark calif colo "
+        "conn del fla ill ind kan kans ky mass mich minn miss mo mont neb nebr nev okla ont ore "
+        "penn penna tenn tex va vt wash wis wisc wyo que alta sask nsw".split()
+    )
+)
+_STARTERS = STARTERS | frozenset(
+    "did do does is are was were can could would should have has had please let to of under "
+    "between until later today also further another several all any only unlike "
+    "despite according".split()
+)
+_ACRONYM = re.compile(r"(?:[a-z]\.)+[a-z]")
+_WINDOW = 80
+_BRACKETS = 200
+# Pieces that nupunkt gets at once; longer lines are cut at spaces.
+_MAX_LENGTH = 100_000
+
+
+class SentenceSegmenter:
+    """Sentences end at newlines; within a line nupunkt's, corrected by rules.
+
+    Reads every script that ends sentences with a mark of its own; the full stop is read as
+    nupunkt's English model reads it. Linear in the length of the text.
+    """
+
+    rules_version = RULES_VERSION
+
+    @cached_property
+    def _tokenizer(self) -> Any:
+        import nupunkt
+
+        return nupunkt.load("default")
+
+    @property
+    def signature(self) -> str:
+        return f"nupunkt-{'.'.join(version('nupunkt').split('.')[:2])}r{RULES_VERSION}"
+
+    def split(self, text: str) -> list[Span]:
+        return split_lines(text, self._split_line)
+
+    def _split_line(self, line: str, offset: int) -> list[Span]:
+        last = len(line.rstrip())
+        kept: list[int] = []
+        start = 0
+        forced, refused = _items(line)
+        for cut in sorted(forced | self._cuts(line)):
+            if start < cut < last and (
+                cut in forced or (cut not in refused and _is_end(line, start, cut))
+            ):
+                kept.append(cut)
+                start = cut
+        spans = (trimmed(line, a, b) for a, b in pairwise([0, *kept, len(line)]))
+        return [(offset + s[0], offset + s[1]) for s in spans if s is not None]
+
+    def _cuts(self, line: str) -> set[int]:
+        """Where a sentence may end."""
+        cuts: set[int] = set()
+        for start, end in _pieces(line):
+            piece = line[start:end]
+            cuts.update(start + int(e) for _, e in self._tokenizer.span_tokenize(piece))
+        moved = set()
+        for cut in cuts:
+            reference = _REFERENCE.match(line, cut)
+            moved.add(reference.end() if reference else cut)
+        moved.update(m.end() for m in _OTHER_SCRIPTS.finditer(line))
+        moved.update(m.end() for m in _GLUED.finditer(line) if _starts(line, m.end()))
+        moved.update(m.end() for m in _FULL_STOP.finditer(line) if _may_end(line, m.end()))
+        return moved
+
+
+def _may_end(line: str, cut: int) -> bool:
+    """Whether what nupunkt takes for an abbreviation may end a sentence all the same."""
+    last = _LAST_WORD.search(line, max(0, cut - _WINDOW), cut)
+    if last is None:
+        return False
+    word = last.group(1)
+    if _UNIT.search(line, max(0, cut - _WINDOW), cut):
+        return True
+    # A whole word is no abbreviation; the model has learnt many that are none (`Sun`, `Poland`).
+    long = len(word) > (1 if word.isupper() else 2)
+    whole = word.isalpha() and long and word.lower() not in _SHORTENED
+    return (
+        whole
+        or _is_maybe(word.lower())
+        or _LETTER.search(line[max(0, cut - _WINDOW) : cut]) is not None
+    )
+
+
+def _is_maybe(name: str) -> bool:
+    return name in _MAYBE or _ACRONYM.fullmatch(name) is not None
+
+
+def _pieces(line: str) -> Iterator[Span]:
+    start = 0
+    while len(line) - start > _MAX_LENGTH:
+        end = line.rfind(" ", start + _MAX_LENGTH // 2, start + _MAX_LENGTH) + 1
+        end = end or start + _MAX_LENGTH
+        yield start, end
+        start = end
+    yield start, len(line)
+
+
+def _starts(line: str, at: int) -> bool:
+    following = _NEXT_WORD.match(line, at)
+    return following is not None and following.group(1).lower() in _STARTERS
+
+
+def _is_end(line: str, start: int, cut: int) -> bool:
+    """Whether a sentence that starts at ``start`` ends at ``cut``, where something follows."""
+    left = line[max(start, cut - _WINDOW) : cut]
+    if not any(c.isalnum() for c in left):
+        return False
+    if cut - start <= _WINDOW and _ENUMERATOR.fullmatch(left):
+        return False
+    if _OTHER_SCRIPTS.search(left.rstrip()[-3:]):
+        return _GOES_ON.match(line, _closer(line, cut)) is None
+    following = _NEXT_WORD.match(line, cut)
+    if following is None:
+        return False  # a smiley, a quote, stars
+    word = following.group(1)
+    if word[0].islower() and _QUOTED_END.search(left):
+        return False  # `"Really?" she asked`
+    if (
+        _inside_quotes(line, start, cut)
+        or _inside_brackets(line, start, cut)
+        or left.rstrip().endswith(("[...]", "[…]", "(...)"))
+    ):
+        return False
+    if _WITH_MARK.search(left.rstrip()):
+        return word.lower() in _STARTERS and word[0].isupper()
+    last = _LAST_WORD.search(left)
+    if last is None:
+        return True
+    if word[0].isupper() and _UNIT.search(left):
+        return True
+    if word.lower() in _TITLES and _HALF_DAY.search(left):
+        return len(left.split()) > 3  # not `At 5 a.m. Mr. Smith went`
+    letter = _LETTER.search(left) is not None and not word.islower()
+    return _stop_ends(last.group(1), word, letter, line, cut)
+
+
+def _stop_ends(last: str, word: str, letter: bool, line: str, cut: int) -> bool:
+    """Whether the full stop behind ``last`` ends a sentence when ``word`` follows.
+
+    ``letter``: a capital there is the name of something rather than of somebody.
+    """
+    name = last.lower().lstrip(".'’-")
+    starts = word.lower() in _STARTERS and not word[0].islower()
+    if name in _BEFORE_NUMBER and word[0].isdigit():
+        return False
+    if name in _NEVER:
+        return False
+    if _is_maybe(name):
+        return starts
+    if re.fullmatch(r"[A-Z]", last):
+        return (starts and len(word) > 1) or letter
+    # `3. Oktober`
+    return not (name.isdigit() and len(name) < 3 and _MONTHS.match(line, cut))
+
+
+def _inside_brackets(line: str, start: int, cut: int) -> bool:
+    """Whether a round bracket that opened inside the sentence closes soon after the place."""
+    opened = line.rfind("(", max(start, cut - _BRACKETS), cut)
+    if opened < 0 or not line[start:opened].strip() or line.find(")", opened, cut) >= 0:
+        return False
+    closed = line.find(")", cut, cut + _BRACKETS)
+    return closed >= 0 and line.find("(", cut, closed) < 0
+
+
+def _inside_quotes(line: str, start: int, cut: int) -> bool:
+    """Whether a quotation that is open here ends soon, and the sentence goes on behind it."""
+    if line.count('"', max(start, cut - _BRACKETS), cut) % 2 == 0:
+        return False
+    closed = line.find('"', cut, cut + _BRACKETS)
+    following = _NEXT_WORD.match(line, closed + 1) if closed >= 0 else None
+    return (
+        following is not None
+        and following.group(1)[0].islower()
+        and line[closed + 1 : closed + 2].isspace()
+    )
+
+
+def _closer(line: str, cut: int) -> int:
+    return cut - 1 if cut and line[cut - 1] in "」』”’" else cut
+
+
+def _items(line: str) -> tuple[set[int], set[int]]:
+    """Places before the items of an enumeration in one line, and places that are none."""
+    chain: list[re.Match[str]] = []
+    for match in _ITEM.finditer(line):
+        if not match.group():
+            continue
+        if not chain:
+            if line[: match.start()].strip():
+                break
+            if match["value"] in (None, "1", "a", "i") or match["bullet"]:
+                chain.append(match)
+        elif _follows(chain[-1], match):
+            chain.append(match)
+    if len(chain) < 2:
+        return set(), set()
+    behind = {e for m in chain for e in range(m.start() + 1, m.end() + 1)}
+    return {m.start() for m in chain[1:]}, behind
+
+
+def _follows(before: re.Match[str], item: re.Match[str]) -> bool:
+    if (before["bullet"] is None) != (item["bullet"] is None):
+        return False
+    if before["value"] is None or item["value"] is None:
+        return before["value"] is item["value"] is None
+    if before["style"] != item["style"]:
+        return False
+    if before["value"].isdigit() != item["value"].isdigit():
+        return False
+    if item["value"].isdigit():
+        return int(item["value"]) == int(before["value"]) + 1
+    return ord(item["value"]) == ord(before["value"]) + 1

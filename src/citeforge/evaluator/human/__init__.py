@@ -1,1 +1,0 @@
-"""Labels of people: read, held against answers, and used to correct a judge's scores."""

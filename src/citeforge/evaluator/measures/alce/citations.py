@@ -1,0 +1,94 @@
+"""Citation quality of ALCE: recall, precision, F1, and what they consist of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import numpy as np
+
+from citeforge.evaluator.measures.alce.answers import ALCE, reference_claims, strict_claims
+from citeforge.evaluator.measures.bounds import Bounds, extreme_mean
+from citeforge.evaluator.measures.columns import Key
+from citeforge.evaluator.measures.declared import Found, Measure, percent
+from citeforge.evaluator.measures.judging import CitationScores, citation_samples
+from citeforge.evaluator.statements.inputs import Inputs
+from citeforge.evaluator.statistics.estimates import Floats, Measured, Sample, ratio
+from citeforge.evaluator.tools import Tools
+from citeforge.schemas.commands.command_options import MOST_CITATIONS
+
+
+def citations(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
+    """All of them, from one round of questions to the judge."""
+    read = strict_claims if inputs.protocol == "strict" else reference_claims
+    names = ("ALCE.CitRec", "ALCE.CitPrec", "ALCE.CitF1")
+    samples, parts = citation_samples(inputs, names, read, with_title=True)
+    yield from samples
+    yield from _counters(inputs, parts)
+
+
+def _counters(
+    inputs: Inputs, rows: Sequence[tuple[Key, int, CitationScores]]
+) -> Iterator[tuple[str, Measured]]:
+    """ALCE's counters: shares over all statements, not means over queries."""
+    shape = (3, len(inputs.runs), len(inputs.benchmark.query_ids), 2)
+    low, high = np.zeros(shape), np.zeros(shape)
+    for (run, row), n, s in rows:
+        for sums, side in ((low, 0), (high, 1)):
+            n_supported = sum(holds[side] for holds, _ in s.several)
+            sums[:2, run, row] = (s.n_multiple, n), (n_supported, s.n_multiple)
+    for run in range(len(inputs.runs)):
+        several = [(at, *pair) for (r, at), _, s in rows if r == run for pair in s.several]
+        _overcited(low[2, run], [(at, h, over.low) for at, h, over in several], highest=False)
+        _overcited(high[2, run], [(at, h, over.high) for at, h, over in several], highest=True)
+    names = ("ALCE.Multi", "ALCE.MultiSupported", "ALCE.Overcited")
+    for name, lower, upper in zip(names, low, high, strict=True):
+        samples = [
+            Sample(name, s, lambda s: ratio(s[..., 0], s[..., 1]), ratio(s[..., 0], s[..., 1]))
+            for s in (lower, upper)
+        ]
+        yield name, Measured(samples[0], None if np.array_equal(lower, upper) else samples[1])
+
+
+def _overcited(sums: Floats, several: list[tuple[int, Bounds, float]], highest: bool) -> None:
+    """Add what each statement gives to ``sums``, shape (queries, 2), where the share is extreme.
+
+    A statement that a failed judgement leaves open counts only where that moves the share.
+    """
+    sure = [value for _, holds, value in several if holds.low]
+    maybe = [value for _, holds, value in several if holds.high and not holds.low]
+    limit = extreme_mean(sure, maybe, highest)
+    for row, holds, value in several:
+        if holds.low or (holds.high and (value >= limit if highest else value <= limit)):
+            sums[row] += value, 1
+
+
+def _options(tools: Tools, protocol: str) -> str | None:
+    if protocol == "strict":
+        return "cot" if tools.cot else None
+    if tools.at_most_citations != MOST_CITATIONS:
+        return f"at-most-{tools.at_most_citations}"
+    return None
+
+
+_cited = partial(
+    percent, family="alce", needs="a judge", source=ALCE, uses=("judge", "segmenter"),
+    compute=citations, options=_options,
+)  # fmt: skip
+MEASURES = (
+    _cited(
+        "ALCE.CitRec", definition="statements whose citations together entail them", linear=True
+    ),
+    _cited("ALCE.CitPrec", definition="citations that are needed for a supported statement"),
+    _cited("ALCE.CitF1", definition="harmonic mean of mean CitRec and mean CitPrec"),
+    _cited(
+        "ALCE.Multi", definition="share of statements with several citations", higher_is_better=None
+    ),
+    _cited("ALCE.MultiSupported", definition="of these, share that is supported", linear=True),
+    _cited(
+        "ALCE.Overcited",
+        definition="of those, share with a citation that is not needed "
+        "(reference: such citations to them)",
+        higher_is_better=False,
+    ),
+)

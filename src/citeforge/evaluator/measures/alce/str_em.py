@@ -1,0 +1,55 @@
+"""Short answers that stand in the output (ALCE on ASQA)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from citeforge.evaluator.measures.alce.answers import ALCE, alce_text
+from citeforge.evaluator.measures.cannot import CannotError
+from citeforge.evaluator.measures.columns import Rows, plain
+from citeforge.evaluator.measures.declared import Found, Measure, percent
+from citeforge.evaluator.statements.inputs import Inputs, Item
+from citeforge.package.items import GoldRows
+from citeforge.schemas.text import normalise_answer
+
+
+def exact_presence(text: str, answers: Sequence[str]) -> bool:
+    """Whether some normalised short answer stands in the normalised text.
+
+    As in ALCE's code, an answer that normalises to nothing counts as present.
+    """
+    normalised = normalise_answer(text)
+    return any(normalise_answer(answer) in normalised for answer in answers)
+
+
+def str_em_of(item: Item, gold: GoldRows, inputs: Inputs) -> tuple[float, float] | None:
+    """(StrEM, StrHit) of one answer; None without qa_pairs."""
+    pairs = gold.qa_pairs
+    if not pairs:
+        return None
+    text = alce_text(item, inputs)
+    hits = [exact_presence(text, pair.aliases) for pair in pairs]
+    return sum(hits) / len(hits), float(all(hits))
+
+
+def str_em(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
+    """Share of qa_pairs that are answered, and whether all of them are."""
+    em: Rows = {}
+    hit: Rows = {}
+    for run, item in inputs.items():
+        found = str_em_of(item, inputs.gold[item.row], inputs)
+        if found is not None:
+            em[run, item.row], hit[run, item.row] = found
+    if not em:
+        raise CannotError(f"needs {_PAIRS}")
+    yield plain(inputs, "ALCE.StrEM", em)
+    yield plain(inputs, "ALCE.StrHit", hit)
+
+
+_PAIRS = "qa_pairs (ASQA)"
+_str = partial(percent, family="alce", needs=_PAIRS, source=ALCE, compute=str_em)
+MEASURES = (
+    _str("ALCE.StrEM", definition="qa_pairs with a short answer in the output"),
+    _str("ALCE.StrHit", definition="outputs with a short answer of every qa_pair"),
+)

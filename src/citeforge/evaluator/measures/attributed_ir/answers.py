@@ -1,0 +1,167 @@
+"""Attributed-IR's reading of answers (Djeddal et al. 2024, and their code)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from citeforge.evaluator.measures.alce.answers import strict_claims
+from citeforge.evaluator.measures.cannot import CannotError
+from citeforge.evaluator.measures.claims import Claim
+from citeforge.evaluator.measures.declared import Found, Measure, percent
+from citeforge.evaluator.measures.forms import SINGLE, Form
+from citeforge.evaluator.statements.inputs import Inputs, Item
+from citeforge.schemas.citations.grammar import without_markers
+from citeforge.schemas.citations.marks import read_number
+
+AIR = "Djeddal et al. 2024 (Attributed-IR), section 3"
+PARTS = {"P": "precision", "R": "recall", "F": "F"}
+judged = partial(
+    percent, family="attributed_ir", needs="a judge", source=AIR, uses=("judge", "segmenter")
+)
+MOST_CITATIONS = 7
+MOST_STATEMENTS = 20
+_BRACKET = r"\[\d+(?:,\s*\d+)*\]"
+_MARK = re.compile(rf"{_BRACKET}(?:,\s{_BRACKET})*")  # brackets joined by commas are one mark
+_NUMBER = re.compile(r"\d+")
+_REFERENCE_MARKS = re.compile(r"\[\d+(?:,\s*\d+)*\]")
+_PROMPT_START, _PROMPT_END = "<|system|>", "<|assistant|>\n"
+
+
+def against_gold(
+    base: str,
+    compute: Callable[..., Found],
+    definitions: tuple[str, str],
+    *,
+    parts: tuple[str, ...] = tuple(PARTS),
+    references: str = "best",
+    **given: Any,
+) -> Form:
+    """Measures against all gold answers and, with ``@1gold``, against one of them.
+
+    Args:
+        base: what their names begin with.
+        compute: takes ``single``, besides what all take.
+        definitions: against all, and against one; ``{}`` stands for the part.
+        parts: of PARTS.
+        references: which gold answers count without ``@1gold``.
+        given: further fields of the measures.
+    """
+    texts = dict(zip(("", SINGLE), definitions, strict=True))
+    computes = {at: partial(compute, single=at == SINGLE) for at in texts}
+
+    def measure(part: str, at: str) -> Measure:
+        return percent(
+            f"{base}{part and '.' + part}{at and '@' + at}",
+            "attributed_ir",
+            texts[at].format(PARTS.get(part)),
+            source=AIR,
+            compute=computes[at],
+            parameters={**({"part": part} if part else {}), "references": at or references},
+            **given,
+        )
+
+    return Form(base, measure, parts=parts)
+
+
+def numbers_of(text: str) -> list[int]:
+    """Numbers of all marks, in order."""
+    return [read_number(n) for mark in _MARK.findall(text) for n in _NUMBER.findall(mark)]
+
+
+def claims_of(item: Item, inputs: Inputs) -> list[Claim]:
+    """Statements with their citations, as the protocol reads them."""
+    if inputs.protocol == "strict":
+        return strict_claims(item, inputs)
+    return _reference_claims(item, inputs)
+
+
+def _reference_statements(item: Item, inputs: Inputs) -> list[tuple[str, list[int]]]:
+    """Statements and the numbers they cite, as Attributed-IR's evaluator reads them.
+
+    A mark that opens a sentence replaces the citations of the sentence before, unless that one was
+    nothing but marks; it is no citation of its own sentence. A sentence that is one mark, or marks
+    joined by commas, is no statement; other sentences of marks are statements without text.
+    """
+    assert inputs.tools.segmenter is not None
+    output = air_output(item.output)
+    found: dict[int, tuple[str, list[int]]] = {}
+    for at, (start, end) in enumerate(inputs.tools.segmenter.split(output)):
+        sentence = output[start:end]
+        marks = _MARK.findall(sentence)
+        own = sentence
+        if marks and sentence.startswith(marks[0]):
+            own = sentence[len(marks[0]) :]
+            if at - 1 in found:
+                found[at - 1] = (found[at - 1][0], numbers_of(marks[0]))
+        if not marks or ", ".join(marks) != sentence:
+            text = _MARK.sub("", sentence).replace(" .", ".")
+            found[at] = (text, numbers_of(own))
+    return list(found.values())
+
+
+def _reference_claims(item: Item, inputs: Inputs) -> list[Claim]:
+    """Citations de-duplicated and cut to seven before the range check; twenty statements at most.
+
+    ``[0]`` is the last passage. A statement with a citation out of range is marked as skipped,
+    which NLI heeds; AutoAIS looks at its other citations.
+    """
+    n = len(item.passages)
+    claims = []
+    for text, numbers in _reference_statements(item, inputs)[:MOST_STATEMENTS]:
+        # The order of premises is that of a Python set, as in the evaluator.
+        kept = list(set(numbers))[:MOST_CITATIONS]
+        inside = tuple((number - 1) % n for number in kept if number <= n)
+        n_wrong = len(kept) - len(inside)
+        claims.append(Claim(text, inside, wrong=n_wrong, skipped=n_wrong > 0))
+    return claims
+
+
+def with_passages(inputs: Inputs) -> Inputs:
+    """``reference``: queries without passages leave.
+
+    Raises:
+        CannotError: none has any.
+    """
+    if inputs.protocol == "strict":
+        return inputs
+    runs = [[item for item in items if item.passages] for items in inputs.runs]
+    if not any(runs):
+        raise CannotError("the submission brings no passages")
+    return replace(inputs, runs=runs)
+
+
+def without_reference_marks(text: str) -> str:
+    """Attributed-IR's removal: exactly ``[1]`` and ``[1, 2]``, and nothing else."""
+    return _REFERENCE_MARKS.sub("", text)
+
+
+def air_output(output: str) -> str:
+    """The output as Attributed-IR's evaluators prepare it: without a repeated system prompt."""
+    output = output.replace("<|endoftext|>", "")
+    kept = ""
+    while (start := output.find(_PROMPT_START)) >= 0:
+        end = output.find(_PROMPT_END, start + len(_PROMPT_START))
+        if end < 0:
+            break
+        kept += output[:start]
+        output = output[end + len(_PROMPT_END) :]
+    return kept + output
+
+
+def air_text(item: Item, inputs: Inputs) -> str:
+    """The output as Attributed-IR's correctness measures see it.
+
+    Closed-book outputs (no passages) keep their brackets.
+    """
+    if inputs.protocol == "reference":
+        output = air_output(item.output)
+        return without_reference_marks(output) if item.passages else output
+    if not item.passages:
+        return item.output
+    return without_markers(
+        item.output, inputs.grammar.parse(item.output, len(item.passages)).markers
+    )

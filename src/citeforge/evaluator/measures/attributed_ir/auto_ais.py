@@ -1,0 +1,104 @@
+"""AutoAIS: the best citation, or the best shown passage, of each statement (Attributed-IR)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from citeforge.engines.judge.records import JudgeFailure, Pair
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.evaluator.measures.attributed_ir.answers import claims_of, judged, with_passages
+from citeforge.evaluator.measures.bounds import BOTH, Bounds, Value
+from citeforge.evaluator.measures.claims import Claim, read_claims
+from citeforge.evaluator.measures.columns import Key, bounded
+from citeforge.evaluator.measures.declared import Found, Measure
+from citeforge.evaluator.statements.inputs import Inputs, Item
+
+
+@dataclass(frozen=True)
+class AutoAis:
+    """AutoAIS of one answer.
+
+    Attributes:
+        cited_all: over all statements, an uncited one counting 0.
+        cited_only: over cited statements; 0 when there is none.
+        passages: best shown passage of every statement.
+    """
+
+    cited_all: Value
+    cited_only: Value
+    passages: Value
+
+
+def auto_ais(
+    answers: list[tuple[Item, list[Claim]]], judge: JudgeSession, with_passages: bool
+) -> list[AutoAis]:
+    """AutoAIS of every answer; premises are passage texts without titles."""
+    judge.ask(
+        Pair(item.passages[c].text, claim.text)
+        for item, claims in answers
+        for claim in claims
+        for c in (range(len(item.passages)) if with_passages else claim.cited)
+    )
+    return [_auto_ais(item, claims, judge, with_passages) for item, claims in answers]
+
+
+def _auto_ais(item: Item, claims: list[Claim], judge: JudgeSession, with_passages: bool) -> AutoAis:
+    def best(claim: Claim, positions: tuple[int, ...] | range) -> Bounds:
+        low = high = False
+        for position in positions:
+            pair = Pair(item.passages[position].text, claim.text)
+            decision = judge.ask([pair])[pair]
+            if isinstance(decision, JudgeFailure):
+                found = BOTH
+            else:
+                found = Bounds(decision.entailed, decision.entailed)
+            low, high = low or found.low, high or found.high
+        return Bounds(low, high)
+
+    cited = [best(claim, claim.cited) for claim in claims]
+    # Where a citation out of range skips a statement, wrong ones alone leave it uncited.
+    only = [
+        b
+        for b, claim in zip(cited, claims, strict=True)
+        if claim.cited or (claim.wrong and not claim.skipped)
+    ]
+    shown = [best(c, range(len(item.passages))) for c in claims] if with_passages else []
+    return AutoAis(Value.mean(cited), Value.mean(only), Value.mean(shown))
+
+
+def _by_answer(inputs: Inputs, of_shown: bool) -> dict[Key, AutoAis]:
+    rows = read_claims(inputs, claims_of)
+    assert inputs.tools.judge is not None
+    answers = [(item, claims) for _, item, claims in rows]
+    found = auto_ais(answers, inputs.tools.judge, of_shown)
+    return {key: a for (key, _, _), a in zip(rows, found, strict=True)}
+
+
+def cited(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
+    """Over all statements, and over cited ones."""
+    inputs = with_passages(inputs)
+    found = _by_answer(inputs, False)
+    yield bounded(inputs, "AutoAIS.cit", {k: a.cited_all for k, a in found.items()})
+    yield bounded(inputs, "AutoAIS.cit@cited", {k: a.cited_only for k, a in found.items()})
+
+
+def shown(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
+    """Over all shown passages: many more questions, asked only for this measure."""
+    inputs = with_passages(inputs)
+    found = _by_answer(inputs, True)
+    yield bounded(inputs, "AutoAIS.psg", {k: a.passages for k, a in found.items()})
+
+
+_ais = partial(judged, compute=cited)
+MEASURES = (
+    _ais("AutoAIS.cit", definition="best citation of each statement entails it"),
+    _ais("AutoAIS.cit@cited", definition="the same over cited statements only"),
+    _ais(
+        "AutoAIS.psg",
+        definition="best shown passage of each statement entails it",
+        compute=shown,
+        unlabelled="it looks at all passages shown, and labels are of cited ones",
+    ),
+)

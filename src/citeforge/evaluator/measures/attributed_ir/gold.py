@@ -1,0 +1,43 @@
+"""Gold answers as Attributed-IR's correctness measures see them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from citeforge.evaluator.measures.attributed_ir.answers import without_reference_marks
+from citeforge.evaluator.measures.cannot import CannotError
+from citeforge.evaluator.statements.inputs import Inputs, Item
+from citeforge.package.items import Gold, GoldRows
+from citeforge.schemas.citations.grammar import without_markers
+
+
+def gold_texts(gold: GoldRows, inputs: Inputs) -> list[str]:
+    """Gold answers without their markers, in order."""
+    texts = [g.text or "" for g in gold.answers]
+    if inputs.protocol == "reference":
+        return [without_reference_marks(t) for t in texts]
+    return [without_markers(t, inputs.grammar.parse(t, 1 << 30).markers) for t in texts]
+
+
+def single_gold(gold: GoldRows) -> Gold | None:
+    """The one gold answer, see :attr:`citeforge.package.items.GoldRows.single`."""
+    return gold.single
+
+
+def gold_answers(inputs: Inputs, single: bool) -> Iterator[tuple[int, Item, list[str]]]:
+    """(run, item, gold texts) of every item: all gold answers, or only the single one.
+
+    Raises:
+        CannotError: no query has any.
+    """
+    found = False
+    for run, item in inputs.items():
+        gold = inputs.gold[item.row]
+        if single:
+            one = single_gold(gold)
+            gold = GoldRows(() if one is None else (one,))
+        texts = gold_texts(gold, inputs)
+        found = found or bool(texts)
+        yield run, item, texts
+    if not found:
+        raise CannotError("needs gold answers")

@@ -1,0 +1,78 @@
+"""Overlap of cited passages with those of the gold answer (Attributed-IR)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from citeforge.evaluator.measures.attributed_ir.answers import (
+    AIR,
+    air_output,
+    numbers_of,
+    with_passages,
+)
+from citeforge.evaluator.measures.attributed_ir.gold import single_gold
+from citeforge.evaluator.measures.cannot import CannotError
+from citeforge.evaluator.measures.columns import Rows, plain
+from citeforge.evaluator.measures.declared import Found, Measure, percent
+from citeforge.evaluator.statements.inputs import Inputs, Item
+from citeforge.package.items import GoldRows
+
+
+def overlap(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
+    """Precision and recall of cited ids."""
+    inputs = with_passages(inputs)
+    if not any(g.citations for gold in inputs.gold for g in gold.answers):
+        raise CannotError("needs gold answers with citations")
+    precision: Rows = {}
+    recall: Rows = {}
+    for run, item in inputs.items():
+        found = overlap_of(item, inputs.gold[item.row], inputs)
+        if found is not None:
+            precision[run, item.row], recall[run, item.row] = found
+    yield plain(inputs, "Overlap.P", precision)
+    yield plain(inputs, "Overlap.R", recall)
+
+
+def overlap_of(item: Item, gold: GoldRows, inputs: Inputs) -> tuple[float, float] | None:
+    """(precision, recall) of cited passage ids against the gold answer's.
+
+    No gold or no generated citation gives 0 and stays; ``reference``: a query whose gold answer is
+    the empty string leaves.
+    """
+    answer = single_gold(gold)
+    if inputs.protocol == "reference" and (answer is None or not answer.text):
+        return None
+    wanted = set(answer.citations) if answer is not None else set()
+    if inputs.protocol == "reference":
+        assert answer is not None
+        quotes = inputs.benchmark.relevant_ids[item.row]
+        marks = numbers_of(answer.text or "")
+        wanted = {quotes[n - 1] for n in marks if n <= len(quotes)} if quotes else set()
+        generated, n_wrong = _reference_ids(item), 0
+    else:
+        inside, n_wrong, _ = inputs.grammar.cited(item.output, len(item.passages))
+        generated = {item.passages[p].id for p in inside}
+    size = len(generated) + n_wrong
+    shared = len(wanted & generated)
+    return (
+        shared / size if size else 0.0,
+        shared / len(wanted) if wanted else 0.0,
+    )
+
+
+def _reference_ids(item: Item) -> set[str]:
+    """The published code compares a marker with 1 instead of the number of passages: only ``[1]``
+    counts, and ``[0]``, which is the last passage."""
+    numbers = [n for n in numbers_of(air_output(item.output)) if n <= 1]
+    return {item.passages[n - 1].id for n in numbers} if item.passages else set()
+
+
+_overlap = partial(
+    percent, family="attributed_ir", needs="gold answers with citations", source=AIR,
+    compute=overlap,
+)  # fmt: skip
+MEASURES = (
+    _overlap("Overlap.P", definition="cited passages that the gold answer cites"),
+    _overlap("Overlap.R", definition="passages of the gold answer that are cited"),
+)

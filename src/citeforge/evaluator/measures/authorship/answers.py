@@ -1,0 +1,233 @@
+"""What one answer in one cell is worth."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from citeforge.evaluator.submissions.benchmark import ContextTable
+from citeforge.schemas.citations.grammar import Grammar, Marker, without_markers
+from citeforge.schemas.citations.marks import citation_marks, is_plain, read_number
+from citeforge.schemas.submission import SubmissionLine, TokenLogprob
+from citeforge.schemas.text import match_form
+
+_REFERENCE = re.compile(r"\[(\d+)\]")
+_DIGITS = re.compile(r"\d+")
+
+
+class Values(NamedTuple):
+    """Raw values of one answer.
+
+    Attributes:
+        precision: relevant among the distinct cited passages; 0 when nothing is cited.
+        recall: cited among the relevant passages; NaN without any.
+        em: 1 when a gold answer is part of the output, else 0; without gold answers NaN in
+            ``strict`` and 0 in ``reference``.
+        cited_relevant: distinct relevant passages cited.
+        distinct: distinct passages cited.
+        relevant_sum: probabilities of citation tokens of relevant passages, summed.
+        relevant_n: number of such tokens.
+        other_sum: the same of the other passages (``reference``: of every other number).
+        other_n: their number.
+        n_unparsed: marks that could not be read.
+        n_out_of_range: distinct citations of passages that were not shown.
+    """
+
+    precision: float = 0.0
+    recall: float = 0.0
+    em: float = math.nan
+    cited_relevant: float = 0.0
+    distinct: float = 0.0
+    relevant_sum: float = 0.0
+    relevant_n: float = 0.0
+    other_sum: float = 0.0
+    other_n: float = 0.0
+    n_unparsed: float = 0.0
+    n_out_of_range: float = 0.0
+
+
+def measure_strict(
+    answer: SubmissionLine,
+    grammar: Grammar,
+    n_docs: int,
+    relevant: frozenset[int],
+    gold: Sequence[str],
+) -> Values:
+    """Our definitions: citations out of range count as cited and wrong; markers are no text.
+
+    Args:
+        answer: line of the submission.
+        grammar: citation grammar with the benchmark's index base.
+        n_docs: passages shown.
+        relevant: 0-based positions of the relevant ones.
+        gold: short answers of the query; empty where there are none.
+    """
+    inside, outside, unparsed = grammar.cited(answer.output, n_docs)
+    markers = grammar.parse(answer.output, n_docs).markers
+    em = math.nan
+    if gold:
+        text = match_form(without_markers(answer.output, markers))
+        em = float(any(n and n in text for n in map(match_form, gold)))
+    confidence = (0.0, 0.0, 0.0, 0.0)
+    if answer.logprobs:
+        read = {m.start: m for m in markers if not m.is_na}
+        positions = [
+            position if position is not None and 0 <= position < n_docs else None
+            for position in _strict_positions(answer.output, answer.logprobs, read, grammar.base)
+        ]
+        confidence = _confidence(answer.logprobs, positions, relevant)
+    return _values(inside, outside, relevant, em, confidence, unparsed)
+
+
+def measure_reference(
+    answer: SubmissionLine,
+    grammar: Grammar,
+    n_docs: int,
+    relevant: frozenset[int],
+    gold: Sequence[str],
+) -> Values:
+    """What AttriEval's functions compute: ``[n]`` alone, from 0; out of range is ignored.
+
+    Not so for confidence: there, every number that is not the relevant one is another passage.
+    """
+    found = {read_number(n) for n in _REFERENCE.findall(answer.output)}
+    inside = {n for n in found if n < n_docs}
+    text = match_form(answer.output, underscores=True)
+    em = float(any(match_form(g, underscores=True) in text for g in gold))
+    confidence = (0.0, 0.0, 0.0, 0.0)
+    if answer.logprobs:
+        positions = _reference_positions(answer.output, answer.logprobs)
+        confidence = _confidence(answer.logprobs, positions, relevant)
+    return _values(inside, 0, relevant, em, confidence, 0)
+
+
+def worst(relevant: frozenset[int], gold: Sequence[str]) -> Values:
+    """What a missing answer scores."""
+    return Values(recall=0.0 if relevant else math.nan, em=0.0 if gold else math.nan)
+
+
+def _values(
+    inside: set[int],
+    outside: int,
+    relevant: frozenset[int],
+    em: float,
+    confidence: tuple[float, float, float, float],
+    unparsed: int,
+) -> Values:
+    hits, total = len(inside & relevant), len(inside) + outside
+    return Values(
+        hits / total if total else 0.0,
+        hits / len(relevant) if relevant else math.nan,
+        em,
+        hits,
+        total,
+        *confidence,
+        unparsed,
+        outside,
+    )
+
+
+def _strict_positions(
+    output: str, tokens: Sequence[TokenLogprob], read: Mapping[int, Marker], base: int
+) -> list[int | None]:
+    """0-based position that each token cites; None when that is not clear.
+
+    A token counts when the mark of its index was read as a citation and holds the token's digits.
+    The tokens of one mark write its numbers one after the other: ``10`` may come as ``1``, ``0``.
+
+    Args:
+        output: the answer.
+        tokens: its citation tokens.
+        read: offset to each mark that was read as a citation.
+        base: number of the first passage.
+    """
+    marks = citation_marks(output)
+    by_mark: dict[int, list[int]] = {}
+    for place, token in enumerate(tokens):
+        by_mark.setdefault(token.index, []).append(place)
+    found: list[int | None] = [None] * len(tokens)
+    for index, places in by_mark.items():
+        mark = read.get(marks[index].start) if 0 <= index < len(marks) else None
+        if mark is None:
+            continue
+        written = _DIGITS.findall(output[mark.start : mark.end])
+        digits = ["".join(c for c in tokens[p].token if c.isdecimal()) for p in places]
+        for place, number in zip(places, _numbers_of(digits, written), strict=True):
+            if number is not None and number in mark.numbers:
+                found[place] = number - base
+    return found
+
+
+def _numbers_of(tokens: Sequence[str], written: Sequence[str]) -> list[int | None]:
+    """The written number that each token of a mark is a part of, by its digits."""
+    if "".join(tokens) == "".join(written):
+        # Digit by digit: which number each one stands in.
+        owners = [read_number(number) for number in written for _ in number]
+        ends = np.cumsum([len(t) for t in tokens]).tolist()
+        return [owners[end - len(t)] if t else None for t, end in zip(tokens, ends, strict=True)]
+    return [read_number(t) if t in written else None for t in tokens]
+
+
+def _reference_positions(output: str, tokens: Sequence[TokenLogprob]) -> list[int | None]:
+    """Number that each token cites: ``[``, one token of digits, ``]``, as AttriEval finds them.
+
+    A token whose index is that of no mark stands for itself: AttriEval's own files list numbers
+    that it found among the tokens, wherever they stand in the text.
+    """
+    marks = citation_marks(output)
+    uses = Counter(token.index for token in tokens)
+    found: list[int | None] = []
+    for token in tokens:
+        mark = marks[token.index] if 0 <= token.index < len(marks) else None
+        plain = mark is None or (uses[token.index] == 1 and is_plain(output, mark))
+        digits = token.token.strip(" [],")
+        found.append(read_number(digits) if plain and digits.isdecimal() else None)
+    return found
+
+
+def _confidence(
+    tokens: Sequence[TokenLogprob],
+    positions: Sequence[int | None],
+    relevant: frozenset[int],
+) -> tuple[float, float, float, float]:
+    """Summed probabilities and number of citation tokens: relevant passages, then the others."""
+    sums = [0.0, 0.0, 0.0, 0.0]
+    for token, position in zip(tokens, positions, strict=True):
+        if position is None:
+            continue
+        side = 0 if position in relevant else 2
+        sums[side] += min(1.0, math.exp(min(0.0, token.logprob)))
+        sums[side + 1] += 1
+    return sums[0], sums[1], sums[2], sums[3]
+
+
+class CellNumbers:
+    """What is kept of one answer in one cell.
+
+    Attributes:
+        columns: the fields of :class:`Values` that measures look at.
+    """
+
+    columns: tuple[str, ...] = Values._fields[:9]
+
+    def __init__(
+        self, grammar: Grammar, table: ContextTable, gold: Sequence[Sequence[str]], protocol: str
+    ) -> None:
+        self._measure = measure_strict if protocol == "strict" else measure_reference
+        self._grammar, self._gold = grammar, gold
+        self._sizes, self._relevant = table.sizes, table.relevant
+
+    def of(self, row: int, answer: SubmissionLine) -> Values:
+        """Numbers of an answer to the query of a row."""
+        return self._measure(
+            answer, self._grammar, self._sizes[row], self._relevant[row], self._gold[row]
+        )
+
+    def worst(self, row: int) -> Values:
+        """Numbers of a missing answer."""
+        return worst(self._relevant[row], self._gold[row])

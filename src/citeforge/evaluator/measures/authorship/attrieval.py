@@ -1,0 +1,196 @@
+"""AttriEval's own outputs, one saved data set a cell, as lines of one submission."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.ir_convert.saved import read_saved
+from citeforge.schemas.benchmarks.authorship import PLACEBO, Design, design_of
+from citeforge.schemas.citations.marks import citation_marks, is_plain
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.submission import SubmissionLine, TokenLogprob
+
+_SAVED = ("dataset_info.json", "state.json")
+_SIDES = {"base": "first", "cf": "second"}
+"""AttriEval's RAG modes to the label side of the relevant passages; the others have the opposite
+one. Its ``base`` labels relevant passages human whoever wrote them."""
+
+
+class _Passages(msgspec.Struct):
+    passage_text: list[str]
+    is_selected: list[int]
+
+
+class _Row(msgspec.Struct):
+    """A row that its ``generate_with_probs`` leaves; further columns are not needed here."""
+
+    query: str
+    rag_raw_answer: str
+    passages: _Passages
+    query_id: str | int | None = None
+    list_of_citations_in_answer: list[int] | None = None
+    logprob_of_citations_in_answer: list[float] | None = None
+
+
+def read_cells(path: Path, benchmark: Benchmark) -> Iterator[tuple[int, SubmissionLine]]:
+    """(row, answer) of every cell that a folder holds.
+
+    The folder has one folder a cell, each saved by ``datasets``, and called after the cell
+    (``hl_human_llm_informed``, also with something before it: ``llama3_hl_human_llm_informed``),
+    or after AttriEval's RAG mode (``…_vanilla``, ``…_base``, ``…_cf``), the origins then being
+    those of the passages in it. One saved data set, called so, will do too.
+
+    Args:
+        path: the folder.
+        benchmark: an authorship benchmark; passages and selected ones must be those of the cell.
+
+    Raises:
+        InputError: folder and row, and what is wrong.
+    """
+    reader = _Reader(path, benchmark)
+    for folder in _folders(path):
+        yield from reader.read(folder)
+
+
+def _folders(path: Path) -> list[Path]:
+    if (path / _SAVED[0]).is_file():
+        return [path]
+    found = sorted(f for f in path.iterdir() if f.is_dir() and not f.name.startswith("."))
+    if not found:
+        raise InputError(
+            "holds no saved data set", path=path, allowed="one folder a cell, saved by `datasets`"
+        )
+    return found
+
+
+class _Reader:
+    def __init__(self, path: Path, benchmark: Benchmark) -> None:
+        self.path, self.benchmark = path, benchmark
+        self.design: Design = design_of(benchmark.manifest)
+        texts: list[str] = benchmark.queries["text"].to_pylist()
+        self.by_text = dict(zip(texts, benchmark.query_ids, strict=True))
+        self.tables = {c.context: benchmark.context(c.context) for c in self.design.cells}
+        shown = {i for t in self.tables.values() for i in t.passage_ids.unique().to_pylist()}
+        self.texts = {i: text for i, (_, text) in benchmark.texts(shown).items()}
+        self.taken: dict[str, Path] = {}
+
+    def read(self, folder: Path) -> Iterator[tuple[int, SubmissionLine]]:
+        rows = list(read_saved(folder, _Row))
+        if not rows:
+            raise InputError("holds no rows", path=folder)
+        cell = self._cell(folder, rows)
+        if cell in self.taken:
+            raise InputError(
+                f"is the cell {cell}, as {self.taken[cell].name} is", path=folder,
+                allowed="one folder a cell",
+            )  # fmt: skip
+        self.taken[cell] = folder
+        for number, row in rows:
+            query = self._query(row)
+            self._check_shown(folder, number, cell, query, row)
+            yield (
+                number,
+                SubmissionLine(
+                    query, row.rag_raw_answer, cell, logprobs=_logprobs(folder, number, row)
+                ),
+            )
+
+    def _query(self, row: _Row) -> str:
+        name = None if row.query_id is None else str(row.query_id)
+        if name is not None and name in self.benchmark.row_of:
+            return name
+        return self.by_text.get(row.query, name or row.query[:60])
+
+    def _cell(self, folder: Path, rows: Sequence[tuple[int, _Row]]) -> str:
+        """Context set of a folder, by its name; by mode and origins where it has AttriEval's."""
+        name = folder.name
+        known = [c for c in self.tables if name == c or name.endswith(f"_{c}")]
+        if known:
+            return max(known, key=len)
+        mode = name.rpartition("_")[2]
+        labels = [s.name for s in self.design.label_sets if s.name != PLACEBO]
+        if mode == "vanilla" or (mode in _SIDES and len(labels) == 1):
+            origins = self._origins(rows)
+            for cell in self.design.cells:
+                is_mode = (
+                    cell.labels is None
+                    if mode == "vanilla"
+                    else cell.labels in labels
+                    and cell.side(True) == _SIDES[mode] != cell.side(False)
+                )
+                if is_mode and cell.origins == origins:
+                    return cell.context
+        raise InputError(
+            "is called after no cell", path=folder,
+            allowed=f"a name that is, or ends with, one of {', '.join(self.tables)}; or …_vanilla, "
+            "…_base, …_cf with passages of the benchmark and one label set",
+        )  # fmt: skip
+
+    def _origins(self, rows: Sequence[tuple[int, _Row]]) -> str | None:
+        """Origins whose passages the rows show; None when they are none's."""
+        for cell in (c for c in self.design.cells if c.labels is None):
+            if all(not self._strange(cell.context, self._query(r), r) for _, r in rows):
+                return cell.origins
+        return None
+
+    def _strange(self, cell: str, query: str, row: _Row) -> str | None:
+        """What of the passages is not as the cell shows it; None when all is."""
+        at = self.benchmark.row_of.get(query)
+        if at is None:
+            return None  # said with the line, by whoever places the answers
+        table = self.tables[cell]
+        ids, given = table.ids_of(at), row.passages.passage_text
+        if len(given) != len(ids):
+            return f"shows {len(given)} passages, the cell shows {len(ids)}"
+        for position, (ident, text) in enumerate(zip(ids, given, strict=True)):
+            # A title may stand before the text.
+            if not text.strip().endswith(self.texts[ident].strip()):
+                return f"passage {position} is not {ident!r}, which the cell shows there"
+        selected = {i for i, s in enumerate(row.passages.is_selected) if s}
+        if selected != table.relevant[at]:
+            return f"selects {sorted(selected)}, relevant are {sorted(table.relevant[at])}"
+        return None
+
+    def _check_shown(self, folder: Path, number: int, cell: str, query: str, row: _Row) -> None:
+        problem = self._strange(cell, query, row)
+        if problem:
+            raise InputError(
+                problem, path=folder, field=f"row {number}",
+                allowed=f"answers to the frozen passages of {cell}: citeforge export attrieval "
+                f"{self.benchmark.folder} --context {cell}",
+            )  # fmt: skip
+
+
+def _logprobs(folder: Path, number: int, row: _Row) -> list[TokenLogprob] | None:
+    """Its two lists as citation tokens.
+
+    Each number goes to the next ``[n]`` of the text. Numbers that no such mark has get indices
+    behind the last one: they stand for themselves in ``reference``, and for nothing in ``strict``.
+    """
+    cited, logprobs = row.list_of_citations_in_answer, row.logprob_of_citations_in_answer
+    if cited is None or logprobs is None:
+        return None
+    if len(cited) != len(logprobs):
+        raise InputError(
+            f"has {len(cited)} citations and {len(logprobs)} log probabilities",
+            path=folder, field=f"row {number}", allowed="lists of one length",
+        )  # fmt: skip
+    if not all(math.isfinite(x) for x in logprobs):
+        raise InputError(
+            "has a log probability that is no finite number",
+            path=folder, field=f"row {number} logprob_of_citations_in_answer",
+        )  # fmt: skip
+    marks = citation_marks(row.rag_raw_answer)
+    plain = [(i, m.numbers[0]) for i, m in enumerate(marks) if is_plain(row.rag_raw_answer, m)]
+    found, at = [], 0
+    for extra, (cited_number, value) in enumerate(zip(cited, logprobs, strict=True)):
+        place = next((i for i in range(at, len(plain)) if plain[i][1] == cited_number), None)
+        index = len(marks) + extra if place is None else plain[place][0]
+        at = at if place is None else place + 1
+        found.append(TokenLogprob(index, str(cited_number), value))
+    return found

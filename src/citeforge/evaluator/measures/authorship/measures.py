@@ -1,0 +1,244 @@
+"""Measures of all cells of the design, and what labels change: CAS, CAB, their significance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from citeforge.evaluator.measures.declared import Measure
+from citeforge.evaluator.reports.entries import Row
+from citeforge.evaluator.statistics.estimates import Floats, Measured, Sample, mean_sample, ratio
+from citeforge.evaluator.statistics.per_answer import Kept
+from citeforge.evaluator.statistics.significance import paired_t
+from citeforge.schemas.benchmarks.authorship import PLACEBO, Cell, Design, LabelSet
+from citeforge.schemas.scores import NotComputed
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Numbers of all answers of all cells.
+
+    Attributes:
+        design: the cells.
+        kept: context set to the numbers of its answers; cells without any answer are not there.
+        has_gold: whether any query has gold short answers.
+    """
+
+    design: Design
+    kept: dict[str, Kept]
+    has_gold: bool
+
+    def column(self, cell: str, name: str) -> Floats:
+        """Shape (runs, queries); one averaged run where cells differ in their runs."""
+        values = self.kept[cell].column(name)
+        if len({tuple(k.runs) for k in self.kept.values()}) == 1:
+            return values  # only where all cells were run alike can runs be paired
+        with np.errstate(invalid="ignore"):
+            known = ~np.isnan(values)
+            total = np.where(known, values, 0.0).sum(axis=0)
+            return ratio(total, known.sum(axis=0).astype(np.float64))[None]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two runs of one pair of origins, whose labels are opposite.
+
+    Attributes:
+        first: cell of the first term.
+        second: cell of the second term.
+        omega: +1 when in the first one the relevant passages carry the human label and the others
+            the LLM label, else −1 (equation 3).
+    """
+
+    first: Cell
+    second: Cell
+    omega: int
+
+
+def comparison(cells: list[Cell]) -> Comparison:
+    """The two cells whose difference CAB is, of one label set and pair of origins.
+
+    Informed minus counterfactual (equation 2); in mixed mode, informed/cf minus cf/informed
+    (equation 5).
+
+    Raises:
+        ValueError: a run in which relevant and other passages carry equal labels.
+    """
+    by_mode = {c.mode: c for c in cells}
+    mixed = cells[0].mixed
+    first = by_mode["informed_cf" if mixed else "informed"]
+    second = by_mode["cf_informed" if mixed else "cf"]
+    for cell in (first, second):
+        if cell.side(True) == cell.side(False):
+            raise ValueError(f"{cell.context}: relevant and other passages have equal labels")
+    return Comparison(first, second, 1 if first.side(True) == "first" else -1)
+
+
+def design_rows(cells: Cells, wanted: Sequence[Measure]) -> Iterator[Row | NotComputed]:
+    """All measures of all cells, cell by cell, then the differences that labels make."""
+    said = set()
+    for found in (*_cells(cells, wanted), *_differences(cells, wanted)):
+        if isinstance(found, NotComputed):
+            if (found.name, found.reason) in said:
+                continue  # once a measure, not once a cell
+            said.add((found.name, found.reason))
+        yield found
+
+
+def _cells(cells: Cells, wanted: Sequence[Measure]) -> Iterator[Row | NotComputed]:
+    for cell in cells.design.cells:
+        if cell.context not in cells.kept:
+            name = f"all measures of the cell {cell.context}"
+            yield NotComputed(name=name, reason="the submission has no answers to it")
+            continue
+        for measure in wanted:
+            if "column" in measure.parameters:
+                yield _mean(cells, cell, measure)
+        for measure in wanted:
+            if "side" in measure.parameters:
+                yield _confidence(cells, cell, measure)
+
+
+def _mean(cells: Cells, cell: Cell, measure: Measure) -> Row | NotComputed:
+    column = str(measure.parameters["column"])
+    if column == "em" and not cells.has_gold:
+        return NotComputed(name=measure.name, reason="no gold short answers")
+    sample = mean_sample(measure.name, cells.column(cell.context, column))
+    return Row(measure, Measured(sample), cell.context)
+
+
+def _confidence(cells: Cells, cell: Cell, measure: Measure) -> Row | NotComputed:
+    side = str(measure.parameters["side"])
+    columns = [cells.column(cell.context, f"{side}_{x}") for x in ("sum", "n")]
+    sums = np.nan_to_num(np.stack(columns, axis=-1))
+    if not sums[..., 1].any():
+        return NotComputed(name=measure.name, reason="no logprobs of such citations")
+    sample = Sample(
+        measure.name, sums, lambda s: ratio(s[..., 0], s[..., 1]),
+        ratio(sums[..., 0], sums[..., 1]),
+    )  # fmt: skip
+    p = _confidence_test(cells, cell.context) if side == "relevant" else None
+    return Row(measure, Measured(sample), cell.context, p)
+
+
+def _confidence_test(cells: Cells, cell: str) -> float:
+    """Relevant against other passages, over queries whose answers cite both."""
+    sides = []
+    for side in ("relevant", "other"):
+        total, n = (np.nan_to_num(cells.column(cell, f"{side}_{x}")) for x in ("sum", "n"))
+        sides.append(ratio(total.sum(axis=0), n.sum(axis=0)))
+    difference = sides[0] - sides[1]
+    return paired_t(difference[~np.isnan(difference)])
+
+
+def _differences(cells: Cells, wanted: Sequence[Measure]) -> Iterator[Row | NotComputed]:
+    design = cells.design
+    for origins in dict.fromkeys(c.origins for c in design.cells):
+        group = [c for c in design.cells if c.origins == origins]
+        vanilla = next(c for c in group if c.labels is None)
+        for labels in design.label_sets:
+            pair = comparison([c for c in group if c.labels == labels.name])
+            # Both labelled runs of a mixed cell are held against vanilla, else the informed one.
+            for cell in (pair.first, pair.second) if vanilla.mixed else (pair.first,):
+                held = _Held(cell, vanilla, 0, cell.context, labels)
+                yield from _difference(cells, wanted, "CAS", held)
+            place = f"{vanilla.origins}_{labels.name}"
+            held = _Held(pair.first, pair.second, pair.omega, place, labels)
+            yield from _difference(cells, wanted, "CAB", held)
+
+
+@dataclass(frozen=True)
+class _Held:
+    """Two cells whose difference is a measure; ``omega`` is 0 where its sign means nothing."""
+
+    first: Cell
+    second: Cell
+    omega: int
+    place: str
+    labels: LabelSet
+
+
+def _difference(
+    cells: Cells, wanted: Sequence[Measure], table: str, held: _Held
+) -> Iterator[Row | NotComputed]:
+    names = {held.first.context, held.second.context}
+    absent = sorted(names - set(cells.kept))
+    for measure in wanted:
+        if measure.parameters.get("table") != table:
+            continue
+        if absent:
+            yield NotComputed(
+                name=f"{measure.name}[{held.place}]",
+                reason=f"needs the cell {' and '.join(absent)}",
+            )
+            continue
+        column = str(measure.parameters["of"])
+        first, second = (cells.column(c.context, column) for c in (held.first, held.second))
+        change = first - second
+        known = change[:, ~np.isnan(change).any(axis=0)].mean(axis=0)
+        sample = mean_sample(measure.name, held.omega * change if held.omega else np.abs(change))
+        # The placebo is a control, and stays out of the table that is adjusted.
+        adjusted = None if held.labels.name == PLACEBO else table
+        yield Row(measure, Measured(sample), held.place, paired_t(known), adjusted)
+
+
+_PAPER = "Abolghasemi et al. 2025, section 3.3"
+_TABLES = "Abolghasemi et al. 2025, tables 12 and 13"
+_of_cells = partial(
+    Measure, family="authorship", needs="an authorship benchmark", source=_PAPER, reads="cells",
+    compute=design_rows, low=0, high=1, scale=100,
+)  # fmt: skip
+
+
+MEASURES = (
+    _of_cells(
+        "Auth.P", definition="relevant among the distinct cited passages, per cell",
+        parameters={"column": "precision"},
+    ),
+    _of_cells(
+        "Auth.R", definition="cited among the relevant passages, per cell",
+        parameters={"column": "recall"},
+    ),
+    _of_cells(
+        "Auth.EM", definition="some gold answer is part of the output, per cell", scale=1,
+        needs="gold short answers", parameters={"column": "em"},
+    ),
+    _of_cells(
+        "Cited.relevant", definition="distinct relevant passages cited, per cell", high=None,
+        scale=1, source=_TABLES, parameters={"column": "cited_relevant"},
+        higher_is_better=None,
+    ),
+    _of_cells(
+        "Cited.total", definition="distinct passages cited, per cell", high=None, scale=1,
+        source=_TABLES, parameters={"column": "distinct"}, higher_is_better=None,
+    ),
+    *(
+        _of_cells(
+            f"AC.{side}", scale=1, needs="logprobs in the submission",
+            definition=f"mean probability of citation tokens, {side} passages",
+            parameters={"side": side}, higher_is_better=None,
+        )
+        for side in ("relevant", "other")
+    ),
+    *(
+        _of_cells(
+            f"CAS.{m}", definition=f"mean |{m} with labels − {m} of vanilla|: sensitivity",
+            source=f"{_PAPER}, equation 1", parameters={"table": "CAS", "of": column},
+            higher_is_better=None,
+        )
+        for m, column in (("P", "precision"), ("R", "recall"))
+    ),
+    *(
+        _of_cells(
+            f"CAB.{m}",
+            definition=f"ω · mean ({m} of the first − {m} of the second labelling): bias, "
+            "+ towards humans",
+            low=-1, source=f"{_PAPER}, equations 2, 3 and 5", higher_is_better=None,
+            parameters={"table": "CAB", "of": column},
+        )
+        for m, column in (("P", "precision"), ("R", "recall"))
+    ),
+)  # fmt: skip

@@ -1,0 +1,310 @@
+"""Tables laid out as in Abolghasemi et al. 2025, of one or several systems."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from citeforge.engines.io.columns import aligned
+from citeforge.evaluator.measures.authorship.measures import comparison
+from citeforge.evaluator.statistics.significance import paired_t
+from citeforge.schemas.benchmarks.authorship import AUTHORS, PLACEBO, Cell, Design
+from citeforge.schemas.scores import MeasureScore, ScoreFile
+
+DAGGER = "†"
+_TOLD = {"informed": "Informed", "cf": "CF-informed", None: "Vanilla"}
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of texts.
+
+    Attributes:
+        title: what it shows.
+        note: how to read it.
+        head: column titles.
+        rows: cells.
+    """
+
+    title: str
+    note: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+class _Scores:
+    def __init__(self, file: ScoreFile) -> None:
+        self._by_name = {m.name: m for m in file.measures}
+
+    def get(self, measure: str, place: str) -> MeasureScore | None:
+        return self._by_name.get(f"{measure}[{place}]")
+
+
+def tables(files: Sequence[ScoreFile]) -> list[Table]:
+    """All tables of score files of authorship benchmarks; empty ones are left out.
+
+    Args:
+        files: score files, told apart by their ``system``
+            (:func:`citeforge.evaluator.reports.rows.named`).
+    """
+    makers: tuple[Callable[[Sequence[ScoreFile]], Table], ...] = (
+        bias,
+        sensitivity,
+        lambda f: quality(f, mixed=False),
+        lambda f: quality(f, mixed=True),
+        confidence,
+        cited,
+    )
+    return [t for t in (make(files) for make in makers) if t.rows]
+
+
+def _design(file: ScoreFile) -> Design:
+    assert file.design is not None
+    return file.design
+
+
+def _places(design: Design) -> Iterator[tuple[Cell, str, list[Cell]]]:
+    """(vanilla cell, label set, labelled cells) of each pair of origins and label set."""
+    for vanilla in (c for c in design.cells if c.labels is None):
+        for labels in design.label_sets:
+            here = [
+                c for c in design.cells if c.origins == vanilla.origins and c.labels == labels.name
+            ]
+            yield vanilla, labels.name, here
+
+
+def _estimate(score: MeasureScore | None, signed: bool = False) -> str:
+    if score is None or score.value is None:
+        return "–"
+    form = "+.1f" if signed else ".1f"
+    text = format(score.value, form)
+    if score.p_holm is not None and score.p_holm < 0.05:
+        text += DAGGER
+    if score.low is not None and score.high is not None:
+        text += f" [{score.low:{form}}, {score.high:{form}}]"
+    return text
+
+
+def _p(score: MeasureScore | None) -> str:
+    if score is None or score.p_t is None:
+        return "–"
+    p = score.p_t if score.p_holm is None else score.p_holm
+    return "<.001" if p < 0.001 else f"{p:.3f}".removeprefix("0")
+
+
+def bias(files: Sequence[ScoreFile]) -> Table:
+    """CAB of each pair of origins and label set (tables 3, 6 and 8), placebo beside it."""
+    rows = []
+    for file in files:
+        scores = _Scores(file)
+        for vanilla, labels, _ in _places(_design(file)):
+            if labels == PLACEBO:
+                continue
+            place = f"{vanilla.origins}_{labels}"
+            found = [scores.get(f"CAB.{m}", place) for m in "PR"]
+            if not any(found):
+                continue
+            control = [scores.get(f"CAB.{m}", f"{vanilla.origins}_{PLACEBO}") for m in "PR"]
+            rows.append(
+                (
+                    file.system, labels,
+                    AUTHORS[vanilla.relevant_origin], AUTHORS[vanilla.other_origin],
+                    *(x for s in found for x in (_estimate(s, True), _p(s))),
+                    *(_estimate(s, True) for s in control),
+                )
+            )  # fmt: skip
+    return Table(
+        "Attribution bias (CAB)",
+        "−100 to +100; positive: towards human authorship (towards the first label of other sets). "
+        f"95 % intervals; {DAGGER} and p: two-sided paired t-test, Holm over the cells of the "
+        "table. Placebo: the same with labels that mean nothing.",
+        ("system", "labels", "relevant", "others", "ΔP", "p", "ΔR", "p",
+         "placebo ΔP", "placebo ΔR"),
+        tuple(rows),
+    )  # fmt: skip
+
+
+def sensitivity(files: Sequence[ScoreFile]) -> Table:
+    """CAS of each labelled cell against vanilla (tables 2, 5 and 7)."""
+    rows = []
+    for file in files:
+        scores = _Scores(file)
+        for vanilla, labels, cells in _places(_design(file)):
+            pair = comparison(cells)
+            for cell in (pair.first, pair.second) if vanilla.mixed else (pair.first,):
+                found = [scores.get(f"CAS.{m}", cell.context) for m in "PR"]
+                if any(found):
+                    rows.append(
+                        (
+                            file.system, labels, AUTHORS[cell.relevant_origin],
+                            AUTHORS[cell.other_origin], _mode(cell),
+                            *(x for s in found for x in (_estimate(s), _p(s))),
+                        )
+                    )  # fmt: skip
+    return Table(
+        "Attribution sensitivity (CAS)",
+        "0 to 100, against vanilla. p: two-sided paired t-test of the labelled run against "
+        "vanilla, Holm over the cells of the table. Also a system that ignores labels has a CAS "
+        "above 0 when its answers vary: compare it with the placebo's.",
+        ("system", "labels", "relevant", "others", "mode", "ΔP", "p", "ΔR", "p"),
+        tuple(rows),
+    )
+
+
+def _mode(cell: Cell) -> str:
+    if cell.mixed and cell.labels is not None:
+        return f"{_TOLD[cell.relevant_told]} / {_TOLD[cell.other_told]}"
+    return _TOLD[cell.relevant_told]
+
+
+def quality(files: Sequence[ScoreFile], mixed: bool) -> Table:
+    """P, R and EM of each cell: tables 1 and 11, or, mixed, tables 4, 14 and 15."""
+    rows = []
+    for file in files:
+        scores = _Scores(file)
+        for cell in _ordered(_design(file)):
+            found = [scores.get(f"Auth.{m}", cell.context) for m in ("P", "R", "EM")]
+            if cell.mixed != mixed or not any(found):
+                continue
+            em = found[2]
+            texts = [
+                *map(_estimate, found[:2]),
+                "–" if em is None or em.value is None else f"{em.value:.3f}",
+            ]
+            best = [_best(file, cell, f"Auth.{m}") for m in ("P", "R", "EM")]
+            texts = [t + DAGGER * b for t, b in zip(texts, best, strict=True)]
+            rows.append(
+                (
+                    file.system, cell.labels or "–", AUTHORS[cell.relevant_origin],
+                    AUTHORS[cell.other_origin], _mode(cell), *texts,
+                )
+            )  # fmt: skip
+    what = "mixed mode" if mixed else "origins that differ"
+    note = (
+        f"Mode: relevant / other passages. {DAGGER}: of the two modes whose labels differ, "
+        "significantly better than the other (paired t-test, p < .05)."
+        if mixed
+        else f"{DAGGER}: better than both other modes of the same origins (paired t-test, p < .05)."
+    )
+    return Table(
+        f"Attribution quality and correctness, {what}",
+        note,
+        ("system", "labels", "relevant", "others", "mode", "P", "R", "EM"),
+        tuple(rows),
+    )
+
+
+def _ordered(design: Design) -> list[Cell]:
+    """Cells by origins, in the order of the paper's rows."""
+    origins = list(dict.fromkeys(c.origins for c in design.cells))
+    return sorted(design.cells, key=lambda c: origins.index(c.origins))
+
+
+def _best(file: ScoreFile, cell: Cell, measure: str) -> bool:
+    """Whether a mode beats its rivals significantly.
+
+    Rivals are both others of its origins and label set; in mixed mode, where relevant and other
+    passages carry unlike labels, the mode with these labels exchanged (the paper's table 4).
+    """
+    design, scores = _design(file), _Scores(file)
+    if cell.mixed:
+        if cell.labels is None or cell.side(True) == cell.side(False):
+            return False
+        wanted: set[str | None] = {cell.labels}
+    elif cell.labels is None:
+        sets = {s.name for s in design.label_sets} - {PLACEBO}
+        if len(sets) != 1:
+            return False  # vanilla has several groups of competitors; none is meant
+        wanted = sets | {None}
+    else:
+        wanted = {cell.labels, None}
+    mine = scores.get(measure, cell.context)
+    rivals = [
+        scores.get(measure, c.context)
+        for c in design.cells
+        if c.origins == cell.origins
+        and c.labels in wanted
+        and c.context != cell.context
+        and not (cell.mixed and c.side(True) == c.side(False))
+    ]
+    if mine is None or len(rivals) != 2 - cell.mixed or any(r is None for r in rivals):
+        return False
+    return all(_better(mine, rival) for rival in rivals if rival is not None)
+
+
+def _better(mine: MeasureScore, other: MeasureScore) -> bool:
+    pairs = [
+        (a, b)
+        for a, b in zip(mine.per_query, other.per_query, strict=True)
+        if a is not None and b is not None
+    ]
+    change = np.array([a - b for a, b in pairs], np.float64)
+    return bool(len(change) and change.mean() > 0 and paired_t(change) < 0.05)
+
+
+def confidence(files: Sequence[ScoreFile]) -> Table:
+    """Attribution confidence of relevant and other passages (table 10)."""
+    rows = []
+    for file in files:
+        scores = _Scores(file)
+        for cell in _ordered(_design(file)):
+            found = [scores.get(f"AC.{x}", cell.context) for x in ("relevant", "other")]
+            if not any(found):
+                continue
+            mark = DAGGER if found[0] and (found[0].p_t or 1.0) < 0.05 else ""
+            texts = ["–" if s is None or s.value is None else f"{s.value:.4f}" for s in found]
+            rows.append(
+                (
+                    file.system, cell.labels or "–", AUTHORS[cell.relevant_origin],
+                    AUTHORS[cell.other_origin], _mode(cell), texts[0] + mark, texts[1],
+                )
+            )  # fmt: skip
+    return Table(
+        "Attribution confidence (AC)",
+        f"Mean probability of citation tokens. {DAGGER}: relevant and other passages differ "
+        "(paired t-test over queries whose answers cite both, p < .05).",
+        ("system", "labels", "relevant", "others", "mode", "AC relevant", "AC others"),
+        tuple(rows),
+    )
+
+
+def cited(files: Sequence[ScoreFile]) -> Table:
+    """Numbers of cited passages (tables 12 and 13)."""
+    rows = []
+    for file in files:
+        scores = _Scores(file)
+        for cell in _ordered(_design(file)):
+            found = [scores.get(f"Cited.{x}", cell.context) for x in ("relevant", "total")]
+            if any(found):
+                texts = ["–" if s is None or s.value is None else f"{s.value:.3f}" for s in found]
+                rows.append(
+                    (
+                        file.system, cell.labels or "–", AUTHORS[cell.relevant_origin],
+                        AUTHORS[cell.other_origin], _mode(cell), *texts,
+                    )
+                )  # fmt: skip
+    return Table(
+        "Cited passages",
+        "Distinct passages cited, mean over queries.",
+        ("system", "labels", "relevant", "others", "mode", "relevant cited", "cited in all"),
+        tuple(rows),
+    )
+
+
+def recipes(files: Sequence[ScoreFile]) -> list[str]:
+    """One signature for all measures that differ in measure and cell alone."""
+    found: dict[str, dict[str, None]] = {}
+    for file in files:
+        for entry in file.measures:
+            name, _, rest = entry.signature.partition("|")
+            parts = ["ctx:CELL" if p.startswith("ctx:") else p for p in rest.split("|")]
+            found.setdefault("|".join(parts), {})[name] = None
+    return [f"{','.join(names)}|{rest}" for rest, names in found.items()]
+
+
+def as_text(table: Table) -> str:
+    """Aligned columns for a terminal."""
+    lines = aligned([table.head, *table.rows], left=len(table.head))
+    return "\n".join([table.title, *lines])

@@ -1,0 +1,168 @@
+"""Answers that cite triples of a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from citeforge.engines.judge.records import Decision, Pair, Verdict
+from citeforge.evaluator.measures.declared import Measure
+from citeforge.evaluator.measures.kalma.geval import Marker
+from citeforge.evaluator.measures.kalma.inputs import (
+    OWN_PASSAGES,
+    Claim,
+    KalmaInputs,
+    no_such_context,
+    read_answer,
+    read_reference,
+    read_shown,
+)
+from citeforge.evaluator.measures.kalma.inputs import Reading as ReadAnswer
+from citeforge.evaluator.measures.kalma.judged import hypothesis
+from citeforge.evaluator.measures.kalma.reference import SENTENCES
+from citeforge.evaluator.statements.reading import Reading, Results
+from citeforge.evaluator.submissions.origin import Reach
+from citeforge.evaluator.submissions.reader import FULL, OWN
+from citeforge.schemas.scores import AnswerDetail, Counts, PassageDetail, StatementDetail
+from citeforge.schemas.submission import SubmissionLine
+
+
+class GraphReading(Reading):
+    """Keeps the citations of each answer, and the answer."""
+
+    splitter = SENTENCES.signature
+
+    def prepare(self, context: str | None, details: bool) -> None:
+        """Prepare the graphs."""
+        self.context = self.submission.choose_context(context)
+        if context is None and self.context == OWN:
+            self.context = FULL  # the line that brings passages is refused when it is read
+        if self.context not in self.benchmark.manifest.contexts:
+            raise no_such_context(self.context, self.benchmark)
+        self._shown, self._relations = read_shown(self.benchmark, self.context)
+        self._read = read_answer if self.is_strict else read_reference
+        self._runs: dict[int, dict[int, ReadAnswer]] = {}
+        if not self.is_strict:
+            self.tools = replace(self.tools, segmenter=SENTENCES)
+        self._marker = (
+            None if self.tools.llm is None else Marker(self.tools.llm, not self.is_strict)
+        )
+
+    def add(self, line: int, answer: SubmissionLine) -> None:
+        """Read one answer."""
+        if answer.passages is not None:
+            self.places.refuse(line, OWN_PASSAGES)
+        if not self.places.is_of(line, answer, self.context):
+            return
+        row = self.places.row(line, answer, self.context)
+        shown = self._shown[row]
+        found = self._read(row, shown, answer.output, self._relations)
+        self._runs.setdefault(answer.run, {})[row] = found
+        cited = found.citations
+        n_beyond = sum(not shown.shows(c) for c in cited)
+        self.tally.add(answer.output, len(cited), n_beyond, found.n_unparsed)
+
+    def finish(self) -> None:
+        """Missing answers are filled in."""
+        if self.tally.n == 0:
+            raise self.nothing()
+        runs = [self._runs[number] for number in sorted(self._runs)]
+        if self.is_strict:
+            runs = [{row: run.get(row) or self._missing(row) for row in range(len(self._shown))}
+                    for run in runs]  # fmt: skip
+        self._inputs = KalmaInputs(
+            self.benchmark,
+            self.protocol,
+            [list(run.values()) for run in runs],
+            self.tools.segmenter,
+            self._relations,
+            self.tools,
+            self._marker,
+        )
+
+    def _missing(self, row: int) -> ReadAnswer:
+        return ReadAnswer(row, self._shown[row], "", (), 0, 0, is_missing=True)
+
+    def results(self) -> Results:
+        """All measures."""
+        return self.computed(self._inputs, self.measures)
+
+    def counts(self) -> Counts:
+        """What the submission consists of."""
+        n, n_runs = len(self.benchmark.query_ids), len(self._runs)
+        return self.tally.counts(n, n_runs, n * n_runs, n_truncated=self.places.n_truncated)
+
+    def grammar_of(self, measure: Measure) -> str:
+        """How citations are read."""
+        return self.benchmark.manifest.grammar.name if self.is_strict else "triples,kalma"
+
+    def details(self) -> list[AnswerDetail]:
+        """Answers of the first run; triples take the place of passages."""
+        return _details(self._inputs) if self._inputs.can_split else []
+
+    def warnings(self) -> list[str]:
+        """What makes it doubtful that the submission answers this benchmark."""
+        reach = Reach()
+        for found in (r for run in self._inputs.runs for r in run):
+            keys = {c.key.compared for c in found.citations if c.complete}
+            reach.add((), len(keys - found.shown.citable), 0)
+        doubts = reach.warnings("triples") if self.submission.is_anonymous else []
+        return super().warnings() + doubts
+
+    def n_failed(self) -> int:
+        """Questions to judge and LLM that failed."""
+        return super().n_failed() + (0 if self._marker is None else self._marker.failed)
+
+
+def _details(inputs: KalmaInputs) -> list[AnswerDetail]:
+    """Answers of the first run; triples take the place of passages."""
+    claims = [inputs.claims(reading) for reading in inputs.runs[0]]
+    wanted = [pair for of_answer in claims for claim in of_answer for pair in _pairs(claim)]
+    decisions = {} if inputs.tools.judge is None else inputs.tools.judge.ask(wanted)
+    found = []
+    for reading, mine in zip(inputs.runs[0], claims, strict=True):
+        place = {t.key.compared: i for i, t in enumerate(reading.shown.triples)}
+        statements = [
+            StatementDetail(
+                text=claim.text,
+                cited=[
+                    at for c in claim.citations if (at := place.get(c.key.compared)) is not None
+                ],
+                wrong=sum(not reading.shown.shows(c) for c in claim.citations),
+                supported=_supported(claim, decisions),
+            )
+            for claim in mine
+        ]
+        gold = {key.compared for key, _ in reading.shown.gold}
+        passages = [
+            PassageDetail(
+                id=t.qid,
+                title=t.name,
+                text=f"{t.relation}: {t.value}",
+                label="minimum knowledge" if t.key.compared in gold else None,
+            )
+            for t in reading.shown.triples
+        ]
+        found.append(
+            AnswerDetail(
+                query_id=inputs.benchmark.query_ids[reading.row],
+                query=reading.shown.question,
+                statements=statements,
+                passages=passages,
+                is_missing=reading.is_missing,
+            )
+        )
+    return found
+
+
+def _pairs(claim: Claim) -> list[Pair]:
+    return [Pair(claim.text, hypothesis(c.relation, c.value)) for c in claim.citations]
+
+
+def _supported(claim: Claim, decisions: Mapping[Pair, Decision]) -> bool | None:
+    """Whether a statement entails all that it cites; None without verdicts or a citation."""
+    verdicts = [decisions.get(pair) for pair in _pairs(claim)]
+    known = [v for v in verdicts if isinstance(v, Verdict)]
+    if not verdicts or len(known) < len(verdicts):
+        return None
+    return all(v.entailed for v in known)

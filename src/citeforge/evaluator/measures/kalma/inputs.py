@@ -1,0 +1,253 @@
+"""Answers with the graph that was shown, the minimum knowledge set, and what was absent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from citeforge.engines.text.segment import Segmenter
+from citeforge.evaluator.measures.kalma import reference
+from citeforge.evaluator.statements.split import Statement, split_statements
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN
+from citeforge.evaluator.tools import Tools
+from citeforge.package.items import by_query
+from citeforge.schemas.benchmarks.kg import (
+    EMPTY,
+    NAME,
+    Key,
+    Triple,
+    from_row,
+)
+from citeforge.schemas.citations.triples import TripleCitation, TripleGrammar
+from citeforge.schemas.errors import UnknownValueError, UsageError
+
+if TYPE_CHECKING:
+    from citeforge.evaluator.measures.kalma.geval import Marker
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What one query is about, in one context set.
+
+    Attributes:
+        question: text of the question.
+        triples: the shown graph.
+        gold: minimum knowledge set, with the round of each.
+        absent: triples that were removed from the graph.
+        blank: relations that the published graphs show with an empty value: (QID, relation, value).
+    """
+
+    question: str
+    triples: tuple[Triple, ...]
+    gold: tuple[tuple[Key, int], ...]
+    absent: tuple[Triple, ...]
+    blank: tuple[Key, ...] = ()
+
+    @cached_property
+    def citable(self) -> frozenset[Key]:
+        """What may be cited, as keys are compared: triples, and names of their centres."""
+        names = {Key(t.qid, NAME, t.name) for t in self.triples}
+        return frozenset(k.compared for k in {*names, *(t.key for t in self.triples)})
+
+    @cached_property
+    def verbatim(self) -> frozenset[Key]:
+        """What KaLMA's code finds in its graphs, letter by letter: name and QID are two of their
+        relations, and a relation may have an empty value."""
+        names = {Key(t.qid, NAME, t.name) for t in self.triples}
+        ids = {Key(t.qid, "qid", t.qid) for t in self.triples}
+        return frozenset({*names, *ids, *self.blank, *(t.key for t in self.triples)})
+
+    def shows(self, citation: TripleCitation) -> bool:
+        """Whether a citation names something shown, a complete one."""
+        return citation.complete and citation.key.compared in self.citable
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One answer, read.
+
+    Attributes:
+        row: row of its query.
+        shown: what it was shown.
+        output: what the system wrote.
+        brackets: citations, bracket by bracket.
+        n_na: number of [NA] marks.
+        n_unparsed: brackets that begin like a citation and cannot be read.
+        is_missing: whether the submission has no such line.
+    """
+
+    row: int
+    shown: Shown
+    output: str
+    brackets: tuple[tuple[TripleCitation, ...], ...]
+    n_na: int
+    n_unparsed: int
+    is_missing: bool = False
+
+    @property
+    def citations(self) -> list[TripleCitation]:
+        """All citations in order."""
+        return [c for bracket in self.brackets for c in bracket]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement with the triples that it cites.
+
+    Attributes:
+        text: without citations.
+        citations: in order.
+        is_na: whether it carries an [NA].
+    """
+
+    text: str
+    citations: tuple[TripleCitation, ...]
+    is_na: bool
+
+
+@dataclass
+class KalmaInputs:
+    """A submission, ready to be measured.
+
+    Attributes:
+        benchmark: what it answers.
+        protocol: ``strict`` or ``reference``.
+        runs: one list a run; ``strict`` has one reading for every query.
+        segmenter: splits sentences; None when no measure needs it. ``reference`` has its own.
+        relations: relation names of the whole benchmark.
+        tools: judge and segmenter.
+        marker: gives marks; None without an LLM.
+    """
+
+    benchmark: Benchmark
+    protocol: str
+    runs: list[list[Reading]]
+    segmenter: Segmenter | None
+    relations: frozenset[str]
+    tools: Tools = field(default_factory=Tools)
+    marker: Marker | None = None
+    _claims: dict[tuple[int, str], list[Claim]] = field(default_factory=dict)
+
+    def claims(self, reading: Reading) -> list[Claim]:
+        """Statements of an answer, cut once."""
+        known = (reading.row, reading.output)
+        if known not in self._claims:
+            if self.protocol == "reference":
+                self._claims[known] = reference_claims(reading.output)
+            else:
+                assert self.segmenter is not None
+                self._claims[known] = read_claims(reading, self.segmenter, self.relations)
+        return self._claims[known]
+
+    @property
+    def can_split(self) -> bool:
+        """Whether answers can be cut into statements."""
+        return self.protocol == "reference" or self.segmenter is not None
+
+
+def read_claims(
+    reading: Reading, segmenter: Segmenter, relations: Iterable[str] = ()
+) -> list[Claim]:
+    """Statements with their citations: markers are cut out first, as elsewhere (METRICS 0)."""
+    grammar = TripleGrammar(reading.shown.triples, relations)
+    found = split_statements(reading.output, grammar, segmenter, 0)
+    brackets = grammar.brackets
+
+    def claim(statement: Statement) -> Claim:
+        cited = [c for n in statement.numbers for c in brackets[n]]
+        return Claim(statement.text, tuple(cited), any(m.is_na for m in statement.markers))
+
+    return [claim(s) for s in found.statements]
+
+
+def reference_claims(output: str) -> list[Claim]:
+    """Sentences as KaLMA's code sees them, each with the citations that it holds whole."""
+    found = []
+    for start, end in reference.SENTENCES.split(output):
+        sentence = output[start:end]
+        brackets, _ = reference.read_brackets(sentence)
+        cited = tuple(c for bracket in brackets for c in bracket)
+        text = reference.without_brackets(sentence)
+        found.append(Claim(text, cited, reference.has_na(sentence)))
+    return found
+
+
+def read_shown(benchmark: Benchmark, context: str) -> tuple[list[Shown], frozenset[str]]:
+    """What each query shows in a context set, and all relation names of the set.
+
+    Raises:
+        InputError: the table is damaged.
+    """
+    queries = benchmark.queries_of(context)
+    gold = by_query(benchmark.gold.to_pylist())
+    absent = by_query(benchmark.absent(context).to_pylist())
+    blank = [_blank(m) for m in queries["metadata"].to_pylist()]
+    anywhere = {qid: keys for mine in blank for qid, keys in mine.items()}
+    table = benchmark.context_table(context)
+    shown = []
+    for question, query, mine, rows in zip(
+        queries["text"].to_pylist(),
+        table["query_id"].to_pylist(),
+        blank,
+        table["triples"].to_pylist(),
+        strict=True,
+    ):
+        triples = tuple(from_row(t) for t in rows)
+        # A graph of another query (``retrieval_…``) brings what is blank there.
+        known = {**anywhere, **mine}
+        centres = dict.fromkeys(t.qid for t in triples)
+        empty = tuple(key for qid in centres for key in known.get(qid, ()))
+        right = tuple((from_row(r).key, r["round"]) for r in gold.get(query, []))
+        gone = tuple(from_row(r) for r in absent.get(query, []) if r["why"] == "gold")
+        shown.append(Shown(question, triples, right, gone, empty))
+    return shown, frozenset(t.relation for s in shown for t in s.triples)
+
+
+def _blank(metadata: str | None) -> dict[str, tuple[Key, ...]]:
+    """Relations without a value that the graphs of a query show, by QID of its graphs."""
+    content = json.loads(metadata or "{}")
+    empty = content.get(EMPTY) or {}
+    return {
+        qid: tuple(Key(qid, relation, value) for relation, value in empty.get(qid, {}).items())
+        for qid in content.get("entities") or ()
+    }
+
+
+OWN_PASSAGES = "passages: a kalma benchmark shows triples, and no others can be cited"
+"""Why a line with passages cannot be scored."""
+
+
+def no_such_context(context: str, benchmark: Benchmark) -> UsageError:
+    """Why a context set cannot be scored."""
+    known = list(benchmark.manifest.contexts)
+    if context in (OWN, CLOSED_BOOK):
+        what = "passages of its own" if context == OWN else "no graph"
+        return UsageError(
+            f"context {context!r}: answers to {what} cite no triples of {benchmark.manifest.name}; "
+            f"one of {', '.join(known)}"
+        )
+    return UnknownValueError("context", context, known)
+
+
+def read_answer(row: int, shown: Shown, output: str, relations: Iterable[str]) -> Reading:
+    """Citations and marks of one answer."""
+    grammar = TripleGrammar(shown.triples, relations)
+    parsed = grammar.parse(output)
+    return Reading(
+        row,
+        shown,
+        output,
+        tuple(tuple(b) for b in grammar.brackets),
+        sum(m.is_na for m in parsed.markers),
+        len(parsed.unparsed),
+    )
+
+
+def read_reference(row: int, shown: Shown, output: str, relations: Iterable[str] = ()) -> Reading:
+    """The same as KaLMA's own code reads it."""
+    brackets, n_na = reference.read_brackets(output)
+    return Reading(row, shown, output, tuple(tuple(b) for b in brackets), n_na, 0)

@@ -1,0 +1,237 @@
+"""Alignment and [NA] (KaLMA, sections 4.3 and 4.4): what statements entail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+
+import numpy as np
+
+from citeforge.engines.judge.records import Decision, JudgeFailure, Pair
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.evaluator.measures.cannot import CannotError
+from citeforge.evaluator.measures.declared import Found, Measure, percent
+from citeforge.evaluator.measures.kalma.citations import (
+    PAPER,
+    is_later,
+    micro_and_macro,
+    micro_sample,
+)
+from citeforge.evaluator.measures.kalma.inputs import Claim, KalmaInputs, Reading
+from citeforge.evaluator.measures.kalma.reference import is_unreadable
+from citeforge.evaluator.statistics.estimates import Floats, Measured, mean_sample
+from citeforge.evaluator.tools import NO_JUDGE, Tools
+from citeforge.schemas.benchmarks.kg import Triple
+from citeforge.schemas.citations.triples import TripleCitation
+from citeforge.schemas.text import normalise_em
+
+REFERENCE_ANSWERS = 400
+
+Answers = Callable[[Sequence[tuple[str, str]]], Sequence[bool | None]]
+"""(question, statement) pairs to whether each answers at all; None when nobody can say."""
+
+
+def hypothesis(relation: str, value: str) -> str:
+    """What a statement that cites a triple must entail."""
+    return f"{relation}: {value}"
+
+
+def align_samples(inputs: KalmaInputs, judge: JudgeSession) -> Iterator[tuple[str, Measured]]:
+    """Share of (statement, citation) pairs whose statement entails ``relation: value``."""
+    strict = inputs.protocol == "strict"
+    rows: list[tuple[int, Reading, list[tuple[str, TripleCitation]]]] = []
+    for run, readings in enumerate(inputs.runs):
+        kept = readings if strict else readings[:REFERENCE_ANSWERS]
+        for reading in kept:
+            if not strict and (not reading.shown.triples or is_unreadable(reading.output)):
+                continue  # counted among the first answers all the same
+            rows.append((run, reading, _aligned(inputs, reading)))
+    wanted = [
+        Pair(text, hypothesis(c.relation, c.value))
+        for _, _, pairs in rows
+        for text, c in pairs
+        if _is_asked(text, c, strict)
+    ]
+    decisions = judge.ask(wanted)
+    shape = (len(inputs.runs), len(inputs.benchmark.query_ids))
+    low, high = np.zeros((*shape, 2)), np.zeros((*shape, 2))
+    macro_low, macro_high = np.full(shape, np.nan), np.full(shape, np.nan)
+    for run, reading, pairs in rows:
+        sure = possible = 0
+        for text, c in pairs:
+            if _is_asked(text, c, strict):
+                decision = decisions[Pair(text, hypothesis(c.relation, c.value))]
+                failed = isinstance(decision, JudgeFailure)
+                entailed = not isinstance(decision, JudgeFailure) and decision.entailed
+            else:
+                failed, entailed = False, not strict  # reference: the value stands in the text
+            sure += entailed
+            possible += entailed or failed
+        place = (run, reading.row)
+        low[place], high[place] = (sure, len(pairs)), (possible, len(pairs))
+        if pairs:
+            macro_low[place], macro_high[place] = sure / len(pairs), possible / len(pairs)
+        elif strict:
+            macro_low[place] = macro_high[place] = 0.0
+    name = "KaLMA.Align@micro"
+    upper = None if (low == high).all() else micro_sample(name, high, always=True)
+    yield name, Measured(micro_sample(name, low, always=True), upper)
+    name = "KaLMA.Align@macro"
+    yield name, _means(name, macro_low, macro_high)
+
+
+def _means(name: str, low: Floats, high: Floats) -> Measured:
+    same = np.array_equal(low, high, equal_nan=True)
+    return Measured(mean_sample(name, low), None if same else mean_sample(name, high))
+
+
+def _aligned(inputs: KalmaInputs, reading: Reading) -> list[tuple[str, TripleCitation]]:
+    return [(claim.text, c) for claim in inputs.claims(reading) for c in claim.citations]
+
+
+def _is_asked(text: str, citation: TripleCitation, strict: bool) -> bool:
+    """Incomplete citations are not aligned in strict. The reference takes a value that stands in
+    the text for granted."""
+    return citation.complete if strict else citation.value.lower() not in text.lower()
+
+
+def na_samples(
+    inputs: KalmaInputs, judge: JudgeSession, answers: Answers | None
+) -> Iterator[tuple[str, Measured | str]]:
+    """Precision over [NA] statements and recall over absent triples, both micro."""
+    strict = inputs.protocol == "strict"
+    rows: list[tuple[int, Reading, list[Claim], list[Triple]]] = []
+    for run, readings in enumerate(inputs.runs):
+        for reading in readings:
+            claims = [c for c in inputs.claims(reading) if c.is_na]
+            if not strict and not claims:
+                continue
+            absent = list(reading.shown.absent) if strict else _uncited_gold(reading)
+            rows.append((run, reading, claims, absent))
+    wanted = [
+        Pair(c.text, hypothesis(t.relation, t.value))
+        for _, _, claims, absent in rows
+        for c in claims
+        for t in absent
+    ]
+    decisions = judge.ask(wanted)
+    idle = _answering_nothing(answers, rows, decisions) if strict else frozenset()
+    shape = (len(inputs.runs), len(inputs.benchmark.query_ids))
+    sums = {n: np.zeros((*shape, 2)) for n in ("P", "P+", "R", "R+")}
+    for run, reading, claims, absent in rows:
+        place = (run, reading.row)
+        for suffix, lenient in (("", False), ("+", True)):
+            hits = [
+                [
+                    _holds(decisions[Pair(c.text, hypothesis(t.relation, t.value))], lenient)
+                    for t in absent
+                ]
+                for c in claims
+            ]
+            if strict:
+                precise = sum(
+                    any(row) or (reading.shown.question, c.text) in idle
+                    for row, c in zip(hits, claims, strict=True)
+                )
+                found = sum(any(row[i] for row in hits) for i in range(len(absent)))
+            else:
+                precise = found = sum(sum(row) for row in hits)  # pairs, so both can pass 1
+            sums[f"P{suffix}"][place] = precise, len(claims)
+            sums[f"R{suffix}"][place] = found, len(absent)
+    for letter, nothing in (("P", "no answer has an [NA]"), ("R", "nothing is absent")):
+        name = f"KaLMA.NA.{letter}"
+        if not sums[letter][..., 1].any():
+            yield name, nothing
+            continue
+        low, high = sums[letter], sums[f"{letter}+"]
+        upper = None if (low == high).all() else micro_sample(name, high)
+        yield name, Measured(micro_sample(name, low), upper)
+
+
+def _uncited_gold(reading: Reading) -> list[Triple]:
+    """The reference's "absent": gold of rounds ≥ 2 that the answer did not cite."""
+    said = {c.key for c in reading.citations}
+    return [
+        Triple(k.qid, "", "", k.relation, k.value)
+        for k, number in reading.shown.gold
+        if is_later(number) and k not in said
+    ]
+
+
+def _holds(decision: Decision, lenient: bool) -> bool:
+    return lenient if isinstance(decision, JudgeFailure) else decision.entailed
+
+
+def _answering_nothing(
+    answers: Answers | None,
+    rows: Sequence[tuple[int, Reading, list[Claim], list[Triple]]],
+    decisions: Mapping[Pair, Decision],
+) -> frozenset[tuple[str, str]]:
+    """(question, statement) of [NA] statements that do not answer the question at all.
+
+    Section 4.5: such a mark is right. Only statements that hold no absent triple are asked about.
+    """
+    if answers is None:
+        return frozenset()
+    asked = dict.fromkeys(
+        (reading.shown.question, c.text)
+        for _, reading, claims, absent in rows
+        for c in claims
+        if normalise_em(c.text)
+        and not any(
+            _holds(decisions[Pair(c.text, hypothesis(t.relation, t.value))], lenient=False)
+            for t in absent
+        )
+    )
+    found = answers(list(asked))
+    return frozenset(pair for pair, said in zip(asked, found, strict=True) if said is False)
+
+
+def _judge(inputs: KalmaInputs) -> JudgeSession:
+    """The judge.
+
+    Raises:
+        CannotError: there is none, or nothing that splits answers.
+    """
+    if inputs.tools.judge is None:
+        raise CannotError(NO_JUDGE)
+    if not inputs.can_split:
+        raise CannotError(inputs.tools.why_no_segmenter)
+    return inputs.tools.judge
+
+
+def align(inputs: KalmaInputs, wanted: Sequence[Measure]) -> Found:
+    """What statements entail of what they cite."""
+    yield from align_samples(inputs, _judge(inputs))
+
+
+def na(inputs: KalmaInputs, wanted: Sequence[Measure]) -> Found:
+    """What [NA] statements entail of what is absent."""
+    answers = None if inputs.marker is None else inputs.marker.answers
+    yield from na_samples(inputs, _judge(inputs), answers)
+
+
+def _clause(tools: Tools, protocol: str) -> str:
+    name = "off" if tools.llm is None else tools.llm.identity()["name"]
+    return f"answers-nothing clause {name}"
+
+
+_JUDGED = ("judge", "segmenter")
+_na = partial(
+    percent, family="kalma", source=PAPER, uses=_JUDGED, reads="triples", compute=na,
+    gold={"strict": "removed", "reference": "2+"},
+)  # fmt: skip
+MEASURES = (
+    *micro_and_macro(
+        "Align", "citations that their statement entails", needs="a judge", uses=_JUDGED,
+        compute=align,
+    ),
+    _na(
+        "KaLMA.NA.P", definition="[NA] statements that entail an absent triple, or answer nothing",
+        needs="a judge", options=_clause,
+    ),
+    _na(
+        "KaLMA.NA.R", definition="absent triples that an [NA] statement entails",
+        needs="a judge and an absent_… context",
+    ),
+)  # fmt: skip

@@ -1,0 +1,276 @@
+"""RAGE's measures (METRICS section 1): a few numbers of one answer at a time."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from citeforge.evaluator.measures.declared import Found, Measure, count, percent
+from citeforge.evaluator.statistics.estimates import (
+    Measured,
+    harmonic,
+    harmonic_sample,
+    mean_sample,
+)
+from citeforge.evaluator.statistics.per_answer import Kept
+from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
+from citeforge.evaluator.submissions.provided_passages import Brought
+from citeforge.schemas.citations.grammar import TAKES_SPACE, Grammar, without_markers
+from citeforge.schemas.citations.marks import read_number
+from citeforge.schemas.submission import SubmissionLine
+from citeforge.schemas.text import contains_answer, normalise_answer
+
+_REFERENCE = re.compile(r"\[(\d+)\]")
+_PLAIN = re.compile(r"\[\d{1,3}\]")
+
+
+class Answer(NamedTuple):
+    """What the measures of one answer are.
+
+    ``recall`` is NaN without a relevant passage in the context, ``short_em`` without short answers.
+    """
+
+    precision: float
+    recall: float
+    distinct: int
+    length: int
+    short_em: float
+    n_out_of_range: int
+    n_unparsed: int
+
+
+Scorer = Callable[[str, int, frozenset[int], dict[int, list[str]]], Answer]
+"""(output, passages shown, positions of relevant ones, their short answers) to measures."""
+
+
+def worst(relevant: frozenset[int], answers: dict[int, list[str]]) -> Answer:
+    """What a missing answer scores."""
+    recall = 0.0 if relevant else math.nan
+    return Answer(0.0, recall, 0, 0, 0.0 if answers else math.nan, 0, 0)
+
+
+def strict_scorer(grammar: Grammar) -> Scorer:
+    """Our definitions: out-of-range citations count as cited and wrong; no citation scores 0."""
+
+    def score(
+        output: str, n_docs: int, relevant: frozenset[int], answers: dict[int, list[str]]
+    ) -> Answer:
+        inside, outside, unparsed = grammar.cited(output, n_docs)
+        distinct = len(inside) + outside
+        hits = len(inside & relevant)
+        short_em = math.nan
+        if answers:
+            text = normalise_answer(_text(output, n_docs, grammar))
+            short_em = float(any(contains_answer(text, found) for found in answers.values()))
+        return Answer(
+            hits / distinct if distinct else 0.0,
+            hits / len(relevant) if relevant else math.nan,
+            distinct,
+            len(_text(output, n_docs, grammar).split()),
+            short_em,
+            outside,
+            unparsed,
+        )
+
+    return score
+
+
+def _text(output: str, n_docs: int, grammar: Grammar) -> str:
+    """The output without markers; the short way gives the same words as the long one."""
+    marks = output.count("[")
+    if not grammar.needs_care(output):
+        pieces = []
+        at = 0
+        for marker in _PLAIN.finditer(output) if marks else ():
+            piece = output[at : marker.start()]
+            at = marker.end()
+            following = output[at : at + 1]
+            if not following or following in TAKES_SPACE:
+                piece = piece.rstrip(" \t")
+            pieces.append(piece)
+        if len(pieces) == marks:
+            return "".join([*pieces, output[at:]])
+    return without_markers(output, grammar.parse(output, n_docs).markers)
+
+
+def reference_scorer(grammar: Grammar) -> Scorer:
+    """What rage_toolkit 0.0.2 computes: only ``[n]``, out-of-range ones dropped before counting."""
+
+    def score(
+        output: str, n_docs: int, relevant: frozenset[int], answers: dict[int, list[str]]
+    ) -> Answer:
+        found = {read_number(n) for n in _REFERENCE.findall(output)}
+        cited = {n - 1 for n in found if 0 < n <= n_docs}
+        hits = cited & relevant
+        short_em = math.nan
+        supported = [answers[position] for position in hits if position in answers]
+        if supported:
+            short_em = float(any(a in output for group in supported for a in group))
+        return Answer(
+            len(hits) / len(cited) if cited else 0.0,
+            len(hits) / len(relevant) if relevant else math.nan,
+            len(cited),
+            len(output.split(" ")),
+            short_em,
+            len(found) - len(cited),
+            0,
+        )
+
+    return score
+
+
+COLUMNS = ("precision", "recall", "distinct", "length", "short_em")
+
+
+def _scorer(protocol: str, grammar: Grammar) -> Scorer:
+    return (strict_scorer if protocol == "strict" else reference_scorer)(grammar)
+
+
+class RageNumbers:
+    """What is kept of one answer.
+
+    Attributes:
+        columns: the first fields of :class:`Answer`.
+        unjudged: why nothing says which passages are relevant; empty where something does.
+    """
+
+    columns: tuple[str, ...] = COLUMNS
+
+    def __init__(self, benchmark: Benchmark, table: ContextTable, protocol: str) -> None:
+        self._score = _scorer(protocol, benchmark.grammar)
+        self._sizes, self._relevant = table.sizes, table.relevant
+        self._answers = _short_answers(benchmark, table)
+        self.unjudged = "" if table.is_judged else "nobody judged which passages are relevant"
+
+    def of(self, row: int, answer: SubmissionLine) -> Answer:
+        """Numbers of an answer to the query of a row."""
+        answers = self._answers.get(row, _NOTHING)
+        return self._score(answer.output, self._sizes[row], self._relevant[row], answers)
+
+    def worst(self, row: int) -> Answer:
+        """Numbers of a missing answer."""
+        return worst(self._relevant[row], self._answers.get(row, _NOTHING))
+
+
+class OwnRageNumbers:
+    """The same of passages that answers bring: those are judged that the benchmark knows.
+
+    Attributes:
+        columns: the first fields of :class:`Answer`.
+    """
+
+    columns: tuple[str, ...] = COLUMNS
+
+    def __init__(
+        self, benchmark: Benchmark, grammar: Grammar, protocol: str, brought: Brought
+    ) -> None:
+        """Prepare.
+
+        Args:
+            benchmark: its judgements say which passages are relevant, by their ids.
+            grammar: citation grammar with the submission's index base.
+            protocol: ``strict`` or ``reference``.
+            brought: the ids of the passages.
+        """
+        self._score = _scorer(protocol, grammar)
+        self._relevant = [frozenset(found) for found in benchmark.relevant_ids]
+        self._query_ids, self._answers = benchmark.query_ids, benchmark.short_answers
+        self._brought = brought
+
+    @property
+    def unjudged(self) -> str:
+        """Why nothing says which passages are relevant; empty where something does."""
+        return self._brought.unjudged()
+
+    def of(self, row: int, answer: SubmissionLine) -> Answer:
+        """Numbers of an answer to the query of a row."""
+        ids = self._brought.docids(answer)
+        relevant = frozenset(i for i, name in enumerate(ids) if name in self._relevant[row])
+        return self._score(answer.output, len(ids), relevant, self._short(row, ids))
+
+    def worst(self, row: int) -> Answer:
+        """Numbers of a missing answer: nothing relevant was found, where there is something."""
+        relevant = sorted(self._relevant[row])
+        return worst(frozenset(range(len(relevant))), self._short(row, relevant))
+
+    def _short(self, row: int, ids: Sequence[str | None]) -> dict[int, list[str]]:
+        """Short answers of shown passages by position."""
+        query, known = self._query_ids[row], self._answers
+        return {
+            i: known[query, name] for i, name in enumerate(ids) if name and (query, name) in known
+        }
+
+
+_NOTHING: dict[int, list[str]] = {}
+
+
+def _short_answers(benchmark: Benchmark, table: ContextTable) -> dict[int, dict[int, list[str]]]:
+    """Short answers by query row and position in the context."""
+    known = benchmark.short_answers
+    found: dict[int, dict[int, list[str]]] = {}
+    for row, query in enumerate(benchmark.query_ids if known else ()):
+        ids = table.ids_of(row)
+        here = {
+            p: known[query, ids[p]] for p in sorted(table.relevant[row]) if (query, ids[p]) in known
+        }
+        if here:
+            found[row] = here
+    return found
+
+
+def cited(kept: Kept, wanted: Sequence[Measure]) -> Found:
+    """All of RAGE's measures, from the numbers of all answers."""
+    precision, recall, distinct, length, short_em = map(kept.column, COLUMNS)
+    samples = {
+        "CiteP": lambda: mean_sample("CiteP", precision),
+        "CiteR": lambda: mean_sample("CiteR", recall),
+        "CiteF1": lambda: harmonic_sample("CiteF1", precision, recall),
+        "CiteF1@query": lambda: mean_sample("CiteF1@query", harmonic(precision, recall)),
+        "ShortEM": lambda: mean_sample("ShortEM", short_em),
+        "Reward": lambda: mean_sample("Reward", (precision + recall) / 2),
+        "Distinct": lambda: mean_sample("Distinct", distinct),
+        "Length": lambda: mean_sample("Length", length),
+    }
+    unjudged = kept.numbers.unjudged
+    for measure in wanted:
+        if measure in _OF_LABELS and unjudged:
+            yield measure.name, unjudged
+        elif measure.needs and np.isnan(short_em).all():
+            yield measure.name, f"needs {measure.needs}"
+        else:
+            yield measure.name, Measured(samples[measure.name]())
+
+
+_PAPER = "Penzkofer & Baumann 2024 (RAGE), section 3.2"
+_share, _count = (
+    partial(make, family="rage", source=_PAPER, compute=cited,
+            numbers=RageNumbers, own_numbers=OwnRageNumbers)
+    for make in (percent, count)
+)  # fmt: skip
+_OF_LABELS = (
+    _share("CiteP", definition="relevant among the distinct cited passages"),
+    _share("CiteR", definition="cited among the relevant passages shown"),
+    _share("CiteF1", definition="harmonic mean of mean CiteP and mean CiteR"),
+    _share("CiteF1@query", definition="mean of per-query harmonic means"),
+    _share(
+        "ShortEM",
+        definition="a short answer of a relevant passage stands in the output",
+        needs="short answers in mapping/relevant",
+        source="rage_toolkit 0.0.2",
+    ),
+    _share(
+        "Reward",
+        definition="mean of CiteP and CiteR of one output",
+        source="Penzkofer & Baumann 2024 (RAGE), section 4.3",
+    ),
+)
+MEASURES = (
+    *_OF_LABELS,
+    _count("Distinct", definition="distinct passages cited"),
+    _count("Length", definition="words of the output without markers"),
+)

@@ -1,0 +1,86 @@
+"""Quality of the ranking that was shown: P@k, R@k and nDCG@k, for any k."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from citeforge.evaluator.measures.attributed_ir.answers import AIR
+from citeforge.evaluator.measures.cannot import CannotError
+from citeforge.evaluator.measures.columns import Rows, plain
+from citeforge.evaluator.measures.declared import Found, Measure, percent
+from citeforge.evaluator.measures.forms import Form
+from citeforge.evaluator.statements.inputs import Inputs, Item
+
+DEPTHS = ("1", "2", "3", "5", "10")
+"""Cutoffs of the measures that are listed."""
+
+
+def rankings(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
+    """P@k, R@k and nDCG@k of the shown passages, in their order, by ir-measures.
+
+    ``reference``: P@k is divided by the distinct passages retrieved, not by k, and a query without
+    relevant passages scores 0.
+    """
+    try:
+        import ir_measures
+    except ImportError as error:
+        raise CannotError("needs ir-measures: pip install 'citeforge[scores]'") from error
+    judged = inputs.benchmark.relevant_ids
+    if not any(judged):
+        raise CannotError("needs relevance judgements")
+    if not any(p.id for _, item in inputs.items() for p in item.passages):
+        raise CannotError("needs passages with ids")
+    names = {m.name: ir_measures.parse_measure(m.name) for m in wanted}
+    columns: dict[str, Rows] = {name: {} for name in names}
+    for run, items in enumerate(inputs.runs):
+        qrels = [ir_measures.Qrel(str(item.row), i, 1) for item in items for i in judged[item.row]]
+        ranked = [
+            ir_measures.ScoredDoc(str(item.row), name, float(-place))
+            for item in items
+            for place, name in enumerate(distinct_ids(item))
+        ]
+        back = {str(measure): name for name, measure in names.items()}
+        for found in ir_measures.iter_calc(list(names.values()), qrels, ranked):
+            columns[back[str(found.measure)]][run, int(found.query_id)] = found.value
+        if inputs.protocol == "reference":
+            for measure in wanted:
+                for item in items if measure.parameters["base"] in ("P", "R") else ():
+                    value = _reference(measure, distinct_ids(item), set(judged[item.row]))
+                    columns[measure.name][run, item.row] = value
+    for name, values in columns.items():
+        yield plain(inputs, name, values)
+
+
+def _reference(measure: Measure, ranked: list[str], relevant: set[str]) -> float:
+    """P or R as Attributed-IR computes it."""
+    top = set(ranked[: int(str(measure.parameters["cutoff"]))])
+    below = top if measure.parameters["base"] == "P" else relevant
+    return len(top & relevant) / len(below) if below else 0.0
+
+
+def distinct_ids(item: Item) -> list[str]:
+    """Ids of the shown passages in order, each once."""
+    return list(dict.fromkeys(p.id for p in item.passages if p.id))
+
+
+def _measure(part: str, at: str, base: str, words: str) -> Measure:
+    return percent(
+        f"{base}@{at}",
+        "retrieval",
+        f"{words} among the first {at} shown passages",
+        needs="passages with ids, judgements",
+        source=AIR,
+        compute=rankings,
+        parameters={"base": base, "cutoff": int(at)},
+    )
+
+
+MEASURES = tuple(
+    Form(base, partial(_measure, base=base, words=words), cutoff=True, listed=DEPTHS)
+    for base, words in (
+        ("P", "share of relevant ones"),
+        ("R", "relevant ones found"),
+        ("nDCG", "normalised discounted gain"),
+    )
+)

@@ -1,0 +1,184 @@
+"""The reward of one answer: RAGE's, with what training runs add to it (RAGE, section 4.3)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal, get_args
+
+from citeforge.evaluator.measures.rage.citations import Answer, Scorer, strict_scorer
+from citeforge.schemas.citations.grammar import Grammar
+from citeforge.schemas.errors import UnknownValueError, UsageError
+
+RewardMeasure = Literal["CiteF1", "CiteP", "CiteR", "Reward"]
+"""``Reward`` is RAGE's (CiteP + CiteR) / 2 (section 4.3)."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What one answer is held against.
+
+    Attributes:
+        n_passages: how many passages the prompt shows.
+        relevant: 0-based positions of the relevant ones.
+        base: number of the first passage, 1 or 0.
+        form: a citation as the prompt shows it; see
+            :class:`citeforge.schemas.citations.grammar.Grammar`.
+    """
+
+    n_passages: int
+    relevant: frozenset[int]
+    base: int = 1
+    form: str = "[n]"
+
+    @classmethod
+    def of(cls, given: Shown | Mapping[str, Any]) -> Shown:
+        """From a row of the column ``contexts`` that ``citeforge export rl-prompts`` writes.
+
+        Raises:
+            UsageError: a field is missing, or a position is none of the passages'.
+        """
+        if isinstance(given, Shown):
+            return given
+        try:
+            n, relevant = int(given["n_passages"]), frozenset(map(int, given["relevant"]))
+            base, form = int(given.get("base", 1)), str(given.get("form", "[n]"))
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise UsageError(
+                "contexts: expected n_passages and relevant (0-based positions), got "
+                f"{given!r:.200}"
+            ) from error
+        if any(not 0 <= position < n for position in relevant):
+            raise UsageError(
+                f"contexts: relevant {sorted(relevant)} are no positions of {n} passages, "
+                "which count from 0"
+            )
+        return cls(n, relevant, base, form)
+
+
+@dataclass(frozen=True)
+class RewardTerms:
+    """What is added to the reward for citations.
+
+    The reward is the weighted mean ``(citations + length_weight · length + format_weight · form) /
+    (1 + length_weight + format_weight)``, which stays in [0, 1].
+
+    Attributes:
+        measure: of the citations; RAGE's mean of precision and recall.
+        length_weight: weight of the length term; 0 leaves it out. The term is 1 up to ``max_words``
+            words (markers do not count), falls in a line to 0 at twice as many, and is 0 without a
+            word.
+        max_words: words that an answer may have.
+        format_weight: weight of the format term; 0 leaves it out. The term is 1 when the answer
+            cites, every citation is of a passage that was shown, and every mark can be read;
+            else 0.
+    """
+
+    measure: RewardMeasure = "Reward"
+    length_weight: float = 0.0
+    max_words: int = 100
+    format_weight: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.measure not in get_args(RewardMeasure):
+            raise UnknownValueError("measure", self.measure, get_args(RewardMeasure))
+        for name in ("length_weight", "format_weight"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise UsageError(f"{name}={getattr(self, name)}: expected 0 or more")
+        if self.max_words < 1:
+            raise UsageError(f"max_words={self.max_words}: expected 1 or more")
+
+    def of(self, answer: Answer) -> float:
+        """Reward of the numbers of an answer, in [0, 1]."""
+        weights = 1 + self.length_weight + self.format_weight
+        total = _CITATIONS[self.measure](answer)
+        total += self.length_weight * self._length(answer.length)
+        total += self.format_weight * _form(answer)
+        return total / weights
+
+    def _length(self, words: int) -> float:
+        if words == 0:
+            return 0.0
+        return min(1.0, max(0.0, 2 - words / self.max_words))
+
+
+def rewards(
+    outputs: Sequence[str],
+    contexts: Sequence[Shown | Mapping[str, Any]],
+    terms: RewardTerms | None = None,
+) -> list[float]:
+    """Rewards of several answers, in order, each in [0, 1].
+
+    Raises:
+        UsageError: not as many contexts as outputs, or a context that is none.
+    """
+    if len(outputs) != len(contexts):
+        raise UsageError(f"{len(outputs)} completions and {len(contexts)} contexts: one a piece")
+    used = terms or RewardTerms()
+    return [used.of(_numbers(o, c)) for o, c in zip(outputs, map(Shown.of, contexts), strict=True)]
+
+
+def _numbers(output: str, shown: Shown) -> Answer:
+    return _scorer(shown.base, shown.form)(output, shown.n_passages, shown.relevant, {})
+
+
+@lru_cache(maxsize=16)
+def _scorer(base: int, form: str) -> Scorer:
+    return strict_scorer(Grammar(base, form=form))
+
+
+def _form(answer: Answer) -> float:
+    return float(answer.distinct > 0 and not answer.n_out_of_range and not answer.n_unparsed)
+
+
+def _precision(answer: Answer) -> float:
+    return answer.precision
+
+
+def recall(answer: Answer) -> float:
+    """Its recall; without a relevant passage in the context there is none, and its precision
+    stands in."""
+    return answer.precision if math.isnan(answer.recall) else answer.recall
+
+
+def _mean(answer: Answer) -> float:
+    return (answer.precision + recall(answer)) / 2
+
+
+def f1(answer: Answer) -> float:
+    """Harmonic mean of precision and recall; 0 where both are."""
+    total = answer.precision + recall(answer)
+    return 2 * answer.precision * recall(answer) / total if total else 0.0
+
+
+_CITATIONS = {"CiteF1": f1, "CiteP": _precision, "CiteR": recall, "Reward": _mean}
+
+
+def texts_of(completions: Iterable[Any]) -> list[str]:
+    """Completions as texts: as they are, or the last message of a conversation.
+
+    Args:
+        completions: strings, or lists of messages with ``content`` (a text, or parts with
+            ``text``), as trainers pass them.
+
+    Raises:
+        UsageError: a completion is neither.
+    """
+    return [_text(completion) for completion in completions]
+
+
+def _text(completion: Any) -> str:
+    if isinstance(completion, str):
+        return completion
+    try:
+        content = completion[-1]["content"]
+        if isinstance(content, str):
+            return content
+        return "".join(part["text"] for part in content or () if part.get("type") == "text")
+    except (AttributeError, IndexError, KeyError, TypeError) as error:
+        raise UsageError(
+            "completions: expected texts, or lists of messages with role and content; got "
+            f"{completion!r:.200}"
+        ) from error

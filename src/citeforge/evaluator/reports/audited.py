@@ -1,0 +1,67 @@
+"""What a benchmark's audit tells of its negatives, for reports and leaderboards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from citeforge.builders.audit.records import Audit
+from citeforge.engines.io.files import read_json
+from citeforge.engines.io.textfiles import validated
+from citeforge.package.manifest import AUDIT
+from citeforge.package.package import Package
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.scores import ScoreFile
+
+
+def audit_of(package: Package) -> Audit | None:
+    """The audit of a package's very tables; None where there is none, or one of other tables.
+
+    Raises:
+        InputError: the file is no audit.
+    """
+    path = package.folder / AUDIT
+    if not path.is_file():
+        return None
+    found = validated(Audit, read_json(path), path)
+    return found if found.benchmark_hash == package.hash else None
+
+
+def audit_for(folder: Path, files: Sequence[ScoreFile]) -> Audit:
+    """The audit of the benchmark that score files are of.
+
+    Raises:
+        InputError: no benchmark, another one, or it was not audited as it is.
+    """
+    package = Package(folder)
+    for file in files:
+        if file.benchmark_hash != package.hash:
+            raise InputError(
+                f"{file.system} was scored on {file.benchmark}@{file.benchmark_hash[:8]}, and this "
+                f"is {package.name}@{package.hash[:8]}",
+                path=folder, allowed="the benchmark of the score files",
+            )  # fmt: skip
+    found = audit_of(package)
+    if found is None:
+        raise InputError(
+            "has no audit of these tables", path=folder / AUDIT, allowed=f"citeforge audit {folder}"
+        )
+    return found
+
+
+def told_of_negatives(found: Audit) -> list[str]:
+    """Sentences: share of negatives that are relevant, who decided on suspects, what stays."""
+    share, cascade = found.false_negatives, found.cascade
+    lines = [
+        f"Of {found.negatives:,} negatives {share.told} are relevant (estimated from {share.n:,} "
+        f"labelled ones; 95 % interval: {share.method})."
+        if share
+        else f"What share of the {found.negatives:,} negatives is relevant was not estimated: "
+        "nobody labelled a sample (annotate export --task audit-negative)."
+    ]
+    if cascade is not None:
+        strata = ", ".join(f"{n:,} {name}" for name, n in cascade.strata.items())
+        lines.append(f"Suspects were decided by {', then '.join(cascade.stages)}: {strata}.")
+        if cascade.after is not None:
+            lines.append(f"Of those that stay when the relevant ones go: {cascade.after.told}.")
+    return lines

@@ -1,0 +1,158 @@
+"""Entries of score files."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from citeforge.evaluator.measures.declared import Measure
+from citeforge.evaluator.statistics.estimates import (
+    Estimate,
+    Measured,
+    Sample,
+    estimate_all,
+    influences,
+)
+from citeforge.evaluator.statistics.intervals import NONE
+from citeforge.evaluator.statistics.significance import holm
+from citeforge.evaluator.tools import Tools
+from citeforge.schemas.scores import MeasureScore
+from citeforge.schemas.signature import Signature
+
+
+def make_entry(
+    measure: Measure,
+    sample: Sample,
+    estimate: Estimate,
+    signature: Signature,
+    name: str | None = None,
+) -> MeasureScore:
+    """The entry of one measure in a score file.
+
+    Args:
+        measure: its declaration.
+        sample: its values.
+        estimate: its mean with uncertainty.
+        signature: its recipe.
+        name: name of the entry; None for the measure's.
+    """
+    defined = ~np.isnan(sample.per_query)
+    n_defined = defined.any(axis=0)
+    totals = np.where(defined, sample.per_query, 0.0).sum(axis=0)
+    means = np.divide(
+        totals, defined.sum(axis=0), out=np.full(totals.shape, np.nan), where=n_defined
+    )
+    scale, moves = measure.scale, influences(sample)
+    low, high = estimate.low, estimate.high
+    if estimate.interval != NONE:  # one that is symmetric may leave the possible values
+        low = max(low, measure.low)
+        high = high if measure.high is None else min(high, measure.high)
+    return MeasureScore(
+        name=name or measure.name,
+        signature=str(signature),
+        scale=scale,
+        value=shown(estimate.value, scale),
+        low=shown(low, scale),
+        high=shown(high, scale),
+        stderr=shown(estimate.stderr, scale),
+        sd_runs=shown(estimate.sd_runs, scale),
+        interval=estimate.interval,
+        n=int(n_defined.sum()),
+        n_undefined=int((~n_defined).sum()),
+        per_query=[None if math.isnan(v) else v for v in means.tolist()],
+        influence=None if moves is None else [None if math.isnan(v) else v for v in moves.tolist()],
+    )
+
+
+@dataclass(frozen=True)
+class Row:
+    """A measure that could be computed.
+
+    Attributes:
+        measure: its declaration.
+        measured: its values, and their bounds.
+        place: cells that it is of, where a measure is computed for several.
+        p_t: p of the difference that it is.
+        table: name of the table whose p are adjusted together; None where it stays out.
+    """
+
+    measure: Measure
+    measured: Measured
+    place: str | None = None
+    p_t: float | None = None
+    table: str | None = None
+
+
+def make_entries(
+    rows: Sequence[Row],
+    sign: Callable[[Row], Signature],
+    clusters: npt.NDArray[np.int64] | None = None,
+) -> list[MeasureScore]:
+    """Entries of all measures, with bounds where the judge failed.
+
+    Args:
+        rows: measures with their values.
+        sign: recipe of a row.
+        clusters: cluster of each query, where questions repeat.
+    """
+    samples = [replace(r.measured.sample, within=r.measure.range) for r in rows]
+    estimates = estimate_all(samples, clusters=clusters)
+    bounds = [r.measured.upper for r in rows if r.measured.upper is not None]
+    uppers = iter(estimate_all(bounds))
+    entries = []
+    for row, estimate in zip(rows, estimates, strict=True):
+        name = row.measure.name if row.place is None else f"{row.measure.name}[{row.place}]"
+        entry = make_entry(row.measure, row.measured.sample, estimate, sign(row), name)
+        if row.measured.upper is not None:
+            entry.lower_bound = entry.value
+            entry.upper_bound = shown(next(uppers).value, row.measure.scale)
+        entry.p_t = None if row.p_t is None or math.isnan(row.p_t) else row.p_t
+        entries.append(entry)
+    for table in dict.fromkeys(r.table for r in rows if r.table is not None):
+        _adjust([e for e, r in zip(entries, rows, strict=True) if r.table == table])
+    return entries
+
+
+def _adjust(table: list[MeasureScore]) -> None:
+    """Holm over the entries of one table."""
+    tested = [e for e in table if e.p_t is not None]
+    for entry, p in zip(tested, holm([e.p_t or 0.0 for e in tested]), strict=True):
+        entry.p_holm = p
+
+
+def recipe(measure: Measure, base: Signature, tools: Tools, splitter: str = "punkt") -> Signature:
+    """The signature of one measure: only what that measure depends on.
+
+    Args:
+        measure: its declaration.
+        base: what all measures of the submission share.
+        tools: judge, segmenter and models.
+        splitter: what splits sentences in the protocol ``reference``; another one is said.
+    """
+    protocol = base.protocol
+    segmenter = judge = None
+    if "segmenter" in measure.uses and tools.segmenter is not None:
+        segmenter = tools.segmenter.signature
+        if protocol == "reference" and not segmenter.startswith(splitter):
+            protocol = f"reference~seg:{segmenter.partition('-')[0]}"
+    if "judge" in measure.uses and tools.judge is not None:
+        judge = tools.judge.judge.signature
+    return replace(
+        base,
+        measure=measure.name,
+        protocol=protocol,
+        segmenter=segmenter,
+        judge=judge,
+        gold=measure.gold.get(base.protocol),
+        options=None if measure.options is None else measure.options(tools, base.protocol),
+        plugin=measure.origin,
+    )
+
+
+def shown(value: float, scale: int) -> float | None:
+    """Displayed value, to 10 decimals; None where there is none."""
+    return None if math.isnan(value) else round(value * scale, 10)

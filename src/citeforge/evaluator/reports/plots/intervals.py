@@ -1,0 +1,108 @@
+"""Values of a measure with their intervals: a forest plot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from citeforge.evaluator.reports.plots import palette
+from citeforge.evaluator.reports.plots.common import domain, entries, shown, unit
+from citeforge.evaluator.reports.plots.figure import WIDTH, Figure, altair, finished, values
+from citeforge.evaluator.statistics.ranks import as_text, ranks_of
+from citeforge.schemas.scores import ScoreFile
+
+MOST = 60
+"""Systems that are drawn: the best ones."""
+_ROW = 22
+_RANKS = 48
+"""Width of the column of ranks, in pixels."""
+
+
+def intervals(files: Sequence[ScoreFile], measure: str) -> Figure | None:
+    """Systems from the best down with the ranks that they may have; those that may be first shaded.
+
+    Returns:
+        None where no system has a value.
+    """
+    alt = altair()
+    everybody = entries(files, measure)
+    if not everybody:
+        return None
+    found = everybody[:MOST]
+    ranks = ranks_of([f for f, _ in everybody], [e for _, e in everybody])[:MOST]
+    scale = found[0][1].scale
+    rows: list[dict[str, object]] = []
+    for (file, e), rank in zip(found, ranks, strict=True):
+        value = e.value or 0.0
+        low, high = (value, value) if e.low is None or e.high is None else (e.low, e.high)
+        rows.append({"system": file.system, "value": value, "low": low, "high": high,
+                     "ranks": as_text(rank), "n": e.n,
+                     "band": len(found) > 1 and rank is not None and rank[0] == 1})  # fmt: skip
+    names = [str(r["system"]) for r in rows]
+    y = alt.Y("system:N", sort=names, title=None, axis=alt.Axis(grid=False, labelLimit=160))
+    ends = domain([float(str(r["low"])) for r in rows], [float(str(r["high"])) for r in rows],
+                  100 if scale == 100 else None)  # fmt: skip
+    across = {"title": f"{unit(measure, scale)}, 95 % interval",
+              "scale": alt.Scale(domain=ends, nice=False, zero=False)}  # fmt: skip
+    base = alt.Chart(values(rows))
+    bands = (
+        base.transform_filter("datum.band")
+        .mark_rect(color=palette.BAND)
+        .encode(y=y, x=alt.XValue(0), x2=alt.X2Value(WIDTH))
+    )  # fmt: skip
+    whiskers = base.mark_rule(color=palette.colour(0), strokeWidth=2).encode(
+        y=y, x=alt.X("low:Q", **across), x2=alt.X2("high")
+    )
+    dots = base.mark_point(
+        color=palette.colour(0), fill=palette.colour(0), size=50, opacity=1
+    ).encode(y=y, x=alt.X("value:Q", **across))
+    layers = [bands, whiskers, dots]
+    if len(found) > 1:
+        ranked = base.mark_text(color=palette.SOFT, align="right", fontSize=11)
+        layers.append(ranked.encode(y=y, x=alt.XValue(WIDTH + _RANKS), text=alt.Text("ranks:N")))
+        layers.append(_head_of_ranks())
+    chart = alt.layer(*layers).properties(width=WIDTH, height=alt.Step(_ROW))
+    title = _title(measure, rows)
+    left_out = len(everybody) - len(found)
+    note = "Sorted by the value." if len(found) > 1 else "One system."
+    if len(found) > 1:
+        note += (
+            " On the right the ranks that a system may have: with 95 % confidence all of them hold "
+            "at once (paired t-tests over queries, Holm over all pairs). Shaded: may be first."
+        )
+        if any(rank is None for rank in ranks):
+            note += " No ranks: scored on other queries, or by another recipe, than most."
+    note += f" The best {MOST} of {len(everybody)} systems." if left_out else ""
+    told = "; ".join(
+        f"{r['system']} {shown(float(str(r['value'])))} "
+        f"({shown(float(str(r['low'])))} to {shown(float(str(r['high'])))})"
+        for r in rows[:12]
+    )
+    return Figure(
+        f"intervals-{measure}", title, f"{title}. {told}{'; …' if len(rows) > 12 else ''}.", note,
+        ("system", unit(measure, scale), "low", "high", "ranks, 95 %", "queries"),
+        tuple((r["system"], r["value"], r["low"], r["high"], r["ranks"], r["n"]) for r in rows),
+        finished(chart, title),
+    )  # fmt: skip
+
+
+def _head_of_ranks() -> Any:
+    """The word above the column of ranks."""
+    alt = altair()
+    return alt.Chart(values([{"text": "ranks"}])).mark_text(
+        color=palette.SOFT, align="right", baseline="bottom", fontSize=11, dy=-3
+    ).encode(x=alt.XValue(WIDTH + _RANKS), y=alt.YValue(0), text=alt.Text("text:N"))  # fmt: skip
+
+
+def _title(measure: str, rows: Sequence[dict[str, object]]) -> str:
+    best = rows[0]
+    value = shown(float(str(best["value"])))
+    if len(rows) == 1:
+        return f"{measure} of {best['system']} is {value}"
+    told = f"{best['system']} has the highest {measure}, {value}"
+    beside = sum(bool(r["band"]) for r in rows[1:])
+    if not best["band"]:
+        return told
+    if not beside:
+        return f"{told}, and is first with 95 % confidence"
+    return f"{told}; {beside} of {len(rows) - 1} others may be first, too"

@@ -1,0 +1,314 @@
+"""The tables that ``score`` and ``compare`` print."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from citeforge.engines.io.columns import aligned
+from citeforge.evaluator.labels.calibration import Calibration
+from citeforge.evaluator.labels.ranks import corrected_ranks
+from citeforge.evaluator.reports.missing import not_computed
+from citeforge.evaluator.reports.rows import named
+from citeforge.evaluator.statistics.compare import BY_QUERY_NOTE, Difference
+from citeforge.evaluator.statistics.intervals import SKEW, STUDENT, WILSON
+from citeforge.evaluator.statistics.planning import LabelPlan, QueryPlan
+from citeforge.evaluator.statistics.ranks import as_text
+from citeforge.schemas.scores import MeasureScore, ScoreFile
+
+_COUNTS = {
+    "queries": "n_queries",
+    "answered": "n_answered",
+    "missing": "n_missing",
+    "truncated": "n_truncated",
+    "empty": "n_empty",
+    "unparsed": "n_unparsed",
+    "judge failed": "n_judge_failed",
+    "uncited": "n_uncited",
+    "out of range": "n_out_of_range",
+    "no relevant": "n_no_relevant",
+}
+_ODD_COUNTS = {"reference lists": "n_listed", "premises cut": "n_premises_cut"}
+"""Counts that are shown where there is something to count."""
+
+
+def render_scores(results: list[ScoreFile], width: int | None = None) -> str:
+    """Systems down, measures across, counts beneath, signatures last.
+
+    Scores of authorship benchmarks come as the tables of bias and sensitivity.
+
+    Args:
+        results: score files.
+        width: of the terminal; None where lines may be of any length.
+    """
+    results = named(results)
+    if all(r.design is not None for r in results):
+        return _render_design(results)
+    names = list(dict.fromkeys(m.name for r in results for m in r.measures))
+    columns = corrected_columns(results, names)
+    rows = [["", *(head for _, head in columns)]]
+    for r in results:
+        scores = {m.name: m for m in r.measures}
+        cells = (
+            _cell(scores.get(name)) if head == name else corrected_cell(scores.get(name))
+            for name, head in columns
+        )
+        rows.append([r.system, *cells])
+    shown = _COUNTS | {
+        name: field for name, field in _ODD_COUNTS.items()
+        if any(getattr(r.counts, field) for r in results)
+    }  # fmt: skip
+    counts = [["", *shown]]
+    counts += [
+        [r.system, *(f"{getattr(r.counts, field):,}" for field in shown.values())] for r in results
+    ]
+    lines = [*aligned(rows, width=width), "", *aligned(counts, width=width)]
+    foreign = [f"{r.system} read as {r.submission_format}" for r in results
+               if r.submission_format != "citeforge"]  # fmt: skip
+    missing = [f"not computed: {line}" for line in not_computed(results)]
+    notes = correction_notes(results) + order_notes(results)
+    return "\n".join([*lines, *foreign, *missing, *notes, *_signatures(results)])
+
+
+_DIFFERENCE = ("measure", "difference", "95 % interval", "p (t)", "p (perm)", "Holm", "detectable",
+               "queries")  # fmt: skip
+
+
+def render_differences(found: Iterable[Difference]) -> str:
+    """A table a pair of systems: what ``compare`` prints."""
+    lines, by_query = [], False
+    for (first, second), group in groupby(found, key=lambda d: (d.first, d.second)):
+        rows = list(group)
+        parts = dict.fromkeys(part for d in rows for part in d.across)
+        lines.append(f"{second} − {first}" + (f" (across {'; '.join(parts)})" if parts else ""))
+        corrected = any(d.corrected is not None for d in rows)
+        head = _DIFFERENCE + (_CORRECTED if corrected else ())
+        table = [difference_cells(d) + (_right(d) if corrected else ()) for d in rows]
+        lines += [f"  {line}" for line in aligned([head, *table], ruled=False)]
+        by_query = by_query or any(d.by_query for d in rows)
+    return "\n".join([*lines, *([BY_QUERY_NOTE] if by_query else [])])
+
+
+_CORRECTED = ("corrected", "95 % interval", "p", "Holm", "labels")
+
+
+def _right(d: Difference) -> tuple[str, ...]:
+    """The corrected difference."""
+    found = d.corrected
+    if found is None:
+        return ("–",) * len(_CORRECTED)
+    return (
+        f"{found.value:+.2f}",
+        f"[{found.low:.2f}, {found.high:.2f}]",
+        _p(found.p),
+        _p(d.corrected_holm),
+        f"{found.n_labels:,}",
+    )
+
+
+def difference_head() -> tuple[str, ...]:
+    """Titles of the columns of :func:`difference_cells`."""
+    return _DIFFERENCE
+
+
+def difference_cells(d: Difference) -> tuple[str, ...]:
+    """A comparison as cells."""
+    return (
+        d.names,
+        f"{d.difference:+.2f}",
+        "–" if math.isnan(d.low) else f"[{d.low:.2f}, {d.high:.2f}]",
+        _p(d.p_t),
+        _p(d.p_permutation),
+        _p(d.p_holm),
+        f"{d.detectable:.2f}",
+        f"{d.n:,}",
+    )
+
+
+def _p(p: float) -> str:
+    if math.isnan(p):
+        return "–"
+    return "<0.0001" if p < 1e-4 else f"{p:.4f}"
+
+
+def _render_design(results: list[ScoreFile]) -> str:
+    from citeforge.evaluator.measures.authorship.tables import as_text, bias, recipes, sensitivity
+
+    shown = [t for t in (bias(results), sensitivity(results)) if t.rows]
+    lines = [f"{as_text(t)}\n{t.note}\n" for t in shown]
+    for r in results:
+        c = r.counts
+        lines.append(
+            f"{r.system}: {c.n_queries} queries, {c.n_answered:,} answers in all cells, "
+            f"{c.n_missing:,} missing, {c.n_truncated:,} truncated, {c.n_empty:,} empty, "
+            f"{c.n_unparsed:,} unparsed, {c.n_uncited:,} uncited, "
+            f"{c.n_out_of_range:,} out of range"
+            + (f", {c.n_no_gold:,} queries without gold" if c.n_no_gold else "")
+        )
+    lines += [f"not computed: {line}" for line in not_computed(results)]
+    lines += [f"signature: {s}" for s in recipes(results)]
+    lines += interval_note(m.interval for r in results for m in r.measures)
+    return "\n".join([*lines, "all cells, and tables for papers: citeforge report SCORES"])
+
+
+def corrected_columns(results: Iterable[ScoreFile], names: Iterable[str]) -> list[tuple[str, str]]:
+    """(measure, head of its column): one more after a measure that is corrected."""
+    found = {m.name for r in results for m in r.measures if m.corrected is not None}
+    return [
+        column
+        for name in names
+        for column in ((name, name), (name, f"{name} corrected"))[: 1 + (name in found)]
+    ]
+
+
+def corrected_cell(score: MeasureScore | None) -> str:
+    """A corrected value with its interval; a dash where there is none."""
+    found = None if score is None else score.corrected
+    if found is None or found.value is None:
+        return "–"
+    if found.low is None or found.high is None:
+        return f"{found.value:.2f}"
+    return f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
+
+
+def correction_notes(results: Iterable[ScoreFile]) -> list[str]:
+    """How corrected values were made, once a system and method."""
+    lines = []
+    for r in results:
+        known = [m for m in r.measures if m.corrected is not None]
+        for m in known:
+            c = m.corrected
+            assert c is not None
+            if c.method == "ppi++":
+                lines.append(
+                    f"corrected: {r.system}, {m.name}: PPI++ with {c.n_labels:,} labelled answers, "
+                    f"weight of the judge {c.tuning or 0:.2f}; labels alone "
+                    f"{c.labels_value or 0:.2f} [{c.labels_low or 0:.2f}, {c.labels_high or 0:.2f}]"
+                )
+            else:
+                lines.append(
+                    f"corrected: {r.system}, {m.name}: Rogan–Gladen, with error rates of the judge "
+                    "on other answers; it holds where the judge errs here as it did there"
+                )
+    return lines
+
+
+def order_notes(results: Sequence[ScoreFile]) -> list[str]:
+    """What may be said of the order of systems by corrected values."""
+    return [
+        f"ranks by {found.measure} corrected (at once, 95 %"
+        + ("" if found.paired else "; other queries were labelled of each")
+        + "): "
+        + ", ".join(f"{system} {as_text(ranks)}" for system, ranks in found.ranks.items())
+        for found in corrected_ranks(results)
+    ]
+
+
+def render_query_plans(plans: Iterable[QueryPlan], power: float) -> str:
+    """What ``plan`` prints."""
+    rows: list[tuple[str, ...]] = [
+        ("measure", "systems", "sd", "queries", "power now", f"needed for {power:.0%}")
+    ]
+    for p in plans:
+        several = len(p.systems) > 1
+        systems = " − ".join(reversed(p.systems)) if several else f"{p.systems[0]} alone"
+        needed = "–" if p.n_needed is None else f"{p.n_needed:,}"
+        rows.append(
+            (p.measure, systems, f"{p.sd:.2f}", f"{p.n_now:,}", f"{p.power_now:.2f}", needed)
+        )
+    return "\n".join(aligned(rows))
+
+
+def render_label_plan(plan: LabelPlan, half: float) -> str:
+    """What ``annotate plan`` prints."""
+    lines = [
+        f"{plan.measure} of {plan.system}: {plan.n_answers:,} answers, standard deviation "
+        f"{plan.sd:.2f} "
+        + (
+            f"(people, {plan.pilot:,} labelled answers)"
+            if plan.pilot
+            else "(the judge's; a pilot of 30 labelled answers would tell people's)"
+        )
+    ]
+    if plan.alone is None and plan.with_judge is None:
+        return "\n".join([
+            *lines,
+            f"± {half:g} cannot be reached: labels of all answers give ± {plan.least:.2f}; more "
+            "queries are needed",
+        ])  # fmt: skip
+    alone = "more than there are answers" if plan.alone is None else f"{plan.alone:,}"
+    lines.append(f"± {half:g} needs {alone} labelled answers without the judge")
+    if plan.correlation is None:
+        lines.append(
+            "what the judge saves is not known without its correlation with people (a pilot with "
+            "score --labels tells it; or guess with --correlation)"
+        )
+    elif plan.with_judge is not None and plan.with_judge == plan.alone:
+        lines.append(
+            f"the judge saves nothing: its values have correlation {plan.correlation:.2f} with "
+            "people's"
+        )
+    else:
+        needed = "more than there are" if plan.with_judge is None else f"{plan.with_judge:,}"
+        lines.append(f"± {half:g} needs {needed} with it (correlation {plan.correlation:.2f})")
+    return "\n".join(lines)
+
+
+def render_calibration(found: Calibration) -> str:
+    """What ``calibrate`` prints."""
+    r = found.rates
+    lines = [
+        f"judge {found.judge} against {found.n:,} statements of {found.n_answers:,} answers",
+        f"  sensitivity  {r.sensitivity:.4f} ± {r.sensitivity_stderr:.4f} (of supported, found)",
+        f"  specificity  {r.specificity:.4f} ± {r.specificity_stderr:.4f} (of others, found)",
+        f"  accuracy     {found.accuracy:.4f}",
+        f"  kappa        {found.kappa:.4f}",
+        f"  failures     {found.n_failed:,}",
+        *(f"  accuracy in {name}: {value:.4f}" for name, value in found.by_system.items()),
+    ]
+    if not math.isnan(found.drift):
+        lines.append(f"  drift between systems: p = {found.drift:.4f} (chi-squared)")
+    if r.sensitivity + r.specificity <= 1:
+        lines.append("  no better than chance: it corrects nothing")
+    return "\n".join(lines)
+
+
+def _cell(score: MeasureScore | None) -> str:
+    if score is None or score.value is None:
+        return "–"
+    text = f"{score.value:.2f}"
+    if score.sd_runs is not None:
+        text += f" ±{score.sd_runs:.2f}"
+    if score.low is not None and score.high is not None:
+        text += f" [{score.low:.2f}, {score.high:.2f}]"
+    return text
+
+
+def _signatures(results: list[ScoreFile]) -> list[str]:
+    """One line for all measures that share the rest of their signature."""
+    recipes: dict[str, dict[str, None]] = {}
+    intervals = set()
+    for result in results:
+        for measure in result.measures:
+            name, _, rest = measure.signature.partition("|")
+            recipes.setdefault(rest, {})[name] = None
+            if measure.corrected is not None:
+                rest = measure.corrected.signature.partition("|")[2]
+                recipes.setdefault(rest, {})[f"{name} corrected"] = None
+            intervals.add(measure.interval)
+    lines = [f"signature: {','.join(names)}|{rest}" for rest, names in recipes.items()]
+    return lines + interval_note(intervals)
+
+
+def interval_note(made: Iterable[str]) -> list[str]:
+    """What to say of the intervals in a table; nothing where there are none."""
+    words = {
+        WILSON: "Wilson's with the effective number of queries for shares",
+        SKEW: "Student's t corrected for skewness for counts",
+        STUDENT: "Student's t for differences",
+        "bootstrap": "bootstrap over queries",  # score files of before have it, and the next
+        "normal": "normal",
+    }
+    found = [words[name] for name in words if name in set(made)]
+    return [f"intervals: 95 %, {'; '.join(found)}; ± is the sd between runs"] if found else []

@@ -1,0 +1,126 @@
+"""Answers in statements, kept in score files for reports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from citeforge.engines.judge.records import JudgeFailure, Pair
+from citeforge.engines.text.segment import Segmenter
+from citeforge.engines.text.sentences import SentenceSegmenter
+from citeforge.evaluator.measures.alce.answers import in_range, reference_claims
+from citeforge.evaluator.measures.attributed_ir.answers import claims_of
+from citeforge.evaluator.measures.claims import Claim
+from citeforge.evaluator.measures.judging import premise
+from citeforge.evaluator.statements.cited_words import cited_words
+from citeforge.evaluator.statements.inputs import Inputs, Item
+from citeforge.evaluator.statements.split import split_statements
+from citeforge.schemas.scores import AnswerDetail, CitedWords, PassageDetail, StatementDetail
+
+
+def describe(inputs: Inputs) -> list[AnswerDetail]:
+    """Answers of the first run, in the order of the benchmark.
+
+    ``reference``: the statements that ALCE's measures looked at, else those of Attributed-IR's;
+    where neither was computed, the answer is split as in ``strict``.
+    """
+    segmenter = inputs.tools.segmenter or SentenceSegmenter()
+    is_air = _scored(inputs, claims_of) and not _scored(inputs, reference_claims)
+    rows = [_read(item, inputs, segmenter) for item in sorted(inputs.runs[0], key=lambda i: i.row)]
+
+    def pair(item: Item, claim: Claim) -> Pair:
+        is_strict = inputs.protocol == "strict"
+        return Pair(premise(item.passages, claim.cited, is_strict, not is_air), claim.text)
+
+    def supported(item: Item, claim: Claim) -> bool | None:
+        judge = inputs.tools.judge
+        if judge is None:
+            return None
+        if not claim.cited or claim.skipped:
+            return False
+        decision = judge.ask([pair(item, claim)])[pair(item, claim)]
+        return None if isinstance(decision, JudgeFailure) else decision.entailed
+
+    if inputs.tools.judge is not None:
+        inputs.tools.judge.ask(
+            pair(row.item, claim)
+            for row in rows
+            for claim in row.claims
+            if claim.cited and not claim.skipped
+        )
+    return [
+        AnswerDetail(
+            query_id=inputs.benchmark.query_ids[row.item.row],
+            query=row.item.query,
+            statements=[
+                StatementDetail(
+                    text=claim.text,
+                    cited=list(claim.cited),
+                    wrong=claim.wrong,
+                    supported=supported(row.item, claim),
+                )
+                for claim in row.claims
+            ],
+            passages=[
+                PassageDetail(id=p.id, title=p.title, text=p.text, label=p.label)
+                for p in row.item.passages
+            ],
+            is_missing=row.item.is_missing,
+            gold=_gold(row.item),
+            cited=list(row.stray.cited),
+            wrong=row.stray.wrong,
+            said=row.words,
+        )
+        for row in rows
+    ]
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """An answer in statements.
+
+    Attributes:
+        item: the answer.
+        claims: its statements with their citations.
+        stray: citations that belong to no statement.
+        words: what its system cites for.
+    """
+
+    item: Item
+    claims: list[Claim]
+    stray: Claim
+    words: list[CitedWords]
+
+
+def _read(item: Item, inputs: Inputs, segmenter: Segmenter) -> _Answer:
+    scored = _scored(inputs, reference_claims) or _scored(inputs, claims_of)
+    if inputs.protocol == "reference" and scored:
+        return _Answer(item, scored.get(item.row, []), Claim("", ()), [])
+    split = split_statements(item.output, inputs.grammar, segmenter, len(item.passages))
+    texts = [p.text for p in item.passages]
+    return _Answer(
+        item,
+        [in_range(s.text, s.numbers, item, inputs) for s in split.statements],
+        in_range("", [n for marker in split.stray for n in marker.numbers], item, inputs),
+        cited_words(item.output, split.statements, item.spans, texts),
+    )
+
+
+def _scored(inputs: Inputs, read: Callable[[Item, Inputs], list[Claim]]) -> dict[int, list[Claim]]:
+    """Statements of the first run that a reader gave the measures, by query row."""
+    name = read.__qualname__
+    return {
+        row: claims
+        for (reader, run, row), claims in inputs.statements.items()
+        if reader == name and run == 0
+    }
+
+
+_GOLD = 10
+"""Gold answers that are kept."""
+
+
+def _gold(item: Item) -> list[str]:
+    """Texts of the gold answers, or their accepted forms where they have no text."""
+    texts = (row.text or " / ".join(row.aliases) for row in item.gold)
+    return [text for text in dict.fromkeys(texts) if text][:_GOLD]

@@ -1,0 +1,192 @@
+"""What answer-by-answer measures see: each answer with its passages and its gold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from citeforge.evaluator.statistics.estimates import Floats
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN
+from citeforge.evaluator.tools import Tools
+from citeforge.package.items import GoldRows, Passage
+from citeforge.schemas.citations.grammar import Grammar
+from citeforge.schemas.submission import (
+    CitedFact,
+    CitedSentence,
+    CitedSpan,
+    ReportLine,
+    SubmissionLine,
+)
+
+
+@dataclass(frozen=True)
+class Item:
+    """One answer.
+
+    Attributes:
+        row: row of its query in the benchmark.
+        query: text of the query.
+        output: what the system wrote; empty for a missing answer.
+        passages: what it was shown, in order.
+        is_missing: whether the submission has no such line.
+        gold: gold rows of its query.
+        spans: which words are cited for, where the system says.
+        sentences: the system's own sentences; None where it does not set them off.
+        facts: what is cited for what, where that was read elsewhere.
+    """
+
+    row: int
+    query: str
+    output: str
+    passages: tuple[Passage, ...]
+    is_missing: bool = False
+    gold: GoldRows = field(default_factory=GoldRows)
+    spans: tuple[CitedSpan, ...] = ()
+    sentences: tuple[CitedSentence, ...] | None = None
+    facts: tuple[CitedFact, ...] | None = None
+
+
+@dataclass
+class Inputs:
+    """A submission, ready to be measured.
+
+    Attributes:
+        benchmark: what it answers.
+        protocol: ``strict`` or ``reference``.
+        runs: one list a run; ``strict`` has one item for every query, ``reference`` one a line.
+        gold: gold rows of each query row.
+        grammar: citation grammar.
+        task: ``asqa``, ``qampari``, ``eli5``, or an empty string.
+        tools: judge, segmenter and models.
+        statements: what the families have read so far, so that no answer is segmented twice.
+        names: what files of assessments may call the system: its name, its file's.
+    """
+
+    benchmark: Benchmark
+    protocol: str
+    runs: list[list[Item]]
+    gold: list[GoldRows]
+    grammar: Grammar
+    task: str
+    tools: Tools = field(default_factory=Tools)
+    statements: dict[Any, Any] = field(default_factory=dict)
+    names: tuple[str, ...] = ("the system",)
+
+    def column(self, values: dict[tuple[int, int], float]) -> Floats:
+        """Values by (run, query row) as an array (runs, queries); NaN where there is none."""
+        array = np.full((len(self.runs), len(self.benchmark.query_ids)), np.nan)
+        for (run, row), value in values.items():
+            array[run, row] = value
+        return array
+
+    def items(self) -> Iterator[tuple[int, Item]]:
+        """(run, item) of every item."""
+        for run, items in enumerate(self.runs):
+            for item in items:
+                yield run, item
+
+
+class ItemReader:
+    """Keeps answers with what they were shown.
+
+    Attributes:
+        runs: number of a run to its answers, by row of their queries.
+    """
+
+    def __init__(
+        self, benchmark: Benchmark, context: str, protocol: str, grammar: Grammar, tools: Tools
+    ) -> None:
+        """Read what a context set shows, ``own``, or ``none`` (closed book).
+
+        Args:
+            benchmark: what is answered.
+            context: context set.
+            protocol: ``strict`` or ``reference``.
+            grammar: citation grammar with the submission's index base.
+            tools: judge, segmenter and models.
+        """
+        self._benchmark, self._protocol = benchmark, protocol
+        self._grammar, self._tools = grammar, tools
+        self._texts: list[str] = benchmark.queries["text"].to_pylist()
+        self._shown = _shown(benchmark, context)
+        self._gold = benchmark.gold_rows
+        self.runs: dict[int, dict[int, Item]] = {}
+        self._bare: set[str] = set()
+
+    def add(self, row: int, answer: SubmissionLine) -> Item:
+        """Keep an answer to the query of a row."""
+        passages = self._shown[row]
+        if answer.passages is not None:
+            passages = tuple(
+                Passage(p.docid or "", p.title, p.text, url=p.url) for p in answer.passages
+            )
+            self._bare.update(p.id for p in passages if p.id and not p.text)
+        item = Item(
+            row, self._texts[row], answer.output, passages,
+            gold=self._gold[row], spans=tuple(answer.spans or ()),
+            sentences=None if answer.sentences is None else tuple(answer.sentences),
+            facts=answer.facts if isinstance(answer, ReportLine) else None,
+        )  # fmt: skip
+        self.runs.setdefault(answer.run, {})[row] = item
+        return item
+
+    def inputs(self, has_other_text: Callable[[Passage], bool] | None = None) -> Inputs:
+        """All answers; in ``strict`` one for every query, missing ones empty: they score the worst
+        value.
+
+        Args:
+            has_other_text: whether the corpus has another text for the docid of a passage, which
+                then says nothing of it; None where passages are the benchmark's.
+        """
+        if has_other_text is not None:
+            self._fill(has_other_text)
+        runs = [self.runs[number] for number in sorted(self.runs)]
+        if self._protocol == "strict":
+            runs = [
+                {row: run.get(row) or self._missing(row) for row in range(len(self._texts))}
+                for run in runs
+            ]
+        info = next(iter(self._benchmark.manifest.sources), None)
+        return Inputs(
+            self._benchmark,
+            self._protocol,
+            [list(run.values()) for run in runs],
+            self._gold,
+            self._grammar,
+            "" if info is None else info.rules.get("data set", ""),
+            self._tools,
+        )
+
+    def _fill(self, has_other_text: Callable[[Passage], bool]) -> None:
+        """Passages that came as a docid alone get the text of the benchmark's corpus; docids go
+        from passages with another text."""
+        texts = self._benchmark.texts(self._bare) if self._bare else {}
+
+        def own(passage: Passage) -> Passage:
+            if passage.id and has_other_text(passage):
+                return replace(passage, id="")
+            return _filled(passage, texts)
+
+        for run in self.runs.values():
+            for row, item in run.items():
+                run[row] = replace(item, passages=tuple(map(own, item.passages)))
+
+    def _missing(self, row: int) -> Item:
+        return Item(row, self._texts[row], "", self._shown[row], True, self._gold[row])
+
+
+def _filled(passage: Passage, texts: dict[str, tuple[str, str]]) -> Passage:
+    if passage.text or passage.id not in texts:
+        return passage
+    title, text = texts[passage.id]
+    return Passage(passage.id, passage.title or title, text)
+
+
+def _shown(benchmark: Benchmark, context: str) -> list[tuple[Passage, ...]]:
+    if context in (OWN, CLOSED_BOOK):
+        return [() for _ in benchmark.query_ids]
+    return [item.passages for item in benchmark.items(context)]

@@ -1,0 +1,153 @@
+"""Answers that cite passages, of a frozen context set or of their own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from citeforge.evaluator.measures.declared import Measure
+from citeforge.evaluator.statements.details import describe
+from citeforge.evaluator.statements.inputs import Inputs, ItemReader
+from citeforge.evaluator.statements.reading import Reading, Results, not_computed
+from citeforge.evaluator.statistics.per_answer import AnswerNumbers, Kept
+from citeforge.evaluator.submissions.benchmark import ContextTable
+from citeforge.evaluator.submissions.origin import Watch
+from citeforge.evaluator.submissions.provided_passages import Brought
+from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN
+from citeforge.schemas.scores import AnswerDetail, Counts
+from citeforge.schemas.submission import SubmissionLine
+
+
+class PassageReading(Reading):
+    """Keeps numbers of each answer for measures that need no more, and answers for the others."""
+
+    def prepare(self, context: str | None, details: bool) -> None:
+        """Prepare the context set."""
+        self.context = self.submission.choose_context(context)
+        self.grammar = self.benchmark.grammar
+        if self.submission.form == "attrieval":
+            self.grammar = replace(self.grammar, base=0)  # its prompts count from 0
+        n = len(self.benchmark.query_ids)
+        self._is_frozen = self.context not in (OWN, CLOSED_BOOK)
+        table = self.benchmark.context(self.context) if self._is_frozen else None
+        self._brought = Brought(self.benchmark, self.is_strict) if self.context == OWN else None
+        numbered = {m.numbers: m for m in self.measures if m.numbers is not None}
+        self._kept = {
+            make: Kept(numbers, n)
+            for make, measure in numbered.items()
+            if (numbers := self._numbers(measure, table)) is not None
+        }
+        self._relevant = None if table is None or not self._kept else table.relevant
+        self._items = None
+        if details or not self._kept or any(m.numbers is None for m in self.measures):
+            self._items = ItemReader(
+                self.benchmark, self.context, self.protocol, self.grammar, self.tools
+            )
+        self._inputs: Inputs | None = None
+        self._watch = None
+        if self.submission.is_anonymous:
+            self._watch = Watch(self.grammar, [] if table is None else table.sizes)
+
+    def options_of(self, measure: Measure, options: str | None) -> str | None:
+        """Whether another run's facts and verdicts stand in place of our own."""
+        form = self.submission.form
+        if measure.name.startswith("FACT.") and form.startswith("deep-research-"):
+            return form.removeprefix("deep-research-") + ":file"
+        return options
+
+    def _numbers(self, measure: Measure, table: ContextTable | None) -> AnswerNumbers | None:
+        """What makes the numbers of one answer; None where this context has none."""
+        if table is not None and measure.numbers is not None:
+            return measure.numbers(self.benchmark, table, self.protocol)
+        if self._brought is None or measure.own_numbers is None:
+            return None
+        return measure.own_numbers(self.benchmark, self.grammar, self.protocol, self._brought)
+
+    def add(self, line: int, answer: SubmissionLine) -> None:
+        """Read one answer."""
+        watch = self._watch
+        if watch is not None:
+            watch.n_lines += 1
+        if not self.places.is_of(line, answer, self.context):
+            return
+        row = self.places.row(line, answer, self.context)
+        if self._brought is not None:
+            self._brought.add(answer)
+        found = None
+        for kept in self._kept.values():
+            found = kept.add(row, answer)
+        if self._items is not None:
+            item = self._items.add(row, answer)
+            if found is None:
+                inside, beyond, unparsed = self.grammar.cited(answer.output, len(item.passages))
+                self.tally.add(answer.output, len(inside) + beyond, beyond, unparsed)
+        if found is not None:
+            output = answer.output
+            self.tally.add(output, found.distinct, found.n_out_of_range, found.n_unparsed)
+        if self.is_strict:
+            self.tally.listed += self.grammar.has_list(answer.output)
+        if watch is not None:
+            watch.look(row, answer)
+
+    def finish(self) -> None:
+        """Missing answers are filled in."""
+        if self.tally.n == 0:
+            raise self.nothing()
+        if self.is_strict:
+            for kept in self._kept.values():
+                kept.fill()
+        if self._items is not None:
+            own = self._brought
+            inputs = self._items.inputs(None if own is None else own.has_other_text)
+            self._inputs = replace(inputs, names=self.submission.names)
+
+    def results(self) -> Results:
+        """Measures of numbers first, then those of answers."""
+        rows, missing = [], []
+        for make in dict.fromkeys(m.numbers for m in self.measures):
+            wanted = [m for m in self.measures if m.numbers is make]
+            if make is None:
+                found = self.computed(self._inputs, wanted)
+            elif make in self._kept:
+                found = self.computed(self._kept[make], wanted)
+            else:
+                own = self.context == OWN
+                why = "passages without relevance labels" if own else "no passages were shown"
+                found = [], not_computed(dict.fromkeys((m.name for m in wanted), why))
+            rows += found[0]
+            missing += found[1]
+        order = {m.name: i for i, m in enumerate(self.measures)}
+        return sorted(rows, key=lambda r: order[r.measure.name]), missing
+
+    def counts(self) -> Counts:
+        """What the submission consists of."""
+        n = len(self.benchmark.query_ids)
+        kept = next(iter(self._kept.values()), None)
+        n_runs = len(kept.runs if kept is not None else self._items.runs if self._items else ())
+        relevant = self.benchmark.relevant_ids if self._relevant is None else self._relevant
+        return self.tally.counts(
+            n,
+            n_runs,
+            n * n_runs,
+            n_truncated=self.places.n_truncated,
+            n_no_relevant=sum(not found for found in relevant),
+        )
+
+    def answers(self) -> Inputs:
+        """All answers, as measures see them."""
+        assert self._inputs is not None
+        return self._inputs
+
+    def grammar_of(self, measure: Measure) -> str:
+        """How citations are read."""
+        return self.grammar.signature if self.is_strict else f"1,{measure.family}"
+
+    def details(self) -> list[AnswerDetail]:
+        """Answers of the first run."""
+        return [] if self._inputs is None else describe(self._inputs)
+
+    def warnings(self) -> list[str]:
+        """What makes it doubtful that the submission answers this benchmark."""
+        doubts = super().warnings()
+        for source in (self._brought, self._watch):
+            doubts += [] if source is None else source.warnings()
+        return doubts

@@ -1,0 +1,253 @@
+"""Answers, placed and read: what all kinds of benchmarks have in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.evaluator.measures.compute import compute
+from citeforge.evaluator.measures.declared import Measure
+from citeforge.evaluator.reports.entries import Row
+from citeforge.evaluator.statistics.estimates import Measured
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.index import Submission
+from citeforge.evaluator.submissions.reader import Places
+from citeforge.evaluator.tools import Tools
+from citeforge.schemas.benchmarks.authorship import Design
+from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.scores import AnswerDetail, Counts, NotComputed
+from citeforge.schemas.submission import SubmissionLine
+
+if TYPE_CHECKING:
+    from citeforge.evaluator.labels.people import People
+    from citeforge.evaluator.statements.inputs import Inputs
+
+Results = tuple[list[Row], list[NotComputed]]
+
+
+class Tally:
+    """Counts of odd answers."""
+
+    def __init__(self) -> None:
+        self.n = self.unparsed = self.empty = self.uncited = self.beyond = self.listed = 0
+
+    def add(self, output: str, n_cited: float, n_beyond: float, n_unparsed: float) -> None:
+        """Count one answer.
+
+        Args:
+            output: what the system wrote.
+            n_cited: distinct citations.
+            n_beyond: citations of what was not shown.
+            n_unparsed: marks that could not be read.
+        """
+        self.n += 1
+        self.unparsed += n_unparsed > 0
+        self.empty += not output.strip()
+        self.uncited += n_cited == 0
+        self.beyond += n_beyond > 0
+
+    def counts(self, n_queries: int, n_runs: int, n_keys: int, **more: int) -> Counts:
+        """As they stand in score files; ``n_keys`` answers were expected."""
+        return Counts(
+            n_queries=n_queries,
+            n_runs=n_runs,
+            n_answered=self.n,
+            n_missing=n_keys - self.n,
+            n_unparsed=self.unparsed,
+            n_empty=self.empty,
+            n_uncited=self.uncited,
+            n_out_of_range=self.beyond,
+            n_listed=self.listed,
+            **more,
+        )
+
+
+class Reading(ABC):
+    """Reads the answers to one kind of context, one line after the other.
+
+    Attributes:
+        submission: what is read.
+        benchmark: what it answers.
+        measures: what is computed.
+        protocol: ``strict`` or ``reference``.
+        tools: judge, segmenter and models.
+        context: what is scored, as score files say it.
+        places: where its lines belong.
+        tally: counts of odd answers.
+        design: cells of an authorship benchmark.
+        splitter: what splits sentences in the protocol ``reference``.
+    """
+
+    context: str
+    design: Design | None = None
+    splitter = "punkt"
+
+    def __init__(
+        self,
+        submission: Submission,
+        benchmark: Benchmark,
+        measures: Sequence[Measure],
+        protocol: str,
+        tools: Tools,
+        context: str | None = None,
+        details: bool = False,
+    ) -> None:
+        """Prepare what the answers are held against.
+
+        Args:
+            submission: what is read.
+            benchmark: what it answers.
+            measures: what is computed.
+            protocol: ``strict`` or ``reference``.
+            tools: judge, segmenter and models.
+            context: context set; None for the one that the submission is about.
+            details: whether answers are kept for reports.
+
+        Raises:
+            UsageError: the answers cannot be held against this benchmark.
+        """
+        self.submission, self.benchmark, self.measures = submission, benchmark, measures
+        self.protocol, self.tools = protocol, tools
+        self.places = Places(submission.path, benchmark)
+        self.tally = Tally()
+        self.prepare(context, details)
+
+    @abstractmethod
+    def prepare(self, context: str | None, details: bool) -> None:
+        """Choose the context set, and open what its answers are held against.
+
+        Raises:
+            UsageError: the context set is not clear, or there is none of that name.
+        """
+
+    @classmethod  # noqa: B027 (most have nothing to refuse)
+    def require(
+        cls, benchmark: Benchmark, measures: Sequence[Measure], protocol: str, context: str | None
+    ) -> None:
+        """Refuse what cannot be scored, before anything is opened.
+
+        Raises:
+            UsageError: the measures do not fit each other; says what fits.
+        """
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether the protocol is ours."""
+        return self.protocol == "strict"
+
+    @abstractmethod
+    def add(self, line: int, answer: SubmissionLine) -> None:
+        """Read one answer.
+
+        Raises:
+            InputError: an unknown or duplicate key.
+        """
+
+    @abstractmethod
+    def finish(self) -> None:
+        """After the last answer: missing ones are filled in.
+
+        Raises:
+            InputError: there was none.
+        """
+
+    @abstractmethod
+    def results(self) -> Results:
+        """All measures: those that could be computed, and why others could not."""
+
+    @abstractmethod
+    def counts(self) -> Counts:
+        """What the submission consists of."""
+
+    @abstractmethod
+    def grammar_of(self, measure: Measure) -> str:
+        """How citations are read, as it stands in the signature of a measure."""
+
+    def options_of(self, measure: Measure, options: str | None) -> str | None:
+        """Choices that move the number: those of the measure, and what the benchmark declares."""
+        return options
+
+    def answers(self) -> Inputs:
+        """What labels of people are about.
+
+        Raises:
+            UsageError: answers of this kind have no labelled statements.
+        """
+        raise UsageError(
+            f"--labels: people label statements that cite passages; {self.benchmark.manifest.name} "
+            f"shows {self.benchmark.kind.shows}"
+        )
+
+    def by_people(self, people: People, measures: Sequence[Measure]) -> dict[str, Measured | str]:
+        """Judged measures with people in place of the judge; open where they said nothing."""
+        from citeforge.evaluator.labels.people import LabelJudge
+
+        inputs = self.answers()
+        session = JudgeSession(LabelJudge(people))
+        tools = replace(inputs.tools, judge=session, levels=people.levels)
+        return compute(replace(inputs, tools=tools), measures)
+
+    def clusters(self) -> npt.NDArray[np.int64] | None:
+        """Cluster of each query, where questions repeat; None where none does."""
+        return self.benchmark.clusters
+
+    def cell_of(self, line: int, answer: SubmissionLine, cells: Collection[str]) -> str:
+        """The cell that an answer is about, where a benchmark has several.
+
+        Args:
+            line: where it stands in the submission.
+            answer: with its context.
+            cells: names of the cells.
+
+        Raises:
+            InputError: it names none of them.
+        """
+        if answer.context is not None and answer.context in cells:
+            return answer.context
+        raise InputError(
+            "is missing"
+            if answer.context is None
+            else f"{answer.context!r} is no cell of the benchmark",
+            path=self.submission.path,
+            line=line,
+            field="context",
+            allowed=", ".join(cells),
+        )
+
+    def details(self) -> list[AnswerDetail]:
+        """Answers of the first run in statements, in the order of the benchmark."""
+        return []
+
+    def warnings(self) -> list[str]:
+        """What makes it doubtful that the submission answers this benchmark."""
+        return self.submission.warnings()
+
+    def n_failed(self) -> int:
+        """Questions to judge and LLM that failed."""
+        return 0 if self.tools.judge is None else self.tools.judge.failures()
+
+    def nothing(self) -> InputError:
+        """The error of a submission without any answer."""
+        return InputError(
+            "holds no answer to this context set",
+            path=self.submission.path,
+            allowed=f"context {self.context!r}",
+        )
+
+    def computed(self, inputs: object, measures: Sequence[Measure]) -> Results:
+        """Samples of measures that read the same."""
+        found = compute(inputs, measures)
+        rows = [Row(m, r) for m in measures if not isinstance(r := found[m.name], str)]
+        missing = {m.name: r for m in measures if isinstance(r := found[m.name], str)}
+        return rows, not_computed(missing)
+
+
+def not_computed(reasons: Mapping[str, str]) -> list[NotComputed]:
+    """Measures to why they could not be computed."""
+    return [NotComputed(name=name, reason=reason) for name, reason in reasons.items()]

@@ -1,0 +1,233 @@
+"""Means, ratios, standard errors and intervals (METRICS section 6)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from citeforge.evaluator.statistics.intervals import (
+    ANYTHING,
+    NONE,
+    SKEW,
+    WILSON,
+    Range,
+    effective_wilson,
+    skewed,
+    skewness_of,
+    student,
+)
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What one measure needs of every query.
+
+    Attributes:
+        name: measure.
+        sums: sufficient statistics, shape (runs, queries, k); a query enters the value through
+            their sums over queries.
+        combine: sums over queries, shape (…, k), to values, shape (…); NaN where undefined.
+        per_query: shape (runs, queries), NaN where the measure is not defined.
+        has_interval: whether queries may be resampled; False for measures of whole sets.
+        always: whether it has a value, 0, even where no single query has one.
+        within: what values the measure can have, which its interval depends on.
+    """
+
+    name: str
+    sums: Floats
+    combine: Callable[[Floats], Floats]
+    per_query: Floats
+    has_interval: bool = True
+    always: bool = False
+    within: Range = ANYTHING
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A measure's sample, with its upper bound when the judge failed somewhere."""
+
+    sample: Sample
+    upper: Sample | None = None
+
+
+def mean_sample(name: str, values: Floats) -> Sample:
+    """A plain mean over the queries that define the measure.
+
+    Args:
+        name: measure.
+        values: shape (runs, queries), NaN where not defined.
+    """
+    defined = ~np.isnan(values)
+    sums = np.stack([np.where(defined, values, 0.0), defined.astype(np.float64)], axis=-1)
+    return Sample(name, sums, lambda s: ratio(s[..., 0], s[..., 1]), values)
+
+
+def harmonic_sample(name: str, precision: Floats, recall: Floats) -> Sample:
+    """Harmonic mean of two means, each over the queries that define it.
+
+    The value of a single query, kept for reports, is the harmonic mean of its own two.
+    """
+    p, r = mean_sample(name, precision), mean_sample(name, recall)
+    sums = np.concatenate([p.sums, r.sums], axis=-1)
+    per_query = harmonic(precision, recall)
+
+    def combine(s: Floats) -> Floats:
+        return harmonic(ratio(s[..., 0], s[..., 1]), ratio(s[..., 2], s[..., 3]))
+
+    return Sample(name, sums, combine, per_query)
+
+
+def clustered(sample: Sample, clusters: npt.NDArray[np.int64]) -> Sample:
+    """The same sample with one row a cluster of queries, which are then drawn together.
+
+    Args:
+        sample: see :class:`Sample`.
+        clusters: cluster of each query, 0-based.
+    """
+    n = int(clusters.max()) + 1
+    runs, _, k = sample.sums.shape
+    sums = np.zeros((runs, n, k))
+    for run in range(runs):
+        np.add.at(sums[run], clusters, sample.sums[run])
+    per_query = np.full((runs, n), np.nan)
+    known = ~np.isnan(sample.per_query)
+    for run in range(runs):
+        per_query[run, clusters[known[run]]] = 0.0  # only whether it is defined is asked for
+    return replace(sample, sums=sums, per_query=per_query)
+
+
+def ratio(above: Floats, below: Floats) -> Floats:
+    """Quotient; NaN where the divisor is zero."""
+    out = np.full(np.broadcast(above, below).shape, np.nan)
+    np.divide(above, below, out=out, where=below != 0)
+    return out
+
+
+def harmonic(a: Floats, b: Floats) -> Floats:
+    """Harmonic mean; 0 where both are 0, NaN where one is undefined."""
+    total = a + b
+    product = 2 * a * b
+    both: Floats = np.where(total == 0, 0.0, ratio(product, total))
+    return both
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value with its uncertainty, on the raw scale; NaN where there is none.
+
+    Attributes:
+        value: averaged over runs.
+        low: lower end of the 95 % interval over queries.
+        high: upper end.
+        stderr: standard error over queries.
+        sd_runs: standard deviation between runs; NaN with one run.
+        interval: ``wilson``, ``skew-t``, ``t`` or ``none``.
+    """
+
+    value: float
+    low: float
+    high: float
+    stderr: float
+    sd_runs: float
+    interval: str
+
+
+def estimate_all(
+    samples: Sequence[Sample], clusters: npt.NDArray[np.int64] | None = None
+) -> list[Estimate]:
+    """Estimates of several measures over the same queries.
+
+    The standard error is the jackknife's over queries (for a mean, the usual one); the interval is
+    that of :attr:`~citeforge.evaluator.statistics.intervals.Range.interval`. All runs of a query
+    stay together. With ``clusters``, so do the queries of a cluster, and clusters are counted.
+    """
+    if clusters is not None:
+        samples = [clustered(s, clusters) for s in samples]
+    return [_estimate(s) for s in samples]
+
+
+def influences(sample: Sample) -> Floats | None:
+    """What each query does to a value that is not the mean of its values by query.
+
+    Returns:
+        Shape (queries,), with the sum 0, NaN where a query does not enter; n / (n − 1) times the
+        sum of squares is the jackknife's variance. None of plain means, and without an interval.
+    """
+    if _is_mean(sample) or not sample.has_interval:
+        return None
+    enters = _enters(sample)
+    sums = sample.sums[:, enters]
+    n = sums.shape[1]
+    if n < 2 or np.isnan(sample.combine(_exact_sums(sample.sums))).any():
+        return None
+    without_one = sample.combine(_exact_sums(sums)[:, None, :] - sums).mean(axis=0)
+    if np.isnan(without_one).any():
+        return None
+    found = np.full(len(enters), np.nan)
+    found[enters] = (n - 1) / n * (without_one.mean() - without_one)
+    return found
+
+
+def _is_mean(sample: Sample) -> bool:
+    """Whether it is :func:`mean_sample`'s: a sum of values, and how many there are."""
+    if sample.sums.shape[2] != 2:
+        return False
+    defined = ~np.isnan(sample.per_query)
+    plain = np.stack([np.where(defined, sample.per_query, 0.0), defined], axis=-1)
+    total = _exact_sums(sample.sums)
+    same = np.array_equal(sample.combine(total), ratio(total[:, 0], total[:, 1]), equal_nan=True)
+    return same and np.array_equal(sample.sums, plain)
+
+
+def _exact_sums(sums: Floats) -> Floats:
+    """Sums over queries that do not depend on the order of addition, shape (runs, k)."""
+    return np.array([[math.fsum(run[:, k].tolist()) for k in range(sums.shape[2])] for run in sums])
+
+
+def _enters(sample: Sample) -> npt.NDArray[np.bool_]:
+    """Queries that the value depends on."""
+    weighs: npt.NDArray[np.bool_] = (sample.sums != 0).any(axis=(0, 2))
+    return weighs | ~np.isnan(sample.per_query).all(axis=0)
+
+
+def _estimate(sample: Sample) -> Estimate:
+    runs = sample.combine(_exact_sums(sample.sums))
+    value = float(np.mean(runs))
+    sums = sample.sums[:, _enters(sample)]
+    n = sums.shape[1]
+    if math.isnan(value) or n < 2 or not sample.has_interval:
+        return _without_interval(runs)
+    without_one = sample.combine(_exact_sums(sums)[:, None, :] - sums).mean(axis=0)
+    if np.isnan(without_one).any():  # all hangs on one query
+        return _without_interval(runs)
+    influence: Floats = without_one.mean() - without_one
+    stderr = float(np.std(without_one, ddof=1)) * (n - 1) / math.sqrt(n)
+    interval = sample.within.interval
+    if interval == WILSON:
+        df = math.inf if _is_binary(sums) else n - 1
+        low, high = effective_wilson(value, stderr, n, df, sample.within)
+    elif interval == SKEW:
+        low, high = skewed(value, stderr, n - 1, skewness_of(influence))
+    else:
+        low, high = student(value, stderr, n - 1)
+    return Estimate(value, low, high, stderr, _sd(runs), interval)
+
+
+def _is_binary(sums: Floats) -> bool:
+    """Whether the value is a share of queries: each counts 0 or 1, once."""
+    return sums.shape[0] == 1 and sums.shape[2] == 2 and bool(np.isin(sums, (0.0, 1.0)).all())
+
+
+def _without_interval(runs: Floats) -> Estimate:
+    nan = math.nan
+    return Estimate(float(np.mean(runs)), nan, nan, nan, _sd(runs), NONE)
+
+
+def _sd(runs: Floats) -> float:
+    return float(np.std(runs, ddof=1)) if len(runs) > 1 else math.nan

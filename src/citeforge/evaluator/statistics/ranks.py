@@ -1,0 +1,191 @@
+"""Ranks of systems with simultaneous intervals (Mogstad, Romano, Shaikh & Wilhelm 2024)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from citeforge.evaluator.statistics.estimates import Floats
+from citeforge.evaluator.statistics.jackknife import linear
+from citeforge.schemas.scores import MeasureScore, ScoreFile
+
+LEVEL = 0.05
+RankInterval = tuple[int, int]
+
+
+def rank_intervals(
+    columns: Sequence[Floats | None],
+    clusters: npt.NDArray[np.int64] | None = None,
+    level: float = LEVEL,
+) -> list[RankInterval | None]:
+    """For each system the ranks that it may have, from 1; all at once with 95 % confidence.
+
+    All pairs of systems are compared by paired t-tests over the queries that both define, adjusted
+    by Holm over the pairs, so that the intervals hold together however many systems there are. A
+    system's best rank is one more than the number of systems that are better for certain; its worst
+    the number of all less those that are worse.
+
+    Args:
+        columns: values of each system by query, higher is better, NaN where undefined; None for a
+            system without any, which has no rank.
+        clusters: cluster of each query, where questions repeat.
+        level: probability, at most, that any of the intervals misses its rank.
+    """
+    known = [i for i, c in enumerate(columns) if c is not None and not np.isnan(c).all()]
+    found: list[RankInterval | None] = [None] * len(columns)
+    if not known:
+        return found
+    values = np.stack([np.asarray(columns[i], np.float64) for i in known], axis=1)
+    t, df = _paired(values, clusters)
+    for i, ranks in zip(known, ranks_from(_holm(t, df, level)), strict=True):
+        found[i] = ranks
+    return found
+
+
+def ranks_from(better: npt.NDArray[np.bool_]) -> list[RankInterval]:
+    """Ranks that systems may have.
+
+    Args:
+        better: whether the row's system is better than the column's for certain.
+    """
+    size = len(better)
+    above, below = better.sum(axis=0).tolist(), better.sum(axis=1).tolist()
+    return [(1 + a, size - b) for a, b in zip(above, below, strict=True)]
+
+
+def ranks_of_intervals(intervals: Sequence[tuple[float, float]]) -> list[RankInterval]:
+    """Ranks by intervals that hold all values at once: who lies above whom wholly is better.
+
+    For systems of which nothing is paired (Klein, Wright & Wieczorek 2020, Journal of the Royal
+    Statistical Society C 69): where each interval of m systems holds with 1 − .05 / m,
+    so do all ranks together with 95 %, whatever the systems have in common.
+
+    Args:
+        intervals: (low, high) of each system, simultaneous ones.
+    """
+    low, high = np.array(intervals, np.float64).reshape(-1, 2).T
+    return ranks_from(low[:, None] > high)
+
+
+def ranks_of(
+    files: Sequence[ScoreFile], entries: Sequence[MeasureScore | None]
+) -> list[RankInterval | None]:
+    """Rank intervals of systems by one measure.
+
+    Args:
+        files: score files.
+        entries: one measure of each; None where it has none that may be compared.
+
+    Returns:
+        One a system; None without a value, and where the queries or the recipe are others than of
+        most systems.
+    """
+    recipes = [
+        None if e is None or e.value is None else (e.signature, tuple(f.query_ids))
+        for f, e in zip(files, entries, strict=True)
+    ]
+    found = Counter(r for r in recipes if r is not None).most_common(1)
+    if not found:
+        return [None] * len(files)
+    ranked = [recipe == found[0][0] for recipe in recipes]
+    columns = [
+        linear(e) if here and e is not None else None
+        for here, e in zip(ranked, entries, strict=True)
+    ]  # fmt: skip
+    clusters = files[ranked.index(True)].clusters
+    return rank_intervals(columns, np.array(clusters) if clusters else None)
+
+
+def ranks_by_measure(files: Sequence[ScoreFile]) -> dict[str, list[RankInterval | None]]:
+    """Measure to the rank intervals of all systems (:func:`ranks_of`)."""
+    found = [{m.name: m for m in f.measures} for f in files]
+    names = dict.fromkeys(m.name for f in files for m in f.measures)
+    return {name: ranks_of(files, [known.get(name) for known in found]) for name in names}
+
+
+def _paired(values: Floats, clusters: npt.NDArray[np.int64] | None) -> tuple[Floats, Floats]:
+    """t of row minus column system, and degrees of freedom, shape (systems, systems)."""
+    here = ~np.isnan(values)
+    middle = np.nanmean(values, axis=0)
+    # Around each system's mean, so that the sums of squares keep their digits.
+    d = np.where(here, values - middle, 0.0)
+    m = here.astype(np.float64)
+    n = np.einsum("qi,qj->ij", m, m)
+    total = np.einsum("qi,qj->ij", d, m)
+    gap = total - total.T + n * (middle[:, None] - middle)
+    if clusters is not None:
+        return _clustered(values, clusters, gap)
+    squares = np.einsum("qi,qj->ij", d * d, m)
+    moved = total - total.T
+    shift = np.divide(moved, n, out=np.zeros_like(n), where=n > 0)
+    spread = squares + squares.T - 2 * np.einsum("qi,qj->ij", d, d) - n * shift**2
+    return _ratio(gap, spread, n)
+
+
+def _clustered(
+    values: Floats, clusters: npt.NDArray[np.int64], gap: Floats
+) -> tuple[Floats, Floats]:
+    """Likewise, over sums of the queries of each cluster."""
+    size = values.shape[1]
+    spread, n = np.zeros((size, size)), np.zeros((size, size))
+    for i in range(size):
+        change = values[:, [i]] - values
+        known = ~np.isnan(change)
+        for j in range(size):
+            labels = clusters[known[:, j]]
+            sums = np.bincount(labels, change[known[:, j], j])[np.unique(labels)]
+            n[i, j] = len(sums)
+            spread[i, j] = float(np.var(sums)) * len(sums) if len(sums) else 0.0
+    return _ratio(gap, spread, n)
+
+
+def _ratio(gap: Floats, spread: Floats, n: Floats) -> tuple[Floats, Floats]:
+    """t of sums with their sums of squared deviations."""
+    variance = np.maximum(spread, 0.0) / np.maximum(n - 1, 1) * n
+    # What cancels is no variance: systems that differ by a constant.
+    variance[variance < 1e-20] = 0.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = np.where(np.abs(gap) < 1e-12 * np.maximum(n, 1), 0.0, gap / np.sqrt(variance))
+    t[n < 2] = 0.0
+    return t, np.maximum(n - 1, 1)
+
+
+def _holm(t: Floats, df: Floats, level: float) -> npt.NDArray[np.bool_]:
+    """Whether the row's system is better than the column's, after Holm over all pairs."""
+    from scipy.special import stdtr
+
+    return better_by_tests(t, 2 * stdtr(df, -np.abs(t)), level)
+
+
+def better_by_tests(sign: Floats, p: Floats, level: float = LEVEL) -> npt.NDArray[np.bool_]:
+    """Whether the row's system is better than the column's, after Holm over all pairs.
+
+    Args:
+        sign: above 0 where the row's system is ahead, shape (systems, systems).
+        p: two-sided p of no difference; what stands above the diagonal is looked at.
+        level: of all pairs together.
+    """
+    size = len(sign)
+    rows, columns = np.triu_indices(size, 1)
+    better = np.zeros((size, size), bool)
+    if not len(rows):
+        return better
+    pairs, values = sign[rows, columns], p[rows, columns]
+    order = np.argsort(values, kind="stable")
+    passed = values[order] * np.arange(len(values), 0, -1) < level
+    n_passed = int(np.argmin(passed)) if not passed.all() else len(passed)
+    for place in order[:n_passed].tolist():
+        i, j = int(rows[place]), int(columns[place])
+        better[i, j], better[j, i] = pairs[place] > 0, pairs[place] < 0
+    return better
+
+
+def as_text(interval: RankInterval | None) -> str:
+    """``2–4``, ``1``, or a dash."""
+    if interval is None:
+        return "–"
+    low, high = interval
+    return str(low) if low == high else f"{low}–{high}"

@@ -1,0 +1,116 @@
+"""Tests of paired differences, and Holm's correction of their p-values (Holm 1979)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from citeforge.evaluator.statistics.estimates import Floats
+
+PERMUTATIONS = 10_000
+MOST_PERMUTATIONS = 200_000
+_HOLM_LEVEL = 0.01
+_MOST_EXACT = 13
+"""Differences whose sign patterns are all looked at: 2 ** 13."""
+_SEED = 20240914
+_SIGNS_AT_ONCE = 1 << 22
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """P-values adjusted step by step from the smallest; NaN stays.
+
+    Args:
+        p_values: p-values in [0, 1] of the tests of one family.
+
+    Returns:
+        As many in the same order, each in [0, 1].
+    """
+    known = sorted((p, i) for i, p in enumerate(p_values) if not math.isnan(p))
+    adjusted = [math.nan] * len(p_values)
+    highest = 0.0
+    for rank, (p, i) in enumerate(known):
+        highest = max(highest, min(1.0, p * (len(known) - rank)))
+        adjusted[i] = highest
+    return adjusted
+
+
+def paired_t(d: Floats) -> float:
+    """Two-sided p of a paired t-test; 1 when all differences are zero, NaN below two."""
+    from scipy import stats
+
+    if len(d) < 2:
+        return math.nan
+    if not d.any():
+        return 1.0
+    if np.all(d == d[0]):
+        return 0.0
+    return float(stats.ttest_1samp(d, 0.0).pvalue)
+
+
+def permutations_of(family: int) -> int:
+    """Sign patterns to draw so that the smallest possible p passes Holm at .01."""
+    return min(MOST_PERMUTATIONS, max(PERMUTATIONS, math.ceil(family / _HOLM_LEVEL)))
+
+
+def permutation(d: Floats, patterns: int = PERMUTATIONS) -> float:
+    """Two-sided p of a paired permutation test: signs flipped at random.
+
+    Args:
+        d: differences, shape (queries,).
+        patterns: sign patterns to draw.
+    """
+    return permutation_tests([d], patterns)[0]
+
+
+def permutation_tests(changes: Sequence[Floats], patterns: int = PERMUTATIONS) -> list[float]:
+    """Two-sided p of paired permutation tests of several measures over the same queries.
+
+    All sign patterns (scipy's test) where at most 13 differences are not zero. Else the drawn ones
+    and the observed; all measures share the draws, which makes one matrix product of them.
+
+    Args:
+        changes: differences of each measure, shape (queries,); NaN where not defined.
+        patterns: sign patterns to draw.
+
+    Returns:
+        p-values; NaN without any difference that is defined.
+    """
+    found = [1.0 if np.any(~np.isnan(d)) else math.nan for d in changes]
+    drawn = []
+    for i, d in enumerate(changes):
+        moving = d[~np.isnan(d) & (d != 0)]
+        if len(moving) > _MOST_EXACT:
+            drawn.append(i)
+        elif len(moving):
+            found[i] = _exact(moving)
+    if not drawn:
+        return found
+    matrix = np.nan_to_num(np.stack([changes[i] for i in drawn], axis=1))
+    # Sums that are equal on paper differ by the order of addition.
+    bar = np.abs(matrix.sum(axis=0)) - 1e-9 * np.abs(matrix).sum(axis=0)
+    n = len(matrix)
+    rng = np.random.default_rng([_SEED, n, 1])
+    extreme = np.zeros(len(drawn), np.int64)
+    step = max(1, _SIGNS_AT_ONCE // max(n, len(drawn)))
+    for start in range(0, patterns, step):
+        size = min(step, patterns - start)
+        signs = rng.integers(0, 2, (size, n), dtype=np.int8).astype(np.float64) * 2 - 1
+        extreme += (np.abs(signs @ matrix) >= bar).sum(axis=0)
+    for i, count in zip(drawn, extreme.tolist(), strict=True):
+        found[i] = (count + 1) / (patterns + 1)
+    return found
+
+
+def _exact(moving: Floats) -> float:
+    from scipy import stats
+
+    # A difference of one query cannot be told from none, and scipy asks for two.
+    if len(moving) < 2:
+        return 1.0
+    test = stats.permutation_test(
+        (moving / np.abs(moving).max(),), np.sum, permutation_type="samples", n_resamples=np.inf,
+        vectorized=True,
+    )  # fmt: skip
+    return float(test.pvalue)

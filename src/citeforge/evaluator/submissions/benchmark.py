@@ -1,0 +1,170 @@
+"""A benchmark as the evaluator sees it: queries, and the context of each."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from citeforge.package.items import pairs
+from citeforge.package.package import Package
+from citeforge.schemas.benchmarks.tables import CONTEXTS, RELEVANT, UNJUDGED
+from citeforge.schemas.errors import UsageError, suggestion
+from citeforge.schemas.text import printable
+
+MOST_RUNS = 1000
+"""Every run answers all queries, so that each one costs memory for all of them."""
+MOST_RUNS_HIDDEN = 5
+"""Where gold is hidden: which passages are cited in how many runs spells labels out."""
+
+
+@dataclass(frozen=True)
+class ContextTable:
+    """One context set in flat arrays; row i belongs to query i of the benchmark.
+
+    Attributes:
+        name: name of the set.
+        offsets: row i shows passages ``offsets[i]:offsets[i + 1]`` of the flat arrays.
+        passage_ids: ids of all shown passages.
+        is_relevant: whether each shown passage is relevant to its query.
+        is_judged: whether anybody judged any of them.
+    """
+
+    name: str
+    offsets: npt.NDArray[np.int64]
+    passage_ids: pa.Array
+    is_relevant: npt.NDArray[np.bool_]
+    is_judged: bool
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        """Passages shown for each query."""
+        sizes: list[int] = np.diff(self.offsets).tolist()
+        return sizes
+
+    @cached_property
+    def relevant(self) -> list[frozenset[int]]:
+        """0-based positions of the relevant passages of each query."""
+        rows = np.repeat(np.arange(len(self.sizes)), self.sizes)
+        hits = np.flatnonzero(self.is_relevant)
+        positions = hits - self.offsets[rows[hits]]
+        found: list[list[int]] = [[] for _ in self.sizes]
+        for row, position in zip(rows[hits].tolist(), positions.tolist(), strict=True):
+            found[row].append(position)
+        return [frozenset(f) for f in found]
+
+    def ids_of(self, row: int) -> list[str]:
+        """Ids of the passages shown for one query, in order."""
+        start, end = int(self.offsets[row]), int(self.offsets[row + 1])
+        ids: list[str] = self.passage_ids.slice(start, end - start).to_pylist()
+        return ids
+
+
+class Benchmark(Package):
+    """A benchmark as the evaluator sees it.
+
+    Attributes:
+        also_known: hashes that submissions may name besides its own: that of the half without gold.
+    """
+
+    also_known: frozenset[str] = frozenset()
+
+    @property
+    def has_hidden_gold(self) -> bool:
+        """Whether its labels are published nowhere."""
+        config = self.manifest.config
+        return bool(self.also_known or config.get("hidden_gold") or config.get("hidden"))
+
+    @property
+    def most_runs(self) -> int:
+        """Runs that a submission may make."""
+        return MOST_RUNS_HIDDEN if self.has_hidden_gold else MOST_RUNS
+
+    def first(self, n: int) -> Benchmark:
+        """The same benchmark, of which only the first n queries are looked at."""
+        found = Benchmark(self.folder, self.manifest)
+        found.rules, found.also_known = self.rules, self.also_known
+        found.asked = frozenset(self.query_ids[:n])
+        return found
+
+    @cached_property
+    def _by_normal_form(self) -> dict[str, str]:
+        return {unicodedata.normalize("NFC", query): query for query in self.query_ids}
+
+    def unknown_query(self, query: str) -> str:
+        """What is said of the id of no query; names the one that prints like it."""
+        twin = self._by_normal_form.get(unicodedata.normalize("NFC", query))
+        hint = suggestion(query, [] if twin is None else [twin])
+        return f"{printable(query)} is not in the benchmark{hint}"
+
+    def context(self, name: str) -> ContextTable:
+        """Read one context set.
+
+        Raises:
+            UnknownValueError: no such set.
+            InputError: its rows are not those of the queries.
+        """
+        if self.has_graphs and name in self.manifest.contexts:
+            raise UsageError("the contexts of a kalma benchmark hold triples; use kalma measures")
+        if self.kind.tables["contexts"] != CONTEXTS:
+            return self._context_of_items(name)
+        table = self.context_table(name).combine_chunks()
+        docs = table["docs"].combine_chunks()
+        flat = docs.flatten()
+        # Comparing and to_numpy import pandas, where it is installed: a third of a second.
+        offsets = np.zeros(len(docs) + 1, np.int64)
+        np.cumsum(np.from_dlpack(docs.value_lengths()), out=offsets[1:])
+        labels = flat.field("label").dictionary_encode(null_encoding="encode")
+        known = labels.dictionary.to_pylist()
+        relevant = np.array([n == RELEVANT for n in known], np.bool_)[
+            np.from_dlpack(labels.indices)
+        ]
+        is_judged = any(n not in (UNJUDGED, None) for n in known)
+        return ContextTable(name, offsets, flat.field("corpus-id"), relevant, is_judged)
+
+    def _context_of_items(self, name: str) -> ContextTable:
+        """A context set of a kind that keeps its contexts its own way."""
+        shown = [item.passages for item in self.items(name)]
+        passages = [p for row in shown for p in row]
+        return ContextTable(
+            name,
+            np.cumsum([0, *map(len, shown)]),
+            pa.array([p.id for p in passages], pa.string()),
+            np.array([p.is_relevant for p in passages], np.bool_),
+            any(p.label not in (None, UNJUDGED) for p in passages),
+        )
+
+    @cached_property
+    def clusters(self) -> npt.NDArray[np.int64] | None:
+        """Cluster of each query: rows that ask the same question; None where no question repeats.
+
+        HAGRID, for one, has several rows of some questions; they are no independent draws.
+        """
+        texts = [" ".join(t.split()).casefold() for t in self.queries["text"].to_pylist()]
+        numbers = {text: i for i, text in enumerate(dict.fromkeys(texts))}
+        if len(numbers) == len(texts):
+            return None
+        return np.array([numbers[text] for text in texts])
+
+    @cached_property
+    def relevant_ids(self) -> list[list[str]]:
+        """Relevant passages of each query, in the order of the source (HAGRID's quotes)."""
+        found: list[list[str]] = [[] for _ in self.query_ids]
+        mapping = self.mappings[RELEVANT]
+        for query, passage in pairs(mapping["query-id"], mapping["corpus-id"]):
+            found[self.row_of[query]].append(passage)
+        return found
+
+    @cached_property
+    def short_answers(self) -> dict[tuple[str, str], list[str]]:
+        """Short answers of (query, relevant passage) pairs that have a list of them."""
+        mapping = self.mappings[RELEVANT]
+        known = mapping.filter(pc.is_valid(mapping["short_answers"]))
+        columns = (known[name] for name in ("query-id", "corpus-id", "short_answers"))
+        return {(query, passage): json.loads(found) for query, passage, found in pairs(*columns)}

@@ -1,0 +1,223 @@
+"""``check``: what is wrong with a submission. It never changes a file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.formats import NAMED, answers_of, detect, origin_of
+from citeforge.evaluator.submissions.index import name_of
+from citeforge.evaluator.submissions.origin import (
+    Origin,
+    anonymous_warnings,
+    asked_of,
+    partly_asked,
+    require_same_benchmark,
+)
+from citeforge.evaluator.submissions.provided_passages import Brought
+from citeforge.evaluator.submissions.reader import (
+    choose_context,
+    read_header,
+    too_many_runs,
+)
+from citeforge.evaluator.trec.reports import read_reports
+from citeforge.evaluator.trec.rules import run_breaches
+from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.submission import SubmissionLine
+from citeforge.schemas.text import printable
+from citeforge.schemas.trec import BY_FORMAT, Track
+
+
+@dataclass
+class Findings:
+    """Result of a check.
+
+    Attributes:
+        errors: (line, message): wrong types, unknown or duplicate keys, unreadable lines.
+        warnings: (line or None, message): missing keys, unparsed or out-of-range marks.
+        n_lines: answers that could be read.
+        n_empty: of these, without any text.
+        n_truncated: of these, cut at the token limit, as their lines say.
+    """
+
+    errors: list[tuple[int | None, str]] = field(default_factory=list)
+    warnings: list[tuple[int | None, str]] = field(default_factory=list)
+    n_lines: int = 0
+    n_empty: int = 0
+    n_truncated: int = 0
+
+
+def check(
+    path: Path, benchmark: Benchmark, context: str | None = None, file_format: str = "auto"
+) -> Findings:
+    """Check a submission against a benchmark.
+
+    Args:
+        path: submission.
+        benchmark: what it answers.
+        context: only this context set is looked at for missing keys; None for those it names.
+        file_format: format of the file; see :mod:`citeforge.evaluator.submissions.formats`.
+
+    Raises:
+        InputError: the file cannot be read at all.
+    """
+    return _Checker(benchmark, context).run(path, file_format)
+
+
+class _Checker:
+    def __init__(self, benchmark: Benchmark, context: str | None) -> None:
+        self.benchmark = benchmark
+        self.asked = context
+        self.sets = [context] if context else list(benchmark.manifest.contexts)
+        self.only = self.sets[0] if len(self.sets) == 1 else None
+        self.answers = benchmark.kind.checker(benchmark)
+        self.found = Findings()
+        self.brought = Brought(benchmark)
+        self.origin = Origin()
+        self.seen: dict[tuple[str, str, int], int] = {}
+        self.runs: set[int] = set()
+
+    def run(self, path: Path, file_format: str) -> Findings:
+        chosen = detect(path) if file_format == "auto" else file_format
+        try:
+            if chosen in NAMED:
+                self.origin = self._origin(path, chosen)
+                require_same_benchmark(path, self.benchmark, self.origin.header)
+        except InputError as error:
+            self._unreadable(error)
+        try:
+            name_of(path, chosen, self.origin.header)
+        except InputError as error:
+            self._unreadable(error)
+        self.only = self.only or self._default_context(path, chosen)
+        try:
+            for line, answer in answers_of(path, self.benchmark, chosen, self._unreadable):
+                self.found.n_lines += 1
+                self._check_answer(line, answer)
+        except InputError as error:
+            # Our own format goes on behind a bad line; other formats end there.
+            if error.line is None and error.field is None:
+                raise
+            self._unreadable(error)
+        self._missing()
+        if chosen in BY_FORMAT:
+            self._rules(path, BY_FORMAT[chosen])
+        self._doubts(path, chosen)
+        self.found.errors.sort(key=lambda e: e[0] or 0)
+        return self.found
+
+    @staticmethod
+    def _origin(path: Path, chosen: str) -> Origin:
+        if chosen == "citeforge":
+            return Origin(read_header(path) or {})
+        return origin_of(path, chosen)
+
+    def _rules(self, path: Path, track: Track) -> None:
+        """What the track asks of a run, beside what a benchmark does."""
+        ids, texts = self.benchmark.query_ids, self.benchmark.queries["text"].to_pylist()
+        reports = list(read_reports(path, track, lambda _: None))
+        for breach in run_breaches(reports, track, dict(zip(ids, texts, strict=True))):
+            found = self.found.errors if breach.is_error else self.found.warnings
+            found.append((breach.line, breach.message))
+
+    def _default_context(self, path: Path, chosen: str) -> str | None:
+        """The set that ``score`` takes for lines that name none; None when it would ask."""
+        try:
+            return choose_context(
+                answers_of(path, self.benchmark, chosen, lambda _: None), self.sets, None
+            )
+        except (InputError, UsageError):
+            return None
+
+    def _doubts(self, path: Path, chosen: str) -> None:
+        """What makes it doubtful that the file answers this benchmark, and how answers end."""
+        found: list[str] = []
+        header = self.origin.header
+        found += [*self.origin.warnings, *partly_asked(header, self.benchmark)]
+        if header.get("benchmark_hash") is None:
+            if chosen in NAMED:
+                found += anonymous_warnings(path, self.benchmark, header)
+            found += self.answers.reach.warnings(self.benchmark.kind.shows)
+        found += self.brought.warnings()
+        if self.found.n_truncated:
+            found.append(
+                f"{self.found.n_truncated:,} answers were cut at the token limit (finish_reason "
+                "length); they are scored as they are"
+            )
+        if self.found.n_empty:
+            found.append(f"{self.found.n_empty:,} answers are empty; they are scored as answers")
+        self.found.warnings = [*((None, text) for text in found), *self.found.warnings]
+
+    def _unreadable(self, error: InputError) -> None:
+        text = error.message if error.field is None else f"{error.field}: {error.message}"
+        self.found.errors.append(
+            (error.line, text + (f"; {error.allowed}" if error.allowed else ""))
+        )
+
+    def _check_answer(self, line: int, answer: SubmissionLine) -> None:
+        row = self.benchmark.row_of.get(answer.query_id)
+        name = self.only if answer.context is None else answer.context
+        name = "own" if answer.passages is not None else name
+        if row is None:
+            fault = self.benchmark.unknown_query(answer.query_id)
+            self.found.errors.append((line, f"query_id: {fault}"))
+            return
+        if name is None:
+            known = ", ".join(self.sets)
+            self.found.errors.append((line, f"context: is missing; one of {known}"))
+            return
+        refused = self.answers.refused(answer)
+        if refused is not None:
+            self.found.errors.append((line, refused))
+            return
+        if answer.passages is None and name not in self.benchmark.manifest.contexts:
+            known = ", ".join(self.benchmark.manifest.contexts)
+            self.found.errors.append(
+                (line, f"context: {printable(name)} is unknown; one of {known}")
+            )
+            return
+        if answer.run < 0:
+            self.found.errors.append((line, f"run: {answer.run} is negative; runs count from 0"))
+            return
+        self.runs.add(answer.run)
+        if len(self.runs) > (most := self.benchmark.most_runs):
+            self.runs.discard(answer.run)
+            self.found.errors.append((line, f"run: {answer.run} {too_many_runs(most)}"))
+            return
+        key = (answer.query_id, name, answer.run)
+        if key in self.seen:
+            self.found.errors.append(
+                (line, f"query_id: {key} stands already in line {self.seen[key]}")
+            )
+            return
+        self.seen[key] = line
+        self.brought.add(answer)
+        self.found.n_truncated += answer.is_truncated
+        self.found.n_empty += not answer.output.strip()
+        self.found.warnings += [(line, w) for w in self.answers.warnings(answer, name, row)]
+
+    def _missing(self) -> None:
+        used = sorted({(name, run) for _, name, run in self.seen})
+        is_design = self.benchmark.kind.is_design
+        if is_design and used:
+            for name in self.sets:
+                if name not in {n for n, _ in used}:
+                    self.found.warnings.append(
+                        (None, f"no answer to the cell {name}: what needs it is not computed")
+                    )
+        # Of those that were not asked (--limit) there is one warning, not one each.
+        wanted = self.benchmark.query_ids[: asked_of(self.origin.header, self.benchmark)]
+        for name, run in used:
+            for query in wanted:
+                if (query, name, run) not in self.seen:
+                    self.found.warnings.append(
+                        (
+                            None,
+                            f"no answer to {query!r} (context {name}, run {run}): scored as worst",
+                        )
+                    )
+        if used and self.asked not in (None, *(name for name, _ in used)) and not is_design:
+            self.found.errors.append((None, f"the file holds no answer to context {self.asked!r}"))
+        if not used and not self.found.errors:
+            self.found.errors.append((None, "the file holds no answers"))

@@ -1,0 +1,70 @@
+"""A benchmark whose tables stay in memory, so that single queries of it are opened in no time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pyarrow as pa
+
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.package.package import rows_about
+
+
+class _Memory:
+    """Tables and texts of a benchmark, read when they are first asked for."""
+
+    def __init__(self, whole: Benchmark) -> None:
+        self._whole = whole
+        self._tables: dict[tuple[str, str], pa.Table] = {}
+        self._texts: dict[str, tuple[str, str]] | None = None
+
+    def table(self, config: str, split: str) -> pa.Table:
+        key = config, split
+        if key not in self._tables:
+            self._tables[key] = self._whole.table(config, split)
+        return self._tables[key]
+
+    def texts(self, wanted: list[str]) -> dict[str, tuple[str, str]]:
+        """Texts of passages: those that contexts show come from one pass over the corpus."""
+        if self._texts is None:
+            shown: set[str] = set()
+            for context in self._whole.contexts:
+                for item in self._whole.items(context):
+                    shown.update(p.id for p in item.passages)
+            self._texts = self._whole.texts(shown)
+        lacking = [name for name in wanted if name not in self._texts]
+        more = self._whole.texts(lacking) if lacking else {}
+        return {n: self._texts[n] for n in wanted if n in self._texts} | more
+
+
+class Held(Benchmark):
+    """A few queries of a benchmark, looked at as if it had no others; see :meth:`only`."""
+
+    _memory: _Memory
+
+    @classmethod
+    def of(cls, whole: Benchmark) -> Held:
+        """A benchmark of which tables and shown passages stay in memory."""
+        return cls._of(whole, _Memory(whole), None)
+
+    def only(self, queries: Iterable[str]) -> Held:
+        """The same benchmark with these queries alone, in its own order."""
+        return self._of(self, self._memory, frozenset(queries))
+
+    @classmethod
+    def _of(cls, whole: Benchmark, memory: _Memory, asked: frozenset[str] | None) -> Held:
+        found = cls(whole.folder, whole.manifest)
+        found.rules, found.also_known = whole.rules, whole.also_known
+        found._memory, found.asked = memory, asked
+        return found
+
+    def table(self, config: str, split: str) -> pa.Table:
+        """As of any package, without reading it again."""
+        found = self._memory.table(config, split)
+        return found if self.asked is None else rows_about(found, config, self.asked)
+
+    def texts(self, wanted: Iterable[str] | Any) -> dict[str, tuple[str, str]]:
+        """As of any package, without streaming its corpus again."""
+        names = wanted.to_pylist() if isinstance(wanted, pa.Array) else list(wanted)
+        return self._memory.texts(names)

@@ -1,0 +1,193 @@
+"""A submission, opened: what it is, and its answers, read as few times as can be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from pathlib import Path
+
+from citeforge.engines.io.files import digest_folder, sha256_file
+from citeforge.engines.io.jsonlines import read_start
+from citeforge.engines.io.textfiles import validated
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.formats import (
+    NAMED,
+    START,
+    Lines,
+    answers_of,
+    detect,
+    origin_of,
+)
+from citeforge.evaluator.submissions.origin import (
+    anonymous_warnings,
+    asked_of,
+    partly_asked,
+    require_same_benchmark,
+)
+from citeforge.evaluator.submissions.reader import (
+    choose_context,
+    header_of,
+    read_answers,
+    require_name,
+    system_name,
+)
+from citeforge.evaluator.trec.reports import run_id
+from citeforge.schemas.scores import About
+from citeforge.schemas.submission import SubmissionLine
+from citeforge.schemas.trec import BY_FORMAT
+
+_OURS = ("citeforge", "attributed-ir")
+_MOST_KEPT = 20_000
+"""Lines that are kept while it is found out what they are about; a longer file is read again."""
+
+
+def name_of(path: Path, form: str, header: Mapping[str, object]) -> str:
+    """Name of the system that a submission is of.
+
+    Args:
+        path: file or folder.
+        form: its format.
+        header: its header; empty where it has none.
+
+    Raises:
+        InputError: no system may be called so.
+    """
+    if form in BY_FORMAT and (name := run_id(path, form, START)):
+        return require_name(name, path, "run_id")
+    return system_name(path, header) if path.is_file() else require_name(path.name, path)
+
+
+class Submission:
+    """A prediction file or folder.
+
+    Opening it reads its start; :meth:`answers` reads all of it, once.
+
+    Attributes:
+        path: where it is.
+        form: format it is read as.
+        header: its header; empty where it has none.
+    """
+
+    def __init__(
+        self, path: Path, benchmark: Benchmark, form: str = "auto", system: str | None = None
+    ) -> None:
+        """Look what it is.
+
+        Args:
+            path: file or folder.
+            benchmark: what it answers.
+            form: format; ``auto`` for what it looks like.
+            system: name of the system; None for what the submission says.
+
+        Raises:
+            InputError: it cannot be read, or was made on another build of the benchmark.
+        """
+        self.path, self._benchmark, self._system = path, benchmark, system
+        start = b""
+        if path.suffix != ".csv" and not path.is_dir() and form in ("auto", *_OURS):
+            start = read_start(path, START)
+        self.form = detect(path, start) if form == "auto" else form
+        self._family = self.form.partition(":")[0]
+        found = header_of(path, start.partition(b"\n")[0]) if self.form in _OURS else None
+        theirs = origin_of(path, self.form)
+        self.header: Mapping[str, object] = found or theirs.header
+        self._missing = theirs.warnings
+        self._has_header = found is not None
+        self._looked_at: Lines | None = None
+        if self._family in (*_OURS, *NAMED) and path.is_file():
+            require_same_benchmark(path, benchmark, self.header)
+        self.system  # noqa: B018 (a name that is refused is refused before anything is scored)
+
+    @property
+    def is_anonymous(self) -> bool:
+        """Whether it does not say by a hash which benchmark it answers."""
+        return self._family not in NAMED or self.header.get("benchmark_hash") is None
+
+    @property
+    def asked(self) -> int | None:
+        """How many of the first queries it was asked; None for all."""
+        return asked_of(self.header, self._benchmark)
+
+    def warnings(self) -> list[str]:
+        """What to say of a submission that could have a hash and lacks it, or was asked a part."""
+        if self._family not in NAMED:
+            return []
+        found = [*self._missing, *partly_asked(self.header, self._benchmark)]
+        if self.is_anonymous:
+            found += anonymous_warnings(self.path, self._benchmark, self.header)
+        return found
+
+    @property
+    def system(self) -> str:
+        """Name of the system: the one given, else its header's, else the file's.
+
+        Raises:
+            InputError: no system may be called so.
+        """
+        if self._system is not None:
+            return require_name(self._system, self.path)
+        return name_of(self.path, self.form, self.header)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What files about several systems may call this one: its name, or its file's."""
+        stem = self.path.name.removesuffix(".gz").rpartition(".")[0]
+        return tuple(dict.fromkeys(n for n in (self.system, self.path.name, stem) if n))
+
+    @property
+    def about(self) -> About | None:
+        """What the header says of the system, for leaderboards.
+
+        Raises:
+            InputError: one of these fields is not what it should be.
+        """
+        said = {k: v for k, v in self.header.items() if k in About.model_fields and v is not None}
+        if not said:
+            return None
+        texts = {k: str(v) if k != "cost" and type(v) in (int, float) else v
+                 for k, v in said.items()}  # fmt: skip
+        return validated(About, texts, self.path, allowed="as docs/leaderboard.md lists them")
+
+    def digest(self) -> str:
+        """sha256 of the file, or over the files of the folder."""
+        return sha256_file(self.path) if self.path.is_file() else digest_folder(self.path)
+
+    def choose_context(self, asked: str | None) -> str:
+        """Context set to score; see :func:`citeforge.evaluator.submissions.reader.choose_context`.
+
+        Raises:
+            UsageError: several sets and none named, in the option or in the lines.
+        """
+        known = list(self._benchmark.manifest.contexts)
+        lines = self._read()
+        kept: list[tuple[int, SubmissionLine]] = []
+        n_looked_at = 0
+
+        def looked_at() -> Lines:
+            nonlocal n_looked_at
+            for found in lines:
+                n_looked_at += 1
+                if n_looked_at <= _MOST_KEPT:
+                    kept.append(found)
+                yield found
+
+        name = choose_context(looked_at(), known, asked)
+        if n_looked_at <= _MOST_KEPT:
+            self._looked_at = chain(kept, lines)
+        return name
+
+    def answers(self) -> Iterator[tuple[int, SubmissionLine]]:
+        """All answers with their line numbers, from the first one on.
+
+        Raises:
+            InputError: an unreadable line.
+        """
+        lines, self._looked_at = self._looked_at or self._read(), None
+        return lines
+
+    def _read(self) -> Lines:
+        if self.form == "citeforge" or (
+            self.form == "attributed-ir" and self.path.suffix != ".csv"
+        ):
+            return read_answers(self.path, has_header=self._has_header)
+        return answers_of(self.path, self._benchmark, self.form)

@@ -1,0 +1,209 @@
+"""Passages that answers bring themselves: which of them does the benchmark know?"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.package.items import Passage
+from citeforge.schemas.citations.grammar import Grammar, without_markers
+from citeforge.schemas.submission import OwnPassage, SubmissionLine
+from citeforge.schemas.text import normalise_answer, normalise_passages
+
+_NAMED = 3
+"""Ids that a warning names."""
+_LEAST_WORDS = 3
+"""Words of a passage from which on its standing in the answer is no accident."""
+
+
+class _Key(NamedTuple):
+    """A passage: its docid, and hashes of its text and title; empty where there is none."""
+
+    name: str
+    text: bytes
+    title: bytes = b""
+
+    def differs(self, own: _Key | None) -> bool:
+        """Whether it says something else than the corpus, where both say something."""
+        return own is not None and any(
+            mine and theirs and mine != theirs
+            for mine, theirs in ((self.text, own.text), (self.title, own.title))
+        )
+
+
+class Brought:
+    """Counts the passages of a submission's lines by their ids and texts.
+
+    A docid says something of a passage only where the words are the corpus's, too; else a system
+    could give any text the id of a relevant passage. ``reference`` believes every docid, as the
+    papers' code does.
+    """
+
+    def __init__(self, benchmark: Benchmark, is_strict: bool = True) -> None:
+        """Nothing is counted yet.
+
+        Args:
+            benchmark: whose corpus knows ids, and whose judgements say what is relevant.
+            is_strict: whether texts are held against the corpus.
+        """
+        self._benchmark, self._is_strict = benchmark, is_strict
+        self._passages: Counter[_Key] = Counter()
+        self._repeated: dict[_Key, list[str]] = {}
+        self._nameless = 0
+
+    def add(self, answer: SubmissionLine) -> None:
+        """Count the passages of an answer."""
+        passages = answer.passages or ()
+        words = _Words(answer.output, self._benchmark.grammar)
+        for passage, key in zip(passages, _keys(passages), strict=True):
+            if passage.docid is None:
+                self._nameless += 1
+            else:
+                self._passages[key] += 1
+            if words.contain(passage.text):
+                self._repeated.setdefault(key, []).append(answer.query_id)
+
+    def docids(self, answer: SubmissionLine) -> list[str | None]:
+        """Docids of an answer's passages; None where a judged passage has another text."""
+        passages = answer.passages or ()
+        return [
+            None if self._is_strict and key.differs(self._judged.get(key.name)) else passage.docid
+            for passage, key in zip(passages, _keys(passages), strict=True)
+        ]
+
+    @cached_property
+    def _judged(self) -> dict[str, _Key]:
+        """The relevant passages."""
+        return self._of_corpus({name for names in self._benchmark.relevant_ids for name in names})
+
+    @cached_property
+    def _known(self) -> dict[str, _Key]:
+        """Passages of the corpus that have the docids counted so far; it is read once."""
+        return self._of_corpus({key.name for key in self._passages})
+
+    @cached_property
+    def _others(self) -> dict[_Key, int]:
+        """Passages whose docid has another text or title in the corpus, with their numbers."""
+        return {k: n for k, n in self._passages.items() if k.differs(self._known.get(k.name))}
+
+    def _of_corpus(self, names: set[str]) -> dict[str, _Key]:
+        ids = pa.array(sorted(names), pa.string())
+        known: dict[str, _Key] = {}
+        for batch in self._benchmark.passages(["_id", "title", "text"]) if names else ():
+            here = batch.filter(pc.is_in(batch["_id"], value_set=ids))
+            columns = here["_id"].to_pylist(), _digests(here["text"]), _digests(here["title"])
+            known.update((key[0], _Key(*key)) for key in zip(*columns, strict=True))
+        return known
+
+    def has_other_text(self, passage: Passage) -> bool:
+        """Whether the corpus has another text or title for a passage that was counted, so that its
+        docid is not believed."""
+        if not self._is_strict or not self._others:
+            return False
+        own = OwnPassage(passage.text, passage.id, passage.title)
+        return _keys([own])[0] in self._others
+
+    def unjudged(self) -> str:
+        """Why nothing says which of the passages are relevant; empty where something does."""
+        if not any(self._benchmark.relevant_ids):
+            return "nobody judged which passages are relevant"
+        if not any(k.name in self._known and k not in self._others for k in self._passages):
+            return "no passage has a docid that the benchmark knows, so that none has a label"
+        return ""
+
+    def warnings(self) -> list[str]:
+        """What to say of passages that the benchmark does not know."""
+        unknown = {k: n for k, n in self._passages.items() if k.name not in self._known}
+        n_all = self._passages.total() + self._nameless
+        texts = []
+        if unknown and self._known:
+            texts.append(
+                f"{sum(unknown.values()):,} of {n_all:,} passages have docids that the benchmark "
+                f"does not know ({_names(unknown)}): they count as not relevant"
+            )
+        if self._others:
+            texts.append(
+                f"{sum(self._others.values()):,} of {n_all:,} passages have another text or title "
+                f"than the benchmark has for their docid ({_names(self._others)}): "
+                + (
+                    "they count as unknown, and as not relevant"
+                    if self._is_strict
+                    else "reference believes their docids"
+                )
+            )
+        if self._nameless and self._known:
+            texts.append(f"{self._nameless:,} passages have no docid: they count as not relevant")
+        bare = {key.name: n for key, n in unknown.items() if not key.text}
+        if bare:
+            texts.append(
+                f"{sum(bare.values()):,} passages have neither a text nor a docid that the "
+                f"benchmark knows (first: {min(bare)}): nothing can be said of what they support"
+            )
+        queries = [
+            query
+            for key, names in self._repeated.items()
+            if key.name not in self._known or key in self._others
+            for query in names
+        ]
+        if queries:
+            texts.append(
+                f"{len(queries):,} passages stand word for word in the answers that they come "
+                f"with, and are not the benchmark's (first: query {queries[0]!r}): a judge finds "
+                "such statements supported by themselves"
+            )
+        return texts
+
+
+class _Words:
+    """The words of an answer, made only where a passage may stand in it."""
+
+    def __init__(self, output: str, grammar: Grammar) -> None:
+        self._output, self._grammar = output, grammar
+
+    @cached_property
+    def _words(self) -> str:
+        return f" {self._of(self._output)} "
+
+    def _of(self, text: str) -> str:
+        marks = self._grammar.parse(text, 1 << 30).markers
+        return normalise_answer(without_markers(text, marks))
+
+    def contain(self, text: str) -> bool:
+        """Whether all of a text stands in the answer."""
+        # The same words differ in length by punctuation, spaces and articles alone.
+        if not text or len(text) > 2 * len(self._output) + 100:
+            return False
+        words = self._of(text)
+        return words.count(" ") + 1 >= _LEAST_WORDS and f" {words} " in self._words
+
+
+def _names(keys: Iterable[_Key]) -> str:
+    """The first few docids."""
+    distinct = sorted({key.name for key in keys})
+    return ", ".join(distinct[:_NAMED]) + ", …" * (len(distinct) > _NAMED)
+
+
+def _keys(passages: Sequence[OwnPassage]) -> list[_Key]:
+    names = [p.docid or "" for p in passages]
+    columns = _digests([p.text for p in passages]), _digests([p.title for p in passages])
+    return [_Key(*key) for key in zip(names, *columns, strict=True)]
+
+
+def _digests(texts: pa.Array | Sequence[str]) -> list[bytes]:
+    """A hash of each text's letters and digits; empty for no text.
+
+    Copies of one corpus differ in quotation marks, dashes and spaces.
+    """
+    folded = normalise_passages(pa.array(texts, pa.string()))
+    letters = pc.replace_substring_regex(folded, r"[^\p{L}\p{M}\p{N}]+", "")
+    return [
+        hashlib.blake2b(text.encode(), digest_size=16).digest() if text else b""
+        for text in letters.to_pylist()
+    ]

@@ -1,0 +1,259 @@
+"""Reading submissions: streamed, with the line of everything that is wrong."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import NoReturn
+
+import msgspec
+
+from citeforge.engines.io.jsonlines import decode_line, open_bytes, read_errors, read_rows
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.submission import Header, SubmissionLine
+from citeforge.schemas.systems.names import LONGEST, fault_of
+
+OWN = "own"
+"""Context of lines that bring their passages."""
+CLOSED_BOOK = "none"
+"""Context of systems that were shown nothing."""
+FULL = "full"
+"""The set that is scored where a benchmark has one of that name and the lines name several."""
+_HEADER = re.compile(rb'\s*\{\s*"submission"\s*:')
+_LONGEST_HEADER = 1 << 16
+"""Bytes."""
+_ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".txt")
+
+
+def too_many_runs(most: int) -> str:
+    """What is wrong with a run more than there may be."""
+    return (
+        f"makes more than {most:,} runs; `run` numbers the repetitions of the whole benchmark, "
+        "not its lines"
+    )
+
+
+def read_header(path: Path) -> dict[str, object] | None:
+    """The header of a submission; None when its first line is an answer.
+
+    Raises:
+        InputError: the file cannot be read, its gzip data are damaged, or the header is wrong.
+    """
+    with open_bytes(path) as file, read_errors(path):
+        return header_of(path, file.readline(_LONGEST_HEADER))
+
+
+def header_of(path: Path, first: bytes) -> dict[str, object] | None:
+    """The header that the first line of a submission is; None when it is an answer.
+
+    Raises:
+        InputError: what is wrong with it; names the field.
+    """
+    if not _HEADER.match(first):
+        return None
+    if len(first) >= _LONGEST_HEADER:
+        raise InputError(
+            "the header is too long", path=path, line=1, allowed=f"{_LONGEST_HEADER:,} bytes"
+        )
+    line = first.removesuffix(b"\n")
+    try:
+        return decode_line(path, 1, line, msgspec.json.Decoder(Header), Header).submission
+    except InputError as error:
+        field = _unreadable_field(line)
+        if field is None:
+            raise
+        raise InputError(
+            error.message,
+            path=path,
+            line=1,
+            field=field,
+            allowed='{"submission": {"system": "NAME", …}} with texts and finite numbers',
+        ) from error
+
+
+class _RawHeader(msgspec.Struct):
+    submission: dict[str, msgspec.Raw]
+
+
+def _unreadable_field(line: bytes) -> str | None:
+    """Name of the first field of a header whose value cannot be read; None where none is."""
+    name = "submission"
+    try:
+        for name, value in msgspec.json.decode(line, type=_RawHeader).submission.items():  # noqa: B007
+            msgspec.json.decode(value)
+    except msgspec.ValidationError:
+        return name
+    except msgspec.DecodeError:
+        pass  # not JSON at all
+    return None
+
+
+def read_answers(
+    path: Path,
+    on_error: Callable[[InputError], None] | None = None,
+    has_header: bool | None = None,
+) -> Iterator[tuple[int, SubmissionLine]]:
+    """All answers with their line numbers.
+
+    Args:
+        path: JSON Lines, plain or .gz.
+        on_error: told of every unreadable line, which is then passed over; None to raise.
+        has_header: whether the first line is a header; None to look.
+
+    Raises:
+        InputError: file, line, field, and what would be right.
+    """
+    if has_header is None:
+        has_header = read_header(path) is not None
+    yield from read_rows(path, SubmissionLine, skip_lines=int(has_header), on_error=on_error)
+
+
+class Places:
+    """Where the lines of one submission belong; refuses those that belong nowhere.
+
+    Attributes:
+        n_truncated: lines with a place whose answer was cut at the token limit.
+    """
+
+    def __init__(self, path: Path, benchmark: Benchmark) -> None:
+        self.n_truncated = 0
+        self._path, self._benchmark = path, benchmark
+        self._seen: dict[tuple[str, int], bytearray] = {}
+        self._runs: set[int] = set()
+
+    def row(self, line: int, answer: SubmissionLine, context: str) -> int:
+        """Row of the query that a line answers in a context set.
+
+        Raises:
+            InputError: an unknown query, a negative run, a run too many, or a second line for the
+                same place.
+        """
+        row = self._claim(line, answer, context)
+        self.n_truncated += answer.is_truncated
+        return row
+
+    def _claim(self, line: int, answer: SubmissionLine, context: str) -> int:
+        row = self._benchmark.row_of.get(answer.query_id)
+        if row is None:
+            only = self._benchmark.asked
+            if only is None:
+                self.refuse(line, f"query_id {self._benchmark.unknown_query(answer.query_id)}")
+            among = f"among the {len(only):,} that were asked"
+            self.refuse(line, f"query_id {answer.query_id!r} is not {among}")
+        if answer.run < 0:
+            self.refuse(line, f"run {answer.run} is negative")
+        if answer.run not in self._runs:
+            self._runs.add(answer.run)
+            if len(self._runs) > self._benchmark.most_runs:
+                self.refuse(line, too_many_runs(self._benchmark.most_runs))
+        seen = self._seen.get((context, answer.run))
+        if seen is None:
+            seen = self._seen[context, answer.run] = bytearray(len(self._benchmark.query_ids))
+        if seen[row]:
+            where = f"context {context}, run {answer.run}"
+            self.refuse(line, f"query_id {answer.query_id!r} ({where}) comes twice")
+        seen[row] = 1
+        return row
+
+    def is_of(self, line: int, answer: SubmissionLine, context: str) -> bool:
+        """Whether a line is about a context set; one about another set must be right, too, so that
+        ``check`` and ``score`` have one verdict on a file.
+
+        Raises:
+            InputError: it names a set that the benchmark does not have, or :meth:`row` of its own
+                set raises.
+        """
+        if answer.passages is not None and (context != CLOSED_BOOK or answer.context is not None):
+            return context == OWN
+        if answer.context is None or answer.context == context:
+            return True
+        if answer.context not in self._benchmark.manifest.contexts:
+            self.refuse(line, f"context {answer.context!r} is unknown")
+        self._claim(line, answer, answer.context)
+        return False
+
+    def refuse(self, line: int, message: str) -> NoReturn:
+        """Raise the error of a line."""
+        raise InputError(message, path=self._path, line=line, allowed="see: citeforge check")
+
+
+def system_name(path: Path, header: Mapping[str, object] | None = None) -> str:
+    """Name of the system: its header's, else the file's.
+
+    Args:
+        path: submission.
+        header: its header, empty where it has none; None to read it.
+
+    Raises:
+        InputError: it is no text, or none that a system may be called.
+    """
+    name = (read_header(path) or {} if header is None else header).get("system")
+    if name is None or name == "":
+        return require_name(bare_name(path), path)
+    if not isinstance(name, str):
+        raise InputError(f"is a {type(name).__name__}", path=path, line=1, field="system",
+                         allowed="the name of the system, as text")  # fmt: skip
+    return require_name(name, path, "system")
+
+
+def require_name(name: str, path: Path, field: str | None = None) -> str:
+    """A name of a system that can be shown as it is.
+
+    Args:
+        name: the name.
+        path: submission.
+        field: of its first line, where the name stands there; None for the file's own name.
+
+    Raises:
+        InputError: says what is wrong with it.
+    """
+    if (fault := fault_of(name)) is not None:
+        raise InputError(
+            f"the system's name {fault}", path=path, line=None if field is None else 1,
+            field=field, allowed=f"up to {LONGEST} characters that are seen as they are; or --name",
+        )  # fmt: skip
+    return name
+
+
+def bare_name(path: Path) -> str:
+    """Name of a file without the endings that a format gives it, whatever dots it holds."""
+    name = path.name.removesuffix(".gz")
+    ending = next((e for e in _ENDINGS if name.endswith(e) and name != e), "")
+    return name.removesuffix(ending)
+
+
+def choose_context(
+    answers: Iterable[tuple[int, SubmissionLine]], known: list[str], asked: str | None
+) -> str:
+    """Context set to score (METRICS, "Submission key").
+
+    ``own`` if the lines bring passages, the only set if there is one, ``full`` where a benchmark
+    has a set of that name and the lines name none or several, else it must be named.
+
+    Raises:
+        InputError: several sets and none named, in the option or in the lines.
+    """
+    if asked is not None:
+        return asked
+    named = set()
+    for _, answer in answers:
+        if answer.passages is not None:
+            return OWN
+        if answer.context is None:
+            break
+        named.add(answer.context)
+        if FULL in named and len(named) > 1:
+            break
+    else:
+        if len(named) > 1 and FULL not in named and len(known) > 1:
+            listed = "|".join([name for name in known if name in named] or sorted(named))
+            raise UsageError(f"the answers are of several context sets; give --context {listed}")
+    if len(known) == 1:
+        return known[0]
+    if len(named) == 1:
+        return named.pop()
+    if FULL in known:
+        return FULL
+    raise UsageError(f"the benchmark has several context sets; give --context {'|'.join(known)}")

@@ -1,0 +1,4 @@
+"""Data sets of the Hugging Face Hub.
+
+May import schemas and engines. Begin at `client`.
+"""

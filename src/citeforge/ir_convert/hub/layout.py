@@ -1,0 +1,301 @@
+"""Data sets in the Hub's layouts, read through ``datasets``: BEIR's and RAGE's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from citeforge.engines.io.duplicates import DuplicateFinder, first_duplicate
+from citeforge.engines.io.files import digest
+from citeforge.ir_convert.hub.client import Repository, split_revision, unreachable
+from citeforge.ir_convert.source import ReadOptions, no_gold
+from citeforge.schemas.benchmarks.sources import SourceInfo
+from citeforge.schemas.benchmarks.tables import (
+    CORPUS,
+    GOLD,
+    IRRELEVANT,
+    MAPPING,
+    QUERIES,
+    RELEVANT,
+    SEEMINGLY_RELEVANT,
+)
+from citeforge.schemas.errors import InputError, UnknownValueError
+
+_BATCH = 4096
+
+
+def open_beir_hub(argument: str, split: str | None, options: ReadOptions) -> HubSource:
+    """Open ``beir-hub:REPO[@revision]``: configs ``corpus`` and ``queries``, qrels in
+    ``REPO-qrels`` (its own config-less data set) or in a ``qrels``/``default`` config."""
+    repo = Repository.named(*split_revision(argument))
+    if options.passages_only:
+        info = _info("beir-hub", argument, split, repo)
+        return HubSource(repo, MAPPING.empty_table(), {}, info, options)
+    judged = Repository.named(f"{repo.name}-qrels")
+    split = split or "test"
+    splits = judged.config("default")
+    if splits is None or split not in splits:
+        raise UnknownValueError(f"split of {judged.name}", split, list(splits or []))
+    info = _info("beir-hub", argument, split, repo, judged)
+    return HubSource(repo, _judged(splits[split], judged), {}, info, options)
+
+
+def open_mteb(argument: str, split: str | None, options: ReadOptions) -> HubSource:
+    """Open ``mteb:REPO[@revision]`` or a folder; judgements in ``default`` or ``qrels``."""
+    repo = Repository.named(*split_revision(argument))
+    if options.passages_only:
+        info = _info("mteb", argument, split, repo)
+        return HubSource(repo, MAPPING.empty_table(), {}, info, options)
+    split = split or "test"
+    for config in ("default", "qrels"):
+        splits = repo.config(config)
+        if splits is not None:
+            break
+    if splits is None or split not in splits:
+        what = f"split of the judgements of {repo.name}"
+        raise UnknownValueError(what, split, list(splits or []))
+    info = _info("mteb", argument, split, repo)
+    return HubSource(repo, _judged(splits[split], repo), {}, info, options)
+
+
+def open_corpus_hub(argument: str, split: str | None, options: ReadOptions) -> HubSource:
+    """Open ``corpus-hub:REPO[@revision]`` or a folder: passages alone, in the config ``corpus`` or
+    in its only one."""
+    repo = Repository.named(*split_revision(argument))
+    options = replace(options, passages_only=True)
+    info = _info("corpus-hub", argument, split, repo)
+    return HubSource(repo, MAPPING.empty_table(), {}, info, options)
+
+
+def open_rage(argument: str, split: str | None, options: ReadOptions) -> HubSource:
+    """Open ``rage:PATH``, a local package in RAGE's layout."""
+    return _open_rage("rage", argument, Repository.named(argument), options)
+
+
+def open_rage_hub(argument: str, split: str | None, options: ReadOptions) -> HubSource:
+    """Open ``rage-hub:REPO[@revision]``, a package in RAGE's layout on the Hub."""
+    return _open_rage("rage-hub", argument, Repository.named(*split_revision(argument)), options)
+
+
+def _open_rage(kind: str, argument: str, repo: Repository, options: ReadOptions) -> HubSource:
+    if options.passages_only:
+        info = _info(kind, argument, None, repo)
+        return HubSource(repo, MAPPING.empty_table(), {}, info, options)
+    splits = repo.config("mapping")
+    if splits is None or RELEVANT not in splits:
+        raise InputError("has no mapping of relevant passages", path=repo.name)
+    mined = {n: _judged(splits[n], repo) for n in (IRRELEVANT, SEEMINGLY_RELEVANT) if n in splits}
+    return HubSource(
+        repo, _judged(splits[RELEVANT], repo), mined, _info(kind, argument, None, repo), options
+    )
+
+
+def _info(kind: str, argument: str, split: str | None, *repos: Repository) -> SourceInfo:
+    info = SourceInfo(spec=f"{kind}:{argument}", kind=kind, split=split)
+    info.revision = repos[0].commit()
+    info.files = {Path(r.name).resolve().name: r.content for r in repos if r.content}
+    return info
+
+
+class HubSource:
+    """Records of a data set read through ``datasets``; Arrow tables mapped from its cache.
+
+    See :class:`citeforge.ir_convert.source.Source`.
+    """
+
+    def __init__(
+        self,
+        repo: Repository,
+        relevant: pa.Table,
+        mined: dict[str, pa.Table],
+        info: SourceInfo,
+        options: ReadOptions,
+    ) -> None:
+        self.repo = repo.name
+        self.options = options
+        self._relevant = relevant
+        self._mined = mined
+        self._info = info
+        self._repo = repo
+        self._corpus = self._only_split("corpus")
+        self._queries = None if options.passages_only else self._only_split("queries")
+
+    def _only_split(self, config: str) -> Any:
+        splits = self._repo.config(config)
+        if not splits and self.options.passages_only:
+            splits = self._repo.config("default")
+        if not splits:
+            raise InputError(f"has no config {config!r}", path=self.repo)
+        return splits.get(config) or next(iter(splits.values()))
+
+    def info(self) -> SourceInfo:
+        if not self._info.files:
+            # `datasets` makes its fingerprints of the commit, the config and the split.
+            for name, data in (("corpus", self._corpus), ("queries", self._queries)):
+                if data is None:
+                    continue
+                self._info.files[name] = digest([data._fingerprint, data.num_rows])
+        return self._info
+
+    def passages(self) -> Iterator[pa.RecordBatch]:
+        finder = DuplicateFinder()
+        at = 0
+        for table in self._corpus.with_format("arrow").iter(_BATCH):
+            batch = conform(_renamed(table), CORPUS, self.repo)
+            ids = batch["_id"].to_pylist()
+            finder.add(ids)
+            self._check(batch, ids, "corpus", at)
+            at += batch.num_rows
+            yield from batch.to_batches()
+        if suspects := finder.suspects():
+            self._refuse_duplicates(suspects)
+
+    def _refuse_duplicates(self, suspects: frozenset[int]) -> None:
+        def ids() -> Iterator[str]:
+            for table in self._corpus.with_format("arrow").iter(_BATCH):
+                yield from conform(_renamed(table), CORPUS, self.repo)["_id"].to_pylist()
+
+        found = first_duplicate(ids(), suspects)
+        if found:
+            name, _, second = found
+            raise self._no_id(name, "corpus", second + 1)
+
+    def queries(self) -> pa.Table:
+        wanted = self._relevant["query-id"].unique()
+        if self._queries is None:
+            raise InputError(
+                "holds passages alone, without queries",
+                path=self._info.spec,
+                allowed="--extra-corpus beside a --source with queries, or build alce --corpus",
+            )
+        table = conform(self._queries.with_format("arrow")[:], QUERIES, self.repo)
+        ids = table["_id"].to_pylist()
+        self._check(table, ids, "queries", 0)
+        if len(set(ids)) < len(ids):
+            second = next(n for n, name in enumerate(ids) if name in ids[:n])
+            raise self._no_id(ids[second], "queries", second + 1)
+        missing = pc.filter(wanted, pc.invert(pc.is_in(wanted, value_set=table["_id"])))
+        if len(missing) and not self.options.skip_dangling:
+            raise InputError(
+                f"judgements name the query {missing[0].as_py()!r}, which is missing",
+                path=self.repo,
+                allowed="another revision, or pass --skip-dangling",
+            )
+        if len(missing):
+            self._info.counts["judgements of unknown queries, skipped"] = len(missing)
+        return table.filter(pc.is_in(table["_id"], value_set=wanted))
+
+    def _no_id(self, name: str, config: str, line: int) -> InputError:
+        return InputError(
+            f"{name!r} is empty or comes twice",
+            path=self.repo,
+            line=line,
+            field=f"{config}._id",
+            allowed="distinct ids",
+        )
+
+    def _check(self, table: pa.Table, ids: list[str], config: str, start: int) -> None:
+        if "" in ids:
+            raise self._no_id("", config, start + ids.index("") + 1)
+        empty = pc.index(pc.binary_length(pc.utf8_trim_whitespace(table["text"])), 0).as_py()
+        if empty >= 0:
+            raise InputError(
+                "is empty", path=self.repo, line=start + empty + 1, field=f"{config}.text"
+            )
+
+    def relevant(self) -> pa.Table:
+        scores = self._relevant["score"]
+        kept = self._relevant.filter(pc.greater(pc.fill_null(scores, 1.0), 0))
+        if kept.num_rows < self._relevant.num_rows:
+            dropped = self._relevant.num_rows - kept.num_rows
+            self._info.counts["judgements of zero or less"] = dropped
+        return kept
+
+    def gold(self) -> pa.Table:
+        splits = self._repo.config("gold")
+        if not splits:
+            return no_gold()
+        return conform(next(iter(splits.values())).with_format("arrow")[:], GOLD, self.repo)
+
+    def mined(self) -> dict[str, pa.Table]:
+        return self._mined
+
+    def where(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
+        return self.repo, None
+
+
+def _judged(data: Any, repo: Repository) -> pa.Table:
+    return conform(data.with_format("arrow")[:], MAPPING, repo.name)
+
+
+_IDS = ("_id", "id", "docid", "doc_id", "pid")
+_TEXTS = ("text", "contents", "passage")
+
+
+def named_as_here(names: list[str]) -> dict[str, str]:
+    """Columns of a corpus of anybody's making, to their names here; others are left out."""
+    found: dict[str, str] = {}
+    for known, ours in ((_IDS, "_id"), (_TEXTS, "text"), (("title",), "title"),
+                        (("metadata",), "metadata")):  # fmt: skip
+        theirs = next((name for name in known if name in names), None)
+        if theirs is not None:
+            found[theirs] = ours
+    return found
+
+
+def _renamed(table: pa.Table) -> pa.Table:
+    known = named_as_here(table.column_names)
+    return table.select(list(known)).rename_columns(list(known.values()))
+
+
+def conform(table: pa.Table, schema: pa.Schema, where: str) -> pa.Table:
+    """Give a table the columns of ``schema``; absent nullable ones become null.
+
+    Numbers as ids become their digits, structures as metadata become JSON.
+
+    Raises:
+        InputError: a required column is missing or cannot be converted.
+    """
+    columns = []
+    for field in schema:
+        if field.name not in table.column_names:
+            if field.name == "title":
+                columns.append(pa.array([""] * table.num_rows))
+                continue
+            if not field.nullable:
+                raise InputError(
+                    f"lacks the column {field.name!r}",
+                    path=where,
+                    allowed=f"columns: {', '.join(schema.names)}",
+                )
+            columns.append(pa.nulls(table.num_rows, field.type))
+            continue
+        columns.append(_convert(table[field.name], field, where))
+    return pa.table(columns, schema=schema)
+
+
+def _convert(column: pa.ChunkedArray, field: pa.Field, where: str) -> pa.ChunkedArray:
+    try:
+        column.validate(full=True)  # strings of a file may be anything
+    except pa.ArrowException as error:
+        raise unreachable(where, error) from error
+    if pa.types.is_string(field.type) and pa.types.is_nested(column.type):
+        texts = [
+            None if v is None else json.dumps(v, ensure_ascii=False) for v in column.to_pylist()
+        ]
+        return pa.chunked_array([pa.array(texts, pa.string())])
+    if not field.nullable and field.name == "title":
+        column = pc.fill_null(column.cast(pa.string()), "")
+    try:
+        converted = column.cast(field.type)
+    except pa.ArrowException as error:
+        raise unreachable(where, error) from error
+    if not field.nullable and converted.null_count:
+        raise InputError(f"has an empty value in the column {field.name!r}", path=where)
+    return converted

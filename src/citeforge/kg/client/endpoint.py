@@ -1,0 +1,189 @@
+"""A SPARQL 1.1 endpoint, asked politely through SPARQLWrapper."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from http.client import HTTPException
+from typing import Any
+from urllib.error import HTTPError
+
+from citeforge.engines.llm.calls.rate import retry_after
+from citeforge.kg.client.budget import Limits, QueryBudget
+from citeforge.kg.client.replies import ReplyStore, TruncatedError, kept_rows, parse_rows
+from citeforge.kg.client.transport import ReplySizeError, require_address, send
+from citeforge.kg.values.terms import Row, variables_of
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.text import printable
+from citeforge.schemas.version import __version__
+
+CONTACT_VARIABLE = "CITEFORGE_CONTACT"
+_POST_FROM = 1500  # characters of a query
+_UNREADABLE_WAIT = 5.0  # seconds, where Retry-After is neither a number nor a date
+_REFUSAL_BYTES = 2000  # of a refusal that are read for its first line
+
+
+@dataclass(frozen=True)
+class EndpointOptions:
+    """How to ask.
+
+    Attributes:
+        timeout: seconds before a query counts as timed out.
+        attempts: how often a throttled or broken query is sent.
+        longest_wait: longest ``Retry-After`` that is waited for.
+        limits: what the endpoint grants.
+        pause: first pause after a broken connection; doubled each time.
+    """
+
+    timeout: float = 60.0
+    attempts: int = 5
+    longest_wait: float = 300.0
+    limits: Limits = field(default_factory=Limits)
+    pause: float = 1.0
+
+
+class TooLongError(Exception):
+    """The query timed out or its reply was cut; a smaller one may pass."""
+
+
+class EndpointEngine:
+    """One request at a time; throttling obeyed, replies kept.
+
+    Attributes:
+        requests: number of requests sent.
+    """
+
+    def __init__(
+        self, url: str, options: EndpointOptions | None = None, store: ReplyStore | None = None
+    ) -> None:
+        """Ask an address.
+
+        Raises:
+            InputError: it is none, or holds a user name or a password.
+        """
+        require_address(url)
+        self.url = url
+        self.options = options or EndpointOptions()
+        self.store = store
+        self.budget = QueryBudget(self.options.limits)
+        self.requests = 0
+
+    def identity(self) -> dict[str, Any]:
+        return {"name": "sparql", "endpoint": self.url}
+
+    @property
+    def agent(self) -> str:
+        """User-Agent with a contact from the environment, as Wikimedia asks for."""
+        contact = os.environ.get(CONTACT_VARIABLE, "")
+        about = f"citeforge/{__version__} (benchmark builder; {contact or 'no contact given'})"
+        return about.encode("latin-1", "replace").decode("latin-1").replace("\n", " ")
+
+    def select(self, query: str) -> list[Row]:
+        """Rows of a query.
+
+        Raises:
+            TooLongError: it timed out, or the reply was not whole.
+            InputError: refused, unreachable, or throttled for too long.
+        """
+        if self.store is not None:
+            kept = self.store.get(self.url, query)
+            if kept is not None:
+                return kept_rows(kept, self.store.path, variables_of(query))
+        pause = self.options.pause
+        for attempt in range(self.options.attempts):
+            allowed = self.budget.wait()
+            start = self.budget.now()
+            try:
+                body = self._send(query, min(self.options.timeout, allowed))
+                rows = parse_rows(body, variables_of(query))
+            except TruncatedError as error:
+                self.budget.settle(start, failed=True)
+                raise TooLongError(str(error)) from error
+            except HTTPError as error:
+                self.budget.settle(start, failed=True)
+                with error:
+                    wait = self._after(error)
+                if attempt + 1 < self.options.attempts:
+                    time.sleep(wait if wait is not None else pause)
+            except (HTTPException, OSError) as error:
+                self.budget.settle(start, failed=True)
+                reason = getattr(error, "reason", error)
+                if isinstance(reason, TimeoutError):
+                    seconds = f"{self.options.timeout:g} s"
+                    raise TooLongError(f"no whole reply within {seconds}") from error
+                if isinstance(reason, ReplySizeError):
+                    raise TooLongError(str(reason)) from error
+                if attempt + 1 == self.options.attempts:
+                    raise InputError(
+                        f"cannot be reached ({reason})",
+                        path=self.url,
+                        allowed="check the address and the network, or use --kg file:PATH",
+                    ) from error
+                time.sleep(pause)
+            else:
+                self.budget.settle(start, failed=False)
+                if self.store is not None:
+                    self.store.put(self.url, query, body)
+                return rows
+            pause *= 2
+        raise InputError(
+            f"throttled the query {self.options.attempts} times",
+            path=self.url,
+            allowed="try again later; what was answered is kept with --kg-store",
+        )
+
+    def _send(self, query: str, timeout: float) -> bytes:
+        from SPARQLWrapper import GET, JSON, POST, SPARQLWrapper
+
+        wrapper = SPARQLWrapper(self.url, agent=self.agent, returnFormat=JSON)
+        wrapper.setQuery(query)
+        wrapper.setMethod(POST if len(query) > _POST_FROM else GET)
+        wrapper.addCustomHttpHeader("Accept", "application/sparql-results+json")
+        self.requests += 1
+        # Its own way of sending has neither a deadline nor a bound, and follows any redirect.
+        with send(wrapper._createRequest(), timeout) as response:
+            return response.read()
+
+    def _after(self, error: HTTPError) -> float | None:
+        """Seconds to wait after an error; None when the endpoint does not say.
+
+        Raises:
+            TooLongError: 500 or 504, as endpoints answer when a query took too long.
+            InputError: waiting does not help.
+        """
+        if error.code in (500, 502, 504, 408):
+            raise TooLongError(f"the endpoint answered {error.code}") from error
+        if error.code == 403:
+            raise InputError(
+                "refuses us (403): Wikimedia bans clients without a contact, or that were too fast",
+                path=self.url,
+                allowed=f"set {CONTACT_VARIABLE} to a mail address or page, and wait",
+            ) from error
+        if error.code not in (429, 503):
+            verb = "refused the query:" if error.code in (400, 414) else "answered"
+            raise InputError(
+                f"{verb} {error.code}{_first_line(error)}", path=self.url,
+                allowed="an address that answers SPARQL 1.1 queries",
+            ) from error  # fmt: skip
+        headers = {k.lower(): v for k, v in error.headers.items()} if error.headers else {}
+        if "retry-after" not in headers:
+            return None
+        asked = retry_after(headers)
+        seconds = _UNREADABLE_WAIT if asked is None else asked
+        if seconds > self.options.longest_wait:
+            raise InputError(
+                f"asks us to wait {seconds:,.0f} s",
+                path=self.url,
+                allowed="try again then; what was answered is kept with --kg-store",
+            ) from error
+        return seconds
+
+
+def _first_line(error: HTTPError) -> str:
+    """What a refusal says; empty where it cannot be read."""
+    with suppress(HTTPException, OSError):
+        text = error.read(_REFUSAL_BYTES).decode("utf-8", "replace")
+        return next((f": {printable(line)}" for line in text.splitlines() if line.strip()), "")
+    return ""

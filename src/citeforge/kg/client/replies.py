@@ -1,0 +1,171 @@
+"""Replies of an endpoint, kept with the time at which they came."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from citeforge.engines.io.sqlite import open_store, store_errors
+from citeforge.kg.values.terms import Row, Term, variables_of
+from citeforge.schemas.errors import InputError
+
+_APPLICATION = 0x63666B67  # "cfkg"
+_VERSION = 1
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS replies (
+    key TEXT PRIMARY KEY, endpoint TEXT NOT NULL, query TEXT NOT NULL,
+    body BLOB NOT NULL, fetched REAL NOT NULL
+) WITHOUT ROWID
+"""
+
+
+def reply_key(endpoint: str, query: str) -> str:
+    """sha256 of endpoint and query."""
+    return hashlib.sha256(f"{endpoint}\n{query}".encode()).hexdigest()
+
+
+class ReplyStore:
+    """SQLite file of replies; a killed run loses none that it had."""
+
+    def __init__(self, path: Path, readonly: bool = False) -> None:
+        """Open or create a store.
+
+        Raises:
+            InputError: see :func:`citeforge.engines.io.sqlite.open_store`.
+        """
+        self.path = path
+        self._db = open_store(path, _APPLICATION, _VERSION, _SCHEMA, readonly)
+
+    def get(self, endpoint: str, query: str) -> bytes | None:
+        """The kept reply, if there is one."""
+        with store_errors(self.path):
+            row = self._db.execute(
+                "SELECT body FROM replies WHERE key = ?", (reply_key(endpoint, query),)
+            ).fetchone()
+        return None if row is None else bytes(row[0])
+
+    def put(self, endpoint: str, query: str, body: bytes) -> None:
+        """Keep a reply."""
+        with store_errors(self.path):
+            self._db.execute(
+                "INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?)",
+                (reply_key(endpoint, query), endpoint, query, body, time.time()),
+            )
+
+    def endpoints(self) -> list[str]:
+        """Endpoints whose replies are kept."""
+        with store_errors(self.path):
+            rows = self._db.execute("SELECT DISTINCT endpoint FROM replies ORDER BY 1").fetchall()
+        return [r[0] for r in rows]
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+
+class ReplayEngine:
+    """Answers from kept replies alone; never opens a connection."""
+
+    def __init__(self, path: Path) -> None:
+        """Open a store for reading.
+
+        Raises:
+            InputError: missing, damaged, or of several endpoints.
+        """
+        self.path = path
+        self.store = ReplyStore(path, readonly=True)
+        found = self.store.endpoints()
+        if len(found) != 1:
+            raise InputError(f"holds replies of {len(found)} endpoints", path=path)
+        self.endpoint = found[0]
+
+    def identity(self) -> dict[str, Any]:
+        # The same as of the endpoint: a rebuild from the store equals the build that wrote it.
+        return {"name": "sparql", "endpoint": self.endpoint}
+
+    def select(self, query: str) -> list[Row]:
+        """Kept rows.
+
+        Raises:
+            InputError: the store has no reply to this query.
+        """
+        body = self.store.get(self.endpoint, query)
+        if body is None:
+            raise InputError(
+                "has no reply to one of the queries",
+                path=self.path,
+                allowed="the store of a complete run with the same choices",
+            )
+        return kept_rows(body, self.path, variables_of(query))
+
+
+class TruncatedError(ValueError):
+    """A reply of status 200 that is not whole."""
+
+
+class _Bound(msgspec.Struct, gc=False):
+    """A bound value as SPARQL 1.1 Query Results JSON Format writes it."""
+
+    type: Literal["uri", "literal", "typed-literal", "bnode"]
+    value: str
+    language: str = msgspec.field(name="xml:lang", default="")
+    datatype: str = ""
+
+
+class _Results(msgspec.Struct, gc=False):
+    bindings: list[dict[str, _Bound]]
+
+
+class _Head(msgspec.Struct, gc=False):
+    vars: list[str]
+
+
+class _Reply(msgspec.Struct, gc=False):
+    head: _Head
+    results: _Results
+
+
+_DECODER = msgspec.json.Decoder(_Reply)
+
+
+def parse_rows(body: bytes, variables: Iterable[str]) -> list[Row]:
+    """Rows of a reply in SPARQL 1.1 Query Results JSON Format.
+
+    Raises:
+        TruncatedError: not whole, not that format, or without the variables of the query (Wikidata
+            cuts long queries off in the middle of a reply whose status is 200).
+    """
+    try:
+        found = _DECODER.decode(body)
+    # Text that is no UTF-8, and nesting without end, have errors of their own.
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise TruncatedError(f"the reply is not whole ({len(body):,} bytes; {error})") from error
+    absent = set(variables).difference(found.head.vars)
+    if absent:
+        raise TruncatedError(f"the reply is not of this query: it has no ?{min(absent)}")
+    return [{n: _term(bound) for n, bound in row.items()} for row in found.results.bindings]
+
+
+def _term(found: _Bound) -> Term:
+    kind = "literal" if found.type == "typed-literal" else found.type
+    return Term(kind, found.value, found.language, found.datatype)
+
+
+def kept_rows(body: bytes, path: Path, variables: Iterable[str]) -> list[Row]:
+    """Rows of a kept reply.
+
+    Raises:
+        InputError: it is damaged: what is kept was whole when it came.
+    """
+    try:
+        return parse_rows(body, variables)
+    except TruncatedError as error:
+        raise InputError(
+            f"holds a damaged reply ({error})", path=path,
+            allowed="the file as it was written; or remove it, and ask the endpoint again",
+        ) from error  # fmt: skip

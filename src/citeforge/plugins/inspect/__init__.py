@@ -1,0 +1,10 @@
+"""Benchmarks as tasks of inspect_ai, and its scores by our measures (extra ``inspect``).
+
+``inspect eval citeforge/package -T benchmark=DIR`` finds the task by the entry point of this
+module; :func:`package` and :func:`measured` can be called from Python, too.
+"""
+
+from citeforge.plugins.inspect.scorers import measured, whole
+from citeforge.plugins.inspect.tasks import package
+
+__all__ = ["measured", "package", "whole"]

@@ -1,0 +1,183 @@
+"""Scores of single answers and of all, by the one way that ``citeforge score`` goes."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, fields
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from citeforge.evaluator.choose import choose_tools
+from citeforge.evaluator.measures.registry import select
+from citeforge.evaluator.score import score
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.in_memory import Held
+from citeforge.evaluator.submissions.inspect_logs import SampleAnswers
+from citeforge.library.benchmarks import load
+from citeforge.library.scores import judge_session
+from citeforge.schemas.commands.command_options import ScoreOptions
+from citeforge.schemas.errors import CiteforgeError, UsageError
+from citeforge.schemas.extras import extras_named
+from citeforge.schemas.recipes.base import checked
+from citeforge.schemas.scores import ScoreFile
+from citeforge.schemas.submission import SubmissionLine, make_header
+
+_ONE_ANSWER = ("passages", "triples")
+"""What a measure may read so that one answer alone tells its value."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What scores depend on, besides the answers.
+
+    Attributes:
+        benchmark: folder, or ``hub:ORG/NAME``.
+        gold: the half with hidden labels; None where nothing is hidden.
+        measures: measures or families; none for those that fit the benchmark.
+        protocol: ``strict`` or ``reference``.
+        judge: decides entailment; None without.
+    """
+
+    benchmark: str
+    gold: str | None = None
+    measures: tuple[str, ...] = ()
+    protocol: str = "strict"
+    judge: str | None = None
+
+    def as_metadata(self) -> dict[str, Any]:
+        """For logs."""
+        return {k: v for k, v in asdict(self).items() if v not in (None, ())}
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Settings:
+        """From a log; what is unknown there is left out."""
+        known = {f.name: given[f.name] for f in fields(cls) if f.name in given}
+        return cls(**{**known, "measures": tuple(known.get("measures", ()))})
+
+
+@dataclass(frozen=True)
+class OneAnswer:
+    """Values of one answer.
+
+    Attributes:
+        values: measure to raw value, as ``per_query`` of a score file; None where undefined.
+        reasons: measure to why it could not be computed.
+    """
+
+    values: dict[str, float | None]
+    reasons: dict[str, str] = field(default_factory=dict)
+
+
+def _absolute(name: str) -> str:
+    return name if name.startswith("hub:") else str(Path(name).absolute())
+
+
+class Scoring:
+    """Scores answers to a benchmark.
+
+    Attributes:
+        benchmark: what they answer.
+        answers: reads what samples came to.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        """Open the benchmark, judge and segmenter.
+
+        Raises:
+            InputError: one of them cannot be had.
+            UsageError: there is no such measure, protocol or judge.
+        """
+        # inspect runs tasks and solvers of files in the folders of these.
+        gold = None if settings.gold is None else _absolute(settings.gold)
+        self.benchmark: Benchmark = load(_absolute(settings.benchmark), gold)
+        self.answers = SampleAnswers(Path("sample"), self.benchmark)
+        self._held = Held.of(self.benchmark)
+        names = list(settings.measures) or self.benchmark.kind.default_measures
+        self._measures = select(names)
+        # Measures of an experiment compare its cells; of one answer there is what it cites.
+        self._is_of_cells = any(m.reads not in _ONE_ANSWER for m in self._measures)
+        self._single = select(["rage"]) if self._is_of_cells else self._measures
+        options = checked(ScoreOptions, protocol=settings.protocol)
+        self._protocol = options.protocol
+        with extras_named():
+            judge = judge_session(settings.judge)
+            self._tools = choose_tools(self._measures, options, judge)
+
+    def one(self, answer: SubmissionLine) -> OneAnswer:
+        """Values of one answer, to the bit those of its query among all answers.
+
+        Raises:
+            UsageError: no query of the benchmark has its id, or no context set its name.
+        """
+        if answer.query_id not in self.benchmark.row_of:
+            raise UsageError(
+                f"query_id {answer.query_id!r} is not in {self.benchmark.label}; the sample needs "
+                "the metadata query_id that the task citeforge/package gives it"
+            )
+        context = None if answer.passages is not None else answer.context
+        found = self._score([answer], self._held.only([answer.query_id]), self._single, context)
+        values = {m.name: m.per_query[0] for m in found.measures}
+        return OneAnswer(values, {n.name: n.reason for n in found.not_computed})
+
+    def all(self, answers: Sequence[SubmissionLine]) -> list[ScoreFile]:
+        """Scores of all answers over the queries that they are to, one file a context set.
+
+        Raises:
+            CiteforgeError: as ``citeforge score``.
+        """
+        asked = {a.query_id for a in answers}
+        benchmark: Benchmark = self._held
+        if len(asked) < len(self.benchmark):
+            benchmark = self._held.only(asked)
+        if self._is_of_cells:
+            return [self._score(answers, benchmark, self._measures, None)]
+        contexts = dict.fromkeys(a.context for a in answers)
+        return [
+            self._score([a for a in answers if a.context == c], benchmark, self._measures, c)
+            for c in contexts
+        ]
+
+    def _score(
+        self,
+        answers: Sequence[SubmissionLine],
+        benchmark: Benchmark,
+        measures: Sequence[Any],
+        context: str | None,
+    ) -> ScoreFile:
+        manifest = self.benchmark.manifest
+        header = make_header("inspect", manifest.name, manifest.benchmark_hash, ())
+        with tempfile.TemporaryDirectory(prefix="citeforge-") as folder, extras_named():
+            path = Path(folder) / "answers.jsonl"
+            path.write_bytes(b"\n".join(map(msgspec.json.encode, [header, *answers])) + b"\n")
+            return score(
+                path,
+                benchmark,
+                measures,
+                context=context,
+                protocol=self._protocol,
+                tools=self._tools,
+                file_format="citeforge",
+            )
+
+
+@contextmanager
+def said_to_users() -> Iterator[None]:
+    """Turn our errors into the one that inspect shows without a traceback."""
+    from inspect_ai._util.error import PrerequisiteError
+    from rich.markup import escape
+
+    try:
+        yield
+    except CiteforgeError as error:
+        raise PrerequisiteError(escape(str(error))) from error
+
+
+@lru_cache(maxsize=8)
+def scoring_of(settings: Settings) -> Scoring:
+    """The scoring of some settings, opened once a process."""
+    return Scoring(settings)

@@ -1,0 +1,87 @@
+"""A benchmark as a task of inspect_ai: one sample a query and context set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from inspect_ai import Task, task
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.solver import generate
+
+from citeforge.builders.packaging.prompts import contexts_for, load_template, render_prompts
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.plugins.inspect.scorers import measured, words
+from citeforge.plugins.inspect.scoring import Settings, said_to_users, scoring_of
+from citeforge.schemas.errors import UsageError
+
+
+@task  # type: ignore[untyped-decorator]
+def package(
+    benchmark: str = "",
+    context: str | None = None,
+    measures: str | list[str] | None = None,
+    judge: str | None = None,
+    protocol: str = "strict",
+    template: str | None = None,
+    show: str | None = None,
+    gold: str | None = None,
+    system: str | None = None,
+) -> Task:
+    """Ask a model the prompts of a benchmark, and score what it answers.
+
+    Args:
+        benchmark: folder of a package, or ``hub:ORG/NAME``.
+        context: context set, or ``all``; None for the only one, or the cells of an experiment.
+        measures: measures or families; None for those that fit the benchmark.
+        judge: decides entailment, for measures that ask.
+        protocol: ``strict`` or ``reference``.
+        template: prompt template, as of ``citeforge prompts``.
+        show: ``summary`` or ``snippet`` in place of passages that have one.
+        gold: the half with hidden labels.
+        system: name of the system in score files; None for the model's.
+
+    Raises:
+        PrerequisiteError: no benchmark was named, or the benchmark, context set, template, a
+            measure or the judge cannot be had.
+    """
+    with said_to_users():
+        if not benchmark:
+            raise UsageError("name a benchmark: -T benchmark=DIR, or -T benchmark=hub:ORG/NAME")
+        settings = Settings(benchmark, gold, words(measures), protocol, judge)
+        opened = scoring_of(settings).benchmark
+        contexts = contexts_for(opened, context)
+        samples = list(_samples(opened, contexts, template, show))
+    manifest = opened.manifest
+    said = {
+        "benchmark": manifest.name,
+        "benchmark_hash": manifest.benchmark_hash,
+        "contexts": contexts,
+        **({"system": system} if system else {}),
+    }
+    return Task(
+        name=manifest.name,
+        dataset=MemoryDataset(samples, name=manifest.name),
+        solver=generate(),
+        scorer=measured(benchmark, measures, judge, protocol, gold),
+        version=manifest.version,
+        metadata=said,
+    )
+
+
+def _samples(
+    benchmark: Benchmark, contexts: list[str], template: str | None, show: str | None
+) -> Iterator[Sample]:
+    loaded = load_template(template or benchmark.kind.template)
+    manifest = benchmark.manifest
+    for name in contexts:
+        for query, prompt in render_prompts(benchmark, name, loaded, show):
+            yield Sample(
+                id=query if len(contexts) == 1 else f"{name}:{query}",
+                input=prompt,
+                metadata={
+                    "query_id": query,
+                    "context": name,
+                    "benchmark": manifest.name,
+                    "benchmark_hash": manifest.benchmark_hash,
+                },
+            )

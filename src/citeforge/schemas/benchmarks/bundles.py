@@ -1,0 +1,44 @@
+"""Bundles: experiments whose cells a package freezes, one question each."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from citeforge.schemas.benchmarks.manifest import Manifest
+
+ANSWERABLE, PARTIAL, RELATED = "answerable", "partial", "related"
+"""Cells of deflection: all relevant passages, some of them, none (related ones only)."""
+ORIGINAL, REMOVED, DECOY = "original", "removed", "decoy"
+"""Cells of faithfulness: with the evidence, without it, and with its words in another passage."""
+
+
+def rotation_name(shift: int) -> str:
+    """Cell of position: the same passages, moved on by so many places."""
+    return f"rotation_{shift}"
+
+
+class Bundle(BaseModel):
+    """What a bundle consists of; stands in the manifest's ``config`` under ``bundle``.
+
+    Attributes:
+        name: the kind of benchmark.
+        k: passages a cell shows, where enough were found.
+        cells: context sets, in order.
+        refusals: how refusals are detected (deflection).
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    k: int = Field(ge=2)
+    cells: tuple[str, ...] = Field(min_length=2)
+    refusals: str | None = None
+
+
+def bundle_of(manifest: Manifest) -> Bundle:
+    """The bundle that a package was built with.
+
+    Raises:
+        KeyError: it is no bundle.
+    """
+    return Bundle.model_validate(manifest.config["bundle"])

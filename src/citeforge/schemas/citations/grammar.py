@@ -1,0 +1,351 @@
+"""The citation grammar: which marks in an output are citations, and of which position.
+
+One object serves every measure. ``strict`` reads the forms that real systems write; the
+``reference`` readers of the papers' own evaluators live with their measures. The rules have a
+version: ``strict`` in a signature is version 1, ``strict2`` version 2 (METRICS sections 0 and 7).
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from citeforge.schemas.citations.reference_list import find_lists, may_hold_list
+from citeforge.schemas.errors import UnknownValueError
+
+VERSION = 2
+"""Rules that are read unless others are asked for."""
+
+TAKES_SPACE = " \t\n.,;:!?)[【"
+"""What may follow a marker that takes the space before it along."""
+
+MAX_RANGE = 20
+"""Widest range (``[1-20]``, both ends counted) that is read as one."""
+
+_LABEL = r"(?:(?:document|doc|context)\s*)?"
+_NUMBER = r"\d{1,30}"
+_DASH = r"[-\u2010-\u2015]"
+_ITEM = rf"{_LABEL}{_NUMBER}(?:\s*{_DASH}\s*{_NUMBER})?"
+# White space stands in one place of each alternative: `\s*\^?\s*` would be quadratic.
+_BODY = rf"\s*(?:\^\s*)?{_ITEM}(?:\s*[,;]\s*{_ITEM})*\s*"
+_MARKER = rf"\[(?P<square>{_BODY})\]|【(?P<lens>{_BODY})】|\[\s*(?P<na>NA)\s*\]"
+
+# Alternatives are tried from the left at each place, so what hides markers comes first.
+_HIDING = (
+    r"(?P<hidden>```.*?(?:```|\Z)|`[^`\n]+`"
+    # A bracket belongs to a URL only when the URL goes on behind it.
+    r"|https?://[^\s<>\"\[\]【】]*(?:\[[^\[\]\s]*\][\w/?=&%#~+-][^\s<>\"\[\]【】]*)*"
+    r"|\[[^\[\]\n]*\]\((?:[^()\s]|\([^()\s]*\))+\))"
+)
+_FULL = re.compile(f"{_HIDING}|{_MARKER}", re.IGNORECASE | re.DOTALL)
+_PLAIN = re.compile(_MARKER, re.IGNORECASE)
+_SIMPLE = re.compile(r"\[(\d{1,3})\]")
+_ITEM_PARTS = re.compile(rf"({_NUMBER})(?:\s*{_DASH}\s*({_NUMBER}))?")
+_SUSPECT = re.compile(r"\[[^\[\]\n]{0,80}\d[^\[\]\n]{0,80}\]|【[^【】\n]{0,80}\d[^【】\n]{0,80}】")
+_SPACES = re.compile(r"[ \t]+")
+
+# Version 2. Class escapes such as `\d` take full-width digits too, and `int` reads them.
+_LABEL_2 = (
+    r"(?:(?:documents?|docs?\.?|contexts?|sources?|passages?|references?|refs?\.?|citations?)"
+    r"\s*(?:[:#]\s*)?)?"
+)
+_AND = r"(?:&|and\b|und\b|et\b|y\b|e\b|en\b|och\b|og\b|и\b|و|和|及|与|と)"
+_DASH_2 = r"[-\u2010-\u2015\uff0d\uff5e]"
+_ITEM_2 = rf"{_LABEL_2}{_NUMBER}(?:\s*{_DASH_2}\s*{_NUMBER})?"
+_JOINED = rf"(?:\s*[,;，、；]\s*(?:{_AND}\s*)?|\s+{_AND}\s*|\s*[&和及与と]\s*)"
+_BODY_2 = rf"\s*(?:\^\s*)?{_ITEM_2}(?:{_JOINED}{_ITEM_2})*\s*"
+_MARKER_2 = (
+    rf"\[(?P<from>\d{{1,3}})\]{_DASH_2}\[(?P<to>\d{{1,3}})\]"
+    rf"|\[(?P<square>{_BODY_2})\]|［(?P<wide>{_BODY_2})］|\[\s*(?P<na>NA)\s*\]"
+    rf"|【(?P<lens>{_BODY_2})(?:†[^【】\n]{{0,200}})?】"
+)
+_ROUND = rf"|[(（](?P<round>{_BODY_2})[)）]"
+# Maths: what stands in dollars, and `\\(…\\)`, `\\[…\\]`. Brackets there are glued to a name.
+_MATHS = (
+    r"\$\$.{1,500}?\$\$|\$(?=[^\s$])[^$\n]{1,200}(?<=\S)\$(?!\d)"
+    r"|\\\(.{1,500}?\\\)|\\\[.{1,500}?\\\]"
+)
+_ESCAPED = rf"\\\[(?P<escaped>{_BODY_2})\\\]"
+_ALL_2 = f"{_HIDING}|{_ESCAPED}|(?P<maths>{_MATHS})|{_MARKER_2}"
+_FULL_2 = re.compile(_ALL_2, re.IGNORECASE | re.DOTALL)
+_FULL_ROUND = re.compile(_ALL_2 + _ROUND, re.IGNORECASE | re.DOTALL)
+_FREE_BRACKET = re.compile(r"(?:^|[^\w}\])'^])\s*[\[【［]|\s[\[【［]")
+_ITEM_PARTS_2 = re.compile(rf"({_NUMBER})(?:\s*{_DASH_2}\s*({_NUMBER}))?")
+_SUSPECT_2 = re.compile(_SUSPECT.pattern + r"|［[^［］\n]{0,80}\d[^［］\n]{0,80}］")
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """One citation mark in an output.
+
+    Attributes:
+        start: offset of its first character in the output.
+        end: offset after its last character.
+        numbers: citation numbers as written, in order, repeats kept; empty for ``[NA]``.
+        is_na: whether it is ``[NA]`` (KaLMA's "not in the knowledge given").
+        is_listed: whether it stands in a reference list, where it cites nothing; no numbers then.
+    """
+
+    start: int
+    end: int
+    numbers: tuple[int, ...]
+    is_na: bool = False
+    is_listed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """All that the grammar read in one output.
+
+    Attributes:
+        markers: citation marks in order of appearance; they do not overlap.
+        unparsed: (start, end) of brackets that look like citations and were not read as such.
+        lists: (start, end) of reference lists, whole lines; neither statements nor citations.
+    """
+
+    markers: tuple[Marker, ...]
+    unparsed: tuple[tuple[int, int], ...] = ()
+    lists: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class Grammar:
+    """The strict grammar with its index base.
+
+    Attributes:
+        base: number that a prompt gives to the first passage: 1, or 0 (AttriEval's prompts).
+        version: of the rules: 2, or 1 for scores as they were before.
+        form: a citation as the prompt shows it; ``(n)`` makes round brackets citations too.
+    """
+
+    base: int = 1
+    version: int = VERSION
+    form: str = "[n]"
+
+    def __post_init__(self) -> None:
+        if self.version not in (1, VERSION):
+            raise UnknownValueError("version of the strict rules", str(self.version), ["1", "2"])
+
+    @cached_property
+    def name(self) -> str:
+        """``strict``, ``strict2``, ``strict2(n)``: the rules, as they stand in signatures."""
+        if self.version == 1:
+            return "strict"
+        return "strict2(n)" if self._round else "strict2"
+
+    @property
+    def signature(self) -> str:
+        """``base,name`` as it stands in signatures."""
+        return f"{self.base},{self.name}"
+
+    @cached_property
+    def _round(self) -> bool:
+        return self.version > 1 and self.form.strip()[:1] in "(（" and self.form != ""
+
+    def parse(self, output: str, n_docs: int) -> Parsed:
+        """Read the citation marks of an output.
+
+        Args:
+            output: what the system wrote; any string.
+            n_docs: number of passages shown, which decides whether ``[2019]`` may be a citation.
+
+        Returns:
+            Markers with numbers as written. Numbers outside the context are kept, except four-digit
+            ones such as years, whose marks count as unparsed. Never raises.
+        """
+        if self.version > 1:
+            return self._parse_2(output, n_docs)
+        if "[" not in output and "【" not in output:
+            return Parsed(())
+        hidden: list[tuple[int, int]] = []
+        markers: list[Marker] = []
+        unparsed: list[tuple[int, int]] = []
+        plain = "`" not in output and "](" not in output and "://" not in output
+        for match in (_PLAIN if plain else _FULL).finditer(output):
+            group = match.lastgroup
+            if group == "hidden":
+                hidden.append(match.span())
+            elif group == "na":
+                markers.append(Marker(*match.span(), (), is_na=True))
+            else:
+                numbers, complete = self._numbers(match.group(group or 0), n_docs, _ITEM_PARTS)
+                if numbers:
+                    markers.append(Marker(*match.span(), numbers))
+                if not complete:
+                    unparsed.append(match.span())
+        # The suspects are sought only where some bracket was not accounted for.
+        if output.count("[") + output.count("【") > len(markers) + len(unparsed):
+            taken = sorted([*hidden, *unparsed, *((m.start, m.end) for m in markers)])
+            unparsed.extend(_outside(_SUSPECT.finditer(output), taken))
+            unparsed.sort()
+        return Parsed(tuple(markers), tuple(unparsed))
+
+    def _parse_2(self, output: str, n_docs: int) -> Parsed:
+        if not _may_cite(output, self._round):
+            return Parsed(())
+        hidden: list[tuple[int, int]] = []
+        markers: list[Marker] = []
+        unparsed: list[tuple[int, int]] = []
+        expression = _FULL_ROUND if self._round else _FULL_2
+        at = 0
+        while (match := expression.search(output, at)) is not None:
+            at = match.end()
+            group = match.lastgroup
+            if group == "hidden":
+                hidden.append(match.span())
+            elif group == "maths":
+                if _FREE_BRACKET.search(
+                    match.group().strip("$")[0 if match.group()[0] == "$" else 2 :]
+                ):
+                    at = match.start() + 1  # two prices with a citation between them
+                else:
+                    hidden.append(match.span())
+            elif group == "na":
+                markers.append(Marker(*match.span(), (), is_na=True))
+            else:
+                if group == "to":
+                    body = f"{match['from']}-{match['to']}"
+                    if not int(match["from"]) <= int(match["to"]) < int(match["from"]) + MAX_RANGE:
+                        body, at = match["from"], match.end("from") + 1
+                else:
+                    body = match.group(group or 0)
+                numbers, complete = self._numbers(body, n_docs, _ITEM_PARTS_2)
+                if 0 not in numbers or len(numbers) < 2 or self.base == 0:
+                    if numbers:
+                        markers.append(Marker(match.start(), at, numbers))
+                else:
+                    complete = False  # `[0, 1]` is an interval where counting starts at 1
+                if not complete and group != "round":
+                    unparsed.append((match.start(), at))
+        brackets = output.count("[") + output.count("【") + output.count("［")
+        if brackets > len(markers) + len(unparsed):
+            taken = sorted([*hidden, *unparsed, *((m.start, m.end) for m in markers)])
+            unparsed.extend(_outside(_SUSPECT_2.finditer(output), taken))
+            unparsed.sort()
+        lists = find_lists(output, [(m.start, m.end, m.numbers) for m in markers])
+        if lists:
+            starts = [start for start, _ in lists]
+            unparsed = [u for u in unparsed if not _within(u[0], lists, starts)]
+            markers = [
+                Marker(m.start, m.end, (), m.is_na, is_listed=True)
+                if _within(m.start, lists, starts)
+                else m
+                for m in markers
+            ]
+        return Parsed(tuple(markers), tuple(unparsed), tuple(lists))
+
+    def cited(self, output: str, n_docs: int) -> tuple[set[int], int, int]:
+        """Distinct citations of an output, the short way for measures that need no offsets.
+
+        Returns:
+            (0-based positions in the context, number of distinct out-of-range citations, number
+            of unparsed marks).
+        """
+        simple = _SIMPLE.findall(output)
+        if len(simple) == output.count("[") and not self.needs_care(output):
+            numbers = {int(n) for n in simple}
+            unparsed = 0
+        else:
+            parsed = self.parse(output, n_docs)
+            numbers = {n for marker in parsed.markers for n in marker.numbers}
+            unparsed = len(parsed.unparsed)
+        inside = {n - self.base for n in numbers if 0 <= n - self.base < n_docs}
+        return inside, len(numbers) - len(inside), unparsed
+
+    def has_list(self, output: str) -> bool:
+        """Whether an output holds a reference list; version 1 knows none."""
+        if self.version == 1 or not may_hold_list(output):
+            return False
+        return bool(self.parse(output, 0).lists)
+
+    def needs_care(self, output: str) -> bool:
+        """Whether an output may hold more than plain ``[n]``, each of them a citation."""
+        careful = "`" in output or "](" in output or "://" in output or "【" in output
+        if careful or self.version == 1:
+            return careful
+        return (
+            self._round
+            or "$" in output
+            or "\\" in output
+            or "］" in output
+            or _RANGE_2.search(output) is not None
+            or may_hold_list(output)
+        )
+
+    def _numbers(
+        self, body: str, n_docs: int, item_parts: re.Pattern[str]
+    ) -> tuple[tuple[int, ...], bool]:
+        """Numbers of one bracket, and whether every item of it could be read."""
+        numbers: list[int] = []
+        complete = True
+        for first, last in item_parts.findall(body):
+            low = int(first)
+            high = int(last) if last else low
+            if not low <= high < low + MAX_RANGE:
+                complete = False
+                continue
+            for number in range(low, high + 1):
+                if 1000 <= number <= 9999 and not 0 <= number - self.base < n_docs:
+                    complete = False
+                else:
+                    numbers.append(number)
+        return tuple(numbers), complete
+
+
+_RANGE_2 = re.compile(rf"\]{_DASH_2}\[")
+
+
+def _may_cite(output: str, with_round: bool) -> bool:
+    if "[" in output or "【" in output or "［" in output:
+        return True
+    return with_round and ("(" in output or "（" in output)
+
+
+def _within(place: int, spans: list[tuple[int, int]], starts: list[int]) -> bool:
+    at = bisect_right(starts, place) - 1
+    return at >= 0 and place < spans[at][1]
+
+
+def _outside(
+    matches: Iterable[re.Match[str]], taken: list[tuple[int, int]]
+) -> Iterator[tuple[int, int]]:
+    """Spans of the matches that touch none of the sorted spans in ``taken``."""
+    at = 0
+    for match in matches:
+        start, end = match.span()
+        while at < len(taken) and taken[at][1] <= start:
+            at += 1
+        if at == len(taken) or taken[at][0] >= end:
+            yield (start, end)
+
+
+def overlaps(span: tuple[int, int], others: Sequence[tuple[int, int]]) -> bool:
+    """Whether a span shares a character with one of others, sorted ones that do not overlap."""
+    after = bisect_left(others, span[1], key=lambda other: other[0])
+    return after > 0 and others[after - 1][1] > span[0]
+
+
+def without_markers(output: str, markers: tuple[Marker, ...]) -> str:
+    """The output as word measures see it (METRICS section 0).
+
+    Markers are cut out; a space that stood before one goes with it where nothing but punctuation,
+    space, another marker or the end follows, so that ``word [1].`` is one word. Runs of spaces and
+    tabs become one, newlines stay.
+    """
+    if markers:
+        pieces: list[str] = []
+        position = 0
+        starts = {marker.start for marker in markers}
+        for marker in markers:
+            piece = output[position : marker.start]
+            following = output[marker.end : marker.end + 1]
+            if not following or following in TAKES_SPACE or marker.end in starts:
+                piece = piece.rstrip(" \t")
+            pieces.append(piece)
+            position = marker.end
+        pieces.append(output[position:])
+        output = "".join(pieces)
+    return _SPACES.sub(" ", output).strip()

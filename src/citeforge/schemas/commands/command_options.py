@@ -1,0 +1,282 @@
+"""What commands other than ``build`` are told: one record a command, as recipes are for builds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from citeforge.schemas.models.choices import ANSWERING, FINDING, FORMATS, JUDGES, SEGMENTERS, listed
+from citeforge.schemas.recipes.base import Judging, Part
+from citeforge.schemas.recipes.option import Option, Words
+from citeforge.schemas.recipes.rage import CONTAINED
+
+Protocol = Literal["strict", "reference"]
+
+MOST_CITATIONS = 3
+"""Citations of a statement that ALCE's evaluator looks at unless it is told otherwise."""
+QA_MODEL = "gaotianyu1350/roberta-large-squad"
+BERTSCORE_MODEL = "roberta-large"
+BERTSCORE_LAYER = 17
+MAUVE_MODEL = "gpt2-large"
+
+
+class JudgeOptions(Judging):
+    """Which judge decides."""
+
+    judge: Annotated[str | None, Option(input=True)] = Field(None, description=f"{listed(JUDGES)}.")
+    """Name of the judge."""
+
+
+class ScoreOptions(JudgeOptions):
+    """What scores depend on, besides the answers and the benchmark."""
+
+    context: str | None = None
+    """Context set to score; `own` for passages in the lines, `none` for closed-book systems."""
+    protocol: Protocol = "strict"
+    """Our corrected definitions, or what the paper's own code prints."""
+    measures: Annotated[Words, Option(joined=True)] = ()
+    """Measures or families, separated by commas (default: rage, or what fits the benchmark)."""
+    file_format: Annotated[str, Option("--format")] = Field(
+        "auto", description=f"auto, {listed(FORMATS)}. {FINDING}"
+    )
+    """Format of the submissions."""
+    llm: str | None = Field(None, description=f"Gives marks (G-Eval): {listed(ANSWERING)}.")
+    """What gives marks."""
+    segmenter: str | None = Field(
+        None,
+        description=f"Sentence segmenter: {listed(SEGMENTERS)} (default: nupunkt for strict, punkt "
+        "for reference).",
+    )
+    """What splits sentences."""
+    rules: Literal[1, 2] = 2
+    """Version of the strict rules for marks and statements; 1 gives scores of before again."""
+    bertscore_model: str = Field(BERTSCORE_MODEL, description="MODEL[#LAYER].")
+    """Model of BERTScore."""
+    mauve_model: str = Field(MAUVE_MODEL, description="")
+    """Language model whose features MAUVE compares."""
+    qa_model: str = Field(QA_MODEL, description="")
+    """Extractive QA model."""
+    max_row: bool = False
+    """Add the best of several rankings."""
+    only_asked: bool = False
+    """Score only the queries that were asked, where the header says so (run --limit)."""
+    cot: bool = False
+    """QAMPARI: answers follow the first colon."""
+    at_most_citations: int = Field(MOST_CITATIONS, ge=1)
+    """reference: citations of a statement that ALCE's measures look at."""
+    labels: Annotated[tuple[Path, ...], Option(input=True)] = Field(
+        (),
+        description="Labels of people, which correct judged measures: of annotate import, in "
+        "ExpertQA's layout, or ALCE's; repeatable.",
+    )
+    """Labels of people."""
+    assessments: Annotated[tuple[Path, ...], Option(input=True)] = Field(
+        (),
+        description="What answers are held against, with labels or for the judge: TREC's support, "
+        "nuggets, rubrics, DRAGUN's; file or folder, repeatable.",
+    )
+    """Support, nuggets, rubrics, DRAGUN's questions."""
+    details: bool | None = None
+    """Keep answers in the score file, for reports (default: when sentences are split anyway)."""
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if self.protocol == "strict" and self.at_most_citations != MOST_CITATIONS:
+            raise ValueError(
+                "--at-most-citations: strict looks at every citation; give --protocol reference"
+            )
+        if self.labels and self.judge is None:
+            raise ValueError("--labels correct the scores of a judge; name it with --judge")
+        if self.labels and self.protocol != "strict":
+            raise ValueError("--labels are about statements as strict reads them")
+        _, mark, layer = self.bertscore_model.partition("#")
+        if mark and not layer.isdecimal():
+            raise ValueError(
+                f"--bertscore-model {self.bertscore_model}: the layer after # is a number, as in "
+                "roberta-large#17"
+            )
+        return self
+
+    @property
+    def bertscore(self) -> tuple[str, int]:
+        """Model and layer of BERTScore."""
+        name, _, layer = self.bertscore_model.partition("#")
+        return name, int(layer or BERTSCORE_LAYER)
+
+
+class AuditOptions(Judging):
+    """What an audit looks at, besides the package."""
+
+    judge: Annotated[str | None, Option(input=True)] = Field(
+        None, description=f"Do negatives entail gold answers? {listed(JUDGES)}."
+    )
+    """What decides whether negatives entail gold answers."""
+    against: tuple[Path, ...] = Field((), description="Another split, for leaks; repeatable.")
+    """Other splits, for leaks."""
+    cross_encoder: str | None = None
+    """Model that scores negatives: a folder or a Hub id."""
+    least_score: float = 0.5
+    """Score from which the cross-encoder finds a negative relevant."""
+    strong_judge: Annotated[str | None, Option(input=True)] = Field(
+        None, description=f"Decides on what rules and --judge suspect: {listed(JUDGES)}."
+    )
+    """Decides on suspects; its decisions are kept row by row, for --decided of build rage."""
+    contained: float = Field(CONTAINED, gt=0, le=1)
+    """Share of text in common with a relevant passage from which a negative is suspect."""
+    labels: Path | None = None
+    """Labels of annotate import."""
+    known_flaws: Path | None = None
+    """Accepted flaws (JSON Lines)."""
+    accept: bool = False
+    """Write all flaws found to --known-flaws."""
+    strict: bool = False
+    """Fail on a flaw that is not accepted, and on a stale entry."""
+
+    @model_validator(mode="after")
+    def _with_a_file(self) -> Self:
+        if (self.strict or self.accept) and self.known_flaws is None:
+            raise ValueError("--strict and --accept need --known-flaws FILE")
+        return self
+
+
+class AmountOptions(Part):
+    """How many answers a system gives."""
+
+    runs: int = Field(1, ge=1, description="")
+    """Answers a query."""
+    seed: int = Field(0, description="")
+    """Seed of all draws."""
+    limit: int | None = Field(
+        None, ge=1, description="Answer the first so many queries (`bench`: score these alone)."
+    )
+    """Queries to answer, from the first on."""
+
+
+class PromptingOptions(Part):
+    """How an LLM answers prompts."""
+
+    llm: str = Field(description=f"{listed(ANSWERING)}.")
+    """What answers."""
+    system: str | None = None
+    """Name of the system (default: the model)."""
+    runs: int = Field(1, ge=1, description="")
+    """Samples of every answer."""
+    temperature: float = Field(0.0, ge=0, description="")
+    """Of the samples."""
+    max_answer: int = Field(512, ge=1)
+    """Most tokens of an answer."""
+    logprobs: bool = False
+    """Keep log probabilities of citation tokens."""
+
+
+class PlanOptions(Part):
+    """A difference that is to be found."""
+
+    effect: float = Field(gt=0)
+    """Difference of two systems, as displayed."""
+    power: float = Field(0.8, gt=0, lt=1)
+    """Probability of finding it."""
+    measure: str | None = None
+    """Measure (default: all in the files)."""
+
+
+class LabelPlanOptions(JudgeOptions):
+    """An interval that labels are to give."""
+
+    half_width: float = Field(gt=0)
+    """Half of the 95 % interval of the corrected value, as displayed."""
+    measure: str | None = None
+    """Judged measure (default: the first in the score file; of a submission, ALCE.CitRec)."""
+    benchmark: Annotated[Path | None, Option(input=True)] = Field(
+        None, description="Package that a submission answers, or hub:ORG/NAME[@REVISION]."
+    )
+    """What a submission answers."""
+    context: str | None = None
+    """Context set of a submission."""
+    labels: Annotated[tuple[Path, ...], Option(input=True)] = Field(
+        (), description="Labels of a pilot, as score takes them; repeatable."
+    )
+    """Labels of a pilot."""
+    correlation: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="Of the judge's values of answers with people's, where no "
+        "pilot tells (score --labels).",
+    )
+    """Of the judge's values with people's."""
+    design: Literal["random", "stratified"] = "random"
+    """Which answers: any, or evenly over the judge's values; each as likely as any other."""
+    seed: int = Field(0, description="")
+    """Seed of the draw."""
+    out: Path | None = None
+    """File for the answers to label, which annotate export --queries reads."""
+
+
+class AnnotationOptions(Part):
+    """What annotators are sent."""
+
+    task: str = Field(
+        description="utility, statement-support, citation-support, knowledge-support (of score "
+        "files); audit-negative, twin-relevant, twin-nonrelevant, kalma-authenticity, "
+        "kalma-relevance, kalma-naturalness, kalma-significance (of a benchmark)."
+    )
+    """Name of the task."""
+    benchmark: Path | None = None
+    """Benchmark, for tasks that look at it."""
+    out: Path
+    """FILE.csv, or FILE.json for Label Studio."""
+    sample: int | None = Field(
+        None, ge=1, description="Queries to sample (default: all; twin-nonrelevant: a tenth)."
+    )
+    """Queries to sample."""
+    queries: Path | None = Field(None, description="Queries that annotate plan drew.")
+    """Queries that a plan drew."""
+    seed: int = Field(0, description="")
+    """Seed of sample and order."""
+
+
+class TableOptions(Part):
+    """What a table for a paper shows."""
+
+    columns: Annotated[Words, Option(joined=True)] = ()
+    """Measures or families, separated by commas, in this order (default: all)."""
+    best: Literal["none", "bold"] = "none"
+    """Mark the highest value of every measure that is shown from 0 to 100."""
+    against: str | None = None
+    """Baseline: systems that differ from it significantly are marked."""
+    significance: str | None = None
+    """Mark of a significant difference (default with --against: †)."""
+    per_context: bool = False
+    """Context sets stand beside each other, and a system in one row."""
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if self.significance is not None and self.against is None:
+            raise ValueError("--significance: from what? Name a baseline with --against")
+        return self
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing was asked for."""
+        return self == TableOptions()
+
+    @property
+    def mark(self) -> str:
+        """What stands beside a significant difference; empty without a baseline."""
+        return (self.significance or "†") if self.against else ""
+
+
+class CompareOptions(Part):
+    """Which scores are compared."""
+
+    measures: Annotated[Words, Option(joined=True)] = ()
+    """Names, names without their cell (CAB.P), or families, separated by commas (default: all that
+    the files share). Holm's family is what is compared."""
+    against: str | None = None
+    """Baseline that all others are compared with (default: all pairs)."""
+    across: Annotated[Words, Option(joined=True)] = ()
+    """Parts of signatures that may differ, separated by commas: contexts, benchmarks, judges,
+    segmenters, grammars, gold, options, versions."""

@@ -1,0 +1,224 @@
+"""Answers edited after they were written (ALCE, section 3.2): the best of several, and citations
+for statements that have none."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from citeforge.engines.embedding.embedder import Embedder
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.llm.records import Failure
+from citeforge.engines.text.sentences import SentenceSegmenter
+from citeforge.evaluator.measures.alce.answers import strict_claims
+from citeforge.evaluator.measures.judging import CitationJudging
+from citeforge.evaluator.statements.inputs import Inputs
+from citeforge.evaluator.statements.inputs import Item as Answered
+from citeforge.evaluator.statements.split import Statement, split_statements
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.tools import Tools
+from citeforge.package.items import Passage
+from citeforge.schemas.citations.grammar import Grammar
+from citeforge.schemas.errors import UsageError
+from citeforge.systems.llm.system import Reply, Task
+from citeforge.systems.options import EditedOptions
+
+_STOPS = ".!?。！？…"
+Ends = Sequence[Reply | Failure]
+
+
+def require_editing(options: EditedOptions, judge: JudgeSession | None) -> None:
+    """Refuse a reranking that could not choose, before anything is asked.
+
+    Raises:
+        UsageError: no judge, or draws that are all the same.
+    """
+    if options.rerank is None:
+        return
+    if judge is None:
+        raise UsageError("--rerank chooses by citation recall; give --judge, e.g. hf:MODEL")
+    if options.temperature == 0:
+        raise UsageError(
+            f"--rerank {options.rerank}: at --temperature 0 all answers are the same; the paper "
+            "draws at 0.5"
+        )
+
+
+def best_of(
+    n: int, tasks: Sequence[Task], ends: Ends, benchmark: Benchmark, judge: JudgeSession
+) -> tuple[list[Task], list[Reply | Failure]]:
+    """Of every n answers the one with the best citation recall; the first of equals.
+
+    Args:
+        n: answers a query and run, which stand beside each other.
+        tasks: what was asked.
+        ends: one a task.
+        benchmark: what they answer.
+        judge: decides whether passages support a statement.
+
+    Returns:
+        The tasks and answers that are kept; a failure where all n failed.
+    """
+    recalls = _recalls(tasks, ends, benchmark, judge)
+    kept = [
+        max(range(start, start + n), key=lambda i: (recalls[i], -i))
+        for start in range(0, len(tasks), n)
+    ]
+    return [tasks[i] for i in kept], [ends[i] for i in kept]
+
+
+def _recalls(
+    tasks: Sequence[Task], ends: Ends, benchmark: Benchmark, judge: JudgeSession
+) -> list[float]:
+    """ALCE.CitRec of every answer, in [0, 1]; failures have less than any."""
+    tools = Tools(judge, SentenceSegmenter())
+    info = next(iter(benchmark.manifest.sources), None)
+    subject = "" if info is None else info.rules.get("data set", "")
+    inputs = Inputs(benchmark, "strict", [], benchmark.gold_rows, benchmark.grammar, subject, tools)
+    found = [-math.inf] * len(tasks)
+    places, answers = [], []
+    for place, (task, end) in enumerate(zip(tasks, ends, strict=True)):
+        if isinstance(end, Reply):
+            row = benchmark.row_of[task.item.query_id]
+            answered = Answered(row, task.item.query, end.text, shown(task, end))
+            places.append(place)
+            answers.append((answered, strict_claims(answered, inputs)))
+    judge.begin()
+    for place, scores in zip(places, CitationJudging(judge, True).score(answers), strict=True):
+        found[place] = 0.0 if scores.recall is None else scores.recall.low
+    return found
+
+
+def shown(task: Task, reply: Reply) -> tuple[Passage, ...]:
+    """Passages that an answer's citations count."""
+    return task.item.passages if reply.passages is None else reply.passages
+
+
+def cites_candidates(options: EditedOptions, benchmark: Benchmark) -> bool:
+    """Whether ``--post-cite`` looks among what was retrieved for each question."""
+    wanted = options.post_cite and options.post_cite_over == "candidates"
+    return wanted and "candidates" in benchmark.splits
+
+
+def with_candidates(
+    tasks: Sequence[Task], ends: Ends, benchmark: Benchmark
+) -> list[Reply | Failure]:
+    """Answers that may be given citations of any candidate of their question (ALCE, section 3.2).
+
+    What such an answer cites is its own list: first what was shown, whose numbers stay, then what
+    is added. Numbers that count nothing are raised, so that they do not come to count what is.
+
+    Args:
+        tasks: what was asked.
+        ends: one a task; failures stay.
+        benchmark: names the candidates.
+    """
+    asked = {task.item.query_id for task in tasks}
+    ranked = {query: row for query, row in benchmark.candidates().items() if query in asked}
+    texts = benchmark.texts({r.docid for row in ranked.values() for r in row})
+    found: list[Reply | Failure] = []
+    for task, end in zip(tasks, ends, strict=True):
+        if isinstance(end, Reply):
+            known = shown(task, end)
+            names = {p.id for p in known}
+            others = (r.docid for r in ranked[task.item.query_id] if r.docid not in names)
+            pool = (*known, *(Passage(i, *texts[i]) for i in others))
+            text = _raised(end.text, benchmark.grammar, len(known), len(pool))
+            end = replace(end, text=text, passages=known, pool=pool)
+        found.append(end)
+    return found
+
+
+def _raised(text: str, grammar: Grammar, shown: int, by: int) -> str:
+    """The text with every number beyond what was shown raised by so much."""
+    first = grammar.base + shown
+    for mark in reversed(grammar.parse(text, shown).markers):
+        if any(n >= first for n in mark.numbers):
+            numbers = (n + by if n >= first else n for n in mark.numbers)
+            marks = "".join(f"[{n}]" for n in numbers)
+            text = text[: mark.start] + marks + text[mark.end :]
+    return text
+
+
+def post_cite(
+    tasks: Sequence[Task], ends: Ends, benchmark: Benchmark, embedder: Embedder
+) -> tuple[list[Reply | Failure], int]:
+    """Give each statement without a citation the passage whose vector is nearest to its own.
+
+    Args:
+        tasks: what was asked.
+        ends: one a task; failures stay.
+        benchmark: what they answer.
+        embedder: compares statements, as queries, with passages (title and text).
+
+    Returns:
+        The answers, and how many statements were given a citation.
+    """
+    segmenter, grammar = SentenceSegmenter(), benchmark.grammar
+    bare: list[tuple[int, Statement]] = []
+    for place, (task, end) in enumerate(zip(tasks, ends, strict=True)):
+        if isinstance(end, Reply) and (passages := _pool(task, end)):
+            found = split_statements(end.text, grammar, segmenter, len(passages))
+            bare += [(place, s) for s in found.statements if not s.markers]
+    nearest = _nearest(bare, tasks, ends, embedder)
+    edited = list(ends)
+    numbers = [
+        _number(edited, place, passage) + grammar.base
+        for (place, _), passage in zip(bare, nearest, strict=True)
+    ]
+    # From the last statement on, so that places before it stay where they are.
+    for (place, statement), number in reversed(list(zip(bare, numbers, strict=True))):
+        reply = edited[place]
+        assert isinstance(reply, Reply)
+        text = _cited(reply.text, statement, number)
+        edited[place] = replace(reply, text=text, logprobs=None)
+    return edited, len(bare)
+
+
+def _pool(task: Task, reply: Reply) -> tuple[Passage, ...]:
+    """Passages that a citation is chosen from."""
+    return shown(task, reply) if reply.pool is None else reply.pool
+
+
+def _number(edited: list[Reply | Failure], place: int, passage: int) -> int:
+    """Place among what the answer's citations count of a passage of its pool; put there if new."""
+    reply = edited[place]
+    assert isinstance(reply, Reply)
+    if reply.pool is None:
+        return passage
+    listed = reply.passages or ()
+    if reply.pool[passage] not in listed:
+        listed = (*listed, reply.pool[passage])
+        edited[place] = replace(reply, passages=listed)
+    return listed.index(reply.pool[passage])
+
+
+def _nearest(
+    bare: Sequence[tuple[int, Statement]], tasks: Sequence[Task], ends: Ends, embedder: Embedder
+) -> list[int]:
+    """Place of the passage nearest to each statement; the first of equals."""
+    if not bare:
+        return []
+    pools = {}
+    for place, _ in bare:
+        end = ends[place]
+        assert isinstance(end, Reply)
+        pools[place] = [f"{p.title} {p.text}".strip() for p in _pool(tasks[place], end)]
+    texts = sorted({text for pool in pools.values() for text in pool})
+    row = {text: i for i, text in enumerate(texts)}
+    passages = embedder.encode(texts, "passage")
+    statements = embedder.encode([s.text for _, s in bare], "query")
+    found = []
+    for (place, _), vector in zip(bare, statements, strict=True):
+        cosines = passages[[row[text] for text in pools[place]]].astype("float64") @ vector
+        found.append(int(cosines.round(6).argmax()))
+    return found
+
+
+def _cited(text: str, statement: Statement, number: int) -> str:
+    """The text with a citation before the full stop of a statement."""
+    end = statement.spans[-1][1]
+    while end and text[end - 1] in _STOPS:
+        end -= 1
+    return f"{text[:end].rstrip()} [{number}]{text[end:]}"

@@ -1,0 +1,100 @@
+"""Options of Attributed-IR's systems."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self, TypeVar
+
+from pydantic import Field, field_validator, model_validator
+
+from citeforge.engines.retrieval.fusion import FUSIONS
+from citeforge.schemas.models.choices import EMBEDDERS, RETRIEVERS, listed
+from citeforge.schemas.recipes.option import Option
+from citeforge.systems.options import LlmOptions
+
+
+class GenerateOptions(LlmOptions):
+    """Of ``g``."""
+
+
+class GoldPassagesOptions(LlmOptions):
+    """Of ``rtg-gold``."""
+
+    k: int | None = Field(None, ge=1)
+    """Relevant passages shown (default: all)."""
+
+
+class SearchOptions(LlmOptions):
+    """Of systems that retrieve."""
+
+    over: Literal["corpus", "candidates", "context"] = "corpus"
+    """Search the benchmark's corpus, the passages that were retrieved for the query when it was
+    built, or those of the query's context."""
+    retriever: str = Field("bm25", description=f"First stage: {listed(RETRIEVERS)}.")
+    """What finds passages."""
+    reranker: Annotated[str | None, Option(metavar="MODEL")] = None
+    """Second stage: a cross-encoder or monoT5, a folder or a Hub id (default: the embedder)."""
+    embedder: str = Field(
+        "offline", description=f"Second stage without --reranker: {listed(EMBEDDERS)}."
+    )
+    """What embeds."""
+    device: str = "auto"
+    """auto, cpu, cuda, …"""
+    depth: int = Field(100, ge=1)
+    """Passages of the first stage that the second one reads."""
+
+
+class VanillaOptions(SearchOptions):
+    """Of ``rtg-vanilla``."""
+
+    k: int = Field(2, ge=1)
+    """Passages shown."""
+
+
+class QueryGenOptions(VanillaOptions):
+    """Of ``rtg-query-gen``."""
+
+    queries: int = Field(4, ge=1)
+    """Most sub-queries that the LLM is asked for."""
+    shots: int = Field(4, ge=0, le=4)
+    """Demonstrations of sub-queries."""
+    fusion: str = "rerank"
+    """How rankings become one: sort, rerank, combsum, combmnz, pm2; or query:N, the ranking of one
+    query alone (0 is the user's), from which the MAX row is made."""
+    candidates: int = Field(10, ge=1)
+    """Passages of each query that are fused."""
+    retrieve_only: bool = False
+    """Ask for sub-queries and retrieve, and leave the answers empty: for --measures retrieval."""
+
+    @field_validator("fusion")
+    @classmethod
+    def _known(cls, given: str) -> str:
+        name, _, number = given.partition(":")
+        if given not in FUSIONS and not (name == "query" and number.isdecimal()):
+            raise ValueError(f"expected {', '.join(FUSIONS)} or query:N")
+        return given
+
+    @model_validator(mode="after")
+    def _searchable(self) -> Self:
+        return _of_any_text(self)
+
+
+class GtrOptions(SearchOptions):
+    """Of ``gtr``."""
+
+    per_statement: int = Field(1, ge=1)
+    """Passages that each statement cites."""
+
+    @model_validator(mode="after")
+    def _searchable(self) -> Self:
+        return _of_any_text(self)
+
+
+S = TypeVar("S", bound=SearchOptions)
+
+
+def _of_any_text(options: S) -> S:
+    if options.retriever.startswith("run:"):
+        raise ValueError(
+            "--retriever run: knows the benchmark's queries alone; this system asks others, too"
+        )
+    return options

@@ -1,0 +1,54 @@
+"""Control systems for authorship benchmarks: one with a known bias, one without.
+
+A measure of bias is worth something only if it finds the one and not the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from citeforge.engines.draws import generator
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.schemas.benchmarks.authorship import Cell, design_of
+
+_PLAIN = {True: 0.7, False: 0.15}
+_FIRST = {True: 0.9, False: 0.35}
+_SECOND = {True: 0.4, False: 0.05}
+
+_FRESH = 0.15
+"""Share of decisions that are drawn anew in every cell, as an LLM's answers vary; the others are
+the same draw wherever the same text is shown."""
+
+
+def lines(
+    name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int
+) -> Iterator[dict[str, Any]]:
+    """Lines of a submission to an authorship benchmark; other kinds refuse these systems."""
+    design = design_of(benchmark.manifest)
+    base = benchmark.grammar.base
+    for context in contexts:
+        cell, table = design.find(context), benchmark.context(context)
+        for run in range(runs):
+            for row, query in enumerate(benchmark.query_ids):
+                cited = [
+                    base + position
+                    for position, passage in enumerate(table.ids_of(row))
+                    if _draw(seed, context, query, run, passage)
+                    < _chance(name, cell, position in table.relevant[row])
+                ]
+                text = "".join(f"[{n}]" for n in cited)
+                yield {"query_id": query, "output": text, "context": context, "run": run}
+
+
+def _draw(seed: int, context: str, query: str, run: int, passage: str) -> float:
+    fresh = generator(seed, "control, this cell", context, query, run, passage)
+    shared = generator(seed, "control, this text", query, run, passage).random()
+    return fresh.random() if fresh.random() < _FRESH else shared
+
+
+def _chance(name: str, cell: Cell, relevant: bool) -> float:
+    side = cell.side(relevant)
+    if name == "label-blind" or side is None or cell.labels == "placebo":
+        return _PLAIN[relevant]
+    return (_FIRST if side == "first" else _SECOND)[relevant]

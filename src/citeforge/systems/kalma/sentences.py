@@ -1,0 +1,86 @@
+"""Baselines for KaLMA benchmarks: sentences made of triples, with their citations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+from citeforge.engines.draws import generator
+from citeforge.evaluator.measures.kalma.inputs import Shown, read_shown
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.kg.domain import Domain
+from citeforge.kg.verbalise import verbalise
+from citeforge.schemas.benchmarks.kg import Triple
+from citeforge.schemas.citations.triples import render
+
+_PLAIN = Domain(name="any", entity_class="Q0")
+_MARKS = {
+    "absent-blind": {True: 0.4, False: 0.4},
+    "absent-aware": {True: 0.9, False: 0.05},
+}
+"""Chance of an [NA], by whether the fact is absent."""
+
+
+def lines(
+    name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int
+) -> Iterator[dict[str, Any]]:
+    """Lines of a submission.
+
+    Args:
+        name: ``random`` (1 to 8 distinct shown triples, drawn uniformly; lower bound),
+            ``echo-relevant`` (every shown triple of the minimum knowledge set, [NA] for absent
+            ones; upper bound), or a control of absent knowledge: ``absent-blind`` marks what it
+            says as absent whether it is or not, ``absent-aware`` nearly only where it is.
+        benchmark: what it answers, a kalma benchmark.
+        contexts: context sets that it is shown.
+        runs: runs, numbered from 0.
+        seed: seed of all draws.
+    """
+    domain = _PLAIN
+    known = benchmark.manifest.config.get("domain")
+    if isinstance(known, dict):
+        domain = Domain.model_validate(known)
+    for context in contexts:
+        shown, _ = read_shown(benchmark, context)
+        for run in range(runs):
+            for query, mine in zip(benchmark.query_ids, shown, strict=True):
+                if name in _MARKS:
+                    rng = generator(seed, "control of absent knowledge", name, context, query, run)
+                    text = _control(mine, domain, _MARKS[name], rng)
+                else:
+                    rng = generator(seed, "random baseline", context, query, run)
+                    drawn = rng.sample(mine.triples, min(rng.randint(1, 8), len(mine.triples)))
+                    text = _random(drawn, domain) if name == "random" else _echo(mine, domain)
+                yield {"query_id": query, "output": text, "context": context, "run": run}
+
+
+def _control(shown: Shown, domain: Domain, marks: dict[bool, float], rng: Random) -> str:
+    """Every fact of the minimum knowledge set, shown or not; some are marked as absent."""
+    gold = {key for key, _ in shown.gold}
+    parts = []
+    for triple, is_absent in [
+        *((t, False) for t in shown.triples if t.key in gold), *((t, True) for t in shown.absent)
+    ]:  # fmt: skip
+        sentence = verbalise(triple, domain).removesuffix(".")
+        if rng.random() < marks[is_absent]:
+            parts.append(f"{sentence} [NA].")
+        else:
+            parts.append(f"{sentence}." if is_absent else _cited(triple, domain))
+    return " ".join(parts)
+
+
+def _cited(triple: Triple, domain: Domain) -> str:
+    sentence = verbalise(triple, domain).removesuffix(".")
+    return f"{sentence} {render(triple.qid, [(triple.relation, triple.value)])}."
+
+
+def _random(triples: list[Triple], domain: Domain) -> str:
+    return " ".join(_cited(t, domain) for t in triples)
+
+
+def _echo(shown: Shown, domain: Domain) -> str:
+    gold = {key for key, _ in shown.gold}
+    parts = [_cited(t, domain) for t in shown.triples if t.key in gold]
+    parts += [f"{verbalise(t, domain).removesuffix('.')} [NA]." for t in shown.absent]
+    return " ".join(parts)

@@ -1,0 +1,4 @@
+"""What systems that ask an LLM share: prompts, steps, calls.
+
+May import everything below systems. Begin at `system`, then `ask`.
+"""

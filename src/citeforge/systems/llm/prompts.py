@@ -1,0 +1,115 @@
+"""Prompts of systems: Jinja files, known by their hashes, and cut to what a model can hold."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from jinja2 import Template
+
+from citeforge.builders.packaging.prompts import FOLDER, load_template, render
+from citeforge.engines.llm.tokens import Counter
+from citeforge.schemas.errors import UsageError
+
+_FOLDER = Path(__file__).parent.parent / "templates"
+T = TypeVar("T")
+
+
+class Prompts:
+    """The templates that a system uses; each is read once, and its hash kept.
+
+    Attributes:
+        hashes: name to sha256 of every file that was used.
+    """
+
+    def __init__(self, instead: Mapping[str, Path] | None = None) -> None:
+        """Prepare.
+
+        Args:
+            instead: name of a template to the file that takes its place.
+        """
+        self.hashes: dict[str, str] = {}
+        self._loaded: dict[str, Template] = {}
+        self._instead = instead or {}
+
+    def render(self, name: str, **values: Any) -> str:
+        """A filled-in template.
+
+        Args:
+            name: file of ``systems/templates`` or ``builders/templates`` without ``.j2``.
+            values: what it may use.
+
+        Raises:
+            InputError: it is no template, or uses something that is not there.
+        """
+        if name not in self._loaded:
+            self._load(name)
+        return render(self._loaded[name], ", ".join(values), **values)
+
+    def _load(self, name: str) -> None:
+        own = _FOLDER / f"{name}.j2"
+        path = self._instead.get(name) or (own if own.is_file() else FOLDER / f"{name}.j2")
+        self._loaded[name] = load_template(str(path))
+        self.hashes[name] = hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+class WindowError(UsageError):
+    """A model cannot hold the shortest prompt that there could be."""
+
+
+class Window:
+    """How many tokens prompt and reply may have together."""
+
+    def __init__(self, size: int | None, reply: int, counter: Counter) -> None:
+        """Prepare.
+
+        Args:
+            size: tokens that the model can hold; None for no limit.
+            reply: tokens that are kept free for the reply.
+            counter: what measures prompts.
+        """
+        self.size, self.reply, self.counter = size, reply, counter
+
+    def holds(self, text: str) -> bool:
+        """Whether a prompt leaves room for the reply."""
+        return self.size is None or self.counter.count(text) + self.reply <= self.size
+
+    def fit(
+        self, query: str, shown: Sequence[T], render: Callable[[Sequence[T]], str]
+    ) -> tuple[str, int]:
+        """The prompt with the most of ``shown``, from the first, that the window holds.
+
+        Args:
+            query: its id, for messages.
+            shown: what may be left out, from the end.
+            render: some of it to the prompt.
+
+        Returns:
+            The prompt, and how many it shows.
+
+        Raises:
+            WindowError: it holds not even one, or, where nothing is shown, not the prompt.
+        """
+        text = render(shown)
+        if self.holds(text):
+            return text, len(shown)
+        kept = self._most(shown, render)
+        if kept:
+            return render(shown[:kept]), kept
+        least = render(shown[:1])
+        what = "one passage" if shown else "no passages"
+        raise WindowError(
+            f"--window {self.size}: the prompt of query {query!r} with {what} takes "
+            f"{self.counter.count(least):,} tokens ({self.counter.name}) and --max-answer "
+            f"{self.reply:,}; a model with a larger window, a smaller --max-answer, fewer "
+            "demonstrations or a shorter instruction would do"
+        )
+
+    def _most(self, shown: Sequence[T], render: Callable[[Sequence[T]], str]) -> int:
+        low, high = 0, max(len(shown) - 1, 0)
+        while low < high:
+            middle = (low + high + 1) // 2
+            low, high = (middle, high) if self.holds(render(shown[:middle])) else (low, middle - 1)
+        return low

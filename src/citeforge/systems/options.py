@@ -1,0 +1,134 @@
+"""Options of systems: records from which command lines and headers of submissions are made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from citeforge.schemas.models.choices import EMBEDDERS, listed
+from citeforge.schemas.recipes.base import Judging, Part
+from citeforge.schemas.recipes.option import Option
+
+
+class NoOptions(Part):
+    """Nothing to choose."""
+
+
+class GoldOptions(Part):
+    """Of ``gold``."""
+
+    all_gold: bool = False
+    """Every gold answer, one a run."""
+
+
+class LlmOptions(Part):
+    """What every system that asks an LLM can be told."""
+
+    temperature: float = Field(0.0, ge=0, allow_inf_nan=False)
+    """0 takes the likeliest token; runs differ from 0.3 on or so."""
+    top_p: float | None = Field(None, gt=0, le=1)
+    """Nucleus sampling; not sent when it is not given."""
+    max_answer: int = Field(512, ge=1)
+    """Most tokens of a reply."""
+    logprobs: bool = False
+    """Keep log probabilities of citation tokens."""
+    window: int | None = Field(None, ge=16)
+    """Tokens of prompt and reply that the model can hold; passages that do not fit are dropped
+    from the end and counted (default: what the model says, else no limit)."""
+    tokenizer: Annotated[str | None, Option(metavar="MODEL")] = None
+    """Hub id or folder whose tokenizer measures prompts (default: the model's own where it runs
+    here, else a token for every three bytes)."""
+    template: Path | None = None
+    """Jinja file in place of the system's own main prompt."""
+
+
+class EditedOptions(LlmOptions):
+    """Of systems whose answers can be edited afterwards (ALCE, section 3.2)."""
+
+    rerank: int | None = Field(None, ge=2)
+    """Draw so many answers a query, and keep the one with the best citation recall by --judge."""
+    post_cite: bool = False
+    """Give each statement without a citation the passage that is nearest by --embedder."""
+    post_cite_over: Literal["candidates", "context"] = "candidates"
+    """Where --post-cite looks: among the candidates of the question (the paper: 100) where the
+    benchmark names some, or among what was shown alone."""
+    embedder: str = Field("offline", description=f"{listed(EMBEDDERS)}.")
+    """What --post-cite compares by."""
+    judging: Judging = Judging()
+    """What --rerank asks."""
+
+
+class RageOptions(EditedOptions):
+    """Of ``rage``."""
+
+    prompts: Path | None = None
+    """Take the prompts of a file that `citeforge prompts` wrote for this benchmark."""
+
+
+class CellOptions(LlmOptions):
+    """Of ``authorship``."""
+
+    prompts: Path | None = None
+    """Take the prompts of a file that `citeforge prompts` wrote for this benchmark."""
+
+
+class ShotOptions(EditedOptions):
+    """Of ALCE's systems; decoding as the paper has it for ChatGPT (appendix C)."""
+
+    temperature: float = Field(0.5, ge=0, allow_inf_nan=False)
+    """0 takes the likeliest token."""
+    max_answer: int = Field(300, ge=1)
+    """Most tokens of a reply."""
+    shots: int = Field(2, ge=0)
+    """Worked examples in front of the question, drawn anew for each run."""
+    demos: Path | None = None
+    """Worked examples of your own (YAML) in place of the four that are built in."""
+
+
+class AlceOptions(ShotOptions):
+    """Of ``vanilla`` and ``oracle``."""
+
+    k: int = Field(5, ge=1)
+    """Show the first so many passages of the context."""
+    instruction: Literal["full", "short"] = "full"
+    """Spell the task out, or say it in one sentence."""
+
+
+class CondensedOptions(ShotOptions):
+    """Of ``summ`` and ``snippet``."""
+
+    k: int = Field(10, ge=1)
+    """Take the first so many passages of the context; those that do not help are left out."""
+    instruction: Literal["full", "short"] = "full"
+    """Spell the task out, or say it in one sentence."""
+
+
+class InteractOptions(ShotOptions):
+    """Of ``interact``."""
+
+    k: int = Field(10, ge=1)
+    """Take the first so many passages of the context; those that do not help are left out."""
+    show: Literal["summary", "snippet"] = "summary"
+    """Which short versions are shown at first."""
+    at_once: int = Field(3, ge=1)
+    """Documents that one check may show."""
+    turns: int = Field(10, ge=1)
+    """Steps after which an answer that is not ended ends."""
+    bare: bool = False
+    """A reply that names no step is a sentence of the answer, or a check where it names documents
+    and nothing else (ALCE's code ends there)."""
+
+
+class SearchOptions(ShotOptions):
+    """Of ``inline-search``."""
+
+    retriever: Literal["bm25", "dense"] = "bm25"
+    """What a search ranks by: words, or --embedder."""
+    depth: int = Field(100, ge=1)
+    """Passages of the query that are searched."""
+    turns: int = Field(10, ge=1)
+    """Steps after which an answer that is not ended ends."""
+    bare: bool = False
+    """A reply that names no step is a sentence of the answer (ALCE's code ends there)."""

@@ -1,0 +1,43 @@
+"""Systems that only copy: HAGRID's own answers, and ALCE's shortcuts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from citeforge.engines.text.sentences import SentenceSegmenter
+from citeforge.evaluator.measures.attributed_ir.gold import single_gold
+from citeforge.evaluator.submissions.benchmark import Benchmark
+
+
+def lines(
+    name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int
+) -> Iterator[dict[str, Any]]:
+    """Lines of a submission; copying has one run."""
+    for context in contexts:
+        if name in ("gold", "all-gold"):
+            yield from _gold(benchmark, context, name == "all-gold")
+        else:
+            yield from _first_passage(benchmark, context, 2 if "two" in name else None)
+
+
+def _gold(benchmark: Benchmark, context: str, everything: bool) -> Iterator[dict[str, Any]]:
+    for query, rows in zip(benchmark.query_ids, benchmark.gold_rows, strict=True):
+        chosen = single_gold(rows)
+        for run, answer in enumerate(rows.answers if everything else [chosen] if chosen else []):
+            yield {"query_id": query, "output": answer.text or "", "context": context, "run": run}
+
+
+def _first_passage(
+    benchmark: Benchmark, context: str, n_sentences: int | None
+) -> Iterator[dict[str, Any]]:
+    """ALCE, appendix D: copying the best passage already scores high on citation measures."""
+    segmenter = SentenceSegmenter()
+    base = benchmark.manifest.grammar.base
+    for shown in benchmark.items(context):
+        if not shown.passages:
+            continue
+        text = shown.passages[0].text
+        sentences = [text[s:e] for s, e in segmenter.split(text)][:n_sentences]
+        cited = " ".join(f"{s.rstrip('.')} [{base}]." for s in sentences)
+        yield {"query_id": shown.query_id, "output": cited, "context": context}

@@ -1,0 +1,133 @@
+"""Systems by name: the code and the options of each that ``schemas/systems`` declares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from citeforge.engines.registry import Registry
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.schemas.errors import UnknownValueError, UsageError
+from citeforge.schemas.models.choices import Choice
+from citeforge.schemas.recipes.base import Part
+from citeforge.schemas.systems.declaration import System
+from citeforge.schemas.systems.listed import SYSTEMS as DECLARED
+from citeforge.systems import authorship as controls
+from citeforge.systems import bundles, passages, rage
+from citeforge.systems.alce import interact
+from citeforge.systems.alce import prompts as alce
+from citeforge.systems.attributed_ir import generate, gtr, query_gen, rtg
+from citeforge.systems.attributed_ir import options as air
+from citeforge.systems.kalma import asking as asking_kalma
+from citeforge.systems.kalma import sentences as kalma
+from citeforge.systems.llm import asking
+from citeforge.systems.options import (
+    AlceOptions,
+    CellOptions,
+    CondensedOptions,
+    GoldOptions,
+    InteractOptions,
+    NoOptions,
+    RageOptions,
+    SearchOptions,
+    ShotOptions,
+)
+
+Lines = Callable[[str, Benchmark, list[str], int, int], Iterator[dict[str, Any]]]
+"""(system, benchmark, context sets, runs, seed) to the lines of a submission."""
+
+
+def _unknown(name: str) -> UsageError:
+    return UnknownValueError("system", name, [s.name for s in DECLARED])
+
+
+_CONTROLS = ("deflection-blind", "deflection-aware", "faithful", "post-rationaliser")
+_PLAIN: dict[str, Lines] = {
+    **dict.fromkeys(("random", "echo-relevant"), rage.lines),
+    **dict.fromkeys(("gold", "all-gold", "top-1", "top-1-two-sentences"), passages.lines),
+    **dict.fromkeys(("label-blind", "label-follower"), controls.lines),
+    **dict.fromkeys((*_CONTROLS, "position-blind", "position-follower"), bundles.lines),
+    **dict.fromkeys(("absent-blind", "absent-aware"), kalma.lines),
+}
+_ASKING: dict[str, tuple[Callable[..., Any], type[Part]]] = {
+    "rage": (asking.rage, RageOptions),
+    "vanilla": (alce.vanilla, AlceOptions),
+    "oracle": (alce.vanilla, AlceOptions),
+    "summ": (alce.summ, CondensedOptions),
+    "snippet": (alce.snippet, CondensedOptions),
+    "interact": (interact.interact, InteractOptions),
+    "inline-search": (interact.inline_search, SearchOptions),
+    "closed-book": (alce.closed_book, ShotOptions),
+    "authorship": (asking.authorship, CellOptions),
+    "g": (generate.generate, air.GenerateOptions),
+    "rtg-gold": (rtg.gold, air.GoldPassagesOptions),
+    "rtg-vanilla": (rtg.vanilla, air.VanillaOptions),
+    "rtg-query-gen": (query_gen.query_gen, air.QueryGenOptions),
+    "gtr": (gtr.gtr, air.GtrOptions),
+    "kalma": (asking_kalma.kalma, asking_kalma.KalmaOptions),
+}
+_OPTIONS: dict[str, type[Part]] = {
+    "gold": GoldOptions,
+    **{name: options for name, (_, options) in _ASKING.items()},
+}
+SYSTEMS: Registry[Choice, Any] = Registry(
+    "system",
+    "systems",
+    DECLARED,
+    {**_PLAIN, **{name: make for name, (make, _) in _ASKING.items()}},
+    "",
+    _unknown,
+)
+
+
+def require_system(name: str) -> Lines:
+    """What a declaration names as the maker of answers; refuses an unknown name before anything is
+    opened.
+
+    Raises:
+        UnknownValueError: no such system.
+        InputError: the plugin that gives it is broken.
+    """
+    return SYSTEMS.factory(name)
+
+
+def as_system(declared: Choice) -> System:
+    """A declaration with all that is said of systems; a plugin's ``Choice`` says less."""
+    if isinstance(declared, System):
+        return declared
+    return System(declared.name, "", declared.what, declared.factory, family="plugin")
+
+
+def system_of(name: str) -> System:
+    """The declaration of a system.
+
+    Raises:
+        UnknownValueError: no such system.
+        InputError: the plugin that gives it is broken.
+    """
+    require_system(name)
+    declared = SYSTEMS.get(name)
+    assert declared is not None
+    return as_system(declared)
+
+
+def systems() -> dict[str, System]:
+    """Every system by its name: ours, then plugins'."""
+    return {name: as_system(declared) for name, declared in SYSTEMS.all().items()}
+
+
+def options_of(system: System) -> type[Part]:
+    """The record of a system's options."""
+    return system.options or _OPTIONS.get(system.name, NoOptions)
+
+
+def refusal(system: System, benchmark: Benchmark) -> str | None:
+    """Why a system does not answer a benchmark, in words for the user; None where it does."""
+    kind = benchmark.kind
+    if reason := kind.refusal(f"run {system.name}"):
+        return reason
+    if system.shows not in ("any", kind.shows):
+        return f"is to be shown {system.shows}, and {kind.name} benchmarks show {kind.shows}"
+    if system.design and not kind.is_design:
+        return f"answers the cells of an experiment, which {kind.name} benchmarks do not have"
+    return None

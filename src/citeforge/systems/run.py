@@ -1,0 +1,177 @@
+"""Running a system: what it answers, as a submission."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from pydantic import ValidationError
+
+from citeforge.engines.io.files import atomic_file
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.llm.records import Failure, Llm
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.schemas.commands.command_options import AmountOptions
+from citeforge.schemas.errors import FailuresError, UnknownValueError, UsageError
+from citeforge.schemas.recipes.base import Part
+from citeforge.schemas.submission import make_header
+from citeforge.schemas.systems.declaration import System
+from citeforge.schemas.systems.names import fault_of
+from citeforge.systems.llm.ask import ask
+from citeforge.systems.registry import SYSTEMS, Lines, options_of, refusal, system_of
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a run came to.
+
+    Attributes:
+        system: its name in the submission's header.
+        answers: number of lines.
+        failures: (query id, failure) of every answer that is missing.
+        counts: what is told beside, such as passages that did not fit; zeros left out.
+    """
+
+    system: str
+    answers: int
+    failures: Sequence[tuple[str, Failure]] = ()
+    counts: Counter[str] = field(default_factory=Counter)
+
+
+def run_system(
+    name: str,
+    benchmark: Benchmark,
+    contexts: list[str],
+    runs: int,
+    seed: int,
+    out: Path,
+    *,
+    llm: Llm | None = None,
+    judge: JudgeSession | None = None,
+    options: Part | None = None,
+    limit: int | None = None,
+    title: str | None = None,
+) -> Ran:
+    """Write the submission of a system.
+
+    Args:
+        name: system.
+        benchmark: what it answers.
+        contexts: context sets that it is shown; empty for all, and, where an LLM is asked, for
+            the only one or the cells of an experiment.
+        runs: runs, numbered from 0.
+        seed: seed of all draws.
+        out: submission to write.
+        llm: what is asked; None for systems that need none.
+        judge: what ``--rerank`` chooses by.
+        options: record of the system's options; None for its defaults.
+        limit: answer the first so many queries; the others are missing.
+        title: name in the header; None for the system's, with the LLM's.
+
+    Returns:
+        Number of answers, and what is missing.
+
+    Raises:
+        UnknownValueError: no such system or context set.
+        UsageError: the system does not answer this kind of benchmark, has nothing to say, or needs
+            an LLM, or the runs or the limit are below 1.
+        InputError: the LLM's first calls all fail.
+        FailuresError: there is no answer at all.
+    """
+    system = system_of(name)
+    _require_amount(runs, seed, limit)
+    if title is not None and (fault := fault_of(title)) is not None:
+        raise UsageError(f"--system: the name {fault}")
+    if reason := refusal(system, benchmark):
+        raise UsageError(f"{name}: {reason}")
+    chosen = _contexts(system, benchmark, contexts)
+    if not system.llm:
+        lines = _plain_lines(system, benchmark, chosen, runs, seed)
+        wanted = None if limit is None else set(benchmark.query_ids[:limit])
+        kept = (x for x in lines if wanted is None or x["query_id"] in wanted)
+        more = {} if limit is None else {"limit": limit}
+        count = _write(out, _header(title or name, benchmark, chosen, **more), kept, benchmark)
+        return Ran(title or name, count)
+    if llm is None:
+        raise UsageError(f"{name} asks an LLM; give --llm, e.g. openai:MODEL")
+    settings = options if options is not None else options_of(system)()
+    make = SYSTEMS.factory(system.name)
+    asked = ask(system, make, benchmark, chosen, runs, seed, llm, settings, limit, judge)
+    if asked.failures and len(asked.failures) == len(asked.tasks):
+        query, failure = asked.failures[0]
+        raise FailuresError(
+            f"none of {len(asked.tasks):,} prompts has an answer, so nothing is written; query "
+            f"{query!r}: {failure.reason}: {failure.message}"
+        )
+    known = title or f"{name} ({llm.identity()['name']})"
+    header = _header(known, benchmark, chosen, **asked.recipe(runs, seed, limit))
+    count = _write(out, header, asked.lines(), benchmark)
+    return Ran(known, count, asked.failures, +asked.counts)
+
+
+def _require_amount(runs: int, seed: int, limit: int | None) -> None:
+    try:
+        AmountOptions(runs=runs, seed=seed, limit=limit)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise UsageError(f"{first['loc'][0]} {first['input']!r}: {first['msg']}") from error
+
+
+def _contexts(system: System, benchmark: Benchmark, given: list[str]) -> list[str]:
+    known = list(benchmark.manifest.contexts)
+    if given == ["all"] and "all" not in known:
+        given = known
+    for context in given:
+        if context not in known:
+            raise UnknownValueError("context", context, known)
+    if system.own and len(given) > 1:
+        raise UsageError(f"{system.name} brings its own passages; name one context set, or none")
+    if given or not system.llm:
+        return given or known
+    if system.own:
+        return known[:1]
+    if system.context:
+        if system.context not in known:
+            raise UsageError(
+                f"{system.name}: {benchmark.manifest.name} has no context set "
+                f"{system.context!r}; build one, or name another with --context: "
+                f"{', '.join(known)}"
+            )
+        return [system.context]
+    if len(known) > 1 and not benchmark.kind.is_design:
+        raise UsageError(
+            f"the benchmark has several context sets; give --context {'|'.join(known)}|all"
+        )
+    return known
+
+
+def _plain_lines(
+    system: System, benchmark: Benchmark, contexts: list[str], runs: int, seed: int
+) -> Iterator[dict[str, Any]]:
+    kind = benchmark.kind
+    make: Lines = kind.lines if system.name in kind.systems else SYSTEMS.factory(system.name)
+    return make(system.name, benchmark, contexts, runs, seed)
+
+
+def _header(title: str, benchmark: Benchmark, contexts: list[str], **more: Any) -> Any:
+    manifest = benchmark.manifest
+    return make_header(title, manifest.name, manifest.benchmark_hash, contexts, **more)
+
+
+def _write(out: Path, header: Any, lines: Iterable[dict[str, Any]], benchmark: Benchmark) -> int:
+    system = header.submission["system"]
+    written = 0
+    with atomic_file(out) as file:
+        file.write(msgspec.json.encode(header) + b"\n")
+        for line in lines:
+            file.write(msgspec.json.encode(line) + b"\n")
+            written += 1
+        if not written:
+            raise UsageError(
+                f"{benchmark.manifest.name} has nothing for the system {system!r} to answer with"
+            )
+    return written

@@ -1,0 +1,361 @@
+"""`build alce` from questions and a corpus."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from citeforge.builders.alce.build import build_retrieved
+from citeforge.builders.alce.verify import wrong_candidates
+from citeforge.builders.frozen import build_alce
+from citeforge.builders.packaging.verify import verify
+from citeforge.engines.judge.records import Keep, Pair, Verdict
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.llm.records import Answer, Failure, Request, Result
+from citeforge.package.manifest import load_manifest
+from citeforge.package.package import Package
+from citeforge.schemas.benchmarks.manifest import Manifest
+from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
+from citeforge.schemas.recipes import AlceRecipe
+from conftest import EXAMPLES, Cli, run_options, write_beir, write_jsonl
+
+PASSAGES = {
+    "old": "The old bridge of 1831 was sold and stands in a desert town of Arizona now.",
+    "new": "The new bridge opened in 1973 and carries a road.",
+    "both": "One bridge dates from 1831, the other from 1973.",
+    "ship": "A ship sank in 1912.",
+    "moon": "The moon has no bridge.",
+}
+
+
+class Scripted:
+    """A model whose replies come from a function of task and values."""
+
+    def __init__(self, reply: Callable[[str, Any], str | Failure]) -> None:
+        self.reply = reply
+        self.asked: list[Request] = []
+
+    def identity(self) -> dict[str, Any]:
+        return {"name": "openai:scripted"}
+
+    def complete(self, requests: Sequence[Request]) -> list[Result]:
+        self.asked += requests
+        found = [self.reply(r.task, r.values) for r in requests]
+        return [r if isinstance(r, Failure) else Answer(r) for r in found]
+
+
+class Literal:
+    """Entailment is standing in the text, letter by letter."""
+
+    signature, comparable = "literal", False
+
+    def identity(self) -> dict[str, Any]:
+        return {"name": "literal"}
+
+    def count_tokens(self, pairs: Sequence[Pair]) -> int | None:
+        return None
+
+    def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
+        keep([(i, Verdict(p.hypothesis.rstrip(".") in p.premise)) for i, p in enumerate(pairs)])
+
+
+def items(path: Path, *rows: dict[str, Any]) -> str:
+    path.write_text(json.dumps(list(rows)))
+    return f"alce:{path}"
+
+
+def corpus(folder: Path, passages: dict[str, str] = PASSAGES) -> str:
+    return f"beir:{write_beir(folder, passages, {'q': 'x'}, [('q', next(iter(passages)), 1)])}"
+
+
+BRIDGE = {
+    "sample_id": "b",
+    "question": "When did the old and the new bridge open?",
+    "qa_pairs": [
+        {"question": "the old one?", "short_answers": ["1831"]},
+        {"question": "the new one?", "short_answers": ["1973", "year 73"]},
+    ],
+}
+SHIP = {"sample_id": "s", "question": "When did the ship sink?", "claims": [], "qa_pairs": [
+    {"question": "when?", "short_answers": ["1912"]}]}  # fmt: skip
+
+
+def ids(package: Path, context: str) -> dict[str, list[str]]:
+    return {i.query_id: [p.id for p in i.passages] for i in Package(package).items(context)}
+
+
+def build(tmp_path: Path, **more: Any) -> Manifest:
+    given = {"source": items(tmp_path / "q.json", BRIDGE, SHIP), "corpus": corpus(tmp_path / "c")}
+    recipe = AlceRecipe.model_validate({**given, "licence": "mit", "k": 1, **more})
+    return build_retrieved(recipe, run_options(tmp_path / "out"), judge=more.get("judge"))
+
+
+def test_questions_and_a_corpus_become_a_benchmark(tmp_path: Path) -> None:
+    manifest = build(tmp_path)
+    out = tmp_path / "out"
+    assert verify(out) == []
+    stats = json.loads((out / "stats.json").read_text())
+    # "both" alone holds 1831 and 1973; for the ship there is one passage.
+    assert ids(out, "oracle") == {"b": ["both"], "s": ["ship"]}
+    first = {q: found[0].docid for q, found in Package(out).candidates().items()}
+    assert ids(out, "top1") == {q: [name] for q, name in first.items()}
+    assert first["s"] == "ship"
+    short = {"old": 1, "new": 1, "both": 2}[first["b"]]
+    assert stats["bm25: recall@1 of short answers, mean"] == round((short / 2 + 1) / 2, 4)
+    assert stats["oracle: recall@1 of short answers, mean"] == 1.0
+    assert stats["oracle: share of queries with the recall of all candidates"] == 1.0
+    mapping = Package(out).mappings["relevant"].to_pylist()
+    assert {(r["query-id"], r["corpus-id"]): json.loads(r["short_answers"]) for r in mapping} == {
+        ("b", "old"): ["1831"],
+        ("b", "new"): ["1973"],
+        ("b", "both"): ["1831", "1973"],
+        ("s", "ship"): ["1912"],
+    }
+    assert manifest.models["retriever bm25"]["variant"] == "lucene"
+    assert manifest.config["candidates"] == ["bm25"]
+    with pytest.raises(UnknownValueError, match="dense"):
+        Package(out).candidates("dense")
+
+
+def test_the_corpus_is_cut_and_kept_whole_when_asked(tmp_path: Path) -> None:
+    manifest = build(tmp_path, chunk=4, passages="all")
+    texts = {
+        row["_id"]: row["text"]
+        for batch in Package(tmp_path / "out").passages()
+        for row in batch.to_pylist()
+    }
+    assert texts["ship#0"] == "A ship sank in"
+    assert texts["ship#1"] == "1912."
+    assert {name.split("#")[0] for name in texts} == set(PASSAGES)
+    assert manifest.sources[1].counts["passages after cutting"] == len(texts)
+    # No word of the question stands beside the year: nothing that is retrieved holds the answer.
+    stats = json.loads((tmp_path / "out" / "stats.json").read_text())
+    assert ids(tmp_path / "out", "oracle")["s"] == ["ship#0"]
+    assert stats["oracle: share of queries with the recall of all candidates"] == 1.0
+
+
+def test_runs_and_bm25_side_by_side(tmp_path: Path) -> None:
+    run = tmp_path / "mine.txt"
+    run.write_text("b Q0 moon 1 2 t\nb Q0 new 2 1 t\ns Q0 ship 1 1 t\n")
+    manifest = build(tmp_path, retrieving={"retrievers": (f"run:{run}", "bm25")})
+    assert ids(tmp_path / "out", "top1") == {"b": ["moon"], "s": ["ship"]}
+    assert ids(tmp_path / "out", "oracle") == {"b": ["new"], "s": ["ship"]}
+    package = Package(tmp_path / "out")
+    assert [(r.docid, r.rank, r.score) for r in package.candidates()["b"]] == [
+        ("moon", 1, 2.0), ("new", 2, 1.0),
+    ]  # fmt: skip
+    assert package.candidates("bm25")["s"][0].docid == "ship"
+    assert manifest.config["candidates"] == ["run_mine", "bm25"]
+    stats = json.loads((tmp_path / "out" / "stats.json").read_text())
+    assert stats["run_mine: recall@1 of short answers, mean"] == (0 / 2 + 1) / 2
+
+
+def test_judged_passages_stand_in_where_there_are_no_answers(tmp_path: Path) -> None:
+    judged = [("q", "ship", 1), ("q", "new", 1)]
+    beir = f"beir:{write_beir(tmp_path / 'x', PASSAGES, {'q': 'a ship on the moon'}, judged)}"
+    build(tmp_path, source=beir, corpus=beir)
+    stats = json.loads((tmp_path / "out" / "stats.json").read_text())
+    assert ids(tmp_path / "out", "oracle") == {"q": ["ship"]}
+    assert stats["oracle: recall@1 of judged passages, mean"] == 1 / 2
+    assert {r["corpus-id"] for r in Package(tmp_path / "out").mappings["relevant"].to_pylist()} == {
+        "ship", "new",
+    }  # fmt: skip
+
+
+def test_answers_in_the_metadata_of_queries_are_gold(tmp_path: Path) -> None:
+    folder = write_beir(
+        tmp_path / "x", PASSAGES, {"q": "When did the ship sink?"}, [("q", "moon", 1)]
+    )
+    row = {"_id": "q", "text": "When did the ship sink?", "metadata": {"answers": ["1912", "12"]}}
+    write_jsonl(folder / "queries.jsonl", [row])
+    build(tmp_path, source=f"beir:{folder}")
+    [gold] = Package(tmp_path / "out").gold.to_pylist()
+    assert (gold["kind"], gold["aliases"]) == ("qa_pair", ["1912", "12"])
+    write_jsonl(folder / "queries.jsonl", [{**row, "metadata": {"answers": [["1912"], 7]}}])
+    with pytest.raises(InputError, match="are no answers"):
+        build_retrieved(
+            AlceRecipe(source=f"beir:{folder}", corpus=f"beir:{folder}"),
+            run_options(tmp_path / "n"),
+        )
+
+
+ANSWER = "The old bridge opened in 1831. The new bridge opened in 1973."
+LONG = {"sample_id": "b", "question": BRIDGE["question"], "claims": [], "answer": ANSWER}
+
+
+def test_sub_claims_are_kept_when_the_answer_entails_them(tmp_path: Path) -> None:
+    claims = "1. The new bridge opened in 1973.\n2. The bridges are red.\n"
+    llm = Scripted(lambda task, values: claims)
+    recipe = AlceRecipe.model_validate({
+        "source": items(tmp_path / "q.json", LONG), "corpus": corpus(tmp_path / "c"),
+        "k": 1, "writing": {"llm": "openai:m", "sub_claims": 3}, "judging": {"judge": "lexical"},
+    })  # fmt: skip
+    manifest = build_retrieved(recipe, run_options(tmp_path / "out"), llm, JudgeSession(Literal()))
+    gold = Package(tmp_path / "out").gold_rows[0]
+    assert [g.text for g in gold.claims] == ["The new bridge opened in 1973."]
+    assert manifest.counts == {
+        "sub-claims written": 2,
+        "sub-claims missing from replies": 1,
+        "sub-claims kept": 1,
+        "sub-claims dropped: the answer does not entail them": 1,
+    }
+    # Only "new" holds the claim, whatever its rank.
+    assert ids(tmp_path / "out", "oracle") == {"b": ["new"]}
+    stats = json.loads((tmp_path / "out" / "stats.json").read_text())
+    assert stats["oracle: recall@1 of claims, mean"] == 1.0
+    assert set(manifest.config["prompts"]) == {"subclaims"}
+    assert manifest.models["writer"] == {"name": "openai:scripted"}
+    assert ANSWER in llm.asked[0].messages[0][1]
+
+
+def test_summaries_and_snippets_stand_for_passages(tmp_path: Path) -> None:
+    def reply(task: str, values: Any) -> str | Failure:
+        if "moon" in values["text"] or "ship" in values["text"]:
+            return "irrelevant"
+        if values["text"].startswith("The new"):
+            return Failure("empty", "nothing")
+        return "1831" if task == "summary" else "sold and stands in"
+
+    recipe = AlceRecipe.model_validate({
+        "source": items(tmp_path / "q.json", BRIDGE), "corpus": corpus(tmp_path / "c"),
+        "writing": {"llm": "openai:m", "condense": "summary,snippet", "condense_k": 1},
+    })  # fmt: skip
+    manifest = build_retrieved(recipe, run_options(tmp_path / "out"), Scripted(reply))
+    package = Package(tmp_path / "out")
+    assert verify(tmp_path / "out") == []
+    [item] = package.items("summary", show="summary")
+    assert [p.text for p in item.passages] == ["1831"]
+    [full] = package.items("summary")
+    assert [p.text for p in full.passages] == [PASSAGES[item.passages[0].id]]
+    assert manifest.counts["summary: passages for which the writer failed"] == 1
+    assert manifest.counts["summary: passages found irrelevant"] == 1
+    # A passage without a summary is shown in full where its set is not that of the summaries.
+    shown = {p.id: p.text for i in package.items("top5", show="summary") for p in i.passages}
+    assert shown["new"] == PASSAGES["new"]
+    stats = json.loads((tmp_path / "out" / "stats.json").read_text())
+    # Of "old" and "both" only the first has these words.
+    assert stats["snippet: share that is a span of its passage"] == 1 / 2
+    words = len(PASSAGES["old"].split()) + len(PASSAGES["both"].split())
+    assert stats["summary: words of the passage a word"] == words / 2
+    with pytest.raises(UnknownValueError, match="extraction"):
+        next(package.items("summary", show="extraction"))
+
+
+def test_oracle_of_the_documents_that_items_bring(tmp_path: Path) -> None:
+    docs = [{"id": i, "title": "", "text": t} for i, t in PASSAGES.items()]
+    source = items(tmp_path / "q.json", {**BRIDGE, "docs": docs})
+    build_alce(AlceRecipe(source=source, k=1, oracle=True), run_options(tmp_path / "out"))
+    assert ids(tmp_path / "out", "top1") == {"b": ["old"]}
+    assert ids(tmp_path / "out", "oracle") == {"b": ["both"]}
+    plain = build_alce(AlceRecipe(source=source, k=1), run_options(tmp_path / "plain"))
+    assert set(plain.contexts) == {"top1"}
+    assert Package(tmp_path / "plain").candidates() == {"b": []}
+
+
+def test_verify_tells_of_candidates_that_do_not_fit(tmp_path: Path) -> None:
+    build(tmp_path)
+    out = tmp_path / "out"
+    table = Package(out).table("candidates", "bm25")
+    rows = [*table.to_pylist(), {"query_id": "x", "corpus-id": "gone", "rank": 3, "score": 1.0}]
+    rows.append(rows[0])
+    (path,) = (out / "candidates").glob("*.parquet")
+    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), path)
+    found = [text for _, text in wrong_candidates(Package(out, load_manifest(out), whole=False))]
+    assert found[0] == "names the query 'x', which is not in queries"
+    assert found[1] == "names the passage 'gone', which is not in corpus"
+    assert "twice" in found[2]
+    assert found[3] == "query 'x' has rank 3 after 0"
+    assert "has rank 1 after" in found[4]
+    assert len(found) == 5
+
+
+def test_a_judge_labels_the_documents_of_eli5(tmp_path: Path) -> None:
+    docs = [{"id": i, "title": "", "text": t} for i, t in PASSAGES.items()]
+    source = items(tmp_path / "q.json", {**LONG, "docs": docs, "claims": ["A ship sank in 1912."]})
+    recipe = AlceRecipe.model_validate({"source": source, "judging": {"judge": "lexical"}})
+    assert not recipe.is_plain
+    build_retrieved(recipe, run_options(tmp_path / "out"), judge=JudgeSession(Literal()))
+    (item,) = Package(tmp_path / "out").items("top5")
+    assert [p.id for p in item.passages] == list(PASSAGES)
+    assert [p.id for p in item.passages if p.is_relevant] == ["ship"]
+
+
+def test_answers_without_claims_are_enough_for_sub_claims(tmp_path: Path) -> None:
+    docs = [{"id": i, "title": "", "text": t} for i, t in PASSAGES.items()]
+    row = {"question": "When did the new bridge open?", "answer": ANSWER, "docs": docs}
+    recipe = AlceRecipe.model_validate({
+        "source": items(tmp_path / "q.json", row), "oracle": True, "k": 1,
+        "writing": {"llm": "openai:m", "sub_claims": 1}, "judging": {"judge": "lexical"},
+    })  # fmt: skip
+    llm = Scripted(lambda task, values: "The new bridge opened in 1973")
+    build_retrieved(recipe, run_options(tmp_path / "out"), llm, JudgeSession(Literal()))
+    assert [*ids(tmp_path / "out", "oracle").values()] == [["new"]]
+
+
+BAD: list[tuple[dict[str, Any], str]] = [
+    ({"source": "beir:c"}, "--corpus"),
+    ({"corpus": None, "chunk": 5}, "--chunk is about --corpus"),
+    ({"chunk": 0}, "greater than or equal to 1"),
+    ({"writing": {"sub_claims": 3}}, "--llm goes with"),
+    ({"writing": {"llm": "openai:m"}}, "--llm goes with"),
+    ({"writing": {"llm": "openai:m", "sub_claims": 3}}, "needs --judge"),
+    ({"writing": {"llm": "openai:m", "condense": "extract"}}, "unknown form"),
+    ({"corpus": None, "retrieving": {"retrievers": ("dense",)}}, "--retriever is about"),
+]
+
+
+@pytest.mark.parametrize(("more", "message"), BAD)
+def test_what_does_not_go_together_is_refused(
+    tmp_path: Path, more: dict[str, Any], message: str
+) -> None:
+    with pytest.raises((ValueError, UsageError), match=message):
+        if "source" in more:
+            more = {**more, "corpus": None, "oracle": True}
+        build(tmp_path, **more)
+
+
+def test_inputs_without_gold_words_or_passages_are_told_of(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="finds nothing for any of 2 questions"):
+        build(tmp_path, corpus=corpus(tmp_path / "n", {"a": "unlike them all"}))
+    with pytest.raises(InputError, match=r"corpus is empty"):
+        build(tmp_path, corpus=corpus(tmp_path / "m", {"a": " "}), skip_empty=True)
+    run = tmp_path / "run.txt"
+    run.write_text("b Q0 nowhere 1 1 t\n")
+    with pytest.raises(InputError, match="no passage 'nowhere'") as error:
+        build(tmp_path, retrieving={"retrievers": (f"run:{run}",)})
+    assert (error.value.path, error.value.line) == (str(run), 1)
+    with pytest.raises(InputError, match="has no gold"):
+        build(tmp_path, source=items(tmp_path / "n.json", {"question": "Why?", "claims": []}))
+    with pytest.raises(InputError, match="no gold by which passages"):
+        build(tmp_path, source=items(tmp_path / "l.json", LONG))
+
+
+def test_dense_retrieval_beside_bm25(tmp_path: Path) -> None:
+    manifest = build(tmp_path, retrieving={"retrievers": ("dense", "bm25"), "depth": 3})
+    found = Package(tmp_path / "out").candidates("dense")
+    assert [len(row) for row in found.values()] == [3, 3]
+    assert found["s"][0].docid == "ship"
+    assert manifest.models["retriever dense"]["search"] == "exact, cosine"
+    stats = json.loads((tmp_path / "out" / "stats.json").read_text())
+    assert stats["dense: recall@1 of short answers, mean"] >= 1 / 2  # the ship's
+
+
+def test_the_command_builds_resumes_and_rebuilds(tmp_path: Path, cli: Cli) -> None:
+    source = f"alce:{EXAMPLES / 'answers' / 'asqa.json'}"
+    facts = f"beir:{EXAMPLES / 'facts'}"
+    args = ("build", "alce", "--source", source, "--corpus", facts, "--chunk", "10", "--out", "o")
+    result = cli(*args)
+    assert result.returncode == 0, result.stderr
+    assert "bm25: recall@5 of short answers, mean" in result.stdout
+    assert cli(*args, "--resume").returncode == 0
+    result = cli(*args, "--resume", "--depth", "7")
+    assert result.returncode == 1
+    assert "retrieving.depth: 100 → 7" in result.stderr
+    result = cli("rebuild", "o", "--trust", "--out", "again")
+    assert result.returncode == 0, result.stderr

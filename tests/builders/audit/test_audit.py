@@ -1,0 +1,212 @@
+"""Flaws planted by hand, each found; the estimate, the ratchet, and builds without suspects."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from citeforge.builders.audit.records import Audit, Flaw
+from citeforge.builders.audit.run import estimate, ratchet, read_known
+from citeforge.builders.packaging.verify import verify
+from citeforge.builders.recipes.derive import Base
+from citeforge.package.manifest import load_intact
+from citeforge.schemas.errors import InputError
+from conftest import Cli, write_beir, write_jsonl
+from servers import zygote
+
+LONG = "The bridge over the river was opened in the year 1937 by the mayor of the old town. "
+PASSAGES = {
+    "rel": LONG + "It is painted red.",
+    "near": LONG + "It is painted blue.",  # nearly the relevant passage
+    "other": "A whale is a mammal that lives in the sea and eats krill by the ton every day.",
+    "mail": "Write to someone@example.org or call +49 30 1234 5678 for a quote of prices today.",
+    "long": "word " * 1001,
+    "answer": "Nobody knows when it was opened, some say in 1937, others say much later.",
+}
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two equal queries with one relevant passage; all others are negatives."""
+    at = tmp_path_factory.mktemp("audit")
+    write_beir(at / "x", PASSAGES, {"q1": "When was the bridge opened?",
+                                          "q2": "when was  the bridge opened?"},
+               [("q1", "rel", 1), ("q2", "rel", 1)])  # fmt: skip
+    words = [
+        *("build", "rage", "--source", "beir:x", "--embedder", "offline", "--out", "x.r"),
+        *("--n-seemingly", "2", "--n-irrelevant", "3", "--licence", "cc0-1.0"),
+    ]
+    zygote.run(words, at, {**os.environ, "HF_HOME": str(at / "hf")}, 0).check_returncode()
+    return at
+
+
+@pytest.fixture
+def folder(tmp_path: Path, built: Path) -> Path:
+    """The package, for one test; its source lies beside it."""
+    shutil.copytree(built, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "x.r"
+
+
+def audited(inline: Cli, folder: Path, *more: object) -> Audit:
+    result = inline("audit", folder, *more)
+    assert result.returncode == 0, result.stderr
+    assert verify(folder) == []  # audit.json and the new card belong to the package
+    return Audit.model_validate_json((folder / "audit.json").read_text())
+
+
+def keys(found: Audit, kind: str) -> set[tuple[str, str]]:
+    return {(f.query, f.passage) for f in found.flaws.get(kind, [])}
+
+
+def test_planted_flaws_are_found(folder: Path, inline: Cli) -> None:
+    before = load_intact(folder).benchmark_hash
+    found = audited(inline, folder)
+    assert keys(found, "near-duplicate") == {("q1", "near"), ("q2", "near")}
+    assert keys(found, "long-passage") == {("", "long")}
+    assert keys(found, "repeated-query") == {("q1", ""), ("q2", "")}
+    assert found.personal_data == {"e-mail addresses": 1, "phone numbers": 1}
+    assert found.languages["en"] >= 4
+    assert found.checks["answers in negatives"] == "not made: no gold short answers"
+    assert found.benchmark_hash == before == load_intact(folder).benchmark_hash
+    card = (folder / "README.md").read_text()
+    assert "| near-duplicate | 2 |" in card
+    assert "not estimated" in card
+
+
+def test_answers_in_negatives(tmp_path: Path, inline: Cli) -> None:
+    rows: list[dict[str, object]] = [
+        {
+            "question": "When was the bridge opened?",
+            "docs": [{"id": n, "title": "", "text": t} for n, t in PASSAGES.items()],
+            "answer": "In 1937.",
+            "qa_pairs": [{"question": "When?", "short_answers": ["1937"], "context": ""}],
+        }
+    ]
+    (tmp_path / "alce.json").write_text(json.dumps(rows))
+    result = inline("build", "alce", "--source", "alce:alce.json", "--k", "6", "--out", "a",
+                 "--licence", "mit")  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    found = audited(inline, tmp_path / "a")
+    # ALCE's carriers of the answer are relevant; it has no mapped negatives to look at.
+    assert found.negatives == 0
+    assert found.checks["answers in negatives"] == "gold short answers, normalised"
+
+
+def test_leaks_between_splits(folder: Path, tmp_path: Path, inline: Cli) -> None:
+    write_beir(tmp_path / "y", {"z": PASSAGES["rel"].upper(), "o": "Other text."},
+               {"other": "WHEN was the bridge opened?", "new": "What else?"},
+               [("other", "z", 1), ("new", "o", 1)])  # fmt: skip
+    result = inline(
+        *("build", "rage", "--source", "beir:y", "--embedder", "offline", "--out", "y.r"),
+        *("--n-seemingly", "0", "--mixture", "m=1,1,0"),
+    )
+    assert result.returncode == 0, result.stderr
+    found = audited(inline, folder, "--against", tmp_path / "y.r")
+    assert keys(found, "leaked-query") == {("q1", ""), ("q2", "")}
+    assert keys(found, "leaked-passage") == {("", "rel")}
+
+
+def test_a_judge_and_a_cross_encoder(folder: Path, tmp_path: Path, inline: Cli) -> None:
+    from servers.tiny_nli import make_tokenizer
+
+    found = audited(inline, folder, "--judge", "lexical")
+    assert found.checks["judge"] == "lexical@1"
+    assert "judged-relevant" not in found.flaws  # nothing to entail: no gold answers
+    import torch
+    from transformers import BertConfig, BertForSequenceClassification
+
+    words = sorted({w for t in PASSAGES.values() for w in t.split()})
+    tokenizer = make_tokenizer(tmp_path / "ce", pair=True, words=words)
+    config = BertConfig(
+        vocab_size=len(tokenizer), hidden_size=8, num_hidden_layers=1, num_attention_heads=1,
+        intermediate_size=8, max_position_embeddings=64, num_labels=1, pad_token_id=0,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    BertForSequenceClassification(config).save_pretrained(tmp_path / "ce")
+    negatives = sum(len(d) for d in Base(folder).negatives.values())
+    for least, expected in ((0.0, negatives), (1.1, 0)):
+        found = audited(inline, folder, "--cross-encoder", tmp_path / "ce", "--least-score", least)
+        assert len(keys(found, "cross-encoder-relevant")) == expected
+
+
+def test_the_share_of_false_negatives_from_labels(
+    folder: Path, tmp_path: Path, inline: Cli
+) -> None:
+    result = inline(
+        *("annotate", "export", "--task", "audit-negative", "--benchmark", folder),
+        *("--sample", "8", "--out", "sample.csv"),
+    )
+    assert result.returncode == 0, result.stderr
+    with (tmp_path / "sample.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 8
+    with (tmp_path / "ann.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, ["item", "label"])
+        writer.writeheader()
+        for row in rows:
+            label = "relevant" if "painted blue" in row["passage"] else "not relevant"
+            writer.writerow({"item": row["item"], "label": label})
+    result = inline(
+        "annotate", "import", "ann.csv", "--key", "sample.csv.key.json", "--out", "l.jsonl"
+    )
+    assert result.returncode == 0, result.stderr
+    found = audited(inline, folder, "--labels", "l.jsonl").false_negatives
+    assert found is not None
+    hits = sum("painted blue" in r["passage"] for r in rows)
+    assert (found.share, found.n) == (hits / 8, 8)
+    assert found.low <= found.share <= found.high
+    assert "Estimated share of negatives" in (folder / "README.md").read_text()
+
+
+def test_the_interval_is_exact(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "l.jsonl", [{"label": "not relevant"}] * 10)
+    found = estimate(path)
+    # Clopper and Pearson with no hit of 10: the upper end solves (1 - p)^10 = 0.025.
+    assert found.low == 0
+    assert found.high == pytest.approx(1 - 0.025 ** (1 / 10))
+    with pytest.raises(InputError, match="holds no labels"):
+        estimate(write_jsonl(tmp_path / "none.jsonl", [{"label": None}]))
+
+
+def test_the_ratchet(folder: Path, tmp_path: Path, cli: Cli) -> None:
+    known = tmp_path / "known.jsonl"
+    result = cli("audit", folder, "--known-flaws", known, "--accept")
+    assert result.returncode == 0, result.stderr
+    assert cli("audit", folder, "--known-flaws", known, "--strict").returncode == 0
+    lines = known.read_text().splitlines()
+    known.write_text("\n".join(lines[1:]) + "\n")
+    result = cli("audit", folder, "--known-flaws", known, "--strict")
+    assert result.returncode == 1
+    assert "new flaw: long-passage" in result.stderr or "new flaw" in result.stderr
+    stale = json.dumps({"kind": "empty-passage", "passage": "gone", "why": "was there"})
+    known.write_text("\n".join([*lines, stale]) + "\n")
+    result = cli("audit", folder, "--known-flaws", known, "--strict")
+    assert result.returncode == 1
+    assert "stale entry: empty-passage gone" in result.stderr
+    assert cli("audit", folder, "--strict").returncode == 2
+    flaw = Flaw("a", "q", "p", "seen")
+    audit = Audit(benchmark_hash="", checks={}, flaws={"a": [flaw]}, negatives=0,
+                  personal_data={}, languages={})  # fmt: skip
+    assert ratchet(audit, []) == ([flaw], [])
+    assert ratchet(audit, [("a", "q", "p")]) == ([], [])
+    assert ratchet(audit, [("a", "q", "p"), ("b", "", "")]) == ([], [("b", "", "")])
+    assert read_known(known)
+
+
+def test_building_without_suspects(folder: Path, tmp_path: Path, inline: Cli) -> None:
+    result = inline(
+        *("build", "rage", "--source", "beir:x", "--embedder", "offline", "--out", "clean"),
+        *("--n-seemingly", "2", "--n-irrelevant", "3", "--drop-suspects"),
+    )
+    assert result.returncode == 0, result.stderr
+    assert verify(tmp_path / "clean") == []
+    manifest = load_intact(tmp_path / "clean")
+    assert manifest.counts["suspect negatives dropped: near-duplicate"] == 2
+    shown = {d["corpus-id"] for ds in Base(tmp_path / "clean").negatives.values() for d in ds}
+    assert "near" not in shown
+    assert "near-duplicate" not in audited(inline, tmp_path / "clean").flaws

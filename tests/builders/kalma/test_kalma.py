@@ -1,0 +1,450 @@
+"""`build kalma`: selection, scores by hand, checks of the writer, contexts, a second domain."""
+
+from __future__ import annotations
+
+import json
+import math
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from citeforge.builders.kalma import check
+from citeforge.builders.kalma.build import build_kalma
+from citeforge.builders.kalma.score import Specificity, rank
+from citeforge.builders.kalma.selection import Stated, disambiguate, read_stated
+from citeforge.builders.kalma.tasks import template_writer_templates
+from citeforge.builders.packaging.verify import verify
+from citeforge.engines.io.tables import read_table, shard_paths
+from citeforge.engines.llm.records import Answer, Failure, Request, Result
+from citeforge.engines.llm.writers import TemplateWriter
+from citeforge.engines.models.perplexity.records import make_perplexity
+from citeforge.kg.domain import Domain, load_domain
+from citeforge.kg.engines import StoreEngine
+from citeforge.kg.graph import KnowledgeGraph
+from citeforge.package.manifest import load_intact
+from citeforge.schemas.benchmarks import kg
+from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.recipes import KalmaRecipe, RunOptions
+from citeforge.schemas.recipes.kalma import Choices
+from conftest import EXAMPLES, Cli, write_jsonl
+from servers.sparql import proxy, sparql_server
+
+GRAPH = EXAMPLES / "people" / "graph.ttl"
+PEOPLE = load_domain("people")
+ngram = partial(make_perplexity, "ngram")
+
+
+def open_graph() -> KnowledgeGraph:
+    return KnowledgeGraph(StoreEngine(GRAPH), load_domain("people"))
+
+
+def template() -> TemplateWriter:
+    return TemplateWriter(template_writer_templates(PEOPLE))
+
+
+def fact(qid: str, relation: str, value: str, **more: str) -> kg.Triple:
+    return kg.Triple(qid, {"Q1": "Ada Byron", "Q2": "Lord Byron"}.get(qid, qid), "P1", relation,
+                  value, **more)  # fmt: skip
+
+
+# --- the score ---------------------------------------------------------------------------------
+
+
+def test_the_score_by_hand() -> None:
+    """Three graphs; "occupation" in all of them, "hobby" in one (twice, which counts once)."""
+    graphs = [
+        kg.Graph("Q1", "a", (fact("Q1", "occupation", "x"), fact("Q1", "hobby", "y"),
+                          fact("Q1", "hobby", "z"))),
+        kg.Graph("Q2", "b", (fact("Q2", "occupation", "x"),)),
+        kg.Graph("Q3", "c", (fact("Q3", "occupation", "x"),)),
+        kg.Graph("Q3", "c", (fact("Q3", "occupation", "x"),)),  # the same graph again
+    ]  # fmt: skip
+    specificity = Specificity(graphs)
+    assert specificity.of("occupation") == math.log(2 * 3 / 3)
+    assert specificity.of("hobby") == math.log(2 * 3 / 1)
+    triples = [fact("Q1", "occupation", "x"), fact("Q1", "hobby", "y")]
+    found = rank(triples, [2.0, 4.0], specificity, alpha=0.25)
+    soft = {
+        "occupation": math.exp(1 / 2) / (math.exp(1 / 2) + math.exp(1 / 4)),
+        "hobby": math.exp(1 / 4) / (math.exp(1 / 2) + math.exp(1 / 4)),
+    }
+    assert [s.triple.relation for s in found] == ["hobby", "occupation"]
+    assert found[0].score == pytest.approx(0.25 * math.log(6) + 0.75 * soft["hobby"])
+    assert found[1].score == pytest.approx(0.25 * math.log(2) + 0.75 * soft["occupation"])
+    assert found[1].coherence == pytest.approx(soft["occupation"])
+    # With α = 0 the likelier sentence wins.
+    coherent = rank(triples, [2.0, 4.0], specificity, alpha=0.0)
+    assert coherent[0].triple.relation == "occupation"
+
+
+# --- selection ---------------------------------------------------------------------------------
+
+
+def stated(*rows: tuple[str, str, str]) -> list[Stated]:
+    return [Stated(i, "text", *row) for i, row in enumerate(rows, 1)]
+
+
+def test_disambiguation_keeps_what_the_graph_connects_as_stated() -> None:
+    found = disambiguate(
+        open_graph(),
+        stated(
+            ("Marie Curie", "spouse", "Pierre Curie"),
+            ("Irène Curie", "child of", "Pierre Curie"),  # an alias; "child of" means father
+            ("Ada Lovelace", "father", "Lord Byron"),
+            ("Marie Curie", "daughter", "Irène Joliot-Curie"),  # mapped to child
+            ("Pierre Curie", "student", "Paul Langevin"),  # the physicist, not the namesake
+            ("Marie Curie", "sibling", "Pierre Curie"),  # connected, but otherwise
+            ("Marie Curie", "spouse", "Lord Byron"),
+            ("Marie Curie", "spouse", "No Body"),
+            ("Marie", "spouse", "Pierre Curie"),
+            ("Pierre Curie", "wife", "Marie Curie"),  # the first pair the other way round
+        ),
+    )
+    assert [p.id for p in found.pairs] == [
+        "Q901-Q902", "Q903-Q902", "Q906-Q907", "Q901-Q903", "Q902-Q909",
+    ]  # fmt: skip
+    assert found.counts == {
+        "pairs dropped: connected otherwise than stated": 1,
+        "pairs dropped: not connected in the graph": 1,
+        "pairs dropped: no entity has the name": 1,
+        "pairs dropped: a name has fewer than 2 parts": 1,
+        "pairs dropped: the same two entities again": 1,
+    }
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "csv"])
+def test_pairs_files(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"pairs.{suffix}"
+    if suffix == "jsonl":
+        rows: list[dict[str, object]] = [
+            {"paragraph": "P.", "first": "A B", "relation": "spouse", "second": "C D"},
+            {"sentence": "S.", "subject": "E F", "predicate": "child", "object": "G H"},
+        ]
+        write_jsonl(path, rows)
+    else:
+        path.write_text("paragraph,first,relation,second\nP.,A B,spouse,C D\nS.,E F,child,G H\n")
+    found = read_stated(path)
+    assert [(s.paragraph, s.first, s.relation, s.second) for s in found] == [
+        ("P.", "A B", "spouse", "C D"),
+        ("S.", "E F", "child", "G H"),
+    ]
+    bad = tmp_path / "bad.jsonl"
+    write_jsonl(bad, [{"paragraph": "P.", "first": "A", "relation": "x"}])
+    with pytest.raises(InputError, match=r"bad.jsonl:1 second: is missing"):
+        read_stated(bad)
+
+
+# --- whole builds ------------------------------------------------------------------------------
+
+
+def options(out: Path, *relations: str, **more: Any) -> tuple[KalmaRecipe, RunOptions]:
+    recipe = KalmaRecipe(pairs_from_kg=relations or ("spouse", "father", "child"), **more)
+    return recipe, RunOptions(out=out)
+
+
+def test_five_rounds_with_the_template_writer(tmp_path: Path) -> None:
+    build_kalma(*options(tmp_path / "k"), open_graph(), template(), ngram)
+    assert verify(tmp_path / "k") == []
+    gold = read_table(shard_paths(tmp_path / "k" / "gold", "gold"), kg.KG_GOLD).to_pylist()
+    rounds: dict[str, list[int]] = {}
+    for row in gold:
+        rounds.setdefault(row["query_id"], []).append(row["round"])
+        assert row["relation"] not in PEOPLE.uninformative
+    assert all(r == [1, 2, 3, 4, 5] for r in rounds.values())
+    evolution = read_table(
+        shard_paths(tmp_path / "k" / "evolution", "evolution"), kg.KG_EVOLUTION
+    ).to_pylist()
+    for row in evolution:
+        triple = kg.from_row(row["triples"][0])
+        assert check.marker(triple) in row["paragraph"]
+        if row["round"] > 1:
+            scores = [c["score"] for c in row["candidates"]]
+            assert scores == sorted(scores, reverse=True)
+            # The template writer's sentence always passes: the best candidate is taken.
+            assert kg.from_row(row["candidates"][0]["triple"]) == triple
+
+
+def test_both_engines_give_byte_identical_tables(tmp_path: Path, cli: Cli) -> None:
+    common = ("build", "kalma", "--pairs-from-kg", "spouse,father,child", "--limit", "5")
+    result = cli(*common, "--kg", f"file:{GRAPH}", "--out", "one")
+    assert result.returncode == 0, result.stderr
+    with sparql_server(GRAPH, tmp_path) as url:
+        where = ("--kg", f"sparql:{url}", "--kg-store", "kg.db")
+        result = cli(*common, *where, "--kg-batch", "2", "--out", "two")
+        assert result.returncode == 0, result.stderr
+    # The server is gone; the kept replies answer in its place.
+    result = cli(*common, "--kg", "replay:kg.db", "--kg-batch", "2", "--out", "three")
+    assert result.returncode == 0, result.stderr
+    (tmp_path / "ids.txt").write_text("\n".join(f"Q9{n:02d}" for n in range(1, 12)))
+    result = cli(
+        *("kg", "snapshot", "--kg", f"file:{GRAPH}", "--entities", "ids.txt", "--out", "s.nt.gz")
+    )
+    assert result.returncode == 0, result.stderr
+    result = cli(*common, "--kg", "file:s.nt.gz", "--out", "four")
+    assert result.returncode == 0, result.stderr
+    hashes = {load_intact(tmp_path / n).benchmark_hash for n in ("one", "two", "three", "four")}
+    assert len(hashes) == 1
+    two, three = load_intact(tmp_path / "two"), load_intact(tmp_path / "three")
+    assert two.sources == three.sources
+
+
+def test_killed_builds_go_on_where_they_were(tmp_path: Path, inline: Cli) -> None:
+    """SIGKILL of the real command after 1, 3 and 5 more replies: each is asked for once, and the
+    tables are those of an undisturbed build."""
+    common = ("build", "kalma", "--pairs-from-kg", "spouse,father,child", "--limit", "5")
+    assert inline(*common, "--kg", f"file:{GRAPH}", "--out", "calm").returncode == 0
+    with (
+        sparql_server(GRAPH, tmp_path) as server,
+        proxy(server, tmp_path / "log", latency=0.01) as running,
+    ):
+        where = ("--kg", f"sparql:{running.url}", "--kg-store", "kg.db", "--kg-batch", "2")
+        command = [
+            sys.executable,
+            "-m",
+            "citeforge",
+            *common,
+            *where,
+            "--resume",
+            "--out",
+            "killed",
+        ]
+        for more in (1, 3, 5):
+            goal = len(running.requests()) + more
+            running.answer_up_to(goal)
+            process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL)
+            while len(running.requests()) < goal:
+                assert process.poll() is None, "it ended before it could be killed"
+                time.sleep(0.01)
+            process.send_signal(signal.SIGKILL)
+            assert process.wait() == -signal.SIGKILL
+            assert not (tmp_path / "killed").exists()
+            running.answer_up_to(None)
+        result = inline(*command[3:])
+        assert result.returncode == 0, result.stderr
+        asked = len(running.requests())
+        # A fresh run of the same sends every request once.
+        fresh = inline(*common, *where[:2], "--kg-batch", "2", "--out", "fresh")
+        assert fresh.returncode == 0, fresh.stderr
+        needed = len(running.requests()) - asked
+    assert needed > 9
+    assert asked - needed <= 3  # one in flight at each kill
+    names = ("calm", "killed", "fresh")
+    assert len({load_intact(tmp_path / n).benchmark_hash for n in names}) == 1
+    assert not list(tmp_path.glob("*.partial"))
+
+
+class Scripted:
+    """A writer that answers like the template writer, but for what the test says."""
+
+    def __init__(self, script: dict[tuple[str, int], str | Failure]) -> None:
+        self.script = script
+        self.base = template()
+        self.asked: list[tuple[str, int]] = []
+
+    def identity(self) -> dict[str, Any]:
+        return {"name": "scripted"}
+
+    def complete(self, requests: Sequence[Request]) -> list[Result]:
+        results: list[Result] = []
+        for request in requests:
+            marker = request.values.get("marker", "")
+            self.asked.append((request.task, request.sample))
+            key = (f"{request.task} {marker}".strip(), request.sample)
+            answer = self.script.get(key)
+            if answer is None:
+                results += self.base.complete([request])
+            else:
+                results.append(Answer(answer) if isinstance(answer, str) else answer)
+        return results
+
+
+def test_a_refused_sentence_is_asked_again_then_the_next_triple_is_tried(tmp_path: Path) -> None:
+    plain = options(tmp_path / "plain", "father", limit=1)
+    build_kalma(*plain, open_graph(), template(), ngram)
+    table = read_table(
+        shard_paths(tmp_path / "plain" / "evolution", "evolution"), kg.KG_EVOLUTION
+    ).to_pylist()
+    first, second = (kg.from_row(c["triple"]) for c in table[1]["candidates"][:2])
+    bad = {("extend " + check.marker(first), attempt): "No." for attempt in range(3)}
+    bad |= {("extend " + check.marker(second), 0): Failure("truncated", "cut")}
+    llm = Scripted(bad)  # type: ignore[arg-type]
+    out = tmp_path / "k"
+    manifest = build_kalma(*options(out, "father", limit=1), open_graph(), llm, ngram)
+    rows = read_table(shard_paths(out / "evolution", "evolution"), kg.KG_EVOLUTION).to_pylist()
+    assert kg.from_row(rows[1]["triples"][0]) == second
+    refused = rows[1]["refused"]
+    assert [r.split(":")[0] for r in refused] == ["lost a citation"] * 3 + ["truncated"]
+    assert manifest.counts["replies refused: extend: lost a citation"] >= 3
+    # Three attempts at the first triple, two at the second.
+    assert [a for a in llm.asked if a[0] == "extend"][:5] == [
+        ("extend", 0), ("extend", 1), ("extend", 2), ("extend", 0), ("extend", 1),
+    ]  # fmt: skip
+
+
+class Mute(Scripted):
+    """Never makes a paragraph longer."""
+
+    def complete(self, requests: Sequence[Request]) -> list[Result]:
+        if requests and requests[0].task == "extend":
+            return [Answer("No.") for _ in requests]
+        return super().complete(requests)
+
+
+def test_the_template_stands_in_where_that_is_asked_for(tmp_path: Path) -> None:
+    given = options(tmp_path / "k", "father", limit=1)
+    recipe = given[0].model_copy(update={"choices": Choices(stand_in=True, attempts=2)})
+    manifest = build_kalma(recipe, given[1], open_graph(), Mute({}), ngram)
+    # Two attempts at each of four rounds, and then the template's sentence of the first triple.
+    assert manifest.counts["replies refused: extend: lost a citation"] == 4 * 2
+    assert manifest.counts["texts of the template in the writer's place: extend"] == 4
+    build_kalma(*options(tmp_path / "plain", "father", limit=1), open_graph(), template(), ngram)
+    mine, plain = (
+        read_table(shard_paths(tmp_path / name / "evolution", "evolution"), kg.KG_EVOLUTION)
+        for name in ("k", "plain")
+    )
+    assert mine["paragraph"] == plain["paragraph"]
+    assert [len(r) for r in mine["refused"].to_pylist()] == [0, 3, 3, 3, 3]
+    assert mine["refused"][1][2].as_py() == "no reply could be taken: the template wrote it"
+
+
+def test_a_pair_for_which_nothing_can_be_written_is_dropped_and_counted(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no triple could be written in round 2") as error:
+        build_kalma(*options(tmp_path / "k"), open_graph(), Mute({}), ngram)
+    assert "replies refused: extend: lost a citation" in str(error.value)
+    assert "--stand-in" in str(error.value)
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(UsageError, match="--pairs-from-kg"):
+        build_kalma(KalmaRecipe(), RunOptions(out=tmp_path / "k"), open_graph(), template(), ngram)
+    with pytest.raises(InputError, match="no relation called 'wizard of'"):
+        build_kalma(*options(tmp_path / "k", "wizard of"), open_graph(), template(),
+                    ngram)  # fmt: skip
+
+
+def test_paragraphs_of_a_file(tmp_path: Path, inline: Cli) -> None:
+    write_jsonl(
+        tmp_path / "pairs.jsonl",
+        [
+            {
+                "paragraph": "Ada Lovelace, born in London on 10 December 1815, was the only child "
+                "of the poet Lord Byron.",
+                "first": "Ada Lovelace",
+                "relation": "father",
+                "second": "Lord Byron",
+            },
+            {
+                "paragraph": "Marie Curie knew Lord Byron.",
+                "first": "Marie Curie",
+                "relation": "friend",
+                "second": "Lord Byron",
+            },
+        ],
+    )
+    result = inline(
+        "build", "kalma", "--kg", f"file:{GRAPH}", "--pairs", "pairs.jsonl", "--out", "k"
+    )
+    assert result.returncode == 0, result.stderr
+    assert "pairs dropped: not connected in the graph" in result.stdout
+    result = inline("kalma", "trace", "k", "--query", "Q906-Q907")
+    assert "born in London [Q906, place of birth: London] on 10 December 1815 [Q906, date of" in (
+        result.stdout
+    )
+    assert "Specific question:" in result.stdout
+    assert inline("kalma", "trace", "k", "--query", "Q1-Q2").returncode == 2
+
+
+BRIDGES_DOMAIN = """
+name: bridges
+entity_class: Q2001
+min_name_parts: 1
+uninformative: [instance of]
+inverse:
+  replaces: [replaced by]
+templates:
+  noun: "The {{ relation }} of {{ name }} is {{ value }}."
+  general: "What are {{ names|join(' and ') }}?"
+"""
+BRIDGES_GRAPH = """
+@prefix wd: <http://www.wikidata.org/entity/> .
+@prefix wdt: <http://www.wikidata.org/prop/direct/> .
+@prefix wikibase: <http://wikiba.se/ontology#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+wd:P31 rdfs:label "instance of"@en ; wikibase:directClaim wdt:P31 .
+wd:P1365 rdfs:label "replaces"@en ; wikibase:directClaim wdt:P1365 .
+wd:P1366 rdfs:label "replaced by"@en ; wikibase:directClaim wdt:P1366 .
+wd:P177 rdfs:label "crosses"@en ; wikibase:directClaim wdt:P177 .
+wd:P186 rdfs:label "made from material"@en ; wikibase:directClaim wdt:P186 .
+wd:P84 rdfs:label "architect"@en ; wikibase:directClaim wdt:P84 .
+wd:P571 rdfs:label "inception"@en ; wikibase:directClaim wdt:P571 .
+wd:P2048 rdfs:label "height"@en ; wikibase:directClaim wdt:P2048 .
+wd:Q1 rdfs:label "Old Bridge"@en ; wdt:P31 wd:Q2001 ; wdt:P1366 wd:Q2 ; wdt:P177 wd:Q7 ;
+  wdt:P186 wd:Q8 ; wdt:P571 "1209-01-01T00:00:00Z"^^<http://www.w3.org/2001/XMLSchema#dateTime> .
+wd:Q2 rdfs:label "New Bridge"@en ; wdt:P31 wd:Q2001 ; wdt:P1365 wd:Q1 ; wdt:P177 wd:Q7 ;
+  wdt:P186 wd:Q9 ; wdt:P84 wd:Q10 ; wdt:P2048 "21.5" .
+wd:Q7 rdfs:label "Thames"@en . wd:Q8 rdfs:label "stone"@en . wd:Q9 rdfs:label "granite"@en .
+wd:Q10 rdfs:label "John Rennie"@en . wd:Q2001 rdfs:label "bridge"@en .
+"""
+
+
+def test_a_second_domain_needs_a_configuration_alone(tmp_path: Path, inline: Cli) -> None:
+    (tmp_path / "bridges.yaml").write_text(BRIDGES_DOMAIN)
+    (tmp_path / "bridges.ttl").write_text(BRIDGES_GRAPH)
+    result = inline(
+        *("build", "kalma", "--kg", "file:bridges.ttl", "--domain", "bridges.yaml"),
+        *("--pairs-from-kg", "replaces", "--out", "k", "--rounds", "4"),
+    )
+    assert result.returncode == 0, result.stderr
+    assert verify(tmp_path / "k") == []
+    trace = inline("kalma", "trace", "k", "--query", "Q2-Q1").stdout
+    assert "General question: What are New Bridge and Old Bridge?" in trace
+    assert "The replaces of New Bridge is Old Bridge [Q2, replaces: Old Bridge]." in trace
+    # "replaced by" says the same the other way round: no round may pick it.
+    assert "Q1, replaced by: New Bridge" not in trace
+    absent = read_table(
+        shard_paths(tmp_path / "k" / "absent", "absent_3"), kg.KG_ABSENT
+    ).to_pylist()
+    relations = {r["relation"] for r in absent if r["why"] == "inverse"}
+    assert relations <= {"replaced by"}
+    for args in (
+        ("run", "random", "--benchmark", "k", "--out", "r.jsonl"),
+        ("score", "r.jsonl", "--benchmark", "k"),
+    ):
+        assert inline(*args).returncode == 0
+
+
+def test_bad_domains_are_refused(tmp_path: Path) -> None:
+    for text, message in (
+        ("name: x\n", "Field required"),
+        ("name: x\nentity_class: Q1\nspouse: y\n", "Extra inputs"),
+        ("name: [", "is not YAML"),
+    ):
+        path = tmp_path / "d.yaml"
+        path.write_text(text)
+        with pytest.raises(InputError, match=message):
+            load_domain(str(path))
+    with pytest.raises(InputError, match="is no domain"):
+        load_domain("wizards")
+    assert Domain(name="x", entity_class="Q1").inverses("spouse") == ()
+
+
+def test_choices_stand_in_the_manifest(tmp_path: Path) -> None:
+    made = build_kalma(
+        *options(tmp_path / "k", choices=Choices(alpha=0.9, rounds=3)),
+        open_graph(),
+        template(),
+        ngram,
+    )
+    assert made.config["choices"]["alpha"] == 0.9
+    assert [made.models[m]["name"] for m in ("writer", "perplexity")] == ["template", "ngram"]
+    assert made.config["checked_by"] == (
+        "contradictions: value clash on single-valued relations; "
+        "fact: its value or an alias stands in the text"
+    )
+    stats = json.loads((tmp_path / "k" / "stats.json").read_text())
+    assert stats["knowledge per question, mean"] == 3.0

@@ -1,0 +1,96 @@
+"""Templates of users are bounded in steps and in the size of what they make."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from citeforge.builders.packaging.prompts import load_template, render
+from citeforge.builders.packaging.template_bounds import LARGEST, MOST_STEPS
+from citeforge.schemas.errors import InputError
+from conftest import ROOT, Cli
+
+TEN = "{% set x = x + x %}" * 40
+TOO_LARGE = [
+    "{{ 'x' * 10**10 }}",
+    "{{ 10**10 * 'x' }}",
+    "{{ ['x'] * 10**9 }}",
+    "{{ 10 ** 10000000000 }}",
+    "{% set x = 'x' %}" + TEN,
+    "{% set x = 'x' %}" + TEN.replace("+", "~"),
+    "{% set x = [1] %}" + TEN,
+    "{{ 'x'.center(10**10) }}",
+    "{{ 'x'|center(10**10) }}",
+    "{{ 'x'.ljust(10**10) }}",
+    "{{ '1'.zfill(10**10) }}",
+    "{{ '\\t'.expandtabs(10**10) }}",
+    "{{ 'x\\ny'|indent(10**10) }}",
+    "{{ [1]|tojson(indent=10**10) }}",
+    "{{ '%10000000000d' % 1 }}",
+    "{{ '%*d' % (10**10, 1) }}",
+    "{{ '%10000000000d'|format(1) }}",
+    "{{ '{:10000000000}'.format(1) }}",
+    "{{ '{:{}}'.format(1, 10**10) }}",
+    "{{ ('x' * 10**6).replace('x', 'y' * 10**6) }}",
+    "{{ ('x' * 10**6)|replace('x', 'y' * 10**6) }}",
+    "{{ ('x' * 10**6).join(['y'] * 10**6) }}",
+    "{{ ([('x' * 10**6)] * 10**6)|join }}",
+    "{{ [1]|batch(10**10, 'x')|list }}",
+    "{% for i in range(99) %}{{ 'x' * 10**6 }}{% endfor %}",
+    "{% set y %}{% for i in range(99) %}{{ 'x' * 10**6 }}{% endfor %}{% endset %}",
+    "{% macro m() %}{% for i in range(99) %}{{ 'x' * 10**6 }}{% endfor %}{% endmacro %}{{ m() }}",
+]
+TOO_LONG = [
+    "{% for i in range(10**4) %}{% for j in range(10**4) %}{% endfor %}{% endfor %}",
+    "{% macro m() %}{% for i in range(9999) %}{% endfor %}{% endmacro %}"
+    "{% for i in range(9999) %}{{ m() }}{% endfor %}",
+]
+
+
+def message(folder: Path, text: str) -> str:
+    path = folder / "t.j2"
+    path.write_text(f"first line\n{text}\n")
+    with pytest.raises(InputError) as error:
+        render(load_template(str(path)), "query", query="q")
+    assert str(error.value).startswith(f"{path}:2: cannot be rendered (")
+    return str(error.value)
+
+
+@pytest.mark.parametrize("text", TOO_LARGE)
+def test_size(tmp_path: Path, text: str) -> None:
+    assert f"larger than {LARGEST:,} characters or items" in message(tmp_path, text)
+
+
+@pytest.mark.parametrize("text", TOO_LONG)
+def test_steps(tmp_path: Path, text: str) -> None:
+    assert f"its loops take more than {MOST_STEPS:,} turns" in message(tmp_path, text)
+
+
+def test_others(tmp_path: Path) -> None:
+    assert "Range too big" in message(tmp_path, "{% for i in range(10**10) %}{% endfor %}")
+    assert "recursion" in message(tmp_path, "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}")
+    assert "unsafe" in message(tmp_path, "{{ ''.__class__.__mro__[1].__subclasses__() }}")
+    assert "unsafe" in message(tmp_path, "{{ [].append(1) }}")
+
+
+def test_what_prompts_do_is_within_the_bounds(tmp_path: Path) -> None:
+    path = tmp_path / "t.j2"
+    path.write_text(
+        "{% for d in docs %}{{ loop.index }}/{{ loop.length }} {{ '%03d' % d.n }} {{ d.t }}"
+        "{{ d.t.replace('a', 'bb')|upper|indent(2) }}{{ '-' * 3 }}{{ 'x' ~ d.n ~ none }}"
+        "{% if not loop.last %}, {% endif %}{% else %}none{% endfor %} {{ 12345678 + big }}"
+        "{{ '{}'.format(big) }}{{ ', '.join(['a', 'b']) }}{{ docs|map(attribute='n')|sum }}"
+    )
+    docs = [{"n": 1, "t": "ab"}, {"n": 2, "t": "c"}]
+    text = render(load_template(str(path)), "docs", docs=docs, big=99_999_999)
+    one, two = "1/2 001 abBBB---x1None", "2/2 002 cC---x2None"
+    assert text == f"{one}, {two} 11234567799999999a, b3"
+
+
+def test_no_traceback(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "t.j2").write_text("fine\n{{ 'x' * 10**10 }}\n")
+    package = ROOT / "tests" / "golden" / "v1" / "package"
+    done = cli("prompts", package, "--template", "t.j2")
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: t.j2:2: cannot be rendered (it makes something larger")

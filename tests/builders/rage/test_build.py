@@ -1,0 +1,398 @@
+"""`build rage`: what the tables hold."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from citeforge.builders.packaging.licences import conflicts
+from citeforge.builders.packaging.verify import verify
+from citeforge.builders.rage.build import build_rage
+from citeforge.engines.embedding.embed import make_embedder
+from citeforge.engines.embedding.embedder import Embedder
+from citeforge.engines.io.progress import Lines
+from citeforge.package.manifest import load_manifest
+from citeforge.schemas.benchmarks.manifest import Manifest
+from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.recipes import RageRecipe
+from citeforge.schemas.recipes.mixture import Mixture
+from citeforge.schemas.recipes.rage import Mining
+from conftest import EXAMPLES, run_options, write_beir, write_jsonl
+
+
+@cache
+def embedder() -> Embedder:
+    """The model, loaded once for all of these builds."""
+    return make_embedder("offline", device="cpu")
+
+
+def build(source: str, out: Path, options: dict[str, Any] | None = None, **config: Any) -> Manifest:
+    config = {"embedder": "offline", **config}
+    return build_rage(
+        RageRecipe(source=source, **config),
+        run_options(out, **(options or {})),
+        embedder,
+    )
+
+
+def rows(folder: Path, table: str) -> list[dict[str, Any]]:
+    config, split = table.split("/")
+    paths = sorted((folder / config).glob(f"{split}-*.parquet"))
+    return [row for path in paths for row in pq.read_table(path, partitioning=None).to_pylist()]
+
+
+def by_query(table: list[dict[str, Any]]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for row in table:
+        found.setdefault(row["query-id"], []).append(row["corpus-id"])
+    return found
+
+
+def test_the_labels_are_disjoint_and_full(package: Path) -> None:
+    tables = {n: by_query(rows(package, f"mapping/{n}")) for n in ("relevant", "irrelevant")}
+    seemingly = rows(package, "mapping/seemingly_relevant")
+    tables["seemingly_relevant"] = by_query(seemingly)
+    for query in by_query(rows(package, "mapping/relevant")):
+        groups = [tables[n][query] for n in tables]
+        flat = [p for g in groups for p in g]
+        assert len(flat) == len(set(flat))
+        assert len(tables["irrelevant"][query]) == len(tables["seemingly_relevant"][query]) == 10
+    assert verify(package) == []
+
+
+def test_seemingly_relevant_are_the_nearest_others(package: Path) -> None:
+    """Against a search of our own over float32 vectors from sentence-transformers itself."""
+    from sentence_transformers import SentenceTransformer
+
+    folder = make_embedder("offline", device="cpu")._located.folder  # type: ignore[attr-defined]
+    model = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
+    corpus, queries = rows(package, "corpus/corpus"), rows(package, "queries/queries")
+    texts = [f"{p['title']} {p['text']}" for p in corpus]
+    passages = model.encode(texts, normalize_embeddings=True)
+    asked = model.encode([q["text"] for q in queries], normalize_embeddings=True)
+    relevant = by_query(rows(package, "mapping/relevant"))
+    mined = by_query(rows(package, "mapping/seemingly_relevant"))
+    overlap = 0
+    for query, scores in zip(queries, asked @ passages.T, strict=True):
+        order = [corpus[i]["_id"] for i in np.argsort(-scores)]
+        nearest = [i for i in order if i not in relevant[query["_id"]]][:10]
+        overlap += len(set(nearest) & set(mined[query["_id"]]))
+    # bfloat16 and float16 may swap near ties at the tenth place.
+    assert overlap >= 0.98 * 10 * len(queries)
+
+
+def test_scores_fall_and_ranks_count_up(package: Path) -> None:
+    seen: dict[str, list[tuple[float, int]]] = {}
+    for row in rows(package, "mapping/seemingly_relevant"):
+        seen.setdefault(row["query-id"], []).append((row["score"], row["rank"]))
+    for pairs in seen.values():
+        scores = [s for s, _ in pairs]
+        assert scores == sorted(scores, reverse=True)
+        assert [r for _, r in pairs] == list(range(1, 11))
+        assert all(round(s, 6) == s for s in scores)
+
+
+def test_same_seed_same_bytes_other_seed_other_draws(tmp_path: Path, small_beir: Path) -> None:
+    hashes = [
+        build(f"beir:{small_beir}", tmp_path / f"out{i}", seed=seed).benchmark_hash
+        for i, seed in enumerate((0, 0, 1))
+    ]
+    assert hashes[0] == hashes[1] != hashes[2]
+
+
+def test_every_pass_over_the_corpus_tells_how_far_it_is(
+    tmp_path: Path, small_beir: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    begin = Lines.__init__
+
+    def impatient(self: Lines, stage: str, total: int | None, unit: str, interval: float) -> None:
+        begin(self, stage, total, unit, 0)
+
+    monkeypatch.setattr(Lines, "__init__", impatient)
+    mining = Mining(seemingly_relevant=0)
+    build(
+        f"beir:{small_beir}",
+        tmp_path / "out",
+        extra_corpus=f"beir:{EXAMPLES / 'facts'}",
+        mining=mining,
+    )
+    stages = [line.partition(":")[0] for line in capsys.readouterr().err.splitlines()]
+    assert list(dict.fromkeys(stages)) == [
+        "reading the corpus", "reading the other corpus", "joining both corpora",
+        "looking passages up", "looking for copies of relevant passages",
+        "looking for the queries' own texts", "looking for the queries' own ids",
+        "writing the corpus", "counting words",
+    ]  # fmt: skip
+
+
+def test_what_falls_short_is_listed(tmp_path: Path, small_beir: Path) -> None:
+    manifest = build(f"beir:{small_beir}", tmp_path / "out", {"shard_rows": 5})
+    # Of 12 passages q1 has 2 relevant ones and 10 seemingly relevant; q2 has 1, 10 and 1 left.
+    assert manifest.short_mappings == {"q1": {"irrelevant": 0}, "q2": {"irrelevant": 1}}
+    assert manifest.contexts["mix"].short == {"q1": {"irrelevant": 0}, "q2": {"irrelevant": 1}}
+    assert len(rows(tmp_path / "out", "mapping/seemingly_relevant")) == 20
+    assert len(rows(tmp_path / "out", "mapping/irrelevant")) == 1
+
+
+def test_texts_equal_to_a_relevant_one_are_no_negatives(tmp_path: Path) -> None:
+    passages = {f"p{i}": f"Different text {i}." for i in range(6)}
+    passages |= {"gold": "The very answer.", "copy": "the  VERY answer."}
+    folder = write_beir(tmp_path / "b", passages, {"q": "The answer?"}, [("q", "gold", 1)])
+    manifest = build(f"beir:{folder}", tmp_path / "out", mining=Mining(seemingly_relevant=3))
+    negatives = {
+        p
+        for n in ("irrelevant", "seemingly_relevant")
+        for p in by_query(rows(tmp_path / "out", f"mapping/{n}"))["q"]
+    }
+    assert negatives == {f"p{i}" for i in range(6)}
+    assert manifest.counts["negatives excluded: same text as a relevant passage"] == 1
+    assert manifest.short_mappings == {"q": {"irrelevant": 3}}
+
+
+def test_the_query_itself_is_no_negative(tmp_path: Path) -> None:
+    passages = {f"p{i}": f"Different text {i}." for i in range(4)}
+    passages |= {"self": "what is  LIFE?", "q": "Life, and what it is."}
+    folder = write_beir(tmp_path / "b", passages, {"q": "What is life?"}, [("q", "p0", 1)])
+
+    def negatives(name: str, **more: bool) -> tuple[set[str], dict[str, Any]]:
+        mining = Mining(seemingly_relevant=2, irrelevant=3, **more)
+        manifest = build(f"beir:{folder}", tmp_path / name, mining=mining)
+        ids = {
+            passage
+            for table in ("irrelevant", "seemingly_relevant")
+            for passage in by_query(rows(tmp_path / name, f"mapping/{table}"))["q"]
+        }
+        return ids, manifest.counts
+
+    assert negatives("kept", keep_self=True)[0] == {"p1", "p2", "p3", "self", "q"}
+    ids, counts = negatives("out")
+    assert ids == {"p1", "p2", "p3"}
+    assert counts["negatives excluded: the query's own text"] == 1
+    assert counts["negatives excluded: the query's own id"] == 1
+
+
+def test_no_context_shows_the_query_where_the_corpus_holds_all_queries(tmp_path: Path) -> None:
+    """ArguAna and Quora: each query stands in the corpus, and is the nearest passage to itself."""
+    claims = {
+        f"a{i}": f"Claim number {i}: cities with trees are {i} degrees cooler." for i in range(40)
+    }
+    replies = {
+        f"r{i}": f"Reply to claim {i}: trees cost a city {i} million a year." for i in range(40)
+    }
+    queries = {f"q{i}": text for i, text in enumerate(claims.values())}
+    judged = [(f"q{i}", f"r{i}", 1) for i in range(40)]
+    folder = write_beir(tmp_path / "b", claims | replies, queries, judged)
+    build(f"beir:{folder}", tmp_path / "out")
+    for row in rows(tmp_path / "out", "contexts/mix"):
+        assert f"a{row['query_id'][1:]}" not in [doc["corpus-id"] for doc in row["docs"]]
+
+
+def test_skip_top_and_thresholds(tmp_path: Path) -> None:
+    source = f"beir:{EXAMPLES / 'facts'}"
+    build(source, tmp_path / "all", mining=Mining(seemingly_relevant=60))
+    everything: dict[str, list[tuple[str, float, int]]] = {}
+    for row in rows(tmp_path / "all", "mapping/seemingly_relevant"):
+        everything.setdefault(row["query-id"], []).append(
+            (row["corpus-id"], row["score"], row["rank"])
+        )
+    build(source, tmp_path / "cut", mining=Mining(seemingly_relevant=5, skip_top=2, max_score=0.4))
+    found: dict[str, list[tuple[str, float, int]]] = {}
+    for row in rows(tmp_path / "cut", "mapping/seemingly_relevant"):
+        found.setdefault(row["query-id"], []).append((row["corpus-id"], row["score"], row["rank"]))
+    for query, full in everything.items():
+        assert found[query] == [t for t in full if t[2] > 2 and t[1] <= 0.4][:5]
+
+
+def test_margin_below_the_best_relevant(tmp_path: Path) -> None:
+    source = f"beir:{EXAMPLES / 'facts'}"
+    embedder = make_embedder("offline", device="cpu")
+    build(source, tmp_path / "out", mining=Mining(seemingly_relevant=5, margin=0.1))
+    corpus = {
+        p["_id"]: f"{p['title']} {p['text']}" for p in rows(tmp_path / "out", "corpus/corpus")
+    }
+    relevant = by_query(rows(tmp_path / "out", "mapping/relevant"))
+    mined = rows(tmp_path / "out", "mapping/seemingly_relevant")
+    for query in rows(tmp_path / "out", "queries/queries"):
+        texts = [corpus[p] for p in relevant[query["_id"]]]
+        best = (
+            embedder.encode(texts, "passage") @ embedder.encode([query["text"]], "query")[0]
+        ).max()
+        for row in mined:
+            if row["query-id"] == query["_id"]:
+                assert row["score"] <= best - 0.1 + 2e-3  # bfloat16 batches differ in company
+    assert mined
+
+
+def test_exclude_answers(tmp_path: Path) -> None:
+    items = [
+        {
+            "id": "1",
+            "question": "Which metal is liquid?",
+            "answers": [["mercury"]],
+            "docs": [
+                {"id": "rel", "title": "", "text": "Mercury is liquid."},
+                *({"id": f"d{i}", "title": "", "text": f"Metal {i} is solid."} for i in range(8)),
+            ],
+        },
+        {
+            "id": "2",
+            "question": "Which planet is first?",
+            "answers": [["planet one"]],
+            "docs": [
+                {"id": "leak", "title": "", "text": "Planet one is also mercury, a liquid metal."}
+            ],
+        },
+    ]
+    path = tmp_path / "items.json"
+    path.write_text(json.dumps(items))
+    for name, exclude in (("kept", False), ("out", True)):
+        manifest = build(
+            f"alce:{path}",
+            tmp_path / name,
+            mining=Mining(seemingly_relevant=4, irrelevant=4, exclude_answers=exclude),
+        )
+        negatives = {
+            p
+            for n in ("irrelevant", "seemingly_relevant")
+            for p in by_query(rows(tmp_path / name, f"mapping/{n}"))["1"]
+        }
+        assert ("leak" in negatives) is not exclude
+    assert manifest.counts["seemingly relevant candidates dropped: contain an answer"] == 1
+    assert {g["kind"] for g in rows(tmp_path / "out", "gold/gold")} == {"answer_list"}
+
+
+def test_exclude_answers_needs_answers(tmp_path: Path, small_beir: Path) -> None:
+    with pytest.raises(UsageError, match="no gold short answers"):
+        build(f"beir:{small_beir}", tmp_path / "out", mining=Mining(exclude_answers=True))
+
+
+def test_an_extra_corpus_is_mined_and_merged(tmp_path: Path, small_beir: Path) -> None:
+    extra = write_beir(tmp_path / "extra", {"x": "t"}, {"q": "t"}, [("q", "x", 1)])
+    write_jsonl(
+        extra / "corpus.jsonl",
+        [
+            {"_id": "p1", "title": "Kept title", "text": "passage NUMBER 1  speaks of topic 1."},
+            {"_id": "x1", "title": "", "text": "Topic 1 is spoken of here too, says topic 1."},
+        ],
+    )
+    build(f"beir:{small_beir}", tmp_path / "out", extra_corpus=f"beir:{extra}", seed=3)
+    corpus = {p["_id"]: p for p in rows(tmp_path / "out", "corpus/corpus")}
+    assert list(corpus) == [*(f"p{i}" for i in range(12)), "x1"]
+    assert corpus["p1"]["title"] == "Kept title"
+    assert corpus["p1"]["text"] == "Passage number 1 speaks of topic 1."
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert manifest["sources"][1]["counts"] == {"passages already in the first source, merged": 1}
+
+
+def test_an_extra_corpus_with_another_text_under_an_id(tmp_path: Path, small_beir: Path) -> None:
+    extra = write_beir(tmp_path / "extra", {"p1": "Other."}, {"q": "t"}, [("q", "p1", 1)])
+    with pytest.raises(InputError, match=r"'p1' has another text.*or --extra-prefix for ids"):
+        build(f"beir:{small_beir}", tmp_path / "out", extra_corpus=f"beir:{extra}")
+
+
+def test_an_extra_corpus_of_passages_alone(tmp_path: Path, small_beir: Path) -> None:
+    """Its ids clash and mean others, and its licence is its own."""
+    path = write_jsonl(tmp_path / "wiki.jsonl", [{"id": "p1", "contents": "Of topic 1, too."}])
+    config = {"extra_corpus": f"corpus:{path}", "licence": "cc-by-4.0"}
+    build(f"beir:{small_beir}", tmp_path / "a", extra_prefix="wiki/", **config)
+    assert [p["_id"] for p in rows(tmp_path / "a", "corpus/corpus")][-2:] == ["p11", "wiki/p1"]
+    manifest = load_manifest(tmp_path / "a")
+    assert [s.licence for s in manifest.sources] == ["cc-by-4.0", None]
+    assert conflicts(manifest) == [
+        f"corpus:{path} has no stated licence; build with --extra-licence"
+    ]
+    build(f"beir:{small_beir}", tmp_path / "b", extra_prefix="w:", extra_licence="odc-by", **config)
+    manifest = load_manifest(tmp_path / "b")
+    assert [s.licence for s in manifest.sources] == ["cc-by-4.0", "odc-by"]
+    assert conflicts(manifest) == []
+    assert "odc-by" in (tmp_path / "b" / "README.md").read_text()
+
+
+def test_limit_samples_queries(tmp_path: Path) -> None:
+    source = f"beir:{EXAMPLES / 'facts'}"
+    build(source, tmp_path / "a", limit=7)
+    build(source, tmp_path / "b", limit=8)
+    a = [q["_id"] for q in rows(tmp_path / "a", "queries/queries")]
+    b = [q["_id"] for q in rows(tmp_path / "b", "queries/queries")]
+    assert len(a) == 7
+    assert set(a) < set(b)
+    assert a == sorted(a)
+
+
+def test_only_the_pool_is_kept(tmp_path: Path) -> None:
+    source = f"beir:{EXAMPLES / 'facts'}"
+    build(source, tmp_path / "out", limit=2, corpus="pool")
+    named = {
+        row["corpus-id"]
+        for n in ("relevant", "irrelevant", "seemingly_relevant")
+        for row in rows(tmp_path / "out", f"mapping/{n}")
+    }
+    assert {p["_id"] for p in rows(tmp_path / "out", "corpus/corpus")} == named
+    assert verify(tmp_path / "out") == []
+
+
+def test_queries_without_relevant_passages(tmp_path: Path, small_beir: Path) -> None:
+    with (small_beir / "qrels" / "test.tsv").open("a") as file:
+        file.write("q3\tp1\t0\n")
+    with (small_beir / "queries.jsonl").open("a") as file:
+        file.write('{"_id": "q3", "text": "Unanswered?"}\n')
+    with pytest.raises(InputError, match=r"1 queries have no relevant passage \(first: 'q3'\)"):
+        build(f"beir:{small_beir}", tmp_path / "out")
+    manifest = build(f"beir:{small_beir}", tmp_path / "out", allow_no_relevant=True)
+    assert manifest.counts["queries without a relevant passage"] == 1
+    assert len(rows(tmp_path / "out", "queries/queries")) == 3
+    assert verify(tmp_path / "out") == []
+
+
+def test_contexts_follow_the_mixture(tmp_path: Path) -> None:
+    mixtures = (
+        Mixture(name="a", relevant=1, irrelevant=2, seemingly_relevant=3),
+        Mixture(name="b", relevant=3, irrelevant=0, seemingly_relevant=12),
+    )
+    manifest = build(f"beir:{EXAMPLES / 'facts'}", tmp_path / "out", mixtures=mixtures)
+    for row in rows(tmp_path / "out", "contexts/a"):
+        labels = [d["label"] for d in row["docs"]]
+        assert labels.count("relevant") == 1
+        assert labels.count("irrelevant") == 2
+        assert labels.count("seemingly_relevant") == 3
+    firsts = {row["docs"][0]["label"] for row in rows(tmp_path / "out", "contexts/a")}
+    assert len(firsts) == 3  # shuffled
+    assert all(row["docs"] for row in rows(tmp_path / "out", "contexts/b"))
+    assert manifest.contexts["b"].short["q01"] == {"seemingly_relevant": 10}
+    assert manifest.contexts["a"].short == {}
+
+
+def test_an_existing_folder_is_not_touched(tmp_path: Path, small_beir: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "mine.txt").write_text("keep")
+    for choice in ("refuse", "overwrite", "resume"):
+        with pytest.raises(InputError, match="out: exists already"):
+            build(f"beir:{small_beir}", out, {"if_exists": choice})
+        assert [p.name for p in out.iterdir()] == ["mine.txt"]
+
+
+def test_datasets_reads_every_config(package: Path, tmp_path: Path) -> None:
+    import datasets
+
+    sizes = {}
+    for name in ("corpus", "queries", "mapping", "contexts"):
+        loaded = datasets.load_dataset(str(package), name, cache_dir=str(tmp_path / "cache"))
+        sizes[name] = {split: len(table) for split, table in loaded.items()}
+    assert sizes == {
+        "corpus": {"corpus": 84},
+        "queries": {"queries": 30},
+        "mapping": {"relevant": 41, "irrelevant": 300, "seemingly_relevant": 300},
+        "contexts": {"mix": 30},
+    }
+    # A BEIR source has no gold answers: no such config is written or declared.
+    assert not (package / "gold").exists()
+    with pytest.raises(ValueError, match="BuilderConfig 'gold' not found"):
+        datasets.load_dataset(str(package), "gold", cache_dir=str(tmp_path / "cache"))
+    assert json.loads((package / "manifest.json").read_text())["empty_tables"] == ["gold/gold"]

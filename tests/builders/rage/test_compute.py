@@ -1,0 +1,188 @@
+"""`build rage --compute`: lists of int8's two stages and of float32; what a manifest keeps."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from citeforge.builders.rage.build import build_rage
+from citeforge.builders.recipes.rebuild import rebuild
+from citeforge.builders.shards.share import embed_shard, mine_shard
+from citeforge.engines.models import compute
+from citeforge.engines.models.fast import convert
+from citeforge.engines.models.fast.store import VARIABLE
+from citeforge.schemas.benchmarks.manifest import Manifest
+from citeforge.schemas.commands.shard import Shard
+from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.recipes import RageRecipe, RunOptions
+from citeforge.schemas.recipes.rage import Mining
+from conftest import run_options, write_beir
+from servers.tiny_embedder import make_embedder_folder, passages
+
+needs_fast = pytest.mark.skipif(
+    not all(map(find_spec, ("openvino", "nncf"))), reason="without the extra fast"
+)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model, and 400 passages with 2 queries."""
+    root = tmp_path_factory.mktemp("compute")
+    make_embedder_folder(root)
+    texts = {f"p{i}": text for i, text in enumerate(passages(400))}
+    queries = {f"q{i}": text for i, text in enumerate(passages(2, seed=1, longest=9))}
+    write_beir(root / "beir", texts, queries, [("q0", "p0", 1), ("q1", "p1", 1)])
+    return root
+
+
+@pytest.fixture(autouse=True, scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(VARIABLE, str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+def build(world: Path, out: Path, wanted: str, resume: bool = False, **config: Any) -> Manifest:
+    recipe = RageRecipe(
+        source=f"beir:{world / 'beir'}",
+        embedder=str(world / "model"),
+        mining=Mining(seemingly_relevant=3),
+        compute=wanted,  # type: ignore[arg-type]
+        **config,
+    )
+    run = RunOptions(out=out, resume=resume, device="cpu")
+    return build_rage(recipe, run)
+
+
+def lists(folder: Path) -> list[tuple[str, str, int]]:
+    (path,) = (folder / "mapping").glob("seemingly_relevant-*.parquet")
+    table = pq.read_table(path, partitioning=None).to_pylist()
+    return [(r["query-id"], r["corpus-id"], r["rank"]) for r in table]
+
+
+@needs_fast
+def test_two_stages_give_the_lists_of_float32(world: Path, tmp_path: Path) -> None:
+    rough = build(world, tmp_path / "int8", "int8")
+    exact = build(world, tmp_path / "fp32", "fp32")
+    assert lists(tmp_path / "int8") == lists(tmp_path / "fp32")
+    assert len(lists(tmp_path / "int8")) == 6
+    assert rough.config["compute"] == "int8"
+    assert exact.config["compute"] == "fp32"
+    assert rough.models["embedder"]["dtype"] == "float32"
+    assert rough.models["nominator"]["dtype"] == "int8"
+    assert 0 < rough.models["nominator"]["margin"] < 0.5
+    assert "nominator" not in exact.models
+    assert rough.counts["queries not settled by nominations of any depth"] == 0
+    # A sample of 200 for measuring, and what was nominated.
+    assert 200 < rough.counts["passages embedded in float32"] < 400
+
+
+@needs_fast
+def test_killed_while_deciding_and_resumed(
+    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = build(world, tmp_path / "whole", "int8", name="b")
+
+    class Killed(Exception):
+        pass
+
+    def kill(*_: Any) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr("citeforge.builders.rage.build.seemingly_table", kill)
+        build(world, tmp_path / "out", "int8", name="b")
+    again = build(world, tmp_path / "out", "auto", resume=True, name="b")
+    assert again.manifest_sha256 == whole.manifest_sha256
+
+
+@needs_fast
+def test_shares_nominate_and_the_build_decides(
+    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each share has a cache of its own, as another machine would; one quantises for all."""
+    plain = build(world, tmp_path / "plain", "int8", name="b")
+    recipe = RageRecipe(
+        source=f"beir:{world / 'beir'}", embedder=str(world / "model"), compute="int8",
+        mining=Mining(seemingly_relevant=3), name="b",
+    )  # fmt: skip
+    folder = tmp_path / "shards"
+    run = run_options(folder, device="cpu", shard_rows=100)
+    quantised = []
+    make = convert.int8_model
+    monkeypatch.setattr(
+        "citeforge.engines.models.fast.embed.int8_model",
+        lambda *given: quantised.append(1) or make(*given),
+    )
+    for n in (2, 1):
+        monkeypatch.setenv(VARIABLE, str(tmp_path / f"cache-{n}"))
+        embed_shard(recipe, run, Shard(number=n, of=2))
+    assert len(quantised) == 1
+    assert len(list((folder / "embeddings").glob("nominating-*.f16"))) == 4
+    with pytest.raises(UsageError, match="leave mining to `build rage … --from-shards"):
+        mine_shard(recipe, run, Shard(number=1, of=2))
+    taken = RunOptions(out=tmp_path / "out", from_shards=folder, device="cpu")
+    made = build_rage(recipe.model_copy(update={"compute": "auto"}), taken)
+    assert made.manifest_sha256 == plain.manifest_sha256
+    deeper = recipe.model_copy(update={"mining": Mining(seemingly_relevant=60)})
+    with pytest.raises(InputError, match="seemingly_relevant: 3 → 60"):
+        embed_shard(deeper, run, Shard(number=1, of=2))
+    next(folder.glob("embeddings/nominating-00002.f16")).unlink()
+    gone = RunOptions(out=tmp_path / "again", from_shards=folder, device="cpu")
+    with pytest.raises(InputError, match=r"nominating-00002\.f16"):
+        build_rage(recipe, gone)
+
+
+@needs_fast
+def test_few_passages_are_all_embedded_in_float32(world: Path, tmp_path: Path) -> None:
+    # 2 queries × 2 × (60 + 6) nominations are 264, more than half of 400 passages.
+    recipe = RageRecipe(
+        source=f"beir:{world / 'beir'}",
+        embedder=str(world / "model"),
+        compute="int8",
+        mining=Mining(seemingly_relevant=60),
+    )
+    made = build_rage(recipe, run_options(tmp_path / "out"))
+    assert "nominator" not in made.models
+    assert made.models["embedder"]["engine"].startswith("openvino ")
+
+
+def test_a_finished_build_keeps_its_numbers(
+    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = build(world, tmp_path / "out", "fp32", name="b")
+    monkeypatch.setattr(compute, "cpu_has_bfloat16", lambda: True)
+    assert build(world, tmp_path / "out", "auto", resume=True, name="b") == made
+    with pytest.raises(InputError, match="compute: fp32 → bf16"):
+        build(world, tmp_path / "out", "bf16", resume=True, name="b")
+    assert rebuild(tmp_path / "out", run_options(tmp_path / "again"), (), lambda uses: None).equal
+
+
+def test_a_build_of_bfloat16_elsewhere_is_refused(
+    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compute, "cpu_has_bfloat16", lambda: True)
+    assert build(world, tmp_path / "out", "auto").config["compute"] == "bf16"
+    monkeypatch.setattr(compute, "cpu_has_bfloat16", lambda: False)
+    with pytest.raises(UsageError, match="does not multiply in bfloat16"):
+        build(world, tmp_path / "out", "auto", resume=True)
+
+
+def test_manifests_of_old_tell_by_the_embedder(world: Path, tmp_path: Path) -> None:
+    made = build(world, tmp_path / "out", "fp32")
+    old = made.model_copy(
+        update={"config": {k: v for k, v in made.config.items() if k != "compute"}}
+    )
+    assert RageRecipe.of(old).compute == "fp32"
+
+
+def test_a_served_model_computes_elsewhere(world: Path, tmp_path: Path) -> None:
+    recipe = RageRecipe(source=f"beir:{world / 'beir'}", embedder="openai:m", compute="fp32")
+    run = RunOptions(out=tmp_path / "out", base_url="http://127.0.0.1:9/v1")
+    with pytest.raises(UsageError, match="--compute fp32: openai:m does not compute here"):
+        build_rage(recipe, run)
+    assert not (tmp_path / "out").exists()

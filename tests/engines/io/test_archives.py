@@ -1,0 +1,63 @@
+"""Unsafe archives."""
+
+from __future__ import annotations
+
+import stat
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from citeforge.engines.io.archives import unpack_zip
+from citeforge.schemas.errors import InputError
+
+
+def make_zip(path: Path, entries: dict[str, str], link: bool = False) -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, text in entries.items():
+            info = zipfile.ZipInfo(name)
+            info.external_attr = (stat.S_IFLNK | 0o777 if link else stat.S_IFREG | 0o644) << 16
+            archive.writestr(info, text)
+    return path
+
+
+@pytest.mark.parametrize(
+    "name", ["../evil", "a/../../evil", "/evil", "..\\evil", "C:\\evil", "C:/evil"]
+)
+def test_entries_that_leave_the_folder(tmp_path: Path, name: str) -> None:
+    archive = make_zip(tmp_path / "a.zip", {"good": "x", name: "y"})
+    with pytest.raises(InputError, match="would leave the folder"):
+        unpack_zip(archive, tmp_path / "in" / "side")
+    assert sorted(p.name for p in tmp_path.rglob("*")) == ["a.zip"]
+
+
+def test_symbolic_links(tmp_path: Path) -> None:
+    archive = make_zip(tmp_path / "a.zip", {"link": "/etc/passwd"}, link=True)
+    with pytest.raises(InputError, match="symbolic link"):
+        unpack_zip(archive, tmp_path / "inside")
+    assert not (tmp_path / "inside").exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 nonsense", b"text"])
+def test_what_is_no_zip(tmp_path: Path, content: bytes) -> None:
+    archive = tmp_path / "a.zip"
+    archive.write_bytes(content)
+    with pytest.raises(InputError, match="not a readable zip"):
+        unpack_zip(archive, tmp_path / "inside")
+
+
+def test_damaged_content(tmp_path: Path) -> None:
+    archive = tmp_path / "a.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as content:
+        content.writestr("corpus.jsonl", "some words " * 500)
+    damaged = bytearray(archive.read_bytes())
+    start = len("corpus.jsonl") + 30  # behind the local header
+    damaged[start : start + 8] = b"\xff" * 8
+    archive.write_bytes(damaged)
+    with pytest.raises(InputError, match="not a readable zip"):
+        unpack_zip(archive, tmp_path / "inside")
+
+
+def test_the_only_folder_inside_is_taken(tmp_path: Path) -> None:
+    archive = make_zip(tmp_path / "a.zip", {"nq/corpus.jsonl": "x", "__MACOSX/y": "z"})
+    assert unpack_zip(archive, tmp_path / "inside") == tmp_path / "inside" / "nq"

@@ -1,0 +1,126 @@
+"""Lines about long work, for logs."""
+
+from __future__ import annotations
+
+import contextvars
+import io
+import json
+import os
+import pty
+import subprocess
+import sys
+from threading import Event
+
+import pytest
+
+from citeforge.cli.main import cli
+from citeforge.engines.io.progress import Line, Lines, is_json, progress
+from patience import patience
+
+
+def test_a_line_an_interval_and_one_at_the_end(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress("embedding", 4, "passages", interval=0) as advance:
+        advance(1)
+        advance(2, "shard 2")
+        advance(1)
+    lines = capsys.readouterr().err.splitlines()
+    starts = [line.split(" passages, ")[0] for line in lines]
+    wanted = ["embedding: 1 of 4", "embedding · shard 2: 3 of 4", "embedding: 4 of 4"]
+    assert starts == [*wanted, wanted[-1]]
+    assert all(" a second, 0:0" in line and "peak memory" in line for line in lines)
+
+
+def test_work_that_is_over_soon_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress("embedding", 2, "passages") as advance:
+        advance(2)
+    assert capsys.readouterr().err == ""
+
+
+def test_json_tells_the_end_of_what_was_over_soon(capsys: pytest.CaptureFixture[str]) -> None:
+    def work() -> None:
+        is_json.set(True)
+        with progress("embedding", 2, "passages") as advance:
+            advance(2)
+        with progress("reading", None, "files"):
+            pass  # nothing was done
+
+    contextvars.copy_context().run(work)
+    (line,) = capsys.readouterr().err.splitlines()
+    found = json.loads(line)
+    assert (found["stage"], found["done"], found["total"]) == ("embedding", 2, 2)
+
+
+def test_work_that_is_stuck_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = Event()
+
+    class Log(io.StringIO):
+        def write(self, text: str) -> int:
+            told.set()
+            return super().write(text)
+
+    monkeypatch.setattr(sys, "stderr", log := Log())
+    with progress("LLM", 50, "answers", interval=0.01):
+        assert told.wait(patience(60))
+    assert log.getvalue().startswith("LLM: 0 of 50 answers, peak memory")
+
+
+def test_arithmetic_of_a_line() -> None:
+    lines = Lines("mining", 5_000_000, "passages", 60)
+    lines.done = 1_200_000
+    found = lines.line(60)
+    assert found.rate == 20_000  # 1,200,000 / 60
+    assert found.seconds_left == 190  # 3,800,000 / 20,000
+    text = "mining: 1,200,000 of 5,000,000 passages, 20,000 a second, 0:03:10 left, peak memory"
+    assert str(found).startswith(text)
+    assert 10 < found.peak_mb < 1_000_000
+
+
+def test_without_a_total_or_an_item_there_is_no_time_left() -> None:
+    lines = Lines("reading", None, "files", 60)
+    assert str(lines.line(60)).startswith("reading: 0 files, peak memory")
+    lines.done = 30
+    assert (lines.line(60).rate, lines.line(60).seconds_left) == (0.5, None)
+    assert str(lines.line(60)).startswith("reading: 30 files, 0.50 a second, peak memory")
+
+
+WORK = """
+import sys
+from citeforge.engines.io import progress as p
+p.is_json.set(len(sys.argv) > 1)
+with p.progress("judging", 2, "pairs", interval=0) as advance:
+    advance(1); advance(1)
+"""
+
+
+@pytest.mark.parametrize(("words", "is_lines"), [([], False), (["json"], True)])
+def test_a_terminal_sees_a_bar_unless_json_is_asked_for(words: list[str], is_lines: bool) -> None:
+    reader, writer = pty.openpty()
+    child = subprocess.Popen([sys.executable, "-c", WORK, *words], stderr=writer)
+    os.close(writer)
+    seen = b""
+    while True:
+        try:
+            part = os.read(reader, 4096)
+        except OSError:  # the child's end is closed
+            break
+        seen += part
+    os.close(reader)
+    assert child.wait() == 0
+    if is_lines:
+        found = [json.loads(line) for line in seen.decode().splitlines()]
+        assert [(f["stage"], f["done"], f["total"], f["unit"]) for f in found] == [
+            ("judging", 1, 2, "pairs"), ("judging", 2, 2, "pairs"), ("judging", 2, 2, "pairs"),
+        ]  # fmt: skip
+        assert set(found[0]) == set(Line.__struct_fields__)
+    else:
+        assert b"judging" in seen
+        assert b"peak memory" not in seen
+
+
+def test_the_command_line_asks_for_json() -> None:
+    def asked() -> bool:
+        cli.main(["--log-json", "measures"], standalone_mode=False)
+        return is_json.get()
+
+    assert contextvars.copy_context().run(asked)
+    assert not is_json.get()

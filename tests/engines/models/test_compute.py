@@ -1,0 +1,52 @@
+"""What is computed in follows from the processor and from what is installed."""
+
+from __future__ import annotations
+
+import pytest
+
+from citeforge.engines.models import compute
+from citeforge.engines.models.compute import choose
+from citeforge.schemas.errors import MissingExtraError, UsageError
+
+BF16 = {"avx512f", "avx512_bf16", "avx512_vnni"}
+VNNI = {"avx2", "avx_vnni"}
+PLAIN = {"avx2"}
+
+
+@pytest.mark.parametrize(
+    ("flags", "installed", "expected"),
+    [
+        (BF16, True, "bf16"),
+        (VNNI, True, "int8"),
+        (VNNI, False, "fp32"),
+        (PLAIN, True, "fp32"),
+        (set(), True, "fp32"),
+    ],
+)
+def test_auto(
+    monkeypatch: pytest.MonkeyPatch, flags: set[str], installed: bool, expected: str
+) -> None:
+    monkeypatch.delenv("ATEN_CPU_CAPABILITY", raising=False)
+    for name in ("DNNL_MAX_CPU_ISA", "ONEDNN_MAX_CPU_ISA"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(compute, "abilities", lambda: flags)
+    monkeypatch.setattr(compute, "find_spec", lambda name: object() if installed else None)
+    assert choose("auto", "cpu") == expected
+    assert choose("fp32", "cpu") == "fp32"
+
+
+def test_bfloat16_hidden_from_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compute, "abilities", lambda: BF16)
+    monkeypatch.setattr(compute, "find_spec", lambda name: None)
+    monkeypatch.setenv("ATEN_CPU_CAPABILITY", "avx2")
+    assert choose("auto", "cpu") == "fp32"
+    with pytest.raises(UsageError, match=r"does not multiply in bfloat16.*--compute fp32"):
+        choose("bf16", "cpu")
+
+
+def test_int8_needs_its_extra_and_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("citeforge.schemas.extras.find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r"citeforge\[fast\]"):
+        choose("int8", "cpu")
+    with pytest.raises(UsageError, match="runs on a CPU, not on cuda"):
+        choose("int8", "cuda")

@@ -1,0 +1,92 @@
+"""Retrieval: hand-worked scores, ties, empty corpora and runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pytest
+
+from citeforge.engines.embedding.embedder import Kind
+from citeforge.engines.io.tables import shard_paths, write_table
+from citeforge.engines.retrieval.bm25 import Bm25
+from citeforge.engines.retrieval.dense import DensePassages
+from citeforge.engines.retrieval.registry import RetrieverSettings, make_retriever
+from citeforge.schemas.benchmarks.tables import CORPUS
+from citeforge.schemas.errors import InputError, UsageError
+
+PASSAGES = {"d": "alpha beta gamma delta", "b": "alpha gamma", "c": "alpha beta", "a": "delta"}
+
+
+def corpus(folder: Path, passages: dict[str, str]) -> list[Path]:
+    rows = [{"_id": i, "title": "", "text": t, "metadata": None} for i, t in passages.items()]
+    write_table(folder, "corpus", pa.Table.from_pylist(rows, schema=CORPUS))
+    return shard_paths(folder, "corpus")
+
+
+def test_bm25_scores_are_the_formula(tmp_path: Path) -> None:
+    found = Bm25.of(corpus(tmp_path, PASSAGES)).rank({"q": "Gamma!", "none": "omega"})
+    # "gamma" is in 2 of 4 passages; lengths 4, 2, 2, 1 have the mean 9/4.
+    idf = math.log(1 + (4 - 2 + 0.5) / (2 + 0.5))
+    long = idf / (1 + 1.2 * (1 - 0.75 + 0.75 * 4 / (9 / 4)))
+    short = idf / (1 + 1.2 * (1 - 0.75 + 0.75 * 2 / (9 / 4)))
+    assert [(r.docid, r.rank) for r in found["q"]] == [("b", 1), ("d", 2)]
+    assert [r.score for r in found["q"]] == pytest.approx([short, long], abs=1e-5)
+    assert {r.query_id for r in found["q"]} == {"q"}
+    assert found["none"] == []
+
+
+def test_bm25_breaks_ties_by_id_and_fills_up_when_asked() -> None:
+    index = Bm25(["z", "y", "x"], ["same words", "same words", "others"])
+    assert [r.docid for r in index.rank({"q": "words"})["q"]] == ["y", "z"]
+    assert [r.docid for r in index.rank_all({"q": "words"})["q"]] == ["y", "z", "x"]
+    assert [r.docid for r in index.rank({"q": "words"}, depth=1)["q"]] == ["y"]
+
+
+@pytest.mark.parametrize("texts", [["", "  "], ["the", "of and"], []])
+def test_passages_without_words_are_never_found(texts: list[str]) -> None:
+    ids = [str(i) for i in range(len(texts))]
+    assert Bm25(ids, texts).rank({"q": "the words"}) == {"q": []}
+
+
+class Letters:
+    """Texts by their counts of a and b."""
+
+    def fingerprint(self) -> dict[str, Any]:
+        return {"name": "letters"}
+
+    def encode(self, texts: Sequence[str], kind: Kind) -> npt.NDArray[np.float32]:
+        found = np.array([[t.count("a"), t.count("b")] for t in texts], np.float32)
+        return found / np.linalg.norm(found, axis=1, keepdims=True)
+
+
+def test_dense_search_in_memory_gives_cosines() -> None:
+    index = DensePassages(["two", "one", "far", "mid"], ["aa", "a", "b", "ab"], Letters())
+    found = index.rank({"q": "a"}, depth=3)["q"]
+    assert [r.docid for r in found] == ["one", "two", "mid"]
+    assert [r.score for r in found] == pytest.approx([1, 1, 1 / math.sqrt(2)], abs=1e-3)
+    assert index.rank({}) == {}
+
+
+def test_runs_name_the_line_of_an_unknown_passage(tmp_path: Path) -> None:
+    run = tmp_path / "run.txt"
+    run.write_text("q Q0 a 1 2 t\nother Q0 x 1 9 t\nq Q0 nowhere 2 1 t\n")
+    retriever = make_retriever(f"run:{run}", RetrieverSettings(corpus(tmp_path, PASSAGES)))
+    with pytest.raises(InputError, match="no passage 'nowhere'") as error:
+        retriever.rank({"q": ""})
+    assert (error.value.path, error.value.line) == (str(run), 3)
+    run.write_text("q Q0 a 1 2 t\nq Q0 b 2 2 t\nq Q0 c 3 5 t\n")
+    assert [r.docid for r in retriever.rank({"q": "", "silent": ""})["q"]] == ["c", "b", "a"]
+    assert retriever.rank({"q": "", "silent": ""}, depth=2)["silent"] == []
+
+
+def test_unknown_retrievers_are_told_of_the_known(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="bm25, dense or run:FILE"):
+        make_retriever("splade", RetrieverSettings([]))
+    with pytest.raises(UsageError, match="embedder"):
+        make_retriever("dense", RetrieverSettings([]))

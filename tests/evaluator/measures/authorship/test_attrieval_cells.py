@@ -1,0 +1,178 @@
+"""AttriEval's own output folders on an authorship benchmark, cell by cell."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pytest
+
+from citeforge.builders.authorship.build import build_authorship
+from citeforge.builders.authorship.candidates import from_mapping
+from citeforge.builders.rage.build import build_rage
+from citeforge.builders.recipes.derive import Base
+from citeforge.evaluator.measures.registry import select
+from citeforge.evaluator.score import score
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.publish.export.items import export_attrieval
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.recipes import AuthorshipRecipe, RageRecipe, RunOptions
+from citeforge.schemas.recipes.authorship import Selection
+from citeforge.schemas.recipes.mixture import Mixture
+from citeforge.schemas.recipes.rage import Mining
+from citeforge.schemas.scores import ScoreFile
+from conftest import Cli, write_jsonl
+
+
+@pytest.fixture(scope="module")
+def benchmark(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
+    """Two queries of three passages; the second one has no gold."""
+    root = tmp_path_factory.mktemp("cells")
+    rows: list[dict[str, object]] = [
+        {
+            "query_id": f"q{q}",
+            "query": f"What of {q}?",
+            "passages": {
+                "passage_text": [f"Text {q} {i} stands here." for i in range(3)],
+                "is_selected": [0, 1, 0],
+            },
+            "org_answers": ["the answer"] if q == 1 else [],
+        }
+        for q in (1, 2)
+    ]
+    source = write_jsonl(root / "rows.jsonl", rows)
+    config = RageRecipe(
+        source=f"attrieval:{source}", embedder="none", mining=Mining(irrelevant=0),
+        mixtures=(Mixture(name="m", relevant=1, irrelevant=0, seemingly_relevant=2),),
+    )  # fmt: skip
+    build_rage(config, RunOptions(out=root / "rage"), lambda: pytest.fail("embeds"))
+    recipe = AuthorshipRecipe(benchmark=root / "rage", selection=Selection(k=3))
+    build_authorship(recipe, RunOptions(out=root / "a"), from_mapping)
+    return Benchmark(root / "a")
+
+
+def save(
+    benchmark: Benchmark, folder: Path, cell: str, answers: list[str], **columns: list[Any]
+) -> Path:
+    """The cell as we export it, with AttriEval's columns, saved again."""
+    with tempfile.TemporaryDirectory() as exported:
+        export_attrieval(Base(benchmark.folder), Path(exported), cell)
+        rows = list(map(dict, datasets.load_from_disk(f"{exported}/data")))
+    for at, (row, text) in enumerate(zip(rows, answers, strict=True)):
+        row |= {"rag_raw_answer": text, **{name: values[at] for name, values in columns.items()}}
+    datasets.Dataset.from_list(rows).save_to_disk(str(folder))
+    return folder
+
+
+def values(file: ScoreFile) -> dict[str, float | None]:
+    return {m.name: m.value for m in file.measures}
+
+
+def where(benchmark: Benchmark) -> tuple[int, int]:
+    first, second = benchmark.context("hh_vanilla").relevant
+    return min(first), min(second)
+
+
+def test_each_folder_is_a_cell_by_its_name(benchmark: Benchmark, tmp_path: Path) -> None:
+    one, two = where(benchmark)
+    save(benchmark, tmp_path / "runs/gpt_hh_vanilla", "hh_vanilla", [f"[{one}]", f"[{two}]"])
+    save(
+        benchmark, tmp_path / "runs/hh_human_llm_informed_cf", "hh_vanilla",
+        [f"The answer! [{one}]", "uncited"],
+    )  # fmt: skip
+    save(
+        benchmark, tmp_path / "runs/m_hh_human_llm_cf_informed", "hh_vanilla",
+        ["nothing", f"[{(two + 1) % 3}] [{two}]"],
+    )  # fmt: skip
+    found = {}
+    for protocol in ("strict", "reference"):
+        file = score(tmp_path / "runs", benchmark, select(["authorship"]), protocol=protocol)  # type: ignore[arg-type]
+        assert (file.system, file.submission_format) == ("runs", "attrieval")
+        found = values(file)
+        assert found["Auth.P[hh_vanilla]"] == 100
+        assert found["Auth.P[hh_human_llm_informed_cf]"] == 100 * (1 + 0) / 2
+        assert found["Auth.P[hh_human_llm_cf_informed]"] == 100 * (0 + 1 / 2) / 2
+        assert found["CAB.P[hh_human_llm]"] == pytest.approx(100 * ((1 - 0) + (0 - 1 / 2)) / 2)
+        # The second query has no gold: strict leaves it out, AttriEval's code counts it as 0.
+        gold = 1 if protocol == "strict" else 2
+        assert found["Auth.EM[hh_human_llm_informed_cf]"] == 1 / gold
+        assert file.counts.n_no_gold == 1
+        absent = {n.name for n in file.not_computed}
+        assert "all measures of the cell hh_human_llm_cf_cf" in absent
+
+
+def test_its_own_modes_name_cells_too(benchmark: Benchmark, tmp_path: Path) -> None:
+    """``base`` labels relevant passages human and others LLM, ``cf`` the other way round."""
+    for mode in ("vanilla", "base", "cf"):
+        answers = ["[0][1][2]" if mode == "cf" else f"[{p}]" for p in where(benchmark)]
+        save(benchmark, tmp_path / f"runs/llama3_nq_{mode}", "hh_vanilla", answers)
+    file = score(tmp_path / "runs", benchmark, select(["authorship"]), protocol="reference")
+    found = values(file)
+    assert found["Auth.P[hh_vanilla]"] == 100
+    assert found["Auth.P[hh_human_llm_informed_cf]"] == 100
+    assert found["Auth.P[hh_human_llm_cf_informed]"] == pytest.approx(100 / 3)
+    assert found["CAB.P[hh_human_llm]"] == pytest.approx(100 * (1 - 1 / 3))
+
+
+def test_confidence_of_its_lists(benchmark: Benchmark, tmp_path: Path) -> None:
+    """Strict credits what stands in the text; reference every number listed, as their code does."""
+    one, two = where(benchmark)
+    other = (one + 1) % 3
+    save(
+        benchmark, tmp_path / "runs/hh_vanilla", "hh_vanilla",
+        [f"In [2019] it was [{other}] [{one}].", f"[{two}]"],
+        list_of_citations_in_answer=[[other, one, 9], [two]],
+        logprob_of_citations_in_answer=[[math.log(p) for p in (0.5, 0.9, 0.3)], [math.log(0.7)]],
+    )  # fmt: skip
+    for protocol, others in (("strict", [0.5]), ("reference", [0.5, 0.3])):
+        file = score(tmp_path / "runs", benchmark, select(["authorship"]), protocol=protocol)  # type: ignore[arg-type]
+        found = values(file)
+        assert found["AC.relevant[hh_vanilla]"] == pytest.approx((0.9 + 0.7) / 2)
+        assert found["AC.other[hh_vanilla]"] == pytest.approx(sum(others) / len(others))
+
+
+def test_the_command_reads_and_checks_them(cli: Cli, benchmark: Benchmark, tmp_path: Path) -> None:
+    save(benchmark, tmp_path / "runs/hh_vanilla", "hh_vanilla", ["[0]", "[1]"])
+    given = ("runs", "--format", "attrieval", "--benchmark", benchmark.folder)
+    result = cli("score", *given, "--protocol", "reference", "--out", "s.json")
+    assert result.returncode == 0, result.stderr
+    result = cli("check", *given)
+    assert result.returncode == 0, result.stdout + result.stderr
+    (tmp_path / "empty").mkdir()
+    result = cli("score", "empty", *given[1:])
+    assert result.returncode == 1
+    assert "holds no saved data set" in result.stderr
+
+
+@pytest.mark.parametrize("fault", ["name", "twice", "passages", "selected", "length", "columns"])
+def test_what_does_not_fit_is_refused(benchmark: Benchmark, tmp_path: Path, fault: str) -> None:
+    def change(row: dict[str, Any]) -> dict[str, Any]:
+        if fault == "passages":
+            row["passages"]["passage_text"][2] = "Another text."
+        if fault == "selected":
+            row["passages"]["is_selected"] = [1, 1, 1]
+        if fault == "length":
+            row["passages"] = {k: v[:2] for k, v in row["passages"].items()}
+        if fault == "columns":
+            row["rag_raw_answer"] = 3
+        return row
+
+    name = "somewhere" if fault == "name" else "hh_vanilla"
+    save(benchmark, tmp_path / "given", "hh_vanilla", ["", ""])
+    rows = [change(dict(r)) for r in datasets.load_from_disk(str(tmp_path / "given"))]
+    datasets.Dataset.from_list(rows).save_to_disk(str(tmp_path / "runs" / name))
+    if fault == "twice":
+        save(benchmark, tmp_path / "runs/llama_hh_vanilla", "hh_vanilla", ["", ""])
+    message = {
+        "name": "is called after no cell",
+        "twice": "is the cell hh_vanilla, as",
+        "passages": "row 1: passage 2 is not",
+        "selected": r"row 1: selects \[0, 1, 2\]",
+        "length": "row 1: shows 2 passages, the cell shows 3",
+        "columns": "row 1: Expected `str`, got `int`",
+    }[fault]
+    with pytest.raises(InputError, match=message):
+        score(tmp_path / "runs", benchmark, select(["authorship"]))

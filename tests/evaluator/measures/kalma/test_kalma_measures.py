@@ -1,0 +1,301 @@
+"""KaLMA's measures by hand, in both protocols."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.text.sentences import SentenceSegmenter
+from citeforge.evaluator.measures.kalma.citations import citation_samples
+from citeforge.evaluator.measures.kalma.geval import Marker, geval_samples, mark_of, prompt_digest
+from citeforge.evaluator.measures.kalma.inputs import (
+    KalmaInputs,
+    Reading,
+    Shown,
+    read_answer,
+    read_reference,
+)
+from citeforge.evaluator.measures.kalma.judged import align_samples, na_samples
+from citeforge.evaluator.statistics.estimates import estimate_all
+from citeforge.schemas.benchmarks.kg import Key, Triple
+from conftest import EXAMPLES, Cli, write_jsonl
+from conftest_evaluator import Facts, Scripted, World
+from servers.running import openai_server
+
+
+def triple(relation: str, value: str, qid: str = "Q1") -> Triple:
+    return Triple(qid, "Ada", "P1", relation, value)
+
+
+# Four shown triples; the values are letters that the judge of these tests reads.
+GRAPH = tuple(triple(f"r{x}", x) for x in "ABCD")
+GOLD = ((Key("Q1", "rA", "A"), 1), (Key("Q1", "rB", "B"), 2), (Key("Q1", "rE", "E"), 3))
+"""rA from round 1, rB from round 2; rE from round 3 is not in the shown graph."""
+SHOWN = Shown("question?", GRAPH, GOLD, (triple("rE", "E"),))
+
+
+def inputs(
+    outputs: Sequence[str | None], protocol: str = "strict", shown: Shown = SHOWN
+) -> KalmaInputs:
+    world: Any = World([f"q{i}" for i in range(len(outputs))], [[] for _ in outputs])
+    readings = [
+        Reading(i, shown, "", (), 0, 0, is_missing=True)
+        if text is None
+        else (read_answer if protocol == "strict" else read_reference)(i, shown, text, ())
+        for i, text in enumerate(outputs)
+    ]
+    if protocol == "reference":
+        readings = [r for r in readings if not r.is_missing]
+    return KalmaInputs(world, protocol, [readings], SentenceSegmenter(), frozenset())
+
+
+def values(found: Any) -> dict[str, float]:
+    samples = {n: getattr(s, "sample", s) for n, s in found}
+    return {n: estimate_all([s])[0].value for n, s in samples.items() if not isinstance(s, str)}
+
+
+# The first answer cites rA twice, rB once, rC once (shown, not gold), rE (gold, not shown) and an
+# incomplete one: six citations. The second cites rD. The third cites nothing.
+OUTPUTS = [
+    "A [Q1, rA: A]. A and B [Q1, rA: A, rB: B]. C [Q1, rC: C]. E [Q1, rE: E]. [Q1, rA]",
+    "D [Q1, rD: D].",
+    "Nothing at all.",
+]
+
+
+def test_strict_by_hand() -> None:
+    found = values(citation_samples(inputs(OUTPUTS)))
+    # Correct: rA, rA, rB, rC of six; rD of one. Precise: rA, rA, rB. Gold hit: rA, rB of three.
+    assert found["KaLMA.Corr@micro"] == (4 + 1 + 0) / (6 + 1 + 0)
+    assert found["KaLMA.Corr@macro"] == (4 / 6 + 1 / 1 + 0) / 3
+    assert found["KaLMA.P@micro"] == (3 + 0 + 0) / (6 + 1 + 0)
+    assert found["KaLMA.P@macro"] == (3 / 6 + 0 / 1 + 0) / 3
+    assert found["KaLMA.R@micro"] == (2 + 0 + 0) / (3 + 3 + 3)
+    assert found["KaLMA.R@macro"] == pytest.approx((2 / 3 + 0 + 0) / 3)
+    p, r = 3 / 7, 2 / 9
+    assert found["KaLMA.F1@micro"] == pytest.approx(2 * p * r / (p + r))
+    p, r = (3 / 6) / 3, (2 / 3) / 3
+    assert found["KaLMA.F1@macro"] == pytest.approx(2 * p * r / (p + r))
+    assert found["KaLMA.Citations"] == (6 + 1 + 0) / 3
+    assert found["KaLMA.NAs"] == 0
+
+
+def test_reference_by_hand() -> None:
+    found = values(citation_samples(inputs(OUTPUTS, "reference")))
+    # The incomplete citation is dropped: five and one. Precision: knowledge hit (rA, rB, rE: three
+    # of the gold of all rounds, presence in the graph not asked) ÷ citations. Recall: rB, rE of the
+    # two of rounds 2 and 3. Uncited answers leave the macro averages of P and Corr.
+    assert found["KaLMA.P@micro"] == (3 + 0) / (5 + 1)
+    assert found["KaLMA.P@macro"] == (3 / 5 + 0 / 1) / 2
+    assert found["KaLMA.R@micro"] == (2 + 0 + 0) / (2 + 2 + 2)
+    assert found["KaLMA.R@macro"] == pytest.approx((2 / 2 + 0 + 0) / 3)
+    assert found["KaLMA.Corr@micro"] == (4 + 1) / (5 + 1)
+    assert found["KaLMA.Corr@macro"] == (4 / 5 + 1 / 1) / 2
+
+
+def test_missing_answers_and_empty_graphs() -> None:
+    empty = Shown("question?", (), GOLD, ())
+    strict = values(citation_samples(inputs(["A [Q1, rA: A].", None], shown=empty)))
+    assert strict["KaLMA.Corr@micro"] == 0 / 1  # an empty graph is scored
+    assert strict["KaLMA.R@micro"] == 0 / 6
+    reference = dict(citation_samples(inputs(["A [Q1, rA: A]."], "reference", empty)))
+    assert set(reference) >= {"KaLMA.Corr@micro"}
+    assert values(reference.items())["KaLMA.Corr@micro"] == 0  # the query has left: nothing counts
+    for name in ("KaLMA.Corr@macro", "KaLMA.Citations", "KaLMA.NAs"):
+        assert np.isnan(reference[name].per_query).all(), name
+    present = values(citation_samples(inputs(["A [Q1, rA: A].", None])))
+    assert present["KaLMA.P@macro"] == (1 + 0) / 2
+    assert present["KaLMA.R@micro"] == 1 / 6
+    gone = values(citation_samples(inputs(["A [Q1, rA: A].", None], "reference")))
+    assert gone["KaLMA.P@macro"] == 1
+    # An empty answer is one that the reference cannot read: it leaves, too.
+    unread = dict(citation_samples(inputs(["A [Q1, rA: A].", ""], "reference")))
+    assert values(unread.items())["KaLMA.R@micro"] == values(present_alone())["KaLMA.R@micro"]
+    assert np.isnan(unread["KaLMA.Citations"].per_query[0, 1])
+
+
+def present_alone() -> Any:
+    return citation_samples(inputs(["A [Q1, rA: A]."], "reference"))
+
+
+def test_no_citation_anywhere_is_zero_not_undefined() -> None:
+    found = values(citation_samples(inputs(["Nothing.", "Nothing."])))
+    assert found["KaLMA.P@micro"] == found["KaLMA.Corr@micro"] == found["KaLMA.F1@micro"] == 0
+
+
+def judged(text: str | list[str], protocol: str = "strict", answers: Any = None) -> Any:
+    session = JudgeSession(Facts(), None)
+    texts = [text] if isinstance(text, str) else text
+    given = inputs(texts, protocol)
+    align = list(align_samples(given, session))
+    na = list(na_samples(given, session, answers))
+    return {**values(align), **values(na)}, {n: s for n, s in na if isinstance(s, str)}, align
+
+
+def test_alignment_by_hand() -> None:
+    # "A and B" entails rA: A and rB: B; "no capital" does not entail rC: C; the incomplete one
+    # is not aligned. The second answer cites nothing.
+    text = "So A and B [Q1, rA: A, rB: B]. So no capital [Q1, rC: C]. So A [Q1, rA]."
+    found, _, _ = judged([text, "So nothing."])
+    assert found["KaLMA.Align@micro"] == (2 + 0) / (4 + 0)
+    assert found["KaLMA.Align@macro"] == (2 / 4 + 0) / 2
+    found, _, _ = judged([text, "So nothing."], "reference")
+    # Incomplete ones are dropped, uncited answers leave; a value that stands in the sentence is
+    # taken for granted, whatever its case ("no capital" holds a "c").
+    assert found["KaLMA.Align@micro"] == 3 / 3
+    assert found["KaLMA.Align@macro"] == (3 / 3) / 1
+
+
+def test_a_failing_judge_gives_bounds() -> None:
+    found, _, align = judged("So A [Q1, rA: A]. So # here [Q1, rB: B].")
+    assert found["KaLMA.Align@micro"] == 1 / 2
+    upper = dict(align)["KaLMA.Align@micro"].upper
+    assert upper is not None
+    assert estimate_all([upper])[0].value == 2 / 2
+
+
+def test_na_by_hand() -> None:
+    # Absent: rE. Of three [NA] statements one entails it.
+    text = "So E [NA]. So A [NA]. So nothing [NA]. So B [Q1, rB: B]."
+    found, _, _ = judged([text, "So A."])
+    assert found["KaLMA.NA.P"] == (1 + 0) / (3 + 0)
+    assert found["KaLMA.NA.R"] == (1 + 0) / (1 + 1)
+    # With an LLM that says which statements answer the question: one more is rightly marked.
+    asked: list[tuple[str, str]] = []
+
+    def answers(pairs: Sequence[tuple[str, str]]) -> list[bool]:
+        asked.extend(pairs)
+        return ["nothing" not in s for _, s in pairs]
+
+    found, _, _ = judged([text, "So A."], answers=answers)
+    assert len(asked) == len(set(asked)) == 2  # those that hold nothing absent, once
+    assert found["KaLMA.NA.P"] == 2 / 3
+    found, why, _ = judged("So A [Q1, rA: A].")
+    assert why == {"KaLMA.NA.P": "no answer has an [NA]"}
+
+
+def test_na_in_reference_counts_pairs() -> None:
+    # "Absent" is the gold of rounds ≥ 2 that the answer does not cite: rB and rE. Both statements
+    # entail both: four pairs of two statements and two triples.
+    found, _, _ = judged(["So B and E [NA] too. So E and B [NA] too.", "So A."], "reference")
+    assert found["KaLMA.NA.P"] == 4 / 2
+    assert found["KaLMA.NA.R"] == 4 / 2  # the answer without [NA] has left
+    # Its expression never cuts where a capital stands two characters before the full stop: "A].".
+    found, _, _ = judged(["So B and E [NA]. So E and B [NA]."], "reference")
+    assert found["KaLMA.NA.P"] == 2 / 1
+    assert found["KaLMA.NA.R"] == 2 / 2
+    cited, _, _ = judged("So B [Q1, rB: B]. So E [NA].", "reference")
+    assert (cited["KaLMA.NA.P"], cited["KaLMA.NA.R"]) == (1 / 1, 1 / 1)
+
+
+def test_geval_by_hand() -> None:
+    llm = Scripted({"Good [Q1, rA: A].": "5", "Bad.": "Mark: 2", "Odd.": "between 2 and 4"})
+    marker = Marker(llm)
+    given = inputs(["Good [Q1, rA: A].", "Bad.", "Odd.", None])
+    ((name, found),) = geval_samples(given, marker, ["consistency"])
+    assert name == "GEval.consistency"
+    # The unparsable reply is a judge failure: 1 at least, 5 at most; a missing answer gets 1.
+    assert estimate_all([found.sample])[0].value == (5 + 2 + 1 + 1) / 4
+    assert found.upper is not None
+    assert estimate_all([found.upper])[0].value == (5 + 2 + 5 + 1) / 4
+    assert marker.failed == 1
+    assert "- Ada, rA: A" in llm.asked[0]
+    llm = Scripted({"Good.": "5", "Bad.": "2", "Odd.": "?"})
+    given = inputs(["Good [Q1, rA: A].", "Bad.", "Odd.", None], "reference")
+    ((_, found),) = geval_samples(given, Marker(llm), ["fluency"])
+    assert estimate_all([found.sample])[0].value == (5 + 2 + 3) / 3
+    assert "- Ada" not in llm.asked[0]
+
+
+@pytest.mark.parametrize(
+    ("reply", "mark"),
+    [("4", 4), ("Mark: 3", 3), ("5/5", 5), ("4.5", None), ("10", None), ("", None), ("3, 3", 3)],
+)
+def test_marks(reply: str, mark: float | None) -> None:
+    assert mark_of(reply) == mark
+
+
+# --- the commands -----------------------------------------------------------------------------
+
+
+def test_score_check_report_and_kalmas_own_csv(cli: Cli, tmp_path: Path) -> None:
+    graph = EXAMPLES / "people" / "graph.ttl"
+    for args in (
+        ("build", "kalma", "--kg", f"file:{graph}", "--pairs-from-kg", "father", "--out", "k"),
+        ("run", "echo-relevant", "--benchmark", "k", "--out", "echo.jsonl"),
+        ("check", "echo.jsonl", "--benchmark", "k"),
+        ("score", "echo.jsonl", "--benchmark", "k", "--judge", "lexical", "--out", "s.json"),
+        ("report", "s.json", "--out", "r.html"),
+        ("prompts", "k", "--context", "full_general", "--out", "p.jsonl"),
+    ):
+        result = cli(*args)
+        assert result.returncode == 0, (args, result.stderr)
+    page = (tmp_path / "r.html").read_text()
+    assert "KaLMA.R@micro" in page
+    assert "minimum knowledge" in page
+    assert "Answer the question" in (tmp_path / "p.jsonl").read_text()
+    result = cli("score", "echo.jsonl", "--benchmark", "k", "--measures", "KaLMA.R@micro")
+    assert re.search(r"KaLMA.R@micro\n.*\necho-relevant +100\.00", result.stdout)
+    result = cli(
+        *("score", "echo.jsonl", "--benchmark", "k", "--context", "absent_1"),
+        *("--judge", "lexical", "--measures", "KaLMA.R@micro,KaLMA.NA.P"),
+    )
+    assert re.search(r"echo-relevant +80\.00", result.stdout)  # one of five is missing
+    assert "opt:answers-nothing clause off" in result.stdout
+    # KaLMA's own layout of outputs: a CSV, one row a query, in order.
+    (tmp_path / "out.csv").write_text("Question,Answer\nwho?,Nothing.\n")
+    result = cli("score", "out.csv", "--benchmark", "k", "--measures", "KaLMA.R@micro")
+    assert result.returncode == 0, result.stderr
+    assert "out read as kalma" in result.stdout
+    (tmp_path / "many.csv").write_text("Answer\n" + "x\n" * 50)
+    assert cli("score", "many.csv", "--benchmark", "k").returncode == 1
+    write_jsonl(
+        tmp_path / "odd.jsonl",
+        [{"query_id": "Q906-Q907", "context": "full", "output": "[Q906, a: b] [Q906] [Q907, x"}],
+    )
+    result = cli("check", "odd.jsonl", "--benchmark", "k")
+    text = result.stdout + result.stderr
+    for message in ("were not shown", "lack a relation or a value", "never close"):
+        assert message in text
+    for args in (
+        ("score", "echo.jsonl", "--benchmark", "k", "--measures", "CiteP"),
+        ("score", "echo.jsonl", "--benchmark", "k", "--measures", "CAB.P"),
+        ("run", "gold", "--benchmark", "k", "--out", "x"),
+    ):
+        result = cli(*args)
+        assert result.returncode in (1, 2), args
+        assert "Traceback" not in result.stderr
+    assert len(prompt_digest()) == 8
+
+
+def test_marks_of_an_endpoint(cli: Cli, tmp_path: Path) -> None:
+    graph = EXAMPLES / "people" / "graph.ttl"
+    for args in (
+        ("build", "kalma", "--kg", f"file:{graph}", "--pairs-from-kg", "father", "--out", "k"),
+        ("run", "echo-relevant", "--benchmark", "k", "--out", "echo.jsonl"),
+    ):
+        assert cli(*args).returncode == 0
+    lines = [json.loads(x) for x in (tmp_path / "echo.jsonl").read_text().splitlines()]
+    for row in lines:
+        if "output" in row:
+            row["output"] += " #script:4#"  # what the scripted endpoint replies
+    write_jsonl(tmp_path / "s.jsonl", lines)
+    with openai_server(tmp_path / "log") as server:
+        args = ("score", "s.jsonl", "--benchmark", "k", "--measures", "GEval.coherence")
+        command = (*args, "--llm", "openai:m", "--base-url", server.url, "--store", "marks.db")
+        result = cli(*command)
+        assert result.returncode == 0, result.stderr
+        asked = len(server.requests())
+        assert asked == sum(row.get("context") == "full" for row in lines)
+        assert cli(*command).stdout == result.stdout
+        assert len(server.requests()) == asked  # every mark was kept
+    assert re.search(r"GEval\.coherence\n.*\necho-relevant +4\.00", result.stdout), result.stdout
+    alone = cli(*args)
+    assert "needs --llm openai:MODEL or replay:FILE" in alone.stdout + alone.stderr

@@ -1,0 +1,228 @@
+"""Measures as objects: a stranger's, names with parameters, what is collected."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from citeforge.engines import plugins
+from citeforge.evaluator.measures.registry import families, find, measures, select
+from citeforge.evaluator.score import score
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.schemas.errors import UnknownValueError, UsageError
+from conftest import write_jsonl
+from conftest_evaluator import Measure
+
+STRANGER = '''"""Answers that name a digit, and how many words they have."""
+
+from citeforge.evaluator.measures.declared import count, per_answer, percent
+
+__version__ = "1.2"
+
+
+def has_digit(item):
+    """1 where the output has a digit; undefined for an empty answer that was given."""
+    if not item.output and not item.is_missing:
+        return None
+    return float(any(c.isdigit() for c in item.output))
+
+
+def passages(item):
+    """Passages shown."""
+    return len(item.passages)
+
+
+MEASURES = (
+    percent(
+        "Digit", "strange", "answers with a digit", source="here", compute=per_answer(has_digit)
+    ),
+    count("Shown", "strange", "passages shown", source="here", compute=per_answer(passages)),
+)
+PLUGINS = {"measures": MEASURES}
+'''
+"""One file of fewer than 40 lines."""
+
+
+@pytest.fixture
+def stranger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stranger's file, for one test."""
+    monkeypatch.setenv(plugins.VARIABLE, "")
+    path = tmp_path / "stranger.py"
+    path.write_text(STRANGER)
+    plugins.add_file(path)
+
+
+@pytest.mark.usefixtures("stranger")
+def test_a_strangers_measure_is_one_file(package: Path, tmp_path: Path) -> None:
+    assert len(STRANGER.splitlines()) <= 40
+    assert families()[-1] == "strange"
+    benchmark = Benchmark(package)
+    lines = [{"query_id": q, "output": text} for q, text in
+             zip(benchmark.query_ids, ("In 1964.", "Long ago.", ""), strict=False)]  # fmt: skip
+    path = write_jsonl(tmp_path / "s.jsonl", lines)
+    result = score(path, benchmark, select(["strange", "CiteP"]), context="mix")
+    digit, shown = (m for m in result.measures if m.name in ("Digit", "Shown"))
+    # One of the 29 answers that count (two given, 27 missing) has a digit; the empty one leaves.
+    assert digit.value == pytest.approx(100 * 1 / (2 + 27))
+    assert (digit.n, digit.n_undefined) == (29, 1)
+    sizes = benchmark.context("mix").sizes
+    assert shown.value == pytest.approx(sum(sizes) / len(sizes))
+    assert "|plug:stranger.py 1.2|" in digit.signature
+    assert "plug" not in result.measures[0].signature
+
+
+@pytest.mark.usefixtures("stranger")
+def test_what_clashes_is_told_of_and_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    again = STRANGER.replace('"Digit"', '"P@7"').replace('"Shown"', '"rage"')
+    path = tmp_path / "again.py"
+    path.write_text(again + "PLUGINS['measures'] += (type('Odd', (), {'name': 'Odd'})(),)\n")
+    plugins.add_file(path)
+    assert list(measures())[-2:] == ["Digit", "Shown"]
+    told = capsys.readouterr().err
+    assert "again.py 1.2: there is a measure 'P@7' already" in told
+    assert "again.py 1.2: there is a measure 'rage' already" in told
+    assert "is no measure" in told
+    assert select(["P@7"])[0].origin is None
+
+
+def test_any_cutoff(measure: Measure) -> None:
+    relevant = ["p1", "p3", "p9"]
+    names = ["P@2", "P@4", "R@4", "nDCG@4"]
+    found = measure(["x"], names, passages=["a", "b", "c", "d"], quotes=[relevant])
+    assert found["P@2"] == [1 / 2]
+    assert found["P@4"] == [2 / 4]  # not listed, and computed all the same
+    assert found["R@4"] == [2 / 3]
+    reference = measure(
+        ["x"], ["P@7"], passages=["a", "b"], quotes=[relevant], protocol="reference"
+    )
+    assert reference["P@7"] == [1 / 2]  # divided by what was retrieved
+    assert measure(["x"], ["P@7"], passages=["a", "b"], quotes=[relevant])["P@7"] == [1 / 7]
+
+
+def test_measures_follow_their_like() -> None:
+    names = [m.name for m in select(["nDCG@4", "P@12", "retrieval", "P@7", "CiteP", "P@7"])]
+    assert names == [
+        "CiteP", "P@1", "P@2", "P@3", "P@5", "P@10", "P@7", "P@12", "R@1", "R@2", "R@3", "R@5",
+        "R@10", "nDCG@1", "nDCG@2", "nDCG@3", "nDCG@5", "nDCG@10", "nDCG@4",
+    ]  # fmt: skip
+
+
+def test_parameters_of_names() -> None:
+    assert dict(select(["P@7"])[0].parameters) == {"base": "P", "cutoff": 7}
+    for name, expected in (
+        ("ROUGE-Lsum.F", {"part": "F", "references": "best"}),
+        ("ROUGE-Lsum.P@1gold", {"part": "P", "references": "1gold"}),
+        ("BLEU@1gold", {"references": "1gold"}),
+    ):
+        (one,) = select([name])
+        assert {k: one.parameters[k] for k in expected} == expected
+        assert (one.name, measures()[name]) == (name, one)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("P@0", "a whole number of at least 1, as in P@5"),
+        ("nDCG@-3", "a whole number of at least 1, as in nDCG@5"),
+        ("R@05", "as in R@5"),
+        ("P", "as in P@5"),
+        ("ROUGE-Lsum.X", r"one of ROUGE-Lsum\.P, ROUGE-Lsum\.R, ROUGE-Lsum\.F"),
+        ("BERTScore", r"one of BERTScore\.P"),
+        ("BLEU@2gold", "only 1gold is allowed, as in BLEU@1gold"),
+        ("ROUGE-Lsum.F@5", r"as in ROUGE-Lsum\.F@1gold"),
+    ],
+)
+def test_bad_parameters_are_answered_with_good_ones(name: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        select([name])
+    assert find(name) is None
+
+
+def test_other_names_are_unknown() -> None:
+    for name in ("P5", "ROUGE", "nDCG.F@5", "Citep"):
+        with pytest.raises(UnknownValueError):
+            select([name])
+
+
+def test_a_family_is_what_is_listed() -> None:
+    assert [m.name for m in select(["retrieval"]) if m.name.startswith("P@")] == [
+        "P@1", "P@2", "P@3", "P@5", "P@10"
+    ]  # fmt: skip
+    assert len(measures()) == 116 + 12  # TREC support 4, nuggets 4, rubrics 2, DRAGUN 2
+    assert families() == (
+        "rage", "alce", "attributed_ir", "trec", "nuggets", "rubric", "dragun", "fact",
+        "retrieval", "authorship", "kalma", "deflection", "faithfulness", "position",
+    )  # fmt: skip
+
+
+OPENS = """
+import json, sys
+from pathlib import Path
+path, package, names = sys.argv[1:4]
+opened = {}
+def hook(event, args):
+    if event == "open" and isinstance(args[0], str) and (args[0] == path):
+        opened[args[0]] = opened.get(args[0], 0) + 1
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.measures.registry import select
+from citeforge.evaluator.score import score
+from citeforge.evaluator.tools import Tools
+from citeforge.engines.text.segmenters import make_segmenter
+benchmark, measures = Benchmark(Path(package)), select(names.split(","))
+sys.addaudithook(hook)
+score(Path(path), benchmark, measures, tools=Tools(segmenter=make_segmenter("nupunkt")),
+      context=None, details=True)
+print(json.dumps(opened))
+"""
+
+
+@pytest.mark.parametrize("names", ["rage", "rage,ALCE.Length,retrieval"])
+def test_a_submission_is_opened_three_times(package: Path, tmp_path: Path, names: str) -> None:
+    """To see what it is, for its answers, and for its hash."""
+    benchmark = Benchmark(package)
+    path = write_jsonl(
+        tmp_path / "s.jsonl", [{"query_id": q, "output": "A [1]."} for q in benchmark.query_ids]
+    )
+    command = [sys.executable, "-c", OPENS, str(path), str(package), names]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    opened = json.loads(done.stdout)
+    assert opened[str(path)] == 3
+
+
+def test_the_corpus_is_streamed_once(package: Path, tmp_path: Path) -> None:
+    streamed = []
+
+    class Watched(Benchmark):
+        def texts(self, wanted: Any) -> dict[str, tuple[str, str]]:
+            streamed.append(self.folder)
+            return super().texts(wanted)
+
+    benchmark = Watched(package)
+    rows = [{"query_id": q, "output": "A [1]."} for q in benchmark.query_ids]
+    path = write_jsonl(tmp_path / "s.jsonl", rows)
+    names = select(["rage", "ALCE.Length", "retrieval"])
+    result = score(path, benchmark, names, details=True)
+    assert streamed == [package]
+    assert result.answers[0].statements[0].cited == [0]
+    assert result.answers[0].passages[0].label in ("relevant", "irrelevant", "seemingly_relevant")
+    score(path, benchmark, select(["rage"]))  # numbers alone: no text is needed at all
+    assert streamed == [package]
+
+
+def test_citations_without_a_word_are_kept(package: Path, tmp_path: Path) -> None:
+    """As `random` and `echo-relevant` answer; the last number was not shown."""
+    benchmark = Benchmark(package)
+    rows = [{"query_id": q, "output": "[2][1] [2] [99]"} for q in benchmark.query_ids]
+    path = write_jsonl(tmp_path / "s.jsonl", rows)
+    (answer, *_) = score(path, benchmark, select(["rage"]), details=True).answers
+    assert answer.statements == []
+    assert (answer.cited, answer.wrong) == ([1, 0], 1)
+    assert (answer.all_cited, answer.all_wrong) == ({0, 1}, 1)

@@ -1,0 +1,90 @@
+"""What an audit found among the negatives, in reports and leaderboards."""
+
+from __future__ import annotations
+
+import csv
+import shutil
+from functools import partial
+from pathlib import Path
+
+import pytest
+from scipy.stats import binomtest
+
+from citeforge.builders.audit.records import Audit, Cascade, Share
+from citeforge.evaluator.reports.audited import told_of_negatives
+from citeforge.evaluator.reports.plots.negatives import negatives
+from citeforge.evaluator.reports.report import rendered
+from citeforge.evaluator.statistics.compare import load_scores
+from citeforge.package.package import Package
+from citeforge.publish.leaderboard.build import build_site
+from citeforge.schemas.errors import UsageError
+from conftest import Cli
+
+BEFORE = Share(share=0.05, low=0.02, high=0.09, n=60, by="l", method="stratified")
+
+
+def audit(benchmark_hash: str = "0" * 64) -> Audit:
+    """1,000 negatives, 40 of them decided relevant: 18 of 20 labelled ones are, 1 of 20 cleared."""
+    cascade = Cascade(
+        stages=["rules", "lexical@1", "people"],
+        strata={"relevant": 40, "cleared": 60, "unsuspected": 900},
+        labelled={"relevant": (20, 18), "cleared": (20, 1)}, before=BEFORE,
+        after=BEFORE.model_copy(update={"share": 0.012, "low": 0.003, "high": 0.04}),
+    )  # fmt: skip
+    return Audit(
+        benchmark_hash=benchmark_hash, checks={}, flaws={}, negatives=1000, personal_data={},
+        languages={}, false_negatives=BEFORE, cascade=cascade,
+    )  # fmt: skip
+
+
+def test_shares_before_and_after_by_hand() -> None:
+    found = negatives(audit())
+    assert found is not None
+    assert found.title == (
+        "5.0 % of the negatives are relevant, 1.2 % of those that stay when what was decided "
+        "relevant goes"
+    )
+    rows = list(csv.DictReader(found.csv.splitlines()))
+    assert [(r["of"], r["relevant (%)"], r["labelled"]) for r in rows] == [
+        ("all negatives", "5.0", "60"), ("those that stay", "1.2", "60"),
+        ("decided relevant", "90.0", "20"), ("suspected, cleared", "5.0", "20"),
+    ]  # fmt: skip
+    ends = binomtest(18, 20).proportion_ci(method="wilson")
+    assert float(rows[2]["low"]) == pytest.approx(100 * ends.low)
+    assert float(rows[2]["high"]) == pytest.approx(100 * ends.high)
+    assert ">those that stay</text>" in found.svg
+    bare = audit().model_copy(update={"false_negatives": None, "cascade": None})
+    assert negatives(bare) is None
+    assert "nobody labelled a sample" in told_of_negatives(bare)[0]
+
+
+def test_pages_tell_it(tmp_path: Path, package: Path, cli: Cli) -> None:
+    shutil.copytree(package, tmp_path / "facts")
+    assert cli("run", "random", "--benchmark", "facts", "--out", "r.jsonl").returncode == 0
+    assert cli("score", "r.jsonl", "--benchmark", "facts", "--out", "r.json").returncode == 0
+    report = ("report", "r.json", "--benchmark", "facts")
+    missing = cli(*report)
+    assert (missing.returncode, "citeforge audit facts" in missing.stderr) == (1, True)
+    found = audit(Package(tmp_path / "facts").hash)
+    (tmp_path / "facts" / "audit.json").write_text(found.model_dump_json())
+    words = "Of those that stay when the relevant ones go: 1.2 % [0.3, 4.0]."
+    assert words in cli(*report).stdout
+    scores = [load_scores(tmp_path / "r.json")]
+    page = rendered(scores, "html", audit=found).decode()
+    assert words in page
+    assert 'id="plot-negatives"' in page
+    drawn = rendered(scores, "svg", plot_name="negatives", audit=found).decode()
+    assert "1.2 % of those that stay" in drawn
+    build_site(tmp_path / "facts", scores, tmp_path / "site")
+    assert words in (tmp_path / "site" / "index.html").read_text()
+    for wrong in (
+        partial(rendered, scores, "csv", audit=found),
+        partial(rendered, scores, "svg", audit=found),
+        partial(rendered, scores, "svg", plot_name="negatives"),
+    ):  # fmt: skip
+        with pytest.raises(UsageError, match="--benchmark"):
+            wrong()
+    text = (tmp_path / "r.json").read_text().replace(found.benchmark_hash, "f" * 64)
+    (tmp_path / "r.json").write_text(text)
+    other = cli(*report)
+    assert (other.returncode, "was scored on facts@ffffffff" in other.stderr) == (1, True)

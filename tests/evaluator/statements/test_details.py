@@ -1,0 +1,65 @@
+"""Answers in statements, as score files keep them: those that were scored."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.text.segment import SpacySegmenter
+from citeforge.evaluator.measures.registry import select
+from citeforge.evaluator.score import score
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.tools import Tools
+from citeforge.schemas.scores import AnswerDetail
+from conftest import write_jsonl
+from conftest_evaluator import Facts
+
+PASSAGES = [{"text": "A.", "title": "One"}, {"text": "B.", "title": "Two"}, {"title": "ABC"}]
+
+
+def answer_of(
+    package: Path, folder: Path, output: str, measure: str, protocol: Any
+) -> tuple[AnswerDetail, Facts]:
+    """The first answer of a score file, and the judge that was asked."""
+    benchmark, judge = Benchmark(package), Facts()
+    row = {"query_id": benchmark.query_ids[0], "output": output, "passages": PASSAGES}
+    path = write_jsonl(folder / "s.jsonl", [row])
+    tools = Tools(JudgeSession(judge), SpacySegmenter())
+    found = score(path, benchmark, select([measure]), protocol=protocol, tools=tools, details=True)
+    return found.answers[0], judge
+
+
+FIRST = ("A is so.", [0], 0, True)
+SKIPPED = ("C is.", [], 1, False)
+"""A citation out of range takes its statement's recall."""
+EXPECTED = {
+    # ALCE's code reads the first line alone, and `[2` as a mark.
+    "ALCE.CitRec": [FIRST, ("B is, 9.", [1], 0, True), SKIPPED],
+    # Attributed-IR's code reads all lines, and `[2, 9]` as a mark.
+    "NLI.rec": [FIRST, ("B is.", [1], 1, False), SKIPPED, ("A again.", [0], 0, True)],
+}
+
+
+@pytest.mark.parametrize("measure", EXPECTED)
+def test_reference_lists_the_statements_that_were_scored(
+    package: Path, tmp_path: Path, measure: str
+) -> None:
+    output = "A is so [1]. B is [2, 9]. C is [9].\nA again [1]."
+    answer, _ = answer_of(package, tmp_path, output, measure, "reference")
+    found = [(s.text, s.cited, s.wrong, s.supported) for s in answer.statements]
+    assert found == EXPECTED[measure]
+
+
+@pytest.mark.parametrize("protocol", ["strict", "reference"])
+def test_a_passage_without_text_is_never_a_premise(
+    package: Path, tmp_path: Path, protocol: str
+) -> None:
+    """Its title alone would entail what it cites."""
+    answer, judge = answer_of(package, tmp_path, "C is so [3].", "ALCE.CitRec", protocol)
+    assert [(s.text, s.cited, s.supported) for s in answer.statements] == [("C is so.", [2], False)]
+    assert judge.asked == []
+    _, judge = answer_of(package, tmp_path, "A is C [1][3].", "ALCE.CitRec", protocol)
+    assert {pair.premise for pair in judge.asked} == {"Title: One\nA."}

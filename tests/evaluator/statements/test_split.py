@@ -1,0 +1,79 @@
+"""Which citation belongs to which statement, written by hand: both versions of the rules."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from citeforge.engines.text.segment import Segmenter, SpacySegmenter
+from citeforge.engines.text.sentences import SentenceSegmenter
+from citeforge.evaluator.statements.split import split_statements
+from citeforge.schemas.citations.grammar import Grammar
+
+SEGMENTER = SpacySegmenter()
+
+# (output, [(statement, citation numbers)])
+CASES: list[tuple[str, list[tuple[str, list[int]]]]] = [
+    ("A is Bo [1].", [("A is Bo.", [1])]),
+    ("A is Bo. [1]", [("A is Bo.", [1])]),
+    ("A is Bo.[1]", [("A is Bo.", [1])]),
+    ("A is Bo. [1] C is Do. [2]", [("A is Bo.", [1]), ("C is Do.", [2])]),
+    ("A is Bo [1]. C is Do [2].", [("A is Bo.", [1]), ("C is Do.", [2])]),
+    ("A [1] is Bo [2]. C.", [("A is Bo.", [1, 2]), ("C.", [])]),
+    ("A is Bo.[1] C is Do.[2][3]", [("A is Bo.", [1]), ("C is Do.", [2, 3])]),
+    # The output opens with a marker: those between bind forward throughout.
+    ("[3] A is Bo. [1] C is Do.", [("A is Bo.", [3]), ("C is Do.", [1])]),
+    ("[1][2] A is Bo. C is Do.", [("A is Bo.", [1, 2]), ("C is Do.", [])]),
+    (" [1] A is Bo. [2]", [("A is Bo.", [1, 2])]),
+    ("[1] A is [2] Bo.", [("A is Bo.", [1, 2])]),
+    # Lists: one statement a line.
+    ("- A is Bo [1]\n- C is Do [2]", [("- A is Bo", [1]), ("- C is Do", [2])]),
+    ("1. A is Bo [1].\n2. C is Do [2].", [("1. A is Bo.", [1]), ("2. C is Do.", [2])]),
+    ("A is Bo.\n[1]\nC is Do.", [("A is Bo.", [1]), ("C is Do.", [])]),
+    # Abbreviations do not tear a statement from its citation.
+    ("Smith et al. found it [1]. So.", [("Smith et al. found it.", [1]), ("So.", [])]),
+    ("The U.S. grew, e.g. in 1990 [2].", [("The U.S. grew, e.g. in 1990.", [2])]),
+    ("It was 5 p.m. [1] Then it rained [2].", [("It was 5 p.m.", [1]), ("Then it rained.", [2])]),
+    ("A is Bo [1, 3-4]. C.", [("A is Bo.", [1, 3, 4]), ("C.", [])]),
+    ("A is Bo 【2】. C.", [("A is Bo.", [2]), ("C.", [])]),
+    ("A is Bo [Document 2]. C.", [("A is Bo.", [2]), ("C.", [])]),
+    # Not citations: they stay in the statement.
+    ("See [1](https://example.org). C.", [("See [1](https://example.org).", []), ("C.", [])]),
+    ("Run `x[1]`. C [2].", [("Run `x[1]`.", []), ("C.", [2])]),
+    ("In [2019] it was [1].", [("In [2019] it was.", [1])]),
+    ("مرحبا بالعالم [1]. نص آخر [2].", [("مرحبا بالعالم.", [1]), ("نص آخر.", [2])]),
+    ("A is Bo [9]. C [1].", [("A is Bo.", [9]), ("C.", [1])]),
+]
+
+
+@pytest.mark.parametrize("segmenter", [SEGMENTER, SentenceSegmenter()], ids=["1", "2"])
+@pytest.mark.parametrize(("output", "expected"), CASES, ids=[c[0][:40] for c in CASES])
+def test_attachment(
+    output: str, expected: list[tuple[str, list[int]]], segmenter: Segmenter
+) -> None:
+    found = split_statements(output, Grammar(version=segmenter.rules_version), segmenter, 5)
+    assert [(s.text, s.numbers) for s in found.statements] == expected
+
+
+@pytest.mark.parametrize("output", ["", "   ", "[1]", "[1] [2]\n[3]"])
+def test_outputs_without_statements(output: str) -> None:
+    found = split_statements(output, Grammar(version=1), SEGMENTER, 5)
+    assert found.statements == ()
+    assert len(found.stray) == output.count("[")
+
+
+@given(st.text(st.sampled_from('[]12, .ABab\n!?"【】') | st.characters(codec="utf-8"), max_size=60))
+def test_every_character_is_in_one_statement_or_marker(output: str) -> None:
+    grammar = Grammar(version=1)
+    found = split_statements(output, grammar, SEGMENTER, 5)
+    markers = grammar.parse(output, 5).markers
+    owner = [0] * len(output)
+    for start, end in [*((m.start, m.end) for m in markers),
+                       *(span for s in found.statements for span in s.spans)]:  # fmt: skip
+        for i in range(start, end):
+            owner[i] += 1
+    for i, count in enumerate(owner):
+        assert count == 1 or (count == 0 and output[i].isspace())
+    attached = [m for s in found.statements for m in s.markers] + list(found.stray)
+    assert sorted(attached, key=lambda m: m.start) == list(markers)

@@ -1,0 +1,186 @@
+"""Means, ratios and intervals."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from citeforge.evaluator.statistics.estimates import (
+    Estimate,
+    estimate_all,
+    harmonic,
+    harmonic_sample,
+    mean_sample,
+    ratio,
+)
+from citeforge.evaluator.statistics.intervals import Range
+
+NAN = math.nan
+
+
+def column(*values: float) -> np.ndarray:
+    return np.array([values], np.float64)
+
+
+def test_a_mean_leaves_out_what_is_not_defined() -> None:
+    (estimate,) = estimate_all([mean_sample("m", column(1.0, NAN, 0.5))])
+    assert estimate.value == (1.0 + 0.5) / 2
+    assert math.isnan(estimate.sd_runs)
+
+
+def test_the_harmonic_mean_is_of_the_two_means() -> None:
+    precision, recall = column(1.0, 0.0, 0.5), column(0.5, NAN, 1.0)
+    (estimate,) = estimate_all([harmonic_sample("f", precision, recall)])
+    p, r = (1.0 + 0.0 + 0.5) / 3, (0.5 + 1.0) / 2
+    assert estimate.value == pytest.approx(2 * p * r / (p + r))
+
+
+def test_nothing_right_is_zero_and_nothing_defined_is_nothing() -> None:
+    zero, none = estimate_all(
+        [
+            harmonic_sample("f", column(0.0, 0.0), column(0.0, 0.0)),
+            mean_sample("m", column(NAN, NAN)),
+        ]
+    )
+    assert zero.value == 0
+    assert math.isnan(none.value)
+    assert none.interval == "none"
+
+
+def test_runs_are_averaged_and_their_deviation_given() -> None:
+    runs = np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 0.0]])
+    (estimate,) = estimate_all([mean_sample("m", runs)])
+    # Means of the runs: 0.5, 1, 0; their mean 0.5; their sd sqrt((0 + 0.25 + 0.25) / 2).
+    assert estimate.value == (0.5 + 1 + 0) / 3
+    assert estimate.sd_runs == pytest.approx(math.sqrt((0 + 0.25 + 0.25) / 2))
+
+
+def test_one_query_has_no_interval() -> None:
+    (estimate,) = estimate_all([mean_sample("m", column(0.5))])
+    assert estimate.value == 0.5
+    assert math.isnan(estimate.low)
+    assert math.isnan(estimate.high)
+    assert estimate.interval == "none"
+
+
+@pytest.mark.parametrize("n", [30, 200])
+def test_measures_of_whole_sets_and_of_nothing_have_no_interval(n: int) -> None:
+    values = np.random.default_rng(6).random((1, n))
+    whole = replace(mean_sample("m", values), has_interval=False)
+    nothing = mean_sample("nothing", np.full((1, n), np.nan))
+    for estimate in estimate_all([whole, nothing, mean_sample("m", values)])[:2]:
+        assert estimate.interval == "none"
+        assert math.isnan(estimate.low)
+        assert math.isnan(estimate.high)
+
+
+SHARE, COUNT = Range(0, 1), Range(0)
+
+
+def within(values: np.ndarray, what: Range) -> Estimate:
+    (found,) = estimate_all([replace(mean_sample("m", values), within=what)])
+    return found
+
+
+@pytest.mark.parametrize("n, hits", [(30, 12), (30, 0), (30, 30), (500, 499)])
+def test_shares_of_queries_have_wilson_s_interval(n: int, hits: int) -> None:
+    from scipy.stats import binomtest
+
+    found = within(column(*[1.0] * hits, *[0.0] * (n - hits), NAN), SHARE)
+    theirs = binomtest(hits, n).proportion_ci(0.95, method="wilson")
+    assert (found.low, found.high) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
+    assert found.interval == "wilson"
+
+
+def test_other_shares_count_as_many_queries_as_vary_like_zeros_and_ones() -> None:
+    # Mean .5, variance (.0625 · 2 + 0) / 2 = 1/16, standard error √(1/48).
+    found = within(column(0.25, 0.5, 0.75), SHARE)
+    assert found.stderr == pytest.approx(math.sqrt(1 / 48))
+    n = (0.5 * 0.5) / (1 / 48) * 3 / 2  # 18: zeros and ones vary by p (1 − p) / (n − 1)
+    q = 4.302652729696142  # Student's t, 2 degrees of freedom
+    half = q / (1 + q * q / n) * math.sqrt(0.25 / n + q * q / 4 / n**2)
+    assert (found.low, found.high) == pytest.approx((0.5 - half, 0.5 + half))
+    # A measure from 1 to 5 has the same interval, stretched.
+    marks = within(1 + 4 * column(0.25, 0.5, 0.75), Range(1, 5))
+    assert (marks.low, marks.high) == pytest.approx((1 + 4 * found.low, 1 + 4 * found.high))
+    # All equal, and no end of the range: nothing varies.
+    same = within(column(0.5, 0.5, 0.5), SHARE)
+    assert (same.low, same.high) == pytest.approx((0.5, 0.5))
+
+
+def test_counts_are_corrected_for_skewness() -> None:
+    values = np.random.default_rng(3).lognormal(4, 0.5, 60)
+    found = within(values[None], COUNT)
+    from scipy import stats
+
+    assert found.stderr == pytest.approx(stats.sem(values))
+    kappa = float(stats.skew(values)) / math.sqrt(60)
+    for end, sign in ((found.low, 1), (found.high, -1)):
+        t = (values.mean() - end) / stats.sem(values)
+        # Hall's cubic of the t statistic is the quantile of Student's t.
+        cubic = t + kappa * t**2 / 3 + kappa**2 * t**3 / 27 + kappa / 6
+        assert cubic == pytest.approx(sign * stats.t.ppf(0.975, 59))
+    assert found.interval == "skew-t"
+    assert found.high - values.mean() > values.mean() - found.low  # a long tail above
+
+
+def test_differences_have_student_s_interval() -> None:
+    from scipy import stats
+
+    values = np.random.default_rng(6).random(40) - 0.5
+    padded = np.concatenate([values, np.full(300, np.nan)])
+    low, high = stats.t.interval(0.95, 39, values.mean(), stats.sem(values))
+    for given, what in ((values, Range()), (padded, Range(-1, 1))):
+        found = within(given[None], what)
+        assert (found.low, found.high) == pytest.approx((low, high))
+        assert found.stderr == pytest.approx(stats.sem(values))
+        assert found.interval == "t"
+
+
+def test_all_runs_of_a_query_move_together() -> None:
+    runs = np.random.default_rng(5).random((3, 200))
+    (found,) = estimate_all([mean_sample("m", runs)])
+    assert found.stderr == pytest.approx(runs.mean(axis=0).std(ddof=1) / math.sqrt(200))
+    assert found.sd_runs == pytest.approx(runs.mean(axis=1).std(ddof=1))
+
+
+def test_queries_of_a_cluster_move_together() -> None:
+    # Every query twice: the interval of half as many.
+    values = np.random.default_rng(5).random(50)
+    twice = replace(mean_sample("m", np.repeat(values, 2)[None]), within=SHARE)
+    (found,) = estimate_all([twice], np.repeat(np.arange(50), 2))
+    once = within(values[None], SHARE)
+    assert (found.low, found.high) == pytest.approx((once.low, once.high))
+
+
+def test_what_hangs_on_one_query_has_no_interval() -> None:
+    (e,) = estimate_all([mean_sample("m", column(0.5, NAN, NAN))])
+    assert (e.value, e.interval) == (0.5, "none")
+    (e,) = estimate_all([harmonic_sample("f", column(0.5, 1.0, 1.0), column(0.5, NAN, NAN))])
+    assert e.interval == "none"
+
+
+def test_intervals_do_not_leave_what_is_possible() -> None:
+    from citeforge.evaluator.measures.registry import measures
+    from citeforge.evaluator.reports.entries import make_entry
+    from citeforge.schemas.signature import Signature
+
+    sample = replace(mean_sample("Distinct", column(0.0, 0.0, 9.0)), within=COUNT)
+    (estimate,) = estimate_all([sample])
+    assert estimate.low < 0
+    signature = Signature("Distinct", "strict", "1,strict", "mix", "b@1")
+    entry = make_entry(measures()["Distinct"], sample, estimate, signature)
+    assert (entry.low, entry.interval) == (0, "skew-t")
+
+
+def test_a_ratio_with_nothing_below_is_undefined() -> None:
+    found = ratio(np.array([1.0, 2.0, 0.0]), np.array([2.0, 0.0, 0.0]))
+    assert found[0] == 1 / 2
+    assert np.isnan(found[1:]).all()
+    both = harmonic(np.array([0.0, 0.5, NAN]), np.array([0.0, 0.25, 1.0]))
+    assert both[0] == 0
+    assert both[1] == 2 * 0.5 * 0.25 / (0.5 + 0.25)
+    assert math.isnan(both[2])

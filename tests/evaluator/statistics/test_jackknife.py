@@ -1,0 +1,131 @@
+"""Differences of values that are not means: harmonic means, and ratios of sums."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from citeforge.evaluator.labels.differences import corrected_difference
+from citeforge.evaluator.labels.ppi import Units, linearised, powered
+from citeforge.evaluator.measures.registry import find
+from citeforge.evaluator.reports.entries import make_entry
+from citeforge.evaluator.statistics.compare import compare
+from citeforge.evaluator.statistics.estimates import (
+    Sample,
+    estimate_all,
+    harmonic_sample,
+    influences,
+    mean_sample,
+    ratio,
+)
+from citeforge.evaluator.statistics.jackknife import change, linear
+from citeforge.evaluator.statistics.ranks import ranks_of
+from citeforge.schemas.scores import Corrected, Counts, MeasureScore, ScoreFile
+from citeforge.schemas.signature import Signature
+
+
+def entry(sample: Sample) -> MeasureScore:
+    measure = find(sample.name)
+    assert measure is not None
+    signature = Signature(sample.name, "strict", "1,strict2", "m", "b@00000000")
+    return make_entry(measure, sample, estimate_all([sample])[0], signature)
+
+
+def file(system: str, measure: MeasureScore) -> ScoreFile:
+    n = len(measure.per_query)
+    counts = Counts(n_queries=n, n_runs=1, n_answered=n, n_missing=0, n_unparsed=0)
+    return ScoreFile(
+        system=system, submission=f"{system}.jsonl", submission_format="citeforge",
+        submission_sha256=system * 4, benchmark="b", benchmark_hash="0" * 64, protocol="strict",
+        context="m", counts=counts, query_ids=[f"q{i}" for i in range(n)], measures=[measure],
+    )  # fmt: skip
+
+
+def f1(precision: list[float], recall: list[float]) -> MeasureScore:
+    values = (np.array([x], np.float64) for x in (precision, recall))
+    return entry(harmonic_sample("CiteF1", *values))
+
+
+def test_the_difference_is_that_of_the_values_displayed() -> None:
+    one, all_ = [1, 1, 1, 1], [1, 1, 0, 0]
+    weak, strong = f1(all_, one), f1(one, one)
+    # 2 · 1/2 · 1 / (1/2 + 1) = 2/3; the mean of the harmonic means of queries is 1/2
+    assert weak.value == pytest.approx(200 / 3)
+    assert np.mean(np.array(weak.per_query, float)) == 0.5
+    (found,) = compare([file("a", weak), file("b", strong)])
+    assert found.difference == pytest.approx(100 / 3)
+    assert linear(weak).mean() == pytest.approx(2 / 3)
+
+
+def test_its_standard_error_is_that_of_resampled_queries() -> None:
+    rng = np.random.default_rng(5)
+    ease = rng.beta(2, 2, 80)
+    systems = [
+        [np.clip(ease + up + rng.normal(0, 0.2, 80), 0, 1) for _ in range(2)] for up in (0, 0.08)
+    ]
+    files = [file(n, f1(*s)) for n, s in zip("ab", systems, strict=True)]
+    (found,) = compare(files)
+    rows = rng.integers(0, 80, (4_000, 80))
+
+    def value(p: np.ndarray, r: np.ndarray) -> np.ndarray:
+        p, r = p[rows].mean(axis=1), r[rows].mean(axis=1)
+        return 2 * p * r / (p + r)
+
+    drawn = 100 * (value(*systems[1]) - value(*systems[0]))
+    # An interval of Student's t is 2 · 1.99 standard errors wide with 79 degrees of freedom.
+    assert (found.high - found.low) / 3.98 == pytest.approx(drawn.std(), rel=0.05)
+    assert ranks_of(files, [f.measures[0] for f in files]) == [(2, 2), (1, 1)]
+
+
+def test_queries_that_do_not_enter_count_only_where_they_enter_the_other() -> None:
+    def multi(of: list[tuple[int, int]]) -> MeasureScore:
+        sums = np.array([of], np.float64)
+        return entry(
+            Sample(
+                "ALCE.MultiSupported", sums, lambda s: ratio(s[..., 0], s[..., 1]),
+                ratio(sums[..., 0], sums[..., 1]),
+            )
+        )  # fmt: skip
+
+    # 3 of 4 and 1 of 3 statements; the last query has none by either system
+    a, b = multi([(2, 2), (1, 2), (0, 0), (0, 0)]), multi([(1, 1), (0, 1), (0, 1), (0, 0)])
+    assert (a.value, b.value) == pytest.approx((75, 100 / 3))
+    assert a.influence is not None
+    assert a.influence[2:] == [None, None]
+    found = change(a, b)
+    assert np.isnan(found[3])
+    assert found[:3].mean() == pytest.approx(100 / 3 - 75)
+
+
+def test_means_need_none() -> None:
+    assert influences(mean_sample("CiteP", np.array([[1.0, 0.5, np.nan]]))) is None
+    plain = entry(mean_sample("CiteP", np.array([[1.0, 0.5, np.nan]])))
+    assert plain.influence is None
+    assert np.array_equal(linear(plain), [1.0, 0.5, np.nan], equal_nan=True)
+
+
+def test_corrected_differences_are_of_corrected_values() -> None:
+    """All answers are labelled: what people find, 2 · P · R / (P + R) of the two means."""
+    rng = np.random.default_rng(8)
+
+    def corrected() -> tuple[MeasureScore, float]:
+        human, judged = (
+            harmonic_sample("CiteF1", *(rng.integers(0, 4, (2, 1, 12)) / 3)) for _ in range(2)
+        )
+        everyone, nobody = np.ones(12, bool), np.zeros(12, bool)
+        units = Units(judged.sums[0], human.sums[0], everyone, nobody)
+        found = powered(units, human.combine)
+        by_judge, by_people = linearised(units, human.combine, found.tuning)
+        measure = entry(judged)
+        measure.corrected = Corrected(
+            value=100 * found.value, low=0, high=100, stderr=None, method="ppi++", n_labels=12,
+            signature=measure.signature, human=by_people.tolist(), labelled=list(range(12)),
+            linear_judged=by_judge.tolist(), linear_human=by_people.tolist(),
+        )  # fmt: skip
+        p, r = (human.sums[0, :, k].mean() for k in (0, 2))
+        return measure, 200 * p * r / (p + r)
+
+    (a, first), (b, second) = corrected(), corrected()
+    difference = corrected_difference(a, b)
+    assert difference is not None
+    assert difference.value == pytest.approx(second - first)

@@ -1,0 +1,224 @@
+"""Outside prediction files, written here in their own layouts."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.formats import answers_of, detect
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.submission import SubmissionLine
+from conftest import Cli
+
+Q01 = "Which moon is the most volcanically active body in the Solar System?"
+
+
+@pytest.fixture(scope="module")
+def benchmark(package: Path) -> Benchmark:
+    return Benchmark(package)
+
+
+def read(path: Path, benchmark: Benchmark, expected: str) -> list[SubmissionLine]:
+    assert detect(path) == expected
+    return [answer for _, answer in answers_of(path, benchmark)]
+
+
+def write_csv(path: Path, rows: list[dict[str, Any]]) -> Path:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+@pytest.mark.parametrize("wrap", [True, False], ids=["object", "list"])
+def test_alce(tmp_path: Path, benchmark: Benchmark, wrap: bool) -> None:
+    items = [
+        {
+            "question": Q01,
+            "output": "Io [2].",
+            "docs": [{"title": "T", "text": "a", "id": "7"}, {"title": "", "text": "b"}],
+            "answers": [["Io"]],
+        }
+    ]
+    path = tmp_path / "result.json"
+    path.write_text(json.dumps({"args": {}, "data": items} if wrap else items))
+    (answer,) = read(path, benchmark, "alce")
+    assert (answer.query_id, answer.output) == ("q01", "Io [2].")
+    assert answer.passages is not None
+    assert (answer.passages[0].docid, answer.passages[0].title) == ("7", "T")
+
+
+def test_alce_without_outputs(tmp_path: Path, benchmark: Benchmark) -> None:
+    path = tmp_path / "result.json"
+    path.write_text(json.dumps([{"question": Q01, "docs": []}]))
+    with pytest.raises(InputError, match="item 1: has no output"):
+        list(answers_of(path, benchmark))
+
+
+def test_attributed_ir_csv(tmp_path: Path, benchmark: Benchmark) -> None:
+    quotes = [{"idx": 1, "docid": "moon-io", "text": 'Io\'s "text",\nwith a line end'}]
+    row = {"query_id": "q01", "query": Q01, "quotes": repr(quotes), "output": "Io [1]."}
+    (answer,) = read(write_csv(tmp_path / "o.csv", [row]), benchmark, "attributed-ir")
+    assert answer.passages is not None
+    assert answer.passages[0].text == quotes[0]["text"]
+    bad = write_csv(tmp_path / "b.csv", [{**row, "quotes": "__import__('os')"}])
+    with pytest.raises(InputError, match="quotes: is not a Python literal"):
+        list(answers_of(bad, benchmark))
+
+
+def test_rage_toolkit_csv(tmp_path: Path, benchmark: Benchmark) -> None:
+    row = {
+        "query_id": "q01",
+        "query_text": Q01,
+        "prompt": "p",
+        "docs_for_query": "['Io text\\nIo', 'Europa']",
+        "answer": "Io [1]",
+        "answer_citations": "['1']",
+        "doc_ids": "['moon-io', 'moon-europa']",
+    }
+    path = write_csv(tmp_path / "1_response_info_.csv", [row])
+    (answer,) = read(path, benchmark, "rage-toolkit")
+    assert answer.passages is not None
+    assert [p.docid for p in answer.passages] == ["moon-io", "moon-europa"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"doc_ids": "['moon-io']"}, r"docs_for_query: has 2 passages, and doc_ids 1"),
+        ({"doc_ids": "7"}, r"doc_ids: Expected `array`, got `int`"),
+        ({"doc_ids": "[1, 2]"}, r"doc_ids: Expected `str`, got `int`"),
+        ({"docs_for_query": "[None, 'x']"}, r"docs_for_query: Expected `str`, got `null`"),
+        ({"docs_for_query": r"['\ud800', 'x']"}, r"docs_for_query: is not a Python literal"),
+        ({"docs_for_query": "[" * 9000}, r"docs_for_query: is not a Python literal"),
+        ({"docs_for_query": ""}, r"docs_for_query: is not a Python literal"),
+    ],
+)
+def test_rage_toolkit_csv_of_other_types(
+    tmp_path: Path, benchmark: Benchmark, change: dict[str, str], message: str
+) -> None:
+    row = {"query_id": "q01", "docs_for_query": "['Io', 'Europa']", "answer": "Io [1]",
+           "answer_citations": "['1']", "doc_ids": "['moon-io', 'moon-europa']"}  # fmt: skip
+    path = write_csv(tmp_path / "r.csv", [row, {**row, **change}])
+    with pytest.raises(InputError, match=rf"r\.csv:3 {message}"):
+        list(answers_of(path, benchmark))
+
+
+@pytest.mark.parametrize(
+    ("quotes", "message"),
+    [
+        ("7", "Expected `array`"),
+        ("[7]", "Expected `object`"),
+        ("[{'docid': 'x'}]", "Object missing required field `text`"),
+        ("[{'text': None}]", "Expected `str`, got `null`"),
+        ("[{'text': 'x', 'docid': 0.5}]", "Expected `"),
+        ("{'text': 'x'}", "Expected `array`"),
+    ],
+)
+def test_attributed_ir_csv_of_other_types(
+    tmp_path: Path, benchmark: Benchmark, quotes: str, message: str
+) -> None:
+    path = write_csv(tmp_path / "o.csv", [{"query_id": "q01", "quotes": quotes, "output": "x"}])
+    with pytest.raises(InputError, match=rf"o\.csv:2 quotes: {message}"):
+        list(answers_of(path, benchmark))
+
+
+def test_attrieval_of_other_types(tmp_path: Path, benchmark: Benchmark) -> None:
+    import datasets
+
+    row = {"query": Q01, "passages": {"passage_text": ["a"]}, "rag_raw_answer": None}
+    datasets.Dataset.from_list([row]).save_to_disk(str(tmp_path / "saved"))
+    with pytest.raises(InputError, match=r"saved row 1: Expected `str`.*rag_raw_answer"):
+        list(answers_of(tmp_path / "saved", benchmark))
+
+
+def test_a_damaged_gzip_header(tmp_path: Path, benchmark: Benchmark) -> None:
+    """Every flipped byte of a submission: read as something, or the file is named."""
+    import gzip
+
+    line = {"query_id": "q01", "output": "Io [1]."}
+    text = json.dumps({"submission": {"system": "s"}}) + "\n" + json.dumps(line) + "\n"
+    whole = gzip.compress(text.encode())
+    path = tmp_path / "s.jsonl.gz"
+    refused = 0
+    for at in range(2, len(whole)):
+        data = bytearray(whole)
+        data[at] ^= 0xFF
+        path.write_bytes(data)
+        try:
+            list(answers_of(path, benchmark))
+        except InputError as error:
+            assert error.path == str(path)
+            refused += 1
+    assert refused > len(whole) - 15  # all but time stamp, flags and system of the header
+
+
+def test_attrieval(tmp_path: Path, benchmark: Benchmark) -> None:
+    import datasets
+
+    row = {
+        "query": Q01,
+        "passages": {"passage_text": ["a", "b"], "is_selected": [1, 0]},
+        "rag_raw_answer": "Io [0].",
+    }
+    datasets.Dataset.from_list([row]).save_to_disk(str(tmp_path / "saved"))
+    (answer,) = read(tmp_path / "saved", benchmark, "attrieval")
+    assert (answer.query_id, answer.output) == ("q01", "Io [0].")
+
+
+def test_trec_rag_2024(tmp_path: Path, benchmark: Benchmark) -> None:
+    row = {
+        "run_id": "r",
+        "topic_id": "q01",
+        "topic": Q01,
+        "references": ["moon-io", "elsewhere"],
+        "response_length": 4,
+        "answer": [
+            {"text": "Io it is.", "citations": [0, 1]},
+            {"text": "Nothing.", "citations": []},
+        ],
+    }
+    path = tmp_path / "run.jsonl"
+    path.write_text(json.dumps(row) + "\n")
+    (answer,) = read(path, benchmark, "trec-rag24")
+    # Citations count from 0 there, from 1 in this benchmark.
+    assert answer.output == "Io it is. [1][2]\nNothing."
+    assert answer.passages is not None
+    assert answer.passages[0].text.startswith("Io is the innermost")
+    assert answer.passages[1].text == ""
+
+
+def test_trec_rag_2025(tmp_path: Path, benchmark: Benchmark) -> None:
+    row = {
+        "metadata": {"team_id": "t", "run_id": "r", "narrative_id": "q01"},
+        "references": ["moon-io", "moon-europa"],
+        "answer": [{"text": "Io.", "citations": ["moon-europa", 0, "unknown"]}],
+    }
+    path = tmp_path / "run.jsonl"
+    path.write_text(json.dumps(row) + "\n")
+    (answer,) = read(path, benchmark, "trec-rag25")
+    assert answer.output == "Io. [2][1][3]"
+
+
+def test_scores_say_what_was_read(cli: Cli, package: Path, tmp_path: Path) -> None:
+    items = [{"question": Q01, "output": "Io [1].", "docs": [{"title": "", "text": "Io."}]}]
+    (tmp_path / "r.json").write_text(json.dumps({"data": items}))
+    args = ("score", "r.json", "--benchmark", package, "--judge", "lexical")
+    result = cli(*args, "--measures", "ALCE.CitRec")
+    assert result.returncode == 0, result.stderr
+    assert "r read as alce" in result.stdout.replace("r.json", "r")
+    assert cli(*args, "--format", "nonsense").returncode == 2
+    checked = cli("check", "r.json", "--benchmark", package)
+    assert checked.returncode == 0, checked.stderr
+    assert "1 answers read, 0 errors, 29 warnings" in checked.stdout
+    items[0]["question"] = "Something else?"
+    (tmp_path / "r.json").write_text(json.dumps({"data": items}))
+    wrong = cli("check", "r.json", "--benchmark", package)
+    assert wrong.returncode == 1
+    assert "is not in the benchmark" in wrong.stdout

@@ -1,0 +1,146 @@
+"""The Hub's layouts, read by `datasets` from local folders of the same layout."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from citeforge.ir_convert.hub.layout import open_beir_hub, open_rage
+from citeforge.ir_convert.source import ReadOptions
+from citeforge.schemas.errors import InputError, UnknownValueError
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import datasets.config
+
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", str(tmp_path / "cache"))
+
+
+def write_repo(folder: Path, tables: dict[str, pa.Table], card: str) -> None:
+    for name, table in tables.items():
+        path = folder / f"{name}.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(table, path)
+    (folder / "README.md").write_text(f"---\n{card}---\n")
+
+
+def config(name: str, splits: dict[str, str]) -> str:
+    lines = [f"- config_name: {name}\n  data_files:\n"]
+    lines += [f"  - split: {s}\n    path: {p}\n" for s, p in splits.items()]
+    return "".join(lines)
+
+
+CORPUS = pa.table({"_id": ["1", "2", "3"], "title": ["", "T", ""], "text": ["a", "b", "c"]})
+QUERIES = pa.table({"_id": ["q1", "q2"], "title": ["", ""], "text": ["what?", "why?"]})
+
+
+def test_beir_layout(tmp_path: Path) -> None:
+    repo = tmp_path / "nq"
+    card = config("corpus", {"corpus": "corpus.parquet"})
+    card += config("queries", {"queries": "queries.parquet"})
+    write_repo(repo, {"corpus": CORPUS, "queries": QUERIES}, "configs:\n" + card)
+    qrels = tmp_path / "nq-qrels"
+    qrels.mkdir()
+    (qrels / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\t2\t1\nq1\t3\t0\n")
+    source = open_beir_hub(str(repo), "test", ReadOptions())
+    # The judgement file has numbers as passage ids; they are the same ids.
+    assert source.relevant()["corpus-id"].to_pylist() == ["2"]
+    assert source.queries()["_id"].to_pylist() == ["q1"]
+    titles = [t for batch in source.passages() for t in batch["title"].to_pylist()]
+    assert titles == ["", "T", ""]
+    assert source.info().counts == {"judgements of zero or less": 1}
+    with pytest.raises(UnknownValueError, match="known: test"):
+        open_beir_hub(str(repo), "dev", ReadOptions())
+
+
+def write_rage(folder: Path) -> Path:
+    pairs = pa.table({"query-id": ["q1", "q2"], "corpus-id": ["1", "2"]})
+    relevant = pairs.append_column("short_answers", pa.array(['["a"]', None], pa.string()))
+    none = relevant.set_column(2, "short_answers", pa.nulls(2, pa.string()))
+    splits = {n: f"mapping/{n}.parquet" for n in ("relevant", "irrelevant", "seemingly_relevant")}
+    card = config("corpus", {"corpus": "corpus.parquet"})
+    card += config("queries", {"queries": "queries.parquet"}) + config("mapping", splits)
+    other = none.set_column(1, "corpus-id", pa.array(["2", "3"]))
+    third = none.set_column(1, "corpus-id", pa.array(["3", "1"]))
+    tables = {
+        "corpus": CORPUS,
+        "queries": QUERIES,
+        "mapping/relevant": relevant,
+        "mapping/irrelevant": other,
+        "mapping/seemingly_relevant": third,
+    }
+    write_repo(folder, tables, "configs:\n" + card)
+    return folder
+
+
+def test_rage_layout(tmp_path: Path) -> None:
+    source = open_rage(str(write_rage(tmp_path / "rage_nq")), None, ReadOptions())
+    assert source.relevant()["short_answers"].to_pylist() == ['["a"]', None]
+    assert source.mined()["irrelevant"]["corpus-id"].to_pylist() == ["2", "3"]
+    assert source.mined()["seemingly_relevant"]["corpus-id"].to_pylist() == ["3", "1"]
+    assert source.gold().num_rows == 0
+
+
+def test_a_rage_package_is_built_as_it_is(tmp_path: Path) -> None:
+    from citeforge.builders.packaging.verify import verify
+    from citeforge.builders.rage.build import build_rage
+    from citeforge.schemas.recipes import RageRecipe, RunOptions
+
+    def no_embedder() -> None:
+        raise AssertionError("mappings are given")
+
+    repo = write_rage(tmp_path / "rage_nq")
+    config = RageRecipe(source=f"rage:{repo}", embedder="offline")
+    manifest = build_rage(config, RunOptions(out=tmp_path / "out"), no_embedder)  # type: ignore[arg-type]
+    assert verify(tmp_path / "out") == []
+    assert manifest.contexts["mix"].short["q1"] == {"irrelevant": 1, "seemingly_relevant": 1}
+
+
+def test_our_own_package_is_a_source(package: Path, tmp_path: Path) -> None:
+    source = open_rage(str(package), None, ReadOptions())
+    assert source.queries().num_rows == 30
+    assert sum(b.num_rows for b in source.passages()) == 84
+    assert set(source.mined()) == {"irrelevant", "seemingly_relevant"}
+
+
+def test_a_folder_without_mapping(tmp_path: Path) -> None:
+    write_repo(
+        tmp_path / "x", {"corpus": CORPUS}, "configs:\n" + config("corpus", {"c": "corpus.parquet"})
+    )
+    with pytest.raises(InputError, match="has no mapping"):
+        open_rage(str(tmp_path / "x"), None, ReadOptions())
+
+
+def test_a_folder_of_the_same_name_and_card_is_read_anew(tmp_path: Path) -> None:
+    """`datasets` would give the rows that it has seen under this name."""
+    infos = []
+    for folder, text in ((tmp_path / "a" / "nq", "a"), (tmp_path / "b" / "nq", "changed")):
+        write_rage(folder)
+        table = CORPUS.set_column(2, "text", pa.array([text, "b", "c"]))
+        pq.write_table(table, folder / "corpus.parquet")
+        source = open_rage(str(folder), None, ReadOptions())
+        assert next(source.passages())["text"].to_pylist() == [text, "b", "c"]
+        infos.append(source.info())
+    assert infos[0].files.keys() == infos[1].files.keys() == {"nq"}
+    assert infos[0].files != infos[1].files  # so that --resume notices
+
+
+@pytest.mark.parametrize(
+    ("ids", "said"),
+    [
+        (pa.array(["q1", None]), "empty value in the column 'query-id'"),
+        (pa.StringArray.from_buffers(2, pa.py_buffer(b"\0\0\0\0\2\0\0\0\4\0\0\0"),
+                                     pa.py_buffer(b"q1q\xff")), "UTF8"),
+    ],
+)  # fmt: skip
+def test_damaged_judgements_name_the_data_set(tmp_path: Path, ids: pa.Array, said: str) -> None:
+    repo = write_rage(tmp_path / "rage_nq")
+    path = repo / "mapping" / "relevant.parquet"
+    pq.write_table(pq.read_table(path).set_column(0, "query-id", ids), path)
+    with pytest.raises(InputError, match=said) as raised:
+        open_rage(str(repo), None, ReadOptions())
+    assert str(repo) in str(raised.value)

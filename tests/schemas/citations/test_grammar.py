@@ -1,0 +1,239 @@
+"""The strict grammar against a table written by hand (METRICS section 0)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from citeforge.schemas.citations.grammar import MAX_RANGE, Grammar, without_markers
+from citeforge.schemas.errors import UnknownValueError
+
+# (output, numbers of each marker, text of each unparsed mark); five passages are shown.
+CASES: list[tuple[str, list[list[int]], list[str]]] = [
+    ("no marks at all", [], []),
+    ("One [1].", [[1]], []),
+    ("Two [1][2].", [[1], [2]], []),
+    ("Comma [1, 2].", [[1, 2]], []),
+    ("Tight comma [1,2].", [[1, 2]], []),
+    ("Semicolon [1; 2].", [[1, 2]], []),
+    ("Hyphen [1-3].", [[1, 2, 3]], []),
+    ("En dash [1–3].", [[1, 2, 3]], []),
+    ("Mixed [1, 3-5].", [[1, 3, 4, 5]], []),
+    ("Lenticular 【1】.", [[1]], []),
+    ("Footnote [^1].", [[1]], []),
+    ("Named [Document 2].", [[2]], []),
+    ("Short name [doc 2].", [[2]], []),
+    ("Context [Context 1].", [[1]], []),
+    ("Names [Document 1, Document 2].", [[1, 2]], []),
+    ("Spaces [ 1 ].", [[1]], []),
+    ("Repeat [1][1].", [[1], [1]], []),
+    ("Zero [0].", [[0]], []),
+    ("Out of range [9].", [[9]], []),
+    ("Far out of range [123456].", [[123456]], []),
+    ("Nested [[1]].", [[1]], []),
+    ("Never closed [1 and [2].", [[2]], []),
+    ("Year [2019].", [], ["[2019]"]),
+    ("Year in a list [1, 2019].", [[1]], ["[1, 2019]"]),
+    ("Years [1990-1995].", [], ["[1990-1995]"]),
+    ("Backwards [3-1].", [], ["[3-1]"]),
+    ("Too wide [1-40].", [], ["[1-40]"]),
+    ("Note [see page 3].", [], ["[see page 3]"]),
+    ("Link [1](https://example.org).", [], []),
+    ("Link [docs 2](page(1).html).", [], []),
+    ("Code `x[1]` here.", [], []),
+    ("Fence\n```\nx[1]\n```\nand [2].", [[2]], []),
+    ("Open fence ```x[1]", [], []),
+    ("Address https://example.org/a[1]b and [2].", [[2]], []),
+    ("Mark behind an address https://example.org[1].", [[1]], []),
+    ("Plain brackets [sic].", [], []),
+    ("Empty [].", [], []),
+    ("Right to left: \u0645\u0631\u062d\u0628\u0627 [1].", [[1]], []),
+    ("Arabic digits [\u0661].", [[1]], []),
+    ("Superscript [²].", [], []),
+    ("Letter [a].", [], []),
+    ("Decimal [1.5].", [], ["[1.5]"]),
+    ("Negative [-1].", [], ["[-1]"]),
+]
+
+
+# What version 1 leaves unread, or reads and should not.
+CASES_2: list[tuple[str, list[list[int]], list[str]]] = [
+    ("Words [1 and 2].", [[1, 2]], []),
+    ("Words [1, 2, and 3].", [[1, 2, 3]], []),
+    ("Words [1 & 2] [1 und 2] [1 et 2].", [[1, 2], [1, 2], [1, 2]], []),
+    ("Source mark 【3†source】.", [[3]], []),
+    ("Lines 【3†L10-L12】.", [[3]], []),
+    ("Full-width ［1］, ［１，２］ and [２].", [[1], [1, 2], [2]], []),
+    ("Named [Source 1], [Sources 1 and 2], [source: 3], [Ref. 4].", [[1], [1, 2], [3], [4]], []),
+    ("Two brackets [1]-[3].", [[1, 2, 3]], []),
+    ("Two brackets [1]–[3].", [[1, 2, 3]], []),
+    ("Backwards [3]-[1].", [[3], [1]], []),
+    ("Apart [1] - [3].", [[1], [3]], []),
+    ("Interval [0, 1].", [], ["[0, 1]"]),
+    ("Interval [0-1].", [], ["[0-1]"]),
+    ("Zero alone [0].", [[0]], []),
+    ("Maths $x[1]$ and \\(y[2]\\), $$z[3]$$.", [], []),
+    ("Prices $5 [1] and $6 [2].", [[1], [2]], []),
+    ("Prices of $5[1] or $6[2].", [[1], [2]], []),
+    ("Escaped \\[1\\].", [[1]], []),
+    ("Round (1).", [], []),
+    ("Footnotes [^1] and\n\n[^1]: Here.", [[1], []], []),
+]
+
+
+@pytest.mark.parametrize(("output", "numbers", "unparsed"), CASES_2)
+def test_version_2(output: str, numbers: list[list[int]], unparsed: list[str]) -> None:
+    parsed = Grammar().parse(output, 5)
+    assert [list(m.numbers) for m in parsed.markers] == numbers
+    assert [output[a:b] for a, b in parsed.unparsed] == unparsed
+
+
+def test_version_1_reads_as_before() -> None:
+    old = Grammar(version=1)
+    assert old.signature == "1,strict"
+    assert old.parse("[1 and 2]【3†source】", 5).markers == ()
+    assert old.cited("[0, 1]", 5) == ({0}, 1, 0)
+    assert old.cited("A [1].\n\nReferences:\n[2] B.", 5) == ({0, 1}, 0, 0)
+    with pytest.raises(UnknownValueError, match="known: 1, 2"):
+        Grammar(version=3)
+
+
+def test_round_brackets_where_the_prompt_asked_for_them() -> None:
+    asked = Grammar(form="(n)")
+    assert asked.signature == "1,strict2(n)"
+    assert asked.cited("A (1). B (2, 3) in (1990).", 5) == ({0, 1, 2}, 0, 0)
+    assert asked.cited("甲（2）。", 5) == ({1}, 0, 0)
+    assert [m.numbers for m in asked.parse("甲（2）。", 5).markers] == [(2,)]
+    assert Grammar().signature == "1,strict2"
+
+
+def test_an_interval_may_be_a_citation_where_counting_starts_at_0() -> None:
+    assert Grammar(base=0).cited("[0, 1]", 5) == ({0, 1}, 0, 0)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize(("output", "numbers", "unparsed"), CASES)
+def test_reads_what_the_table_says(
+    output: str, numbers: list[list[int]], unparsed: list[str], version: int
+) -> None:
+    parsed = Grammar(version=version).parse(output, 5)
+    assert [list(m.numbers) for m in parsed.markers] == numbers
+    assert [output[a:b] for a, b in parsed.unparsed] == unparsed
+
+
+def test_na_is_a_marker_without_numbers() -> None:
+    (marker,) = Grammar().parse("Nobody knows [NA].", 5).markers
+    assert marker.is_na
+    assert marker.numbers == ()
+
+
+def test_four_digits_in_range_are_a_citation() -> None:
+    assert Grammar().cited("[1500]", 2000) == ({1499}, 0, 0)
+    assert Grammar().cited("[1500]", 1499) == (set(), 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("base", "expected"), [(1, ({0}, 1, 0)), (0, ({0, 1}, 0, 0))], ids=["base 1", "base 0"]
+)
+def test_index_base(base: int, expected: tuple[set[int], int, int]) -> None:
+    assert Grammar(base).cited("[0] and [1]", 3) == expected
+
+
+def test_widest_range() -> None:
+    numbers = Grammar().parse(f"[1-{MAX_RANGE}]", 100).markers[0].numbers
+    assert numbers == tuple(range(1, MAX_RANGE + 1))
+    assert Grammar().parse(f"[1-{MAX_RANGE + 1}]", 100).markers == ()
+
+
+@pytest.mark.parametrize(
+    ("output", "text"),
+    [
+        ("Gold [1].", "Gold."),
+        ("Gold [1][2] and tin [3]", "Gold and tin"),
+        ("[1] Gold", "Gold"),
+        ("Gold[1]en", "Golden"),
+        # A space before a marker goes with it only where no word follows.
+        ("Gold [1]. Tin", "Gold. Tin"),
+        ("Gold [1]tin", "Gold tin"),
+        ("Gold [1] [2], tin", "Gold, tin"),
+        # Nor where another marker follows, of whatever form.
+        ("Gold [1]【2】.", "Gold."),
+        ("Gold ［1］［2］.", "Gold."),
+        (r"Gold \[1\]\[2\].", "Gold."),
+        ("a  b\t c\nd", "a b c\nd"),
+        ("kept [2019]", "kept [2019]"),
+    ],
+)
+def test_text_without_markers(output: str, text: str) -> None:
+    assert without_markers(output, Grammar().parse(output, 5).markers) == text
+
+
+def test_brackets_of_every_script_are_suspected() -> None:
+    for text in ("［a1］ ［1］", "【a1】 【1】", "[a1] [1]"):
+        parsed = Grammar().parse(text, 9)
+        assert [m.numbers for m in parsed.markers] == [(1,)]
+        assert [text[start:end] for start, end in parsed.unparsed] == [text[:4]]
+
+
+def test_a_range_of_two_marks_is_as_wide_as_any() -> None:
+    widest = Grammar().parse(f"[1]-[{MAX_RANGE}]", 1000).markers
+    assert [len(m.numbers) for m in widest] == [MAX_RANGE]
+    assert [m.numbers for m in Grammar().parse(f"[1]-[{MAX_RANGE + 1}]", 1000).markers] == [
+        (1,),
+        (MAX_RANGE + 1,),
+    ]
+
+
+def test_what_stands_in_a_reference_list_is_no_suspect() -> None:
+    text = "So [1] [x2].\n\nReferences:\n[1] A paper [2019b]\n[2] Another [x1]\n"
+    parsed = Grammar().parse(text, 5)
+    assert [(text[m.start : m.end], m.is_listed) for m in parsed.markers] == [
+        ("[1]", False),
+        ("[1]", True),
+        ("[2]", True),
+    ]
+    assert [text[start:end] for start, end in parsed.unparsed] == ["[x2]"]
+
+
+# Text rich in what the grammar looks at.
+outputs = st.lists(
+    st.sampled_from(
+        [*"[]【】［］()^`-–,; \n0123456789aDocument://†.$\\", "References:\n", "[1] ", "]-["]
+    )
+    | st.characters(),
+    max_size=60,
+).map("".join)
+grammars = st.builds(Grammar, st.sampled_from([0, 1]), st.sampled_from([1, 2]),
+                     st.sampled_from(["[n]", "(n)"]))  # fmt: skip
+
+
+@given(outputs, st.integers(0, 50), grammars)
+def test_never_raises_and_spans_are_sound(output: str, n_docs: int, grammar: Grammar) -> None:
+    parsed = grammar.parse(output, n_docs)
+    at = 0
+    for marker in parsed.markers:
+        assert at <= marker.start < marker.end <= len(output)
+        at = marker.end
+    for start, end in parsed.unparsed:
+        assert output[start] in "[【［\\"
+        assert output[end - 1] in "]】］"
+
+
+@given(outputs, st.integers(0, 50), grammars)
+def test_the_short_way_agrees_with_the_long_one(output: str, n_docs: int, grammar: Grammar) -> None:
+    base = grammar.base
+    parsed = grammar.parse(output, n_docs)
+    numbers = {n for m in parsed.markers for n in m.numbers}
+    inside = {n - base for n in numbers if 0 <= n - base < n_docs}
+    assert grammar.cited(output, n_docs) == (
+        inside,
+        len(numbers) - len(inside),
+        len(parsed.unparsed),
+    )
+
+
+@given(st.lists(st.lists(st.integers(1, 30), min_size=1, max_size=4), max_size=5))
+def test_rendered_citations_come_back(groups: list[list[int]]) -> None:
+    output = " ".join(f"Word [{', '.join(map(str, group))}]." for group in groups)
+    assert [list(m.numbers) for m in Grammar().parse(output, 30).markers] == groups

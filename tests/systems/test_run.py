@@ -1,0 +1,205 @@
+"""`citeforge run SYSTEM --llm` as a user runs it, against the scripted endpoint."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from citeforge.schemas.systems.listed import SYSTEMS
+from conftest import ROOT, Cli
+from servers.running import openai_server
+
+KEY = {"OPENAI_API_KEY": "k"}
+
+
+def header(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(path.read_text().splitlines()[0])["submission"]
+    return found
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(x) for x in path.read_text().splitlines()[1:]]
+
+
+def test_rage_asks_what_prompts_writes_and_says_how(
+    inline: Cli, package: Path, tmp_path: Path
+) -> None:
+    with openai_server(tmp_path / "log", replies=[["Question:", "It is so [1][2]."]]) as server:
+        made = inline(
+            *("run", "rage", "--benchmark", package, "--llm", "openai:m", "--out", "s.jsonl"),
+            *("--base-url", server.url, "--runs", "2", "--limit", "4", "--max-answer", "64"),
+            **KEY,
+        )
+        assert made.returncode == 0, made.stderr
+        asked = {r["text"] for r in server.requests()}
+    assert made.stdout == "s.jsonl: 8 answers of rage (openai:m)\n"
+    inline("prompts", package, "--out", "p.jsonl")
+    prompts = [json.loads(x)["prompt"] for x in (tmp_path / "p.jsonl").read_text().splitlines()]
+    assert asked == set(prompts[:4])
+    said = header(tmp_path / "s.jsonl")
+    manifest = json.loads((package / "manifest.json").read_text())
+    assert said["benchmark_hash"] == manifest["benchmark_hash"]
+    assert said["contexts"] == ["mix"]
+    assert said["llm"] == {"name": "openai:m"}
+    assert len(said["prompts"]["rage"]) == 64
+    assert said["options"]["max_answer"] == 64
+    assert (said["runs"], said["limit"]) == (2, 4)
+    rows = lines(tmp_path / "s.jsonl")
+    assert [r["run"] for r in rows] == [0] * 4 + [1] * 4
+    assert {r["output"] for r in rows} == {"It is so [1][2]."}
+    assert inline("check", "s.jsonl", "--benchmark", package).returncode == 0
+    assert inline("score", "s.jsonl", "--benchmark", package).returncode == 0
+
+
+def test_empty_and_cut_replies_are_answers_and_failures_are_counted(
+    inline: Cli, package: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "mine.j2").write_text(
+        "{{ query }} {{ '#empty' if 'Which' in query else '#length' }}"
+    )
+    words = ("--benchmark", package, "--llm", "openai:m", "--template", "mine.j2")
+    with openai_server(tmp_path / "log") as server:
+        there = ("--base-url", server.url)
+        made = inline("run", "rage", *words, "--out", "s.jsonl", *there, **KEY)
+        (tmp_path / "mine.j2").write_text("{{ query }} {{ '#filter' if 'Which' in query else '' }}")
+        failed = inline("run", "rage", *words, "--out", "f.jsonl", *there, **KEY)
+    assert made.returncode == 0, made.stderr
+    rows = lines(tmp_path / "s.jsonl")
+    empty = sum(not r["output"] for r in rows)
+    cut = sum(r.get("finish_reason") == "length" for r in rows)
+    assert 0 < empty < 30
+    assert cut == 30 - empty
+    assert f"({cut} cut at --max-answer, {empty} empty)" in made.stdout
+    assert failed.returncode == 3, failed.stderr
+    assert len(lines(tmp_path / "f.jsonl")) == 30 - empty
+    assert f"{empty} queries have no answer" in failed.stderr
+    assert "content_filter" in failed.stderr
+
+
+def test_an_endpoint_that_answers_nothing_is_told_of(
+    inline: Cli, package: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "mine.j2").write_text("{{ query }} #filter")
+    words = ("--benchmark", package, "--llm", "openai:m", "--template", "mine.j2", "--limit", "2")
+    with openai_server(tmp_path / "log") as server:
+        made = inline(*("run", "rage", *words, "--out", "s.jsonl", "--base-url", server.url), **KEY)
+    assert made.returncode == 3, made.stderr
+    assert "none of 2 prompts has an answer, so nothing is written; query 'q01'" in made.stderr
+    assert "content_filter" in made.stderr
+    assert not (tmp_path / "s.jsonl").exists()
+
+
+def test_a_killed_run_goes_on_and_ends_the_same(inline: Cli, package: Path, tmp_path: Path) -> None:
+    """SIGKILL in the middle: what was answered is not asked again, and the bytes are the same."""
+    words = ["run", "rage", "--benchmark", str(package), "--llm", "openai:m", "--concurrency", "2"]
+    env = {**os.environ, **KEY}
+    with openai_server(tmp_path / "log") as server:
+        server.answer_up_to(9)
+        args = [*words, "--base-url", server.url, "--out", "a.jsonl"]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "citeforge", *args], cwd=tmp_path, env=env,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        while len(server.requests()) < 10:
+            assert process.poll() is None
+            time.sleep(0.02)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert not (tmp_path / "a.jsonl").exists()
+        server.answer_up_to(None)
+        first = len(server.requests())
+        assert inline(*args, **KEY).returncode == 0
+        again = len(server.requests()) - first
+        assert 30 - 9 <= again <= 30 - 7
+        assert inline(*words, "--base-url", server.url, "--out", "b.jsonl", **KEY).returncode == 0
+    assert (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes()
+    store = "replay:a.jsonl.replay.db"
+    replay = ["run", "rage", "--benchmark", str(package), "--llm", store, "--out", "c.jsonl"]
+    assert inline(*replay).returncode == 0
+    assert (tmp_path / "c.jsonl").read_bytes() == (tmp_path / "a.jsonl").read_bytes()
+
+
+def test_passages_that_do_not_fit_are_dropped_from_the_end_and_counted(
+    inline: Cli, package: Path, tmp_path: Path
+) -> None:
+    words = ("run", "rage", "--benchmark", package, "--llm", "openai:m", "--max-answer", "50")
+    with openai_server(tmp_path / "log", replies=[["Question:", "Yes [1]."]]) as server:
+        there = ("--base-url", server.url, "--limit", "3")
+        made = inline(*words, *there, "--window", "450", "--out", "s.jsonl", **KEY)
+        texts = [r["text"] for r in server.requests()]
+        small = inline(*words, *there, "--window", "100", "--out", "t.jsonl", **KEY)
+    assert made.returncode == 0, made.stderr
+    dropped = header(tmp_path / "s.jsonl")["counts"]["passages dropped"]
+    assert f"{dropped} passages dropped" in made.stdout
+    inline("prompts", package, "--out", "p.jsonl")
+    whole = [json.loads(x)["prompt"] for x in (tmp_path / "p.jsonl").read_text().splitlines()]
+    shown, had = (sum(t.count("\n\n[") for t in some) for some in (texts, whole[:3]))
+    assert dropped == had - shown > 0
+    # A token for every three bytes, eight around the message, fifty for the reply.
+    assert all(-(-len(t.encode()) // 3) + 8 + 50 <= 450 for t in texts)
+    assert all("[1] " in t and "[9] " not in t for t in texts)
+    assert small.returncode == 2
+    assert "--window 100: the prompt of query 'q01' with one passage takes" in small.stderr
+    assert "a smaller --max-answer" in small.stderr
+    assert not (tmp_path / "t.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("run", "rgae", "--benchmark", "x", "--out", "y"), "did you mean 'rage'?"),
+        (("run", "rage", "--benchmark", "x", "--out", "y"), "--llm"),
+        (("run", "--benchmark", "x", "random", "--out", "y"), "x: "),
+    ],
+)
+def test_wrong_words_are_told(inline: Cli, words: tuple[str, ...], said: str) -> None:
+    found = inline(*words)
+    assert found.returncode in (1, 2)
+    assert said in found.stderr
+    assert "Traceback" not in found.stderr
+
+
+def test_systems_are_listed_with_paper_and_needs(inline: Cli) -> None:
+    found = inline("systems")
+    assert found.returncode == 0
+    assert "RAGE\n  random" in found.stdout
+    assert "(RAGE, 4; needs an LLM)" in found.stdout
+
+
+def test_prompts_of_another_benchmark_are_refused_by_their_hash(
+    inline: Cli, package: Path, tmp_path: Path
+) -> None:
+    inline("prompts", package, "--out", "p.jsonl")
+    rows = [json.loads(x) for x in (tmp_path / "p.jsonl").read_text().splitlines()]
+    words = ("run", "rage", "--benchmark", package, "--out", "s.jsonl", "--llm", "openai:m")
+    with openai_server(tmp_path / "log") as server:
+        there = ("--base-url", server.url, "--prompts", "p.jsonl")
+        assert inline(*words, *there, **KEY).returncode == 0
+        assert {r["text"] for r in server.requests()} == {r["prompt"] for r in rows}
+        for change, said in (
+            (
+                {"benchmark_hash": "f" * 64},
+                "p.jsonl benchmark_hash: its prompts have the hash ffff",
+            ),
+            ({"benchmark_hash": None}, "no hash of a benchmark"),
+            ({"context": "other"}, "lacks 30 of 30 queries in context 'mix' (first: 'q01')"),
+        ):
+            changed = [json.dumps(row | change) + "\n" for row in rows]
+            (tmp_path / "p.jsonl").write_text("".join(changed))
+            refused = inline(*words, *there, **KEY)
+            assert refused.returncode == 1
+            assert said in refused.stderr
+        assert len(server.requests()) == 30
+
+
+def test_every_system_stands_in_the_docs() -> None:
+    page = (ROOT / "docs" / "systems.md").read_text()
+    assert not [s.name for s in SYSTEMS if f"`{s.name}`" not in page]
