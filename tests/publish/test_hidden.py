@@ -9,15 +9,20 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from citeforge.builders.build import build
 from citeforge.engines.io.files import digest, sha256_file
 from citeforge.engines.io.tables import write_table
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.library.benchmarks import load
 from citeforge.package.manifest import pretty_json
 from citeforge.publish.hidden import join_package, split_package
+from citeforge.publish.hub import Publisher
+from citeforge.publish.leaderboard.build import build_site
 from citeforge.schemas.benchmarks.manifest import benchmark_hash
 from citeforge.schemas.benchmarks.tables import CONTEXTS
-from citeforge.schemas.errors import InputError
+from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.recipes import RunOptions
+from citeforge.schemas.recipes.bundles import DeflectionRecipe
 from citeforge.systems.run import run_system
 
 SHOWN = "queries/queries-00000-of-00001.parquet"
@@ -142,6 +147,48 @@ def test_labels_forged_by_somebody_without_the_secret(halves: tuple[Path, Path])
         InputError, match=f"is not the gold of facts@.*gold half .* of facts@{said[:8]}"
     ):
         load(public, gold)
+
+
+@pytest.mark.parametrize("kind", ["kalma", "authorship", "deflection"])
+def test_halves_of_kinds_that_cannot_hide_gold(
+    halves: tuple[Path, Path], tmp_path: Path, kind: str
+) -> None:
+    """No half of these is made, and none that somebody made by hand is read."""
+    public, gold = halves
+    for half in halves:
+        forge(half / "manifest.json", kind=kind)
+    message = f"not for {kind} benchmarks"
+    with pytest.raises(InputError, match=message):
+        load(public, gold)
+    with pytest.raises(InputError, match=message):
+        build_site(public, [], tmp_path / "site", gold=gold)
+
+
+def test_labels_do_not_stay_where_halves_do_not_fit(
+    halves: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    public, gold = halves
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "work"))
+    (tmp_path / "work").mkdir()
+    forge(gold / "manifest.json", files={
+        **json.loads((gold / "manifest.json").read_text())["files"], "stats.json": "0" * 64
+    })  # fmt: skip
+    with pytest.raises(InputError, match=r"stats\.json"):
+        load(public, gold)
+    assert list((tmp_path / "work").iterdir()) == []
+
+
+def test_what_is_made_of_hidden_labels_is_not_published(
+    hidden_package: Path, tmp_path: Path
+) -> None:
+    """A benchmark of every cell of them has no secret of its own, and shows every label."""
+    out = tmp_path / "cells"
+    build(DeflectionRecipe(benchmark=hidden_package), RunOptions(out=out))
+    with pytest.raises(UsageError, match="made of a benchmark that was built with --hidden"):
+        Publisher("http://127.0.0.1:9", "token").plan(out, "org/cells")
+    with pytest.raises(InputError, match="pages would show them"):
+        build_site(out, [], tmp_path / "site")
+    assert Benchmark(out).has_hidden_gold
 
 
 def test_a_perfect_system_says_that_a_public_half_has_no_gold(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from citeforge.package.kinds import kinds
 from citeforge.package.manifest import load_manifest
 from citeforge.publish.community import read_tasks, render_evals, task_id
 from citeforge.publish.hub import Publisher
-from citeforge.publish.results import Sent, results_of, send, target_of
+from citeforge.publish.results import Results, Sent, results_of, send, target_of
 from citeforge.schemas.commands.results import ResultsOptions
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.scores import About, ScoreFile
@@ -107,7 +108,17 @@ def test_eval_yaml_names_a_leaderboard_a_context_and_headline_measure(
     assert task_id("a b/../c", "CiteF1@query") == "a-b-..-c_CiteF1-query"
 
 
-@pytest.mark.parametrize("text", ["", "tasks: 3", "tasks: [a]", "{", "tasks:\n- idd: x", "\x00"])
+# Fifty lines; the text of the last one's id would have 2^50 letters.
+BOMB = "tasks:\n- {id: x, x: &a0 [x, x]}\n" + "".join(
+    f"- {{id: x, x: &a{n + 1} [*a{n}, *a{n}]}}\n" for n in range(50)
+) + "- id: *a50\n"  # fmt: skip
+TWICE = "tasks:\n- id: x\ntasks:\n- id: y"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "tasks: 3", "tasks: [a]", "{", "tasks:\n- idd: x", "\x00", "[" * 9999, BOMB, TWICE],
+)
 def test_a_file_that_is_no_eval_yaml(tmp_path: Path, text: str) -> None:
     (tmp_path / "eval.yaml").write_text(text)
     with pytest.raises(InputError, match="is no list of tasks"):
@@ -184,6 +195,54 @@ def test_what_does_not_belong_there_is_refused(hub: Hub, package: Path, tmp_path
     for name in ("model", "some/mo del", "../x", "a/b/c"):
         with pytest.raises(ValueError, match="expected ORG/NAME"):
             ResultsOptions(repo_id=REPO, model=name)
+
+
+def test_a_score_file_that_was_changed_is_refused(hub: Hub, package: Path, tmp_path: Path) -> None:
+    target = target_of(options(), publisher(hub))
+    file = scored(package, tmp_path)
+
+    def changed(**change: Any) -> ScoreFile:
+        measures = [m.model_copy(update=change) for m in file.measures]
+        return file.model_copy(update={"measures": measures})
+
+    for change, message in (
+        ({"value": 99.0}, "99.0 is not the mean of its values"),
+        ({"value": 1e300}, "is not from 0 to 100"),
+        ({"value": -5.0}, "-5.0 is not from 0 to 100"),
+        ({"per_query": []}, "is of no query"),
+    ):
+        with pytest.raises(InputError, match=rf"s\.json: Cite\w+: .*{message}"):
+            results_of([(Path("s.json"), changed(**change))], target, options())
+    other = file.model_copy(update={"system": "t", "context": "other"})
+    with pytest.raises(UsageError, match=r"files of 2 systems \('s', 't'\)"):
+        results_of([(Path("a.json"), file), (Path("b.json"), other)], target, options())
+    # A benchmark without labels names the hash of the whole.
+    config = {"hidden_gold": True, "joined_hash": "0" * 64}
+    hidden = target.manifest.model_copy(update={"config": config})
+    with pytest.raises(InputError, match="and the published benchmark is facts@00000000"):
+        results_of([(Path("s.json"), file)], replace(target, manifest=hidden), options())
+    with pytest.raises(ValueError, match=r"--source-url 'javascript:x': expected https"):
+        options(source_url="javascript:x")
+
+
+@pytest.mark.parametrize("name", ["a/b..c", "a/b--c", "a/b.git", "a/" + "x" * 120, "a./b"])
+def test_names_that_the_hub_has_not_are_the_users_mistake(hub: Hub, name: str) -> None:
+    asked = ResultsOptions(repo_id=name, model=MODEL)
+    with pytest.raises(InputError, match="is no name of a repository"):
+        target_of(asked, publisher(hub))
+    with pytest.raises(InputError, match="is no name of a repository"):
+        send(Results({PATH: ""}, 0, []), options().model_copy(update={"model": name}),
+             publisher(hub))  # fmt: skip
+
+
+def test_what_a_pull_request_replaces_is_said(hub: Hub, package: Path, tmp_path: Path) -> None:
+    files = {"README.md": b"# A model\n", PATH: b"- value: 1\n"}
+    hub.repos[MODELS + MODEL] = with_files(hub, files)
+    target = target_of(options(), publisher(hub))
+    results = results_of([(Path("s.json"), scored(package, tmp_path))], target, options())
+    for state in ("opened", "there"):
+        sent = send(results, options(), publisher(hub))
+        assert (sent.state, sent.replaced) == (state, (PATH,))
 
 
 def test_the_command(hub: Hub, package: Path, tmp_path: Path, cli: Cli) -> None:

@@ -70,7 +70,11 @@ def load(where: str | Path, gold: str | Path | None = None) -> Benchmark:
     half = gold_folder(gold)
     work = tempfile.mkdtemp(prefix="citeforge-")
     joined = Path(work) / "joined"
-    manifest, public_hash = join_package(folder, half, joined)
+    try:
+        manifest, public_hash = join_package(folder, half, joined)
+    except BaseException:
+        _remove(work)
+        raise
     benchmark = Benchmark(joined, manifest)
     benchmark.also_known = frozenset({public_hash})
     # The joined copy holds hidden labels: it lives as long as the object.

@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from citeforge.engines.io.textfiles import read_yaml
 from citeforge.package.kinds import kind_of
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.errors import InputError
@@ -80,9 +81,9 @@ def read_tasks(path: Path, name: object = None) -> set[str]:
         InputError: it is none.
     """
     try:
-        content: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
+        content: Any = read_yaml(path)
         return {str(task["id"]) for task in content["tasks"]}
-    except (yaml.YAMLError, UnicodeDecodeError, KeyError, TypeError, ValueError) as error:
+    except (InputError, KeyError, TypeError) as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:120]
         raise InputError(
             f"is no list of tasks ({reason})", path=name or path, allowed=_ALLOWED

@@ -19,6 +19,7 @@ from citeforge.engines.io.files import read_json, write_text
 from citeforge.engines.io.folders import amending
 from citeforge.engines.io.tables import TableWriter, iter_batches
 from citeforge.engines.io.textfiles import validated
+from citeforge.package.kinds import kind_of
 from citeforge.package.manifest import (
     CARD,
     MANIFEST,
@@ -237,7 +238,7 @@ def gold_link(gold: Path) -> GoldLink:
     return validated(GoldLink, read_json(path), path, allowed="what publish --hide-gold made")
 
 
-def gold_of(half: Manifest, gold: Path) -> tuple[GoldLink, Manifest]:
+def matching_gold(half: Manifest, gold: Path) -> tuple[GoldLink, Manifest]:
     """The link and the manifest of a gold half, which has to be that of a public half.
 
     Args:
@@ -245,8 +246,11 @@ def gold_of(half: Manifest, gold: Path) -> tuple[GoldLink, Manifest]:
         gold: folder of the gold half.
 
     Raises:
-        InputError: no gold half, that of another build, or somebody's forgery.
+        InputError: no gold half, that of another build, somebody's forgery, or of a kind that has
+            none.
     """
+    if reason := kind_of(half).refusal("hide-gold"):
+        raise InputError(f"is no gold half, {reason}", path=gold, allowed="the whole package")
     link, whole = gold_link(gold), load_manifest(gold)
     expected = str(half.config.get("joined_hash"))
     if half.benchmark_hash != link.public_hash or whole.benchmark_hash != expected:
@@ -267,7 +271,7 @@ def join_package(public: Path, gold: Path, out: Path) -> tuple[Manifest, str]:
         InputError: the halves do not belong together, or the gold half is somebody's forgery.
     """
     half = load_intact(public)
-    link, whole = gold_of(half, gold)
+    link, whole = matching_gold(half, gold)
     for field in ("kind", "name", "version", "grammar"):
         if getattr(half, field) != getattr(whole, field):
             raise InputError(

@@ -341,12 +341,17 @@ def _require_open(manifest: Manifest) -> None:
     """Refuse a whole package whose labels were to be hidden.
 
     Raises:
-        UsageError: it holds a secret.
+        UsageError: it holds a secret, or is made of a package that does.
     """
     if SECRET in manifest.files:
         raise UsageError(
             f"{manifest.name} was built with --hidden: publish it with --hide-gold, or build it "
             "without --hidden"
+        )
+    if manifest.has_hidden_labels:
+        raise UsageError(
+            f"{manifest.name} is made of a benchmark that was built with --hidden, and would "
+            "publish its labels; build it of one that was built without --hidden"
         )
 
 

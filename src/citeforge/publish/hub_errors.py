@@ -19,7 +19,12 @@ _SENTENCE = re.compile(r"(?<=[.!?]) (?=[A-Z])")
 @contextmanager
 def hub_errors(repo_id: str) -> Iterator[None]:
     """Turn the Hub's errors into one line that says what to do next."""
-    from huggingface_hub.errors import FileMetadataError, HfHubHTTPError, LocalEntryNotFoundError
+    from huggingface_hub.errors import (
+        FileMetadataError,
+        HfHubHTTPError,
+        HFValidationError,
+        LocalEntryNotFoundError,
+    )
 
     try:
         yield
@@ -32,6 +37,10 @@ def hub_errors(repo_id: str) -> Iterator[None]:
         }.get(status or 0, "run the same command again")
         raise InputError(
             f"the Hub answered {status} ({error_line(error)})", path=repo_id, allowed=hint
+        ) from error
+    except HFValidationError as error:
+        raise InputError(
+            f"is no name of a repository ({error_line(error)})", path=repo_id, allowed="ORG/NAME"
         ) from error
     except InputError:
         raise  # ours, whatever it was made of

@@ -18,6 +18,7 @@ from citeforge.package.manifest import MANIFEST, load_manifest
 from citeforge.publish.community import FILE, read_tasks, task_id
 from citeforge.publish.hub import Publisher
 from citeforge.publish.hub_errors import hub_errors
+from citeforge.publish.leaderboard.backing import value_fault
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.commands.results import ResultsOptions
 from citeforge.schemas.errors import InputError, UsageError
@@ -66,10 +67,12 @@ class Sent:
     Attributes:
         state: ``opened``, ``updated`` or ``there`` (a pull request holds them), ``merged``.
         url: address of the pull request; empty where none is needed.
+        replaced: files that the model has with other content.
     """
 
     state: str
     url: str
+    replaced: tuple[str, ...] = ()
 
 
 def target_of(options: ResultsOptions, publisher: Publisher | None = None) -> Target:
@@ -113,13 +116,18 @@ def results_of(
 
     Raises:
         InputError: a file is of another build, of the protocol ``reference``, of a part of the
-            queries, or holds no value that has a leaderboard.
-        UsageError: two files of one context set.
+            queries, was changed by hand, or holds no value that has a leaderboard.
+        UsageError: two files of one context set, or files of two systems.
     """
     files: dict[str, str] = {}
     left_out: list[str] = []
     n_values = 0
     require_publishable(file for _, file in scores)
+    if len(systems := sorted({file.system for _, file in scores})) > 1:
+        raise UsageError(
+            f"files of {len(systems)} systems ({', '.join(map(repr, systems))}); a model has one "
+            "value a leaderboard: give the scores of one system"
+        )
     for path, file in scores:
         _require_fit(path, file, target)
         name = _file_name(options.repo_id, file.context)
@@ -128,7 +136,7 @@ def results_of(
                 f"{path}: the second file of context {file.context!r}; a model has one value a "
                 "leaderboard: give the scores of one system"
             )
-        entries, others = _entries(file, target, options)
+        entries, others = _entries(path, file, target, options)
         left_out += [f"{path}: {other}" for other in others]
         if not entries:
             raise InputError(
@@ -146,15 +154,12 @@ def _file_name(repo_id: str, context: str) -> str:
 
 def _require_fit(path: Path, file: ScoreFile, target: Target) -> None:
     theirs = target.manifest
-    # What is published without gold has another hash than what it was scored with.
-    is_hidden = bool(theirs.config.get("hidden_gold"))
-    fits = file.benchmark == theirs.name if is_hidden else (
-        file.benchmark_hash == theirs.benchmark_hash
-    )  # fmt: skip
-    if not fits:
+    # What is published without gold names the hash of what it is scored with.
+    expected = str(theirs.config.get("joined_hash") or theirs.benchmark_hash)
+    if file.benchmark_hash != expected:
         raise InputError(
             f"is of {file.benchmark}@{file.benchmark_hash[:8]}, and the published benchmark is "
-            f"{theirs.name}@{theirs.benchmark_hash[:8]}",
+            f"{theirs.name}@{expected[:8]}",
             path=path, field="benchmark_hash", allowed="scores against the published one",
         )  # fmt: skip
     if file.protocol != "strict":
@@ -169,7 +174,7 @@ def _require_fit(path: Path, file: ScoreFile, target: Target) -> None:
 
 
 def _entries(
-    file: ScoreFile, target: Target, options: ResultsOptions
+    path: Path, file: ScoreFile, target: Target, options: ResultsOptions
 ) -> tuple[list[EvalResultEntry], list[str]]:
     """Values that have a leaderboard, and names of the others."""
     from huggingface_hub import EvalResultEntry
@@ -181,6 +186,8 @@ def _entries(
         if task not in target.tasks or measure.value is None:
             others.append(measure.name)
             continue
+        if fault := _value_fault(measure, file):
+            raise InputError(fault, path=path, allowed="the file as `citeforge score` writes it")
         found.append(
             EvalResultEntry(
                 dataset_id=options.repo_id,
@@ -194,6 +201,12 @@ def _entries(
             )
         )
     return found, others
+
+
+def _value_fault(measure: MeasureScore, file: ScoreFile) -> str | None:
+    if measure.value is not None and not 0 <= measure.value <= measure.scale:
+        return f"{measure.name}: {measure.value} is not from 0 to {measure.scale}"
+    return value_fault(measure, file)
 
 
 def _notes(measure: MeasureScore, file: ScoreFile) -> str:
@@ -234,10 +247,11 @@ def send(results: Results, options: ResultsOptions, publisher: Publisher | None 
     api = (publisher or Publisher()).api
     model, title = options.model, f"Evaluation results on {options.repo_id}"
 
-    def holds(revision: str) -> bool:
-        found = api.get_paths_info(model, list(results.files), revision=revision)
-        there = {entry.path: getattr(entry, "blob_id", None) for entry in found}
-        return there == _blobs(results.files)
+    ours = _blobs(results.files)
+
+    def blobs(revision: str) -> dict[str, str | None]:
+        entries = api.get_paths_info(model, list(results.files), revision=revision)
+        return {entry.path: getattr(entry, "blob_id", None) for entry in entries}
 
     with hub_errors(model):
         try:
@@ -246,15 +260,17 @@ def send(results: Results, options: ResultsOptions, publisher: Publisher | None 
             raise InputError(
                 "no token", path=model, allowed="set HF_TOKEN, or run: hf auth login"
             ) from error
-        if holds("main"):
+        theirs = blobs("main")
+        if theirs == ours:
             return Sent("merged", "")
+        replaced = tuple(name for name, blob in theirs.items() if blob != ours[name])
         mine = api.get_repo_discussions(
             model, author=me, discussion_type="pull_request", discussion_status="open"
         )
         number = min((d.num for d in mine if d.title == title), default=None)
         revision = None if number is None else f"refs/pr/{number}"
-        if revision is not None and holds(revision):
-            return Sent("there", _url(api.endpoint, model, number))
+        if revision is not None and blobs(revision) == ours:
+            return Sent("there", _url(api.endpoint, model, number), replaced)
         done = api.create_commit(
             model,
             [CommitOperationAdd(name, text.encode()) for name, text in results.files.items()],
@@ -265,8 +281,8 @@ def send(results: Results, options: ResultsOptions, publisher: Publisher | None 
             create_pr=revision is None,
         )
     if number is not None:
-        return Sent("updated", _url(api.endpoint, model, number))
-    return Sent("opened", str(done.pr_url))
+        return Sent("updated", _url(api.endpoint, model, number), replaced)
+    return Sent("opened", str(done.pr_url), replaced)
 
 
 def _url(endpoint: str, model: str, number: int | None) -> str:

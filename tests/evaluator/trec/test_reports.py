@@ -17,7 +17,7 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.check import check
 from citeforge.evaluator.submissions.formats import answers_of, detect
 from citeforge.evaluator.submissions.index import Submission
-from citeforge.evaluator.trec.reports import read_reports
+from citeforge.evaluator.trec.reports import Report, Sentence, read_reports
 from citeforge.evaluator.trec.rules import breaches
 from citeforge.publish.export.registry import export
 from citeforge.schemas.commands.training import TrainingOptions
@@ -172,6 +172,26 @@ def test_broken_rules_are_errors_or_warnings(
     assert any(said in text for line, text in (found.errors if is_error else found.warnings))
     if not is_error:
         assert found.errors == []
+
+
+def test_many_references_cost_no_more_each() -> None:
+    """Names are compared a few times each, not each with all."""
+    compared = 0
+
+    class Name(str):
+        __hash__ = str.__hash__
+
+        def __eq__(self, other: object) -> bool:
+            nonlocal compared
+            compared += 1
+            return str.__eq__(self, other)
+
+    listed: list[str] = [Name(f"d{n}") for n in range(300)]
+    track = BY_FORMAT["trec-ragtime25"]
+    report = Report(1, "q01", about(track), [*listed, Name("d299")], [Sentence("A.", [])])
+    found = [b.message for b in breaches(report, track) if b.rule == "references_duplicate"]
+    assert found == ["references: 'd299' stands there more than once"]
+    assert compared < 10 * len(listed)
 
 
 def test_runs_that_are_no_run(cli: Cli, package: Path, tmp_path: Path) -> None:

@@ -49,4 +49,10 @@ def publish_results(
         "there": f"the pull request is open already: {sent.url}",
         "merged": f"{options.model} holds these values already",
     }
+    for name in sent.replaced:
+        click.echo(
+            f"note: {options.model} has another {name}, which this pull request replaces: look at "
+            "the difference before it is merged",
+            err=True,
+        )
     click.echo(f"{results.n_values} values on {options.repo_id}; {what[sent.state]}")

@@ -78,8 +78,9 @@ class Benchmark(Package):
     @property
     def has_hidden_gold(self) -> bool:
         """Whether its labels are published nowhere."""
-        config = self.manifest.config
-        return bool(self.also_known or config.get("hidden_gold") or config.get("hidden"))
+        manifest = self.manifest
+        is_half = bool(self.also_known or manifest.config.get("hidden_gold"))
+        return is_half or manifest.has_hidden_labels
 
     @property
     def most_runs(self) -> int:

@@ -52,7 +52,7 @@ def name_of(path: Path, form: str, header: Mapping[str, object]) -> str:
     Raises:
         InputError: no system may be called so.
     """
-    if form in BY_FORMAT and (name := run_id(path, form, START)):
+    if form in BY_FORMAT and (name := run_id(path, form)):
         return require_name(name, path, "run_id")
     return system_name(path, header) if path.is_file() else require_name(path.name, path)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from citeforge.engines.io.jsonlines import read_rows, read_start
+from citeforge.engines.io.jsonlines import read_rows
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.submission import CitedSentence, OwnPassage, SubmissionLine
@@ -155,11 +155,11 @@ def track_of(line: bytes) -> str | None:
     return None
 
 
-def run_id(path: Path, form: str, size: int) -> str | None:
+def run_id(path: Path, form: str) -> str | None:
     """What a run calls itself in its first line; None where that is not to be read."""
     try:
-        row = msgspec.json.decode(read_start(path, size).partition(b"\n")[0], type=_Wire)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        _, row = next(read_rows(path, _Wire))
+    except (InputError, StopIteration):
         return None  # the reader says what is wrong, with its line
     named = row.run_id if BY_FORMAT[form].is_flat else (row.metadata or {}).get("run_id")
     return str(named) if named else None
@@ -192,7 +192,7 @@ def _shown(report: Report) -> list[str]:
 
 
 def _sentences(report: Report, shown: Sequence[str]) -> Iterator[CitedSentence]:
-    """The report's own sentences, citations as they stand there."""
+    """The report's own sentences; citations as they stand there, or the most confident first."""
     place = {name: i for i, name in reversed(list(enumerate(shown)))}
     n_listed = len(report.references or [])
     for sentence in report.sentences:
@@ -200,7 +200,7 @@ def _sentences(report: Report, shown: Sequence[str]) -> Iterator[CitedSentence]:
             sentence.text,
             [
                 place[c] if isinstance(c, str) else c if 0 <= c < n_listed else None
-                for c in sentence.citations or ()
+                for c in ranked(sentence.citations)
             ],
         )
 

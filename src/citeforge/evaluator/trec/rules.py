@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -121,7 +122,7 @@ def _references(report: Report, track: Track) -> Rule:
     cited = dict.fromkeys(i for s in report.sentences for i in cited_ids(s, listed))
     known = set(listed)
     if len(known) < len(listed):
-        twice = next(name for name in listed if listed.count(name) > 1)
+        ((twice, _),) = Counter(listed).most_common(1)
         yield "references_duplicate", f"references: {twice!r} stands there more than once"
     for name in listed:
         yield from _docid(track, name, "references")

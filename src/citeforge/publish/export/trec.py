@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,12 +19,14 @@ from citeforge.publish.export.tables import Lost
 from citeforge.schemas.commands.trec import TrecOptions
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.submission import SubmissionLine
+from citeforge.schemas.systems.names import fault_of
 from citeforge.schemas.text import printable
 from citeforge.schemas.trec import Track
 
 RUN, TOPICS = "run.jsonl", "topics.jsonl"
 _NO_ID = "citations of passages that were not shown, or have no id"
 _STRAY = "citations that belong to no statement"
+_TWICE = "citations that a sentence makes again: the track has each id once"
 _REPEATED = "answers of repeated runs: a TREC run has one a topic"
 _OTHER = "answers to other context sets"
 
@@ -51,7 +53,7 @@ class _Writer:
             answer: to it.
             ids: of the passages shown, in order; empty strings where they have none.
         """
-        sentences = list(self._sentences(answer.output, ids))
+        sentences = list(self._sentences(answer, ids))
         cited = list(dict.fromkeys(i for _, names in sentences for i in names))
         listed = self._listed(ids, cited)
         place = {name: i for i, name in enumerate(listed)}
@@ -64,17 +66,34 @@ class _Writer:
             rows["references"] = listed
         return rows | {self.track.sentences: written}
 
-    def _sentences(self, output: str, ids: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
-        grammar = self.benchmark.grammar
-        parsed = grammar.parse(output, len(ids))
-        found = read_lines(output, parsed, self._segmenter)
-        told = [n for s in found.statements for n in s.numbers]
-        self.lost[_STRAY] += sum(len(m.numbers) for m in parsed.markers) - len(told)
-        for statement in found.statements:
-            positions = [n - grammar.base for n in dict.fromkeys(statement.numbers)]
-            names = [ids[p] if 0 <= p < len(ids) else "" for p in positions]
+    def _sentences(
+        self, answer: SubmissionLine, ids: Sequence[str]
+    ) -> Iterator[tuple[str, list[str]]]:
+        """The system's own sentences, else its statements, with the ids that each cites."""
+        for text, positions in self._cited(answer, ids):
+            names = [ids[p] if p is not None and 0 <= p < len(ids) else "" for p in positions]
             self.lost[_NO_ID] += names.count("")
-            yield statement.text, list(dict.fromkeys(n for n in names if n))
+            names = [name for name in names if name]
+            if self.track.styles[0] == "scores":
+                distinct = list(dict.fromkeys(names))
+                self.lost[_TWICE] += len(names) - len(distinct)
+                names = distinct
+            yield text, names
+
+    def _cited(
+        self, answer: SubmissionLine, ids: Sequence[str]
+    ) -> Iterator[tuple[str, Iterable[int | None]]]:
+        if answer.sentences is not None:
+            yield from ((sentence.text, sentence.citations) for sentence in answer.sentences)
+            return
+        grammar = self.benchmark.grammar
+        parsed = grammar.parse(answer.output, len(ids))
+        statements = read_lines(answer.output, parsed, self._segmenter).statements
+        n_cited = sum(len(statement.numbers) for statement in statements)
+        self.lost[_STRAY] += sum(len(m.numbers) for m in parsed.markers) - n_cited
+        for statement in statements:
+            positions = (n - grammar.base for n in statement.numbers)
+            yield statement.text, list(dict.fromkeys(positions))
 
     def _listed(self, ids: Sequence[str], cited: list[str]) -> list[str]:
         """What ``references`` holds: what was shown, else what is cited."""
@@ -84,8 +103,8 @@ class _Writer:
         most = self.track.most_references
         if most is None:  # nothing is gained by entries that nobody cites
             return cited
-        kept = [*cited, *(i for i in shown if i not in set(cited))][: max(most, len(cited))]
-        return sorted(kept, key=shown.index)
+        kept = {*list(dict.fromkeys([*cited, *shown]))[: max(most, len(cited))]}
+        return [name for name in shown if name in kept]
 
     def _citations(self, names: list[str], place: dict[str, int]) -> Any:
         style = self.track.styles[0]
@@ -144,14 +163,23 @@ def export_run(
     if submission is None:
         raise UsageError(f"{track.format}: name the answers with --submission")
     for name, value in (("team", options.team), ("run_desc", options.run_desc)):
-        if {"team": "team_id"}.get(name, name) in track.required and not value:
+        if {"team": "team_id"}.get(name, name) in track.required and not (value or "").strip():
             option = name.replace("_", "-")
             raise UsageError(f"{track.format}: {track.title} asks for --{option}")
     opened = Submission(submission, benchmark)
+    run_id = opened.system if options.run_id is None else options.run_id
+    for option, name in (("--team", options.team), ("--run-id", run_id)):
+        if name is not None and (fault := fault_of(name)) is not None:
+            raise UsageError(f"{option} {fault}")
+    if track.most_run_id is not None and len(run_id) > track.most_run_id:
+        raise UsageError(
+            f"--run-id: {run_id!r} has {len(run_id)} characters; {track.title} allows "
+            f"{track.most_run_id}"
+        )
     chosen = opened.choose_context(context)
     frozen = chosen not in (OWN, CLOSED_BOOK)
     table = benchmark.context(chosen) if frozen else None
-    writer = _Writer(benchmark, track, options, options.run_id or opened.system)
+    writer = _Writer(benchmark, track, options, run_id)
     answers: dict[int, SubmissionLine] = {}
     for line, answer in opened.answers():
         row = benchmark.row_of.get(answer.query_id)

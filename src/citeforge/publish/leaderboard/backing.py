@@ -36,12 +36,17 @@ def backing_fault(
     elif event is None or (event.sha256, event.system) != (file.submission_sha256, file.system):
         fault = f"is not of the {name} that this board scored last, as its history says"
     else:
-        fault = next(filter(None, (_value_fault(m, file) for m in file.measures)), None)
+        fault = next(filter(None, (value_fault(m, file) for m in file.measures)), None)
     return fault and f"{fault}; {_REMEDY}"
 
 
-def _value_fault(entry: MeasureScore, file: ScoreFile) -> str | None:
-    """What is wrong with the value of a measure; where gold is hidden there is nothing to tell."""
+def value_fault(entry: MeasureScore, file: ScoreFile) -> str | None:
+    """What is wrong with the value of a measure, held against its values by query.
+
+    Args:
+        entry: the measure.
+        file: its score file; where gold is hidden there are no values by query.
+    """
     if file.gold == "withheld":
         return None
     values = [entry.scale * v for v in entry.per_query if v is not None]

@@ -13,7 +13,7 @@ from citeforge.engines.io.folders import files_below, is_temporary, whole_folder
 from citeforge.evaluator.reports.plots.page import embed
 from citeforge.evaluator.reports.withhold import require_publishable
 from citeforge.package.package import Package
-from citeforge.publish.hidden import gold_of
+from citeforge.publish.hidden import matching_gold
 from citeforge.publish.leaderboard.matrix import board_column, compact_matrix
 from citeforge.publish.leaderboard.pages import TEMPLATES, Site, environment, write_pages
 from citeforge.schemas.errors import InputError
@@ -128,14 +128,18 @@ def _ready(bench: Bench, package: Package) -> Sequence[ScoreFile]:
     Raises:
         InputError: scores of another benchmark, or two of one system in one context.
     """
-    if package.manifest.config.get("hidden"):
+    if package.manifest.has_hidden_labels:
         raise InputError(
             "holds the labels that are to stay hidden, and pages would show them",
             path=bench.folder,
             allowed="its public half; publish --hide-gold writes both halves",
         )
     files = bench.load()
-    hidden = [] if bench.gold is None else [gold_of(package.manifest, bench.gold)[1].benchmark_hash]
+    hidden = (
+        []
+        if bench.gold is None
+        else [matching_gold(package.manifest, bench.gold)[1].benchmark_hash]
+    )
     _check(files, [package.hash, *hidden])
     require_publishable(files)
     if hidden or package.manifest.config.get("hidden_gold"):

@@ -129,3 +129,14 @@ class Manifest(MaybeOfPlugin, BaseModel):
     files: dict[FileName, Sha256] = {}
     benchmark_hash: str = ""
     manifest_sha256: str = ""
+
+    @property
+    def has_hidden_labels(self) -> bool:
+        """Whether its labels, or those of a benchmark that it is made of, are to stay hidden."""
+        config: Any = self.config
+        while isinstance(config, dict):
+            if config.get("hidden"):
+                return True
+            origin = config.get("made_of")
+            config = origin.get("config") if isinstance(origin, dict) else None
+        return False

@@ -11,6 +11,7 @@ from citeforge.schemas.recipes.base import Part
 from citeforge.schemas.recipes.option import Option
 
 _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
+_WEB = re.compile(r"https?://[!-~]+")
 
 
 class ResultsOptions(Part):
@@ -38,6 +39,8 @@ class ResultsOptions(Part):
                 raise ValueError(f"{name} {value!r}: expected ORG/NAME")
         if self.source_name is not None and self.source_url is None:
             raise ValueError("--source-name names what --source-url leads to; give that, too")
+        if self.source_url is not None and not _WEB.fullmatch(self.source_url):
+            raise ValueError(f"--source-url {self.source_url!r}: expected https://…")
         return self
 
 
