@@ -20,6 +20,7 @@ from citeforge.builders.audit.records import AUDIT_VERSION, Audit
 from citeforge.builders.audit.run import KnownFlaw
 from citeforge.cli.main import COMMANDS, cli
 from citeforge.engines.llm.stores.replay import ExportedRow
+from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.measures.registry import measures
 from citeforge.ir_convert.registry import DECLARATIONS
 from citeforge.kg.domain import Domain
@@ -101,17 +102,25 @@ def measures_page() -> str:
     """Declared measures."""
     lines = [
         "# Measures\n",
-        NOTE + "| name | family | definition | range | scale | needs | source |",
+        NOTE + "A family's name leads to its formulas and edge cases in "
+        "[definitions.md](definitions.md).\n",
+        "| name | family | definition | range | scale | needs | source |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for m in measures().values():
         low = "−∞" if math.isinf(m.low) else f"{m.low:g}"
         high = "∞" if m.high is None else f"{m.high:g}"
         lines.append(
-            f"| `{m.name}` | {m.family} | {m.definition} | {low} to {high} | ×{m.scale} "
+            f"| `{m.name}` | {_defined(m)} | {m.definition} | {low} to {high} | ×{m.scale} "
             f"| {m.needs or '–'} | {m.source} |"
         )
     return "\n".join(lines) + "\n"
+
+
+def _defined(measure: Measure) -> str:
+    """The family of a measure, linked to its definitions; a plugin's are not ours to define."""
+    family = measure.family
+    return family if measure.origin else f"[{family}](definitions.md#{family})"
 
 
 def tables_page() -> str:

@@ -27,7 +27,7 @@ Evaluator = Callable[..., dict[str, float]]
 
 
 class MeanAggregator:
-    """The plain mean instead of an unseeded bootstrap's midpoint (METRICS section 2)."""
+    """The plain mean instead of an unseeded bootstrap's midpoint (docs/definitions.md#alce)."""
 
     def __init__(self) -> None:
         self.values: list[float] = []

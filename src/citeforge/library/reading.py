@@ -15,7 +15,7 @@ _MANY = 1 << 30
 
 
 def parse_citations(output: str, n_docs: int | None = None, base: int = 1) -> Parsed:
-    """Citation marks of an output, as ``strict`` reads them (METRICS section 0).
+    """Citation marks of an output, as ``strict`` reads them (docs/definitions.md#citations).
 
     Args:
         output: what a system wrote.
@@ -33,7 +33,9 @@ def parse_citations(output: str, n_docs: int | None = None, base: int = 1) -> Pa
 def split_statements(
     output: str, n_docs: int | None = None, base: int = 1, segmenter: str = "nupunkt"
 ) -> Statements:
-    """Statements of an output with the citations that belong to each (METRICS section 0).
+    """Statements of an output with the citations that belong to each.
+
+    docs/definitions.md#statements has the rules.
 
     Args:
         output: what a system wrote.

@@ -101,7 +101,7 @@ class Scores:
     def per_query(self) -> pandas.DataFrame:
         """One row a query and one column a measure, raw values; NaN where a measure is undefined.
 
-        Raw values lie in [0, 1] or in the measure's own range (METRICS section 6, "Scales").
+        Raw values lie in [0, 1] or in the measure's own range (docs/measures.md).
         """
         with extras_named():
             import pandas

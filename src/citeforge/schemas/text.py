@@ -72,7 +72,7 @@ def premise_of(title: str, text: str) -> str:
 
 
 def match_form(text: str, *, underscores: bool = False) -> str:
-    """Form in which exact match is looked for (METRICS section 7).
+    """Form in which exact match is looked for (docs/definitions.md#authorship).
 
     Lower case; what is neither a word character nor white space is dropped, in every script; white
     space squeezed; articles stay.

@@ -1,4 +1,4 @@
-"""The strict grammar against a table written by hand (METRICS section 0)."""
+"""The strict grammar against a table written by hand (docs/definitions.md#citations)."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ CLOSE_CALL = {"float32": 1e-4, "bfloat16": 0.25}
 """A verdict with a smaller margin may depend on its batch: how far a margin moves with the batch is
 a property of the numbers computed in (measured on a two-layer T5 with margins up to 10: 4e-6 with
 the batch in float32; 0.1 away from float32 in bfloat16). In bfloat16 it is asked again in float32;
-in float32 alone, and that one stands (METRICS section 6)."""
+in float32 alone, and that one stands (docs/definitions.md#judge)."""
 
 
 class Pair(NamedTuple):

@@ -1,4 +1,4 @@
-"""How well a judge agrees with people (METRICS section 6)."""
+"""How well a judge agrees with people (docs/definitions.md#agreement)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements of an output, rules version 2 (METRICS section 7): line by line.
+"""Statements of an output, rules version 2 (docs/definitions.md#statements): line by line.
 
 Marks are cut out first. Each line is then a reference list, a heading, marks alone, or text; only
 text gives statements. Marks belong to the statement that contains them, else to the one before; a

@@ -64,7 +64,7 @@ def split_statements(
 ) -> Statements:
     """Strict reading, by the version of the rules that the segmenter names.
 
-    Version 2 is METRICS section 7. Version 1 is section 0: markers are cut out first, the rest is
+    Version 2 is docs/definitions.md#statements. Version 1: markers are cut out first, the rest is
     split into sentences, and markers are attached by their offset: to the statement that contains
     them, else to the one before; but when the output opens with a marker, markers between
     statements bind forward throughout.

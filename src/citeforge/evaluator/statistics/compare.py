@@ -1,4 +1,4 @@
-"""Comparing score files pairwise (METRICS section 6)."""
+"""Comparing score files pairwise (docs/definitions.md#comparisons)."""
 
 from __future__ import annotations
 

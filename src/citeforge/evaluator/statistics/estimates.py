@@ -1,4 +1,4 @@
-"""Means, ratios, standard errors and intervals (METRICS section 6)."""
+"""Means, ratios, standard errors and intervals (docs/definitions.md#intervals)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outside prediction files, read as they are (FORMATS: ALCE, Attributed-IR, AttriEval, …)."""
+"""Outside prediction files, read as they are: ALCE's, Attributed-IR's, AttriEval's, …"""
 
 from __future__ import annotations
 

@@ -227,7 +227,7 @@ def bare_name(path: Path) -> str:
 def choose_context(
     answers: Iterable[tuple[int, SubmissionLine]], known: list[str], asked: str | None
 ) -> str:
-    """Context set to score (METRICS, "Submission key").
+    """Context set to score (docs/definitions.md#protocols).
 
     ``own`` if the lines bring passages, the only set if there is one, ``full`` where a benchmark
     has a set of that name and the lines name none or several, else it must be named.

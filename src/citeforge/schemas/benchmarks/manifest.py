@@ -42,8 +42,8 @@ SECRET = "secret.hex"
 
 
 def benchmark_hash(files: Mapping[str, str]) -> str:
-    """sha256 over the sorted ``sha256  path`` lines of all Parquet files (METRICS section 6), and
-    of the secret where there is one: scores name this hash, and nobody may try out labels on it."""
+    """sha256 over the sorted ``sha256  path`` lines of all Parquet files, and of the secret where
+    there is one: scores name this hash, and nobody may try out labels on it."""
     lines = sorted(
         f"{sha}  {name}\n"
         for name, sha in files.items()

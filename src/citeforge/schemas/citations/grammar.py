@@ -2,7 +2,8 @@
 
 One object serves every measure. ``strict`` reads the forms that real systems write; the
 ``reference`` readers of the papers' own evaluators live with their measures. The rules have a
-version: ``strict`` in a signature is version 1, ``strict2`` version 2 (METRICS sections 0 and 7).
+version: ``strict`` in a signature is version 1, ``strict2`` version 2, which
+docs/definitions.md#citations describes.
 """
 
 from __future__ import annotations
@@ -329,7 +330,7 @@ def overlaps(span: tuple[int, int], others: Sequence[tuple[int, int]]) -> bool:
 
 
 def without_markers(output: str, markers: tuple[Marker, ...]) -> str:
-    """The output as word measures see it (METRICS section 0).
+    """The output as word measures see it (docs/definitions.md#text).
 
     Markers are cut out; a space that stood before one goes with it where nothing but punctuation,
     space, another marker or the end follows, so that ``word [1].`` is one word. Runs of spaces and

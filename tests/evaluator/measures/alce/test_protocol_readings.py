@@ -1,4 +1,4 @@
-"""What each protocol reads in an output, written by hand (METRICS section 0).
+"""What each protocol reads in an output, written by hand (docs/definitions.md#citations).
 
 Columns: strict; rage_toolkit (`[n]` only); ALCE (the first number of a bracket); Attributed-IR
 (`[n]` and `[n, m]`). Numbers as written, in order, repeats kept; five passages are shown.

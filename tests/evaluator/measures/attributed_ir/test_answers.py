@@ -1,4 +1,4 @@
-"""Attributed-IR's measures, worked by hand in both protocols (METRICS section 3)."""
+"""Attributed-IR's measures, by hand in both protocols (docs/definitions.md#attributed_ir)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RAGE's measures, worked by hand (METRICS section 1)."""
+"""RAGE's measures, worked by hand (docs/definitions.md#rage)."""
 
 from __future__ import annotations
 

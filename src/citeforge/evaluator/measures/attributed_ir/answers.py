@@ -17,7 +17,7 @@ from citeforge.evaluator.statements.inputs import Inputs, Item
 from citeforge.schemas.citations.grammar import without_markers
 from citeforge.schemas.citations.marks import read_number
 
-AIR = "Djeddal et al. 2024 (Attributed-IR), section 3"
+AIR = "Djeddal et al. 2024 (Attributed-IR), section 2.5"
 PARTS = {"P": "precision", "R": "recall", "F": "F"}
 judged = partial(
     percent, family="attributed_ir", needs="a judge", source=AIR, uses=("judge", "segmenter")

@@ -16,8 +16,8 @@ from citeforge.schemas.errors import InputError, MissingExtraError
 
 
 def bertscore(inputs: Inputs, wanted: Sequence[Measure], single: bool) -> Found:
-    """BERTScore against the gold answer with the best F, or against the single one (METRICS
-    section 3)."""
+    """BERTScore against the gold answer with the best F, or against the single one
+    (docs/definitions.md#attributed_ir)."""
     from citeforge.engines.models.answer_models import BertScore
 
     rows = []

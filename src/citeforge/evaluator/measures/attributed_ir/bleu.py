@@ -20,7 +20,7 @@ def bleu_statistics(output: str, references: Sequence[str], bleu: Any) -> list[i
     """sacreBLEU's sufficient statistics of one answer: hypothesis and reference length, then
     correct and total n-grams for n = 1 to 4.
 
-    The reference length is that of the **shortest** reference (METRICS section 3).
+    The reference length is that of the **shortest** reference (docs/definitions.md#attributed_ir).
     """
     stats: list[int] = bleu._extract_corpus_statistics([output], [[r] for r in references])[0]
     shortest = min((len(bleu.tokenizer(r).split()) for r in references), default=0)

@@ -1,1 +1,1 @@
-"""Scoring of authorship benchmarks (METRICS section 5)."""
+"""Scoring of authorship benchmarks (docs/definitions.md#authorship)."""

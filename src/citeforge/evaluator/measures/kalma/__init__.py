@@ -1,1 +1,1 @@
-"""Scoring of citations of triples (METRICS section 4)."""
+"""Scoring of citations of triples (docs/definitions.md#kalma)."""

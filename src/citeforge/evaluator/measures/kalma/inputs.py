@@ -152,7 +152,7 @@ class KalmaInputs:
 def read_claims(
     reading: Reading, segmenter: Segmenter, relations: Iterable[str] = ()
 ) -> list[Claim]:
-    """Statements with their citations: markers are cut out first, as elsewhere (METRICS 0)."""
+    """Statements with their citations: see docs/definitions.md#statements."""
     grammar = TripleGrammar(reading.shown.triples, relations)
     found = split_statements(reading.output, grammar, segmenter, 0)
     brackets = grammar.brackets

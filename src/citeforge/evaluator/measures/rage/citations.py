@@ -1,4 +1,4 @@
-"""RAGE's measures (METRICS section 1): a few numbers of one answer at a time."""
+"""RAGE's measures (docs/definitions.md#rage): a few numbers of one answer at a time."""
 
 from __future__ import annotations
 

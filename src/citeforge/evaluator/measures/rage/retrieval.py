@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from citeforge.evaluator.measures.attributed_ir.answers import AIR
 from citeforge.evaluator.measures.cannot import CannotError
 from citeforge.evaluator.measures.columns import Rows, plain
 from citeforge.evaluator.measures.declared import Found, Measure, percent
@@ -70,7 +69,7 @@ def _measure(part: str, at: str, base: str, words: str) -> Measure:
         "retrieval",
         f"{words} among the first {at} shown passages",
         needs="passages with ids, judgements",
-        source=AIR,
+        source="Djeddal et al. 2024 (Attributed-IR), section 3.2.2",
         compute=rankings,
         parameters={"base": base, "cutoff": int(at)},
     )
