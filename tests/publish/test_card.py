@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from citeforge.builders.packaging.card import bars
+from citeforge.builders.packaging.card import bars, render_card
 from citeforge.builders.packaging.licences import conflicts, describe, most_restrictive, rank
 from citeforge.builders.packaging.verify import verify
 from citeforge.builders.recipes.command import command_of
@@ -122,6 +122,19 @@ def made(licence: str | None, *sources: tuple[str, str | None]) -> Manifest:
     infos = [SourceInfo(spec=f"{kind}:x", kind=kind, licence=x) for kind, x in sources]
     return Manifest(kind="rage", name="x", citeforge="0", licence=licence, sources=infos, config={},
                     contexts={})  # fmt: skip
+
+
+def test_what_others_say_is_one_line_without_tags(folder: Path) -> None:
+    """Names of models and licences come from endpoints and sources."""
+    manifest = load_intact(folder)
+    hostile = "x`\n---\nlicense: mit\n# Heading\n<script>alert(1)</script>"
+    source = manifest.sources[0].model_copy(update={"licence": hostile})
+    models = {hostile: {"name": hostile, hostile: hostile}}
+    text = render_card(manifest.model_copy(update={"models": models, "sources": [source]}), {}, {})
+    _, _, body = text.partition("\n---\n")
+    assert "Heading &lt;script>" in body
+    assert "<script" not in body
+    assert not {"---", "license: mit", "# Heading"} & set(body.splitlines())
 
 
 def test_licences() -> None:

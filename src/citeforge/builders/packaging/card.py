@@ -190,13 +190,18 @@ def _seed(manifest: Manifest) -> str:
 
 def _models(manifest: Manifest) -> str:
     lines = [
-        f"- {role}: `{m.get('name')}` "
-        + ", ".join(f"{k} {v}" for k, v in m.items() if k != "name" and v != "")
+        f"- {_plain(role)}: `{_plain(m.get('name')).replace('`', '')}` "
+        + ", ".join(f"{_plain(k)} {_plain(v)}" for k, v in m.items() if k != "name" and v != "")
         for role, m in manifest.models.items()
     ]
     prompts = manifest.config.get("prompts", {})
     lines += [f"- prompt {name}: sha256 `{sha}`" for name, sha in prompts.items()]
     return "\n".join(lines) or "No model decided anything in this benchmark."
+
+
+def _plain(text: object) -> str:
+    """What others say, as one line of Markdown without tags."""
+    return " ".join(str(text).split()).replace("<", "&lt;")
 
 
 def _value(value: object) -> str:
@@ -247,13 +252,14 @@ def _cascade(cascade: dict[str, Any]) -> str:
 
 
 def _licences(manifest: Manifest) -> list[str]:
-    rows = [(what, lic or "not stated", describe(lic)) for what, lic in licences_of(manifest)]
-    binding = most_restrictive(manifest)
+    rows = [(_plain(what), _plain(lic or "not stated"), describe(lic))
+            for what, lic in licences_of(manifest)]  # fmt: skip
+    binding = _plain(most_restrictive(manifest) or "not stated")
     return [
         "## Licences",
         markdown_table(("source", "licence", "kind"), rows),
-        f"The most restrictive one: **{binding or 'not stated'}**. The benchmark is under "
-        f"**{manifest.licence or 'no stated licence'}**.",
+        f"The most restrictive one: **{binding}**. The benchmark is under "
+        f"**{_plain(manifest.licence or 'no stated licence')}**.",
     ]
 
 

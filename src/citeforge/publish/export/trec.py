@@ -168,8 +168,8 @@ def export_run(
             raise UsageError(f"{track.format}: {track.title} asks for --{option}")
     opened = Submission(submission, benchmark)
     run_id = opened.system if options.run_id is None else options.run_id
-    for option, name in (("--team", options.team), ("--run-id", run_id)):
-        if name is not None and (fault := fault_of(name)) is not None:
+    for option, value in (("--team", options.team), ("--run-id", run_id)):
+        if value is not None and (fault := fault_of(value)) is not None:
             raise UsageError(f"{option} {fault}")
     if track.most_run_id is not None and len(run_id) > track.most_run_id:
         raise UsageError(
