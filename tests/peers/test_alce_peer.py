@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from engines.test_punkt import nltk_data
 
 from citeforge.evaluator.statements.inputs import Inputs
 from citeforge.package.items import Gold, Passage
 from conftest_evaluator import gold
+from engines.text.test_punkt import nltk_data
 from peers import hard_answers as hard
 
 __all__ = ["nltk_data"]
@@ -207,9 +207,9 @@ def test_mauve_reads_the_same_texts_and_gives_the_same_number(
 ) -> None:
     monkeypatch.undo()  # the real torch and transformers are needed here
     import mauve
-    from evaluator.test_model_measures import tiny_gpt2
 
     from citeforge.engines.models import answer_models
+    from evaluator.measures.alce.test_model_measures import tiny_gpt2
 
     model = str(tiny_gpt2(tmp_path / "gpt2-tiny"))
     rows, golds, items = make("asqa", "several marks")

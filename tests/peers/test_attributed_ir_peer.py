@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engines.test_punkt import nltk_data
 
 from citeforge.engines.judge.lexical import LexicalJudge
 from citeforge.engines.judge.records import Pair, Verdict
@@ -21,6 +20,7 @@ from citeforge.evaluator.tools import Tools
 from citeforge.package.items import Passage
 from conftest import real_data
 from conftest_evaluator import gold
+from engines.text.test_punkt import nltk_data
 from peers import hard_answers as hard
 
 __all__ = ["nltk_data"]

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import nltk
 import pytest
-from engines.test_punkt import write_punkt_tab
 
 from citeforge.engines.text import punkt
 from citeforge.engines.text.punkt import PunktSegmenter
 from conftest import real_data
+from engines.text.test_punkt import write_punkt_tab
 
 
 def real_texts() -> list[str]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from engines.test_segment import LINES as LINES_OF_VERSION_1
 from hypothesis import given
 from hypothesis import strategies as st
 
 from citeforge.engines.text.segmenters import make_segmenter
 from citeforge.engines.text.sentences import SentenceSegmenter
+from engines.text.test_segment import LINES as LINES_OF_VERSION_1
 
 SEGMENTER = SentenceSegmenter()
 
