@@ -104,15 +104,16 @@ def measures_page() -> str:
         "# Measures\n",
         NOTE + "A family's name leads to its formulas and edge cases in "
         "[definitions.md](definitions.md).\n",
-        "| name | family | definition | range | scale | needs | source |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
+        "| name | family | definition | better | range | scale | needs | source |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
+    better = {True: "higher", False: "lower", None: "–"}
     for m in measures().values():
         low = "−∞" if math.isinf(m.low) else f"{m.low:g}"
         high = "∞" if m.high is None else f"{m.high:g}"
         lines.append(
-            f"| `{m.name}` | {_defined(m)} | {m.definition} | {low} to {high} | ×{m.scale} "
-            f"| {m.needs or '–'} | {m.source} |"
+            f"| `{m.name}` | {_defined(m)} | {m.definition} | {better[m.higher_is_better]} "
+            f"| {low} to {high} | ×{m.scale} | {m.needs or '–'} | {m.source} |"
         )
     return "\n".join(lines) + "\n"
 

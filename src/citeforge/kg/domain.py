@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from jinja2 import TemplateError
-from jinja2.sandbox import SandboxedEnvironment
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from citeforge.engines.io.textfiles import read_yaml, validated
+from citeforge.engines.text.template_bounds import BoundedEnvironment
 from citeforge.kg.phrasing import Phrasing
 from citeforge.kg.plain import (
     CLASS,
@@ -108,7 +108,7 @@ class Domain(BaseModel):
     @field_validator("templates")
     @classmethod
     def _are_templates(cls, templates: dict[str, str]) -> dict[str, str]:
-        environment = SandboxedEnvironment()
+        environment = BoundedEnvironment()
         for task, text in templates.items():
             try:
                 environment.parse(text)

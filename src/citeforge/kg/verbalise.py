@@ -5,15 +5,15 @@ from __future__ import annotations
 
 from functools import cache
 
-from jinja2 import StrictUndefined, Template
-from jinja2.sandbox import SandboxedEnvironment
+from jinja2 import Template, TemplateError
 
+from citeforge.engines.text.template_bounds import BoundedEnvironment, bounded_text
 from citeforge.kg.domain import Domain
 from citeforge.schemas.benchmarks.kg import Triple
+from citeforge.schemas.errors import InputError
 
 FORMS = ("noun", "role", "participle", "active")
 _PREPOSITIONS = ("at", "by", "for", "in", "from", "to", "on", "with")
-_ENVIRONMENT = SandboxedEnvironment(undefined=StrictUndefined)
 _DEFAULTS = {
     "noun": "{{ name }}'s {{ relation }} is {{ value }}.",
     "role": "{{ name }} is a {{ relation }} {{ value }}.",
@@ -39,15 +39,21 @@ def form_of(relation: str, domain: Domain) -> str:
 
 
 def verbalise(triple: Triple, domain: Domain) -> str:
-    """One sentence that says the triple."""
+    """One sentence that says the triple.
+
+    Raises:
+        InputError: the domain's template cannot be filled in, or goes beyond the bounds.
+    """
     form = form_of(triple.relation, domain)
     template = domain.templates.get(form, _DEFAULTS[form])
-    text = _compiled(template).render(
-        name=triple.name, relation=triple.relation, value=triple.value
-    )
+    values = {"name": triple.name, "relation": triple.relation, "value": triple.value}
+    try:
+        text = bounded_text(_compiled(template), values)
+    except TemplateError as error:
+        raise InputError(f"cannot be filled in ({error})", field=f"templates.{form}") from error
     return " ".join(text.split())
 
 
 @cache
 def _compiled(template: str) -> Template:
-    return _ENVIRONMENT.from_string(template)
+    return BoundedEnvironment().from_string(template)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import re
 import unicodedata
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 
 
 def without_credentials(address: str) -> str:
@@ -16,13 +16,13 @@ def without_credentials(address: str) -> str:
     return re.sub("//.*@", "//…@", address, flags=re.DOTALL)
 
 
-def suggestion(value: str, known: Collection[str]) -> str:
+def suggestion(value: str, known: Iterable[str]) -> str:
     """`` (did you mean 'x'?)`` for a name that is nearly a known one, else an empty string.
 
     Two names that print the same, since they differ in Unicode's normal form, are told apart by
     their code points.
     """
-    form = unicodedata.normalize("NFC", value)
+    known, form = list(known), unicodedata.normalize("NFC", value)
     alike = (n for n in known if not value.isascii() and unicodedata.normalize("NFC", n) == form)
     if (twin := next(alike, None)) is not None:
         return f" (did you mean {twin!a}, which prints like {value!a}?)"

@@ -6,8 +6,7 @@ import numpy as np
 from scipy import stats
 
 from citeforge.evaluator.statistics.estimates import Floats
-from citeforge.evaluator.statistics.mean_ranks import Column, MeanRank, mean_ranks
-from citeforge.evaluator.statistics.ranks import rank_intervals
+from citeforge.evaluator.statistics.ranks import Column, MeanRank, mean_ranks, rank_intervals
 
 
 def column(*rows: Floats | None) -> Column:

@@ -7,12 +7,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import StrictUndefined, Template
-from jinja2.sandbox import SandboxedEnvironment
+from jinja2 import Template
 
 from citeforge.engines.io.files import digest
 from citeforge.engines.io.progress import progress
 from citeforge.engines.llm.records import Failure, Llm, Request
+from citeforge.engines.text.template_bounds import BoundedEnvironment, bounded_text
 
 _FOLDER = Path(__file__).parent.parent / "templates" / "alce"
 
@@ -24,8 +24,7 @@ def _source(task: str) -> str:
 
 @cache
 def _template(task: str) -> Template:
-    environment = SandboxedEnvironment(undefined=StrictUndefined)
-    return environment.from_string(_source(task))
+    return BoundedEnvironment().from_string(_source(task))
 
 
 def prompt_sha256(task: str) -> str:
@@ -46,7 +45,7 @@ def ask(
     """
     params = {"temperature": 0, "max_tokens": most_tokens}
     requests = [
-        Request((("user", _template(task).render(**row)),), params, task=task, values=row)
+        Request((("user", bounded_text(_template(task), row)),), params, task=task, values=row)
         for row in rows
     ]
     with progress(f"writing: {task}", len(requests), "requests") as advance:

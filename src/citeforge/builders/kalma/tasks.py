@@ -7,11 +7,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import StrictUndefined, Template
-from jinja2.sandbox import SandboxedEnvironment
+from jinja2 import Template
 
 from citeforge.engines.io.files import digest
 from citeforge.engines.llm.records import Request
+from citeforge.engines.text.template_bounds import BoundedEnvironment, bounded_text
 from citeforge.kg.domain import Domain
 
 _FOLDER = Path(__file__).parent.parent / "templates" / "kalma"
@@ -45,8 +45,7 @@ def template_writer_templates(domain: Domain, version: int = 2) -> dict[str, str
 
 @cache
 def _template(task: str) -> Template:
-    environment = SandboxedEnvironment(undefined=StrictUndefined)
-    return environment.from_string((_FOLDER / f"{task}.j2").read_text(encoding="utf-8"))
+    return BoundedEnvironment().from_string((_FOLDER / f"{task}.j2").read_text(encoding="utf-8"))
 
 
 def prompt_hashes() -> dict[str, str]:
@@ -58,7 +57,7 @@ def request(
     task: str, values: Mapping[str, Any], attempt: int, temperature: float, step: float
 ) -> Request:
     """The request of one attempt (counted from 0); later ones have a higher temperature."""
-    prompt = _template(task).render(**values)
+    prompt = bounded_text(_template(task), values)
     size = max((len(str(values.get(k, ""))) for k in ("paragraph", "plain")), default=0)
     params = {"temperature": round(temperature + attempt * step, 6), "max_tokens": 400 + size // 2}
     return Request((("user", prompt),), params, sample=attempt, task=task, values=dict(values))

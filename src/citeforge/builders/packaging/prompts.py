@@ -12,7 +12,7 @@ from typing import Any
 
 from jinja2 import Template, TemplateError
 
-from citeforge.builders.packaging.template_bounds import BoundedEnvironment, bounded_text
+from citeforge.engines.text.template_bounds import BoundedEnvironment, bounded_text
 from citeforge.package.items import Item, Passage
 from citeforge.package.package import Package
 from citeforge.schemas.citations.grammar import Grammar

@@ -6,13 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from jinja2 import StrictUndefined
-from jinja2.sandbox import SandboxedEnvironment
-
 from citeforge.builders.twins.checks import Checker, Passage, Report
 from citeforge.engines.io.files import digest
 from citeforge.engines.io.progress import progress
 from citeforge.engines.llm.records import Failure, Llm, Request
+from citeforge.engines.text.template_bounds import BoundedEnvironment, bounded_text
 from citeforge.schemas.recipes.twins import Attempts
 
 PROMPT = Path(__file__).parent.parent / "templates" / "twin.j2"
@@ -61,7 +59,7 @@ class TwinWriter:
         self.attempts = attempts
         source = PROMPT.read_text(encoding="utf-8")
         self.prompt_sha256 = digest(source)
-        self._template = SandboxedEnvironment(undefined=StrictUndefined).from_string(source)
+        self._template = BoundedEnvironment().from_string(source)
 
     def write(self, passages: Iterable[Passage]) -> list[Twin]:
         """Twins of passages, in order; those that never passed keep their best attempt."""
@@ -77,12 +75,12 @@ class TwinWriter:
 
     def request(self, passage: Passage, attempt: int) -> Request:
         """The request for one attempt."""
-        prompt = self._template.render(title=passage.title, text=passage.text)
         params = {
             "temperature": self.attempts.at(attempt),
             "max_tokens": 64 + len(passage.text.encode("utf-8", "surrogatepass")) // 2,
         }
         values = {"title": passage.title, "text": passage.text}
+        prompt = bounded_text(self._template, values)
         return Request((("user", prompt),), params, sample=attempt, task=TASK, values=values)
 
     def _attempt(self, twins: Sequence[Twin], attempt: int) -> None:

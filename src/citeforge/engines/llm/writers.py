@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jinja2 import StrictUndefined, TemplateError
-from jinja2.sandbox import SandboxedEnvironment
+from jinja2 import TemplateError
 
 from citeforge.engines.io.files import digest
 from citeforge.engines.llm.client import OpenAiLlm
@@ -17,6 +16,7 @@ from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import Answer, Llm, Request, Result, settle
 from citeforge.engines.llm.stores.replay import ReplayStore
 from citeforge.engines.registry import Registry, expected
+from citeforge.engines.text.template_bounds import BoundedEnvironment, bounded_text
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.models.choices import LLMS as CHOICES
 from citeforge.schemas.models.choices import Choice
@@ -87,7 +87,7 @@ class TemplateWriter:
         Raises:
             InputError: one of them is not a template.
         """
-        environment = SandboxedEnvironment(undefined=StrictUndefined)
+        environment = BoundedEnvironment()
         self._digest = digest(dict(templates))
         try:
             self._templates = {n: environment.from_string(t) for n, t in templates.items()}
@@ -110,7 +110,7 @@ class TemplateWriter:
         if request.task not in self._templates:
             raise UnknownValueError("task of the template writer", request.task, self._templates)
         try:
-            text = self._templates[request.task].render(**request.values)
+            text = bounded_text(self._templates[request.task], request.values)
         except TemplateError as error:
             raise InputError(f"cannot be filled in ({error})", path=request.task) from error
         return Answer(text, model="template")

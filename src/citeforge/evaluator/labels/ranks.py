@@ -10,7 +10,7 @@ import numpy as np
 
 from citeforge.evaluator.labels.differences import CorrectedDifference, corrected_difference
 from citeforge.evaluator.labels.ppi import interval_of
-from citeforge.evaluator.measures.registry import find
+from citeforge.evaluator.measures.registry import direction, find
 from citeforge.evaluator.statistics.intervals import Range
 from citeforge.evaluator.statistics.ranks import (
     LEVEL,
@@ -40,7 +40,7 @@ class CorrectedRanks:
 
 
 def corrected_ranks(files: Sequence[ScoreFile]) -> list[CorrectedRanks]:
-    """Ranks of two systems or more by each measure that labels corrected.
+    """Ranks of two systems or more by each measure that labels corrected and that has a direction.
 
     Where the same queries were labelled of all systems: tests of all corrected differences,
     adjusted by Holm. Else by intervals that hold all corrected values at once (Bonferroni), which
@@ -54,10 +54,15 @@ def corrected_ranks(files: Sequence[ScoreFile]) -> list[CorrectedRanks]:
             continue
         if any(differing_parts(known[0][1].signature, m.signature) for _, m in known):
             continue
+        is_higher_better = direction(name)
+        if is_higher_better is None:
+            continue
         ranks = _by_differences(known)
         paired = ranks is not None
         if ranks is None:
             ranks = ranks_of_intervals([_simultaneous(m, len(known)) for _, m in known])
+        if not is_higher_better:  # who would be last is first
+            ranks = [(len(known) + 1 - high, len(known) + 1 - low) for low, high in ranks]
         systems = [f.system for f, _ in known]
         found.append(CorrectedRanks(name, dict(zip(systems, ranks, strict=True)), paired))
     return found

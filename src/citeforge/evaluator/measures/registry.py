@@ -115,6 +115,13 @@ def find(name: str) -> Measure | None:
         return None
 
 
+def direction(name: str) -> bool | None:
+    """Whether a higher value of a measure of a score file is better; None where neither direction
+    is. Of a measure that this installation does not have, higher is better."""
+    measure = find(name.split("[")[0])
+    return True if measure is None else measure.higher_is_better
+
+
 def place(name: str) -> tuple[int, int]:
     """Where a measure stands in the declared order; one that is not listed follows its like.
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from citeforge.engines.io.textfiles import harmless
+from citeforge.evaluator.measures.registry import direction
 from citeforge.evaluator.reports import latex
 from citeforge.evaluator.reports.rows import named
 from citeforge.evaluator.statistics.compare import baseline_of, compare_many, wanted_measures
@@ -26,7 +27,7 @@ class Cell:
 
     Attributes:
         score: the entry of a score file.
-        is_best: whether it is the highest of its column.
+        is_best: whether it is the best of its column.
         p: adjusted p-value of its difference from the baseline; NaN without one.
     """
 
@@ -136,11 +137,12 @@ def _p_values(
     if options.against is None:
         return {}
     raw: dict[tuple[int, str], float] = {}
+    directed = [name for name in names if direction(name) is not None]
     for file in files:
         base = baseline_of(file, files, options.against)
         if file is base or file.context != base.context:
             continue
-        for d in compare_many([base, file], names).differences:
+        for d in compare_many([base, file], directed).differences:
             for name in (d.measure, *d.also):
                 raw[id(file), name] = d.p_permutation
     keys = list(raw)
@@ -148,19 +150,27 @@ def _p_values(
 
 
 def _mark_best(columns: Sequence[Column], cells: dict[tuple[str, Column], Cell]) -> None:
-    """The highest value as it is displayed, so that equal ones are marked alike."""
+    """The best value as it is displayed, so that equal ones are marked alike."""
     for column in columns:
+        is_higher_better = direction(column.measure)
+        if is_higher_better is None:
+            continue
         mine = {at: c for at, c in cells.items() if at[1] == column and c.score.scale == 100}
-        values = [c.score.value for c in mine.values() if c.score.value is not None]
+        values = sorted(c.score.value for c in mine.values() if c.score.value is not None)
         for at, cell in mine.items():
-            if cell.score.value is not None and cell.text == f"{max(values):.2f}":
+            if (
+                cell.score.value is not None
+                and cell.text == f"{values[-1 if is_higher_better else 0]:.2f}"
+            ):
                 cells[at] = replace(cell, is_best=True)
 
 
 def _notes(options: TableOptions, n_tests: int) -> list[str]:
     notes = []
     if options.best == "bold":
-        notes.append("Bold: the highest value of a column, of measures shown from 0 to 100.")
+        notes.append(
+            "Bold: the best value of a column, of measures shown from 0 to 100 that have a best."
+        )
     if options.against:
         notes.append(
             f"{options.mark}: differs from {options.against} at p < .05 (two-sided paired "

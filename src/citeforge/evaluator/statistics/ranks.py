@@ -1,13 +1,16 @@
-"""Ranks of systems with simultaneous intervals (Mogstad, Romano, Shaikh & Wilhelm 2024)."""
+"""Ranks of systems with simultaneous intervals (Mogstad, Romano, Shaikh & Wilhelm 2024), and their
+means over several benchmarks."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from citeforge.evaluator.measures.registry import direction
 from citeforge.evaluator.statistics.estimates import Floats
 from citeforge.evaluator.statistics.jackknife import linear
 from citeforge.schemas.scores import MeasureScore, ScoreFile
@@ -80,11 +83,13 @@ def ranks_of(
         entries: one measure of each; None where it has none that may be compared.
 
     Returns:
-        One a system; None without a value, and where the queries or the recipe are others than of
-        most systems.
+        One a system, the best first; None without a value, where neither direction of the measure
+        is better, and where the queries or the recipe are others than of most systems.
     """
     recipes = [
-        None if e is None or e.value is None else (e.signature, tuple(f.query_ids))
+        None
+        if e is None or e.value is None or direction(e.name) is None
+        else (e.signature, tuple(f.query_ids))
         for f, e in zip(files, entries, strict=True)
     ]
     found = Counter(r for r in recipes if r is not None).most_common(1)
@@ -92,11 +97,16 @@ def ranks_of(
         return [None] * len(files)
     ranked = [recipe == found[0][0] for recipe in recipes]
     columns = [
-        linear(e) if here and e is not None else None
+        towards_better(e) if here and e is not None else None
         for here, e in zip(ranked, entries, strict=True)
     ]  # fmt: skip
     clusters = files[ranked.index(True)].clusters
     return rank_intervals(columns, np.array(clusters) if clusters else None)
+
+
+def towards_better(entry: MeasureScore) -> Floats:
+    """Values by query, turned so that a higher one is better."""
+    return -linear(entry) if direction(entry.name) is False else linear(entry)
 
 
 def ranks_by_measure(files: Sequence[ScoreFile]) -> dict[str, list[RankInterval | None]]:
@@ -104,6 +114,79 @@ def ranks_by_measure(files: Sequence[ScoreFile]) -> dict[str, list[RankInterval 
     found = [{m.name: m for m in f.measures} for f in files]
     names = dict.fromkeys(m.name for f in files for m in f.measures)
     return {name: ranks_of(files, [known.get(name) for known in found]) for name in names}
+
+
+@dataclass(frozen=True)
+class Column:
+    """The values of all systems on one benchmark, higher is better.
+
+    Attributes:
+        values: mean of each system; None where it has none.
+        per_query: values of each system by query, NaN where undefined; None where it has none.
+        clusters: cluster of each query, where questions repeat.
+    """
+
+    values: tuple[float | None, ...]
+    per_query: tuple[Floats | None, ...]
+    clusters: npt.NDArray[np.int64] | None = None
+
+
+@dataclass(frozen=True)
+class MeanRank:
+    """Mean of a system's ranks over all benchmarks, from 1.
+
+    Attributes:
+        mean: over all benchmarks.
+        low: lower end of the 95 % interval.
+        high: upper end.
+        n_missing: benchmarks where the system has no value.
+    """
+
+    mean: float
+    low: float
+    high: float
+    n_missing: int
+
+
+def mean_ranks(columns: Sequence[Column]) -> list[MeanRank]:
+    """Mean rank of each system, and what it may be; all at once with 95 % confidence.
+
+    Equal values share the mean of their places (Demšar 2006, section 3.2.2). A system without a
+    value on a benchmark is worse there than all that have one, and shares the last places with the
+    others that have none: to leave out a hard benchmark gains nothing.
+
+    On each of the B benchmarks the intervals of :func:`rank_intervals` hold together with
+    probability 1 - 0.05/B at least, so that (Bonferroni) with 95 % confidence all of them hold on
+    all benchmarks, and then each mean rank lies between the means of their ends. Queries are what
+    is drawn: the benchmarks are those that there are. Where a measure is no mean of its values by
+    query, an interval is widened to the rank by value.
+
+    Args:
+        columns: one a benchmark, the same systems in the same order in each.
+    """
+    from scipy.stats import rankdata
+
+    if not columns:
+        return []
+    size = len(columns[0].values)
+    places, lows, highs = (np.empty((len(columns), size)) for _ in range(3))
+    for at, column in enumerate(columns):
+        known = np.array([v is not None for v in column.values], bool)
+        n_known = int(known.sum())
+        # Who is missing shares the places behind all others, which is known for certain.
+        places[at] = lows[at] = highs[at] = (n_known + 1 + size) / 2
+        values = [v for v in column.values if v is not None]
+        places[at, known] = rankdata([-v for v in values]) if values else 0.0
+        found = rank_intervals(column.per_query, column.clusters, LEVEL / len(columns))
+        untold = sum(bool(k) and f is None for k, f in zip(known, found, strict=True))
+        for i in np.flatnonzero(known):
+            # Nothing by query tells the untold from others: they may have any place.
+            low, high = found[i] or (1, n_known - untold)
+            lows[at, i] = min(low, places[at, i])
+            highs[at, i] = max(high + untold, places[at, i])
+    missing = [sum(c.values[i] is None for c in columns) for i in range(size)]
+    means = (m.mean(axis=0).tolist() for m in (places, lows, highs))
+    return [MeanRank(*row) for row in zip(*means, missing, strict=True)]
 
 
 def _paired(values: Floats, clusters: npt.NDArray[np.int64] | None) -> tuple[Floats, Floats]:

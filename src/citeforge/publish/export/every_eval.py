@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from citeforge.engines.io.files import write_text
-from citeforge.evaluator.measures.registry import find
+from citeforge.evaluator.measures.registry import direction, find
 from citeforge.evaluator.reports.withhold import require_publishable
 from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.evaluator.submissions.reader import read_answers
@@ -189,14 +189,14 @@ class _Record:
                 "metric_id": f"citeforge.{measure.name}",
                 "metric_name": measure.name,
                 "metric_unit": "percent" if measure.scale == 100 else "points",
-                "lower_is_better": _direction(measure) is False,
+                "lower_is_better": direction(measure.name) is False,
                 "score_type": "continuous",
                 "min_score": "-Infinity" if math.isinf(low) else low * measure.scale,
                 "max_score": "Infinity" if high is None else high * measure.scale,
                 "additional_details": _texts(
                     signature=measure.signature,
                     judge=parts.get("judge"),
-                    direction="neither" if _direction(measure) is None else None,
+                    direction="neither" if direction(measure.name) is None else None,
                 ),
             },
             "score_details": {
@@ -312,16 +312,10 @@ def _range(measure: MeasureScore) -> tuple[float, float | None]:
     return 0.0, 1.0 if measure.scale == 100 else None
 
 
-def _direction(measure: MeasureScore) -> bool | None:
-    """Whether higher is better; None where neither is, or nobody says."""
-    known = find(measure.name.split("[")[0])
-    return True if known is None else known.higher_is_better
-
-
 def _best(measure: MeasureScore) -> float | None:
     """The best raw value; None where there is none."""
     low, high = _range(measure)
-    return {True: high, False: low, None: None}[_direction(measure)]
+    return {True: high, False: low, None: None}[direction(measure.name)]
 
 
 def _definition(measure: MeasureScore) -> str:

@@ -8,9 +8,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from citeforge.evaluator.statistics.jackknife import linear
-from citeforge.evaluator.statistics.mean_ranks import Column, mean_ranks
-from citeforge.publish.leaderboard.ranking import COLUMNS, View, about_text, definition
+from citeforge.evaluator.measures.registry import direction
+from citeforge.evaluator.statistics.ranks import Column, mean_ranks, towards_better
+from citeforge.publish.leaderboard.ranking import (
+    COLUMNS,
+    DIRECTIONS,
+    View,
+    about_text,
+    definition,
+)
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
@@ -30,7 +36,7 @@ class BoardColumn:
         n_queries: queries that systems answered.
         cells: system to its score; of those that stand in the column.
         slugs: system to the name of its page, of all systems of the benchmark.
-        per_query: system to its values by query, NaN where undefined.
+        per_query: system to its values by query, higher is better, NaN where undefined.
         clusters: cluster of each query; None where no question repeats.
         files: score files without answers, for what they say of systems.
     """
@@ -79,6 +85,12 @@ def board_column(
             f"no score file of {folder} ({view.title}) has the measure {shown!r}",
             path=config, field="measure", allowed=", ".join(view.measures) or "scores first",
         )  # fmt: skip
+    if direction(shown) is None:
+        raise InputError(
+            f"{shown} ranks nobody: neither more nor less of it is better",
+            path=config, field="measure",
+            allowed=", ".join(n for n in view.measures if direction(n) is not None),
+        )  # fmt: skip
     # Who was asked fewer queries is not compared; most were asked the same.
     asked = max((f.query_ids for f in view.files), key=len)
     cells = {
@@ -86,7 +98,7 @@ def board_column(
         for f, e in zip(view.files, view.entries[shown], strict=True)
         if e is not None and e.value is not None and f.query_ids == asked
     }
-    per_query = {name: linear(e) for name, e in cells.items()}
+    per_query = {name: towards_better(e) for name, e in cells.items()}
     first = next(f for f in view.files if f.query_ids == asked)
     clusters = np.array(first.clusters) if first.clusters else None
     return BoardColumn(
@@ -120,7 +132,7 @@ def compact_matrix(columns: Sequence[BoardColumn]) -> dict[str, object]:
     ranks = mean_ranks(
         [
             Column(
-                tuple(c.cells[n].value if n in c.cells else None for n in names),
+                tuple(_towards_better(c, n) for n in names),
                 tuple(c.per_query.get(n) for n in names),
                 c.clusters,
             )
@@ -133,7 +145,8 @@ def compact_matrix(columns: Sequence[BoardColumn]) -> dict[str, object]:
     fields = [f for f in COLUMNS if any(about[n][f] for n in shown)]
     return {
         "b": [
-            [c.title, c.folder, c.measure, c.view, c.n_queries, definition(c.measure), len(c.cells)]
+            [c.title, c.folder, c.measure, c.view, c.n_queries, definition(c.measure), len(c.cells),
+             DIRECTIONS[direction(c.measure)]]
             for c in columns
         ],
         "s": shown,
@@ -144,6 +157,11 @@ def compact_matrix(columns: Sequence[BoardColumn]) -> dict[str, object]:
         "f": fields,
         "a": [[about[name][f] for f in fields] for name in shown],
     }  # fmt: skip
+
+
+def _towards_better(column: BoardColumn, name: str) -> float | None:
+    value = column.cells[name].value if name in column.cells else None
+    return value if value is None else value * (DIRECTIONS[direction(column.measure)] or 1)
 
 
 def _cell(column: BoardColumn, name: str) -> list[int] | int:

@@ -11,6 +11,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
 from citeforge.engines.io.files import write_text
+from citeforge.evaluator.measures.registry import direction
 from citeforge.evaluator.reports.audited import audit_of, told_of_negatives
 from citeforge.evaluator.reports.explorer.part import chunk_file, explorer_part, text_of
 from citeforge.evaluator.reports.missing import not_computed
@@ -156,7 +157,7 @@ def _systems(
 
 
 def _hardest(file: ScoreFile, main: str, names: dict[str, str]) -> list[tuple[str, str, float]]:
-    """(page, query, value) of the queries with the lowest values on the main measure."""
+    """(page, query, value) of the queries with the worst values on the main measure."""
     entry = next((m for m in file.measures if m.name == main), None)
     if entry is None:
         return []
@@ -165,7 +166,7 @@ def _hardest(file: ScoreFile, main: str, names: dict[str, str]) -> list[tuple[st
         for q, v in zip(file.query_ids, entry.per_query, strict=True)
         if v is not None and q in names
     ]
-    return [(names[q], q, v) for v, q in sorted(known)[:20]]
+    return [(names[q], q, v) for v, q in sorted(known, reverse=direction(main) is False)[:20]]
 
 
 def _best(view: View) -> list[tuple[int, MeasureScore]]:
@@ -175,7 +176,7 @@ def _best(view: View) -> list[tuple[int, MeasureScore]]:
         for i, entry in enumerate(view.entries.get(view.main, []))
         if entry is not None and view.files[i].query_ids == view.files[0].query_ids
     ]
-    rows.sort(key=lambda r: -(r[1].value or 0.0))
+    rows.sort(key=lambda r: (r[1].value or 0.0) * (1 if direction(view.main) is False else -1))
     return rows
 
 

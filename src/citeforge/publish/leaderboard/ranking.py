@@ -6,11 +6,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from citeforge.evaluator.measures.registry import find, place
+from citeforge.evaluator.measures.registry import direction, find, place
 from citeforge.evaluator.statistics.ranks import RankInterval, ranks_of
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 _PREFERRED = ("CiteF1", "ALCE.CitF1", "NLI.F1", "KaLMA.F1@micro", "AutoAIS.cit", "BLEU")
+
+
+DIRECTIONS = {True: 1, False: -1, None: 0}
+"""What the page multiplies values with before the highest comes first; 0 for no rank."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,8 @@ def make_views(files: Sequence[ScoreFile]) -> list[View]:
                 signatures.setdefault(entry.name, entry.signature)
         entries = {n: [_comparable(f, n, signatures[n]) for f in mine] for n in names}
         ranks = {n: ranks_of(mine, row) for n, row in entries.items()}
-        main = next((n for n in _PREFERRED if n in names), names[0] if names else "")
+        directed = [n for n in names if direction(n) is not None]
+        main = next((n for n in (*_PREFERRED, *directed, *names) if n in names), "")
         views.append(
             View(
                 f"{context}, {protocol}", tuple(names), signatures, tuple(mine),
@@ -90,6 +95,7 @@ def compact(view: View) -> dict[str, object]:
     return {
         "t": view.title,
         "m": list(view.measures),
+        "b": [DIRECTIONS[direction(n)] for n in view.measures],
         "d": [definition(n) for n in view.measures],
         "main": view.measures.index(view.main) if view.main else 0,
         "s": [f.system for f in view.files],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from citeforge.evaluator.measures.registry import direction
 from citeforge.evaluator.reports.plots import palette
 from citeforge.evaluator.reports.plots.figure import altair
 from citeforge.schemas.scores import MeasureScore, ScoreFile
@@ -19,9 +20,10 @@ def entry(file: ScoreFile, measure: str) -> MeasureScore | None:
 
 
 def entries(files: Sequence[ScoreFile], measure: str) -> list[Pair]:
-    """Systems that have a value of a measure, the highest first."""
+    """Systems that have a value of a measure, the best first; else the highest."""
+    towards = 1 if direction(measure) is False else -1
     found = [(f, e) for f in files if (e := entry(f, measure)) is not None]
-    return sorted(found, key=lambda pair: (-(pair[1].value or 0.0), pair[0].system))
+    return sorted(found, key=lambda pair: (towards * (pair[1].value or 0.0), pair[0].system))
 
 
 def unit(measure: str, scale: int) -> str:

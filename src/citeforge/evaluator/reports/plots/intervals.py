@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from citeforge.evaluator.measures.registry import direction
 from citeforge.evaluator.reports.plots import palette
 from citeforge.evaluator.reports.plots.common import domain, entries, shown, unit
 from citeforge.evaluator.reports.plots.figure import WIDTH, Figure, altair, finished, values
@@ -99,7 +100,8 @@ def _title(measure: str, rows: Sequence[dict[str, object]]) -> str:
     value = shown(float(str(best["value"])))
     if len(rows) == 1:
         return f"{measure} of {best['system']} is {value}"
-    told = f"{best['system']} has the highest {measure}, {value}"
+    extreme = "lowest" if direction(measure) is False else "highest"
+    told = f"{best['system']} has the {extreme} {measure}, {value}"
     beside = sum(bool(r["band"]) for r in rows[1:])
     if not best["band"]:
         return told

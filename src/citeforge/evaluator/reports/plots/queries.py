@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
+from citeforge.evaluator.measures.registry import direction
 from citeforge.evaluator.reports.plots import palette
 from citeforge.evaluator.reports.plots.common import entries, entry, per_query, shown, unit
 from citeforge.evaluator.reports.plots.figure import WIDTH, Figure, altair, finished, values
@@ -113,13 +114,16 @@ def differences(first: ScoreFile, second: ScoreFile, measure: str) -> Figure | N
     if not found:
         return None
     n = len(found)
-    better, worse = sum(d > 0 for d, _ in found), sum(d < 0 for d, _ in found)
+    towards = direction(measure)
+    sign = -1 if towards is False else 1
+    more, less = ("higher", "lower") if towards is None else ("better", "worse")
+    better, worse = sum(sign * d > 0 for d, _ in found), sum(sign * d < 0 for d, _ in found)
     drawn = [min(n - 1, i * n // _STEPS) for i in range(_STEPS)] if n > _STEPS else range(n)
     edges = [*drawn, n]
-    one, other = f"{first.system} is better", f"{second.system} is better"
+    one, other = f"{first.system} is {more}", f"{second.system} is {more}"
     bars: list[dict[str, object]] = [
         {"from": i, "to": end, "difference": found[i][0], "zero": 0,
-         "who": other if found[i][0] > 0 else one}
+         "who": other if sign * found[i][0] > 0 else one}
         for i, end in zip(drawn, edges[1:], strict=True) if found[i][0]
     ]  # fmt: skip
     sides = alt.Scale(domain=[one, other], range=[palette.colour(1), palette.colour(0)])
@@ -134,8 +138,8 @@ def differences(first: ScoreFile, second: ScoreFile, measure: str) -> Figure | N
                         scale=sides),
     ).properties(width=WIDTH, height=240)  # fmt: skip
     title = (
-        f"{measure}: {second.system} is better than {first.system} on {better:,} queries, "
-        f"worse on {worse:,}, equal on {n - better - worse:,}"
+        f"{measure}: {second.system} is {more} than {first.system} on {better:,} queries, "
+        f"{less} on {worse:,}, equal on {n - better - worse:,}"
     )
     note = "One bar a query." if n <= _STEPS else f"{_STEPS} of {n:,} queries, evenly by rank."
     return Figure(

@@ -6,7 +6,7 @@ const filters = makeFilters(data.f, data.a, redraw);
 
 const fixed = (value, digits) => (value / 100).toFixed(digits);
 
-// Sorts by name, by mean rank (the best is the least), or by a benchmark (the best is the most).
+// Sorts by name, by mean rank (the best is the least), or by a benchmark (its last entry says whether the best is the most or the least).
 function key(i) {
   if (state.sort === "mean") return data.r[i][0];
   const cell = data.c[state.sort][i];
@@ -75,7 +75,7 @@ function draw() {
   const rows = order(), page = rows.slice(state.start, state.start + PAGE);
   // What sorts stands first, beside the name: a phone shows it without scrolling.
   const boards = data.b.map((_, b) => b).sort((a, b) => (b === state.sort) - (a === state.sort) || a - b);
-  const heads = boards.map(b => header(data.b[b][0], b, true, { title: data.b[b][5], dir: "auto" },
+  const heads = boards.map(b => header(data.b[b][0], b, data.b[b][7] > 0, { title: data.b[b][5], dir: "auto" },
     make("small", {}, data.b[b][2])));
   const rank = header("Mean rank", "mean", false, {}, make("small", {}, "95 %"));
   const own = boards[0] === state.sort ? [heads[0], rank, ...heads.slice(1)] : [rank, ...heads];

@@ -11,7 +11,7 @@ function choose(view) {
   const v = data.views[view];
   state.by = v.main;
   state.sort = v.main;
-  state.down = true;
+  state.down = v.b[v.main] >= 0;
   state.start = 0;
   filters = makeFilters(v.f, v.a, () => { state.start = 0; draw(); });
   state.columns = [...new Set([v.main, ...v.m.keys()])].slice(0, 6).sort((a, b) => a - b);
@@ -32,7 +32,7 @@ function choose(view) {
 
 function rank(measure) {
   state.by = state.sort = measure;
-  state.down = true;
+  state.down = data.views[state.view].b[measure] >= 0;
   state.start = 0;
   if (!state.columns.includes(measure)) {
     state.columns = [...state.columns, measure].sort((a, b) => a - b);
@@ -57,15 +57,16 @@ function order() {
     // Equal hundredths: the ranks tell which value is the higher one.
     const column = v.v[state.sort], groups = state.sort === v.main ? v.g : [];
     rows.sort((a, b) => column[a] === null ? 1 : column[b] === null ? -1
-      : sign * (column[a] - column[b]) || -sign * ((groups[a] ? groups[a][0] : 0) - (groups[b] ? groups[b][0] : 0)) || a - b);
+      : sign * (column[a] - column[b]) || -sign * v.b[state.sort] * ((groups[a] ? groups[a][0] : 0) - (groups[b] ? groups[b][0] : 0)) || a - b);
   }
   return rows;
 }
 
 function places(v) {
-  const column = v.v[state.by];
+  const column = v.v[state.by], towards = v.b[state.by];
   const first = new Map();
-  column.filter(x => x !== null).sort((a, b) => b - a)
+  if (!towards) return column.map(() => null);
+  column.filter(x => x !== null).sort((a, b) => towards * (b - a))
     .forEach((x, i) => { if (!first.has(x)) first.set(x, i + 1); });
   return column.map(x => x === null ? null : first.get(x));
 }
@@ -80,7 +81,7 @@ function header(title, key, left) {
   const cell = make("th", { scope: "col", ...(left ? { class: "left" } : {}) }, button);
   if (state.sort === key) cell.setAttribute("aria-sort", state.down ? "descending" : "ascending");
   button.addEventListener("click", () => {
-    state.down = state.sort === key ? !state.down : key !== null;
+    state.down = state.sort === key ? !state.down : key !== null && data.views[state.view].b[key] >= 0;
     state.sort = key;
     state.start = 0;
     draw();

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
 
+import citeforge
 from citeforge.builders.packaging.prompts import load_template, render
-from citeforge.builders.packaging.template_bounds import LARGEST, MOST_STEPS
+from citeforge.engines.llm.records import Request
+from citeforge.engines.llm.writers import TemplateWriter
+from citeforge.engines.text.template_bounds import LARGEST, MOST_STEPS
+from citeforge.kg.domain import Domain
+from citeforge.kg.verbalise import FORMS, verbalise
+from citeforge.schemas.benchmarks.kg import Triple
 from citeforge.schemas.errors import InputError
 from conftest import ROOT, Cli
 
@@ -94,3 +101,26 @@ def test_no_traceback(cli: Cli, tmp_path: Path) -> None:
     done = cli("prompts", package, "--template", "t.j2")
     assert done.returncode == 1
     assert done.stderr.startswith("error: t.j2:2: cannot be rendered (it makes something larger")
+
+
+def test_no_other_environment_reads_templates() -> None:
+    """Pages of ours escape HTML; every other template goes through the bounded environment."""
+    others = [
+        f"{path.name}:{call.lineno}"
+        for path in Path(citeforge.__path__[0]).rglob("*.py")
+        for call in ast.walk(ast.parse(path.read_text()))
+        if isinstance(call, ast.Call)
+        and ast.unparse(call.func).endswith("Environment")
+        and ast.unparse(call.func) != "BoundedEnvironment"
+        and "autoescape" not in {keyword.arg for keyword in call.keywords}
+    ]
+    assert others == []
+
+
+def test_templates_of_writers_and_domains_are_bounded() -> None:
+    huge = "{{ 'x' * 10**10 }}"
+    with pytest.raises(InputError, match="cannot be filled in"):
+        TemplateWriter({"t": huge}).complete([Request((), {}, task="t", values={})])
+    domain = Domain(name="d", entity_class="Q5", templates=dict.fromkeys(FORMS, huge))
+    with pytest.raises(InputError, match=r"templates\.noun: cannot be filled in"):
+        verbalise(Triple("Q1", "A", "", "noun", "v"), domain)
