@@ -100,7 +100,7 @@ def segmenters() -> dict[str, Split]:
         segmenter = make_segmenter(name)
         return lambda text: [text[s:e] for s, e in segmenter.split(text)]
 
-    found = {name: of_name(name) for name in ("nupunkt", "spacy", "punkt")}
+    found = {name: of_name(name) for name in ("nupunkt", "punkt")}
     if find_spec("pysbd"):
         import pysbd
 

@@ -11,7 +11,8 @@ import pytest
 from citeforge.engines.judge.records import JudgeFailure, Keep, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Answer, Failure, Request, Result
-from citeforge.engines.text.segment import Segmenter, SpacySegmenter
+from citeforge.engines.text.punkt import PunktSegmenter
+from citeforge.engines.text.segment import Segmenter
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.evaluator.measures.compute import compute
 from citeforge.evaluator.measures.registry import select
@@ -112,7 +113,7 @@ def measure() -> Measure:
             for row, output in enumerate(outputs)
         ]
         world = World([f"q{i}" for i in range(n)], quotes or [[f"p{i}" for i in range(9)]] * n)
-        own = SentenceSegmenter() if protocol == "strict" else SpacySegmenter()
+        own = SentenceSegmenter() if protocol == "strict" else PunktSegmenter()
         splitter: Segmenter = segmenter or own
         inputs = Inputs(
             world,  # type: ignore[arg-type]

@@ -33,7 +33,7 @@ def test_commands_options_and_names_are_offered(cli: Cli, shell: str) -> None:
     assert offered(cli, shell, "run", "rand") == {"random"}
     assert offered(cli, shell, "score", "--judge", "lex") == {"lexical"}
     assert offered(cli, shell, "score", "--measures", "CiteP,CiteR") == {"CiteP,CiteR"}
-    assert offered(cli, shell, "score", "--segmenter", "") == {"nupunkt", "spacy", "punkt"}
+    assert offered(cli, shell, "score", "--segmenter", "") == {"nupunkt", "punkt"}
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

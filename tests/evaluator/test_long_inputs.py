@@ -34,7 +34,6 @@ READERS = {
     "triples": "lambda t: TripleGrammar([Triple('Q1', 'A', '', 'r', 'v')], ['rel']).parse(t)",
     "sentences": "SEGMENTER.split",
     "statements": "lambda t: split_statements(t, GRAMMAR, SEGMENTER, 5)",
-    "statements_1": "lambda t: split_statements(t, Grammar(version=1), SpacySegmenter(), 5)",
     "refusals": "lambda t: is_refusal(t, 'rules:' + ','.join(LANGUAGES))",
     "split_list": "split_list",
     "markup": "read_markup",
@@ -46,7 +45,6 @@ QUADRATIC = "lambda t: re.findall(' +y', t)"
 _PROGRAM = """
 import gc, json, os, re, resource, sys, time
 from citeforge.engines.text.refusals.rules import is_refusal
-from citeforge.engines.text.segment import SpacySegmenter
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.evaluator.measures.alce.answers import split_list
 from citeforge.evaluator.measures.rage.citations import reference_scorer, strict_scorer

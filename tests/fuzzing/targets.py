@@ -52,7 +52,7 @@ def _submission(name: str, file: str, benchmark: str, scored: str) -> Target:
         name, (file,),
         (f"check {file} {b}" + (" --context full" if "--context" in scored else ""),
          f"score {file} {b} {scored} --out out.json",
-         f"score {file} {b} {scored} --protocol reference --segmenter spacy",
+         f"score {file} {b} {scored} --protocol reference --segmenter nupunkt",
          *((f"export sft {{w}}/facts --submission {file} --min-f1 0.1 --out sft",)
            if benchmark == "facts" else ())),
     )  # fmt: skip

@@ -39,16 +39,12 @@ def test_score_files(inline: Cli, package: Path, submission: Path, tmp_path: Pat
         "rage,ALCE.CitRec",
         "--judge",
         "lexical",
-        "--rules",
-        1,
         "--segmenter",
         "punkt",
     )
     made = inline("score", submission, "--benchmark", package, *args, "--out", "c.json")
     assert not made.returncode, made.stderr
-    options = cf.ScoreOptions(
-        measures=("rage", "ALCE.CitRec"), judge="lexical", rules=1, segmenter="punkt"
-    )
+    options = cf.ScoreOptions(measures=("rage", "ALCE.CitRec"), judge="lexical", segmenter="punkt")
     done = cf.score_files([submission], package, options, out=tmp_path / "p.json")
     assert (tmp_path / "p.json").read_bytes() == (tmp_path / "c.json").read_bytes()
     assert done.judge is not None

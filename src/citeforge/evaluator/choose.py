@@ -53,8 +53,7 @@ def choose_tools(
         return tools
     from citeforge.engines.text.segmenters import make_segmenter
 
-    strict = "spacy" if options.rules == 1 else "nupunkt"
-    name = segmenter or (strict if options.protocol == "strict" else "punkt")
+    name = segmenter or ("nupunkt" if options.protocol == "strict" else "punkt")
     try:
         return replace(tools, segmenter=make_segmenter(name))
     except InputError as error:

@@ -184,7 +184,6 @@ def score(
         ScoreOptions,
         protocol=protocol,
         segmenter=segmenter,
-        rules=opened.rules,
         labels=paths,
         assessments=tuple(Path(p) for p in assessments),
         **({"judge": "given"} if paths and judge is not None else {}),
@@ -263,7 +262,6 @@ def score_files(
     opened = load(benchmark, gold)
     if private and not opened.has_hidden_gold:
         raise UsageError("--private is for hidden gold; the labels of this benchmark are public")
-    opened.rules = chosen.rules
     wanted = wanted or select(opened.kind.default_measures)
     labels = [label for path in chosen.labels for label in read_labels(path)]
     tools = make_tools(wanted, chosen, run or RunOptions())

@@ -19,7 +19,7 @@ from citeforge.package.kinds import kind_of
 from citeforge.package.manifest import load_intact, splits_of
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.benchmarks.tables import CORPUS, LABELS, TWINS
-from citeforge.schemas.citations.grammar import VERSION, Grammar
+from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.errors import InputError, UnknownValueError
 
 
@@ -29,12 +29,10 @@ class Package:
     Attributes:
         folder: where it is.
         manifest: its manifest, checked.
-        rules: version of the strict rules that marks are read by.
         asked: the queries that are looked at; None for all. Rows of others are read as if the
             package had none.
     """
 
-    rules: int = VERSION
     asked: frozenset[str] | None = None
 
     def __init__(self, folder: Path, manifest: Manifest | None = None, whole: bool = True) -> None:
@@ -107,8 +105,8 @@ class Package:
 
     @property
     def grammar(self) -> Grammar:
-        """The citation grammar that the prompts of this benchmark ask for, in version `rules`."""
-        return Grammar(self.manifest.grammar.base, self.rules, self.manifest.grammar.form)
+        """The citation grammar that the prompts of this benchmark ask for."""
+        return Grammar(self.manifest.grammar.base, self.manifest.grammar.form)
 
     @cached_property
     def kind(self) -> Kind:

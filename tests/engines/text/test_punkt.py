@@ -97,7 +97,7 @@ def test_other_tables_stand_in_the_signature(
 def test_without_any_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nltk.data, "path", [])
     monkeypatch.setattr(punkt, "_PACKAGE", "no_such_package")
-    with pytest.raises(InputError, match=r"citeforge\[scores\].*--segmenter spacy"):
+    with pytest.raises(InputError, match=r"citeforge\[scores\].*--segmenter nupunkt"):
         make_segmenter("punkt")
 
 

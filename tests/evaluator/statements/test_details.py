@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.text.segment import SpacySegmenter
+from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.score import score
 from citeforge.evaluator.submissions.benchmark import Benchmark
@@ -27,7 +27,7 @@ def answer_of(
     benchmark, judge = Benchmark(package), Facts()
     row = {"query_id": benchmark.query_ids[0], "output": output, "passages": PASSAGES}
     path = write_jsonl(folder / "s.jsonl", [row])
-    tools = Tools(JudgeSession(judge), SpacySegmenter())
+    tools = Tools(JudgeSession(judge), SentenceSegmenter())
     found = score(path, benchmark, select([measure]), protocol=protocol, tools=tools, details=True)
     return found.answers[0], judge
 

@@ -351,11 +351,10 @@ def written(
 def said(benchmark: Benchmark, answer: SubmissionLine) -> list[tuple[str, list[str | None]]]:
     """Statements with the ids that they cite."""
     from citeforge.engines.text.sentences import SentenceSegmenter
-    from citeforge.evaluator.statements.lines import read_lines
+    from citeforge.evaluator.statements.split import split_statements
 
     shown = [p.docid for p in answer.passages or []]
-    parsed = benchmark.grammar.parse(answer.output, len(shown))
-    found = read_lines(answer.output, parsed, SentenceSegmenter())
+    found = split_statements(answer.output, benchmark.grammar, SentenceSegmenter(), len(shown))
     return [(s.text, [shown[n - 1] for n in s.numbers]) for s in found.statements]
 
 

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from citeforge.schemas.citations.grammar import MAX_RANGE, Grammar, without_markers
-from citeforge.schemas.errors import UnknownValueError
 
 # (output, numbers of each marker, text of each unparsed mark); five passages are shown.
 CASES: list[tuple[str, list[list[int]], list[str]]] = [
@@ -57,8 +56,8 @@ CASES: list[tuple[str, list[list[int]], list[str]]] = [
 ]
 
 
-# What version 1 leaves unread, or reads and should not.
-CASES_2: list[tuple[str, list[list[int]], list[str]]] = [
+# Rarer forms.
+RARE_CASES: list[tuple[str, list[list[int]], list[str]]] = [
     ("Words [1 and 2].", [[1, 2]], []),
     ("Words [1, 2, and 3].", [[1, 2, 3]], []),
     ("Words [1 & 2] [1 und 2] [1 et 2].", [[1, 2], [1, 2], [1, 2]], []),
@@ -82,21 +81,11 @@ CASES_2: list[tuple[str, list[list[int]], list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("output", "numbers", "unparsed"), CASES_2)
-def test_version_2(output: str, numbers: list[list[int]], unparsed: list[str]) -> None:
+@pytest.mark.parametrize(("output", "numbers", "unparsed"), RARE_CASES)
+def test_rare_forms(output: str, numbers: list[list[int]], unparsed: list[str]) -> None:
     parsed = Grammar().parse(output, 5)
     assert [list(m.numbers) for m in parsed.markers] == numbers
     assert [output[a:b] for a, b in parsed.unparsed] == unparsed
-
-
-def test_version_1_reads_as_before() -> None:
-    old = Grammar(version=1)
-    assert old.signature == "1,strict"
-    assert old.parse("[1 and 2]【3†source】", 5).markers == ()
-    assert old.cited("[0, 1]", 5) == ({0}, 1, 0)
-    assert old.cited("A [1].\n\nReferences:\n[2] B.", 5) == ({0, 1}, 0, 0)
-    with pytest.raises(UnknownValueError, match="known: 1, 2"):
-        Grammar(version=3)
 
 
 def test_round_brackets_where_the_prompt_asked_for_them() -> None:
@@ -112,12 +101,11 @@ def test_an_interval_may_be_a_citation_where_counting_starts_at_0() -> None:
     assert Grammar(base=0).cited("[0, 1]", 5) == ({0, 1}, 0, 0)
 
 
-@pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize(("output", "numbers", "unparsed"), CASES)
 def test_reads_what_the_table_says(
-    output: str, numbers: list[list[int]], unparsed: list[str], version: int
+    output: str, numbers: list[list[int]], unparsed: list[str]
 ) -> None:
-    parsed = Grammar(version=version).parse(output, 5)
+    parsed = Grammar().parse(output, 5)
     assert [list(m.numbers) for m in parsed.markers] == numbers
     assert [output[a:b] for a, b in parsed.unparsed] == unparsed
 
@@ -204,8 +192,7 @@ outputs = st.lists(
     | st.characters(),
     max_size=60,
 ).map("".join)
-grammars = st.builds(Grammar, st.sampled_from([0, 1]), st.sampled_from([1, 2]),
-                     st.sampled_from(["[n]", "(n)"]))  # fmt: skip
+grammars = st.builds(Grammar, st.sampled_from([0, 1]), st.sampled_from(["[n]", "(n)"]))
 
 
 @given(outputs, st.integers(0, 50), grammars)

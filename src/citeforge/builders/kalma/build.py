@@ -30,7 +30,7 @@ from citeforge.engines.llm.writers import make_llm
 from citeforge.engines.models.perplexity.records import Perplexity, make_perplexity, perplexity_name
 from citeforge.engines.plugins import warn
 from citeforge.engines.setup import client_options, judge_session, replay_store
-from citeforge.engines.text.segment import SpacySegmenter
+from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.kg.domain import load_domain
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.kg.setup import open_graph
@@ -105,7 +105,7 @@ class _Grown(Build[KalmaRecipe]):
         if judge is not None:
             self.models["judge of sentences"] = judge.judge.identity()
         self.check = ExtensionCheck(
-            kg.domain, SpacySegmenter(), judge, strictly=recipe.choices.questions > 1
+            kg.domain, SentenceSegmenter(), judge, strictly=recipe.choices.questions > 1
         )
         self.evolver = Evolver(kg, llm, perplexity, self.check, recipe.choices)
 

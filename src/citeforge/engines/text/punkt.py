@@ -76,8 +76,6 @@ class PunktSegmenter:
             they are not those that NLTK publishes.
     """
 
-    rules_version = 1
-
     def __init__(self) -> None:
         """Load the parameters.
 
@@ -105,6 +103,6 @@ class PunktSegmenter:
 def _missing(what: str) -> InputError:
     return InputError(
         what,
-        allowed="pip install 'citeforge[scores]', or --segmenter spacy "
-        "(signed reference~seg:spacy)",
+        allowed="pip install 'citeforge[scores]', or --segmenter nupunkt "
+        "(signed reference~seg:nupunkt)",
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from citeforge.engines.registry import Registry
 from citeforge.engines.text.punkt import PunktSegmenter
-from citeforge.engines.text.segment import Segmenter, SpacySegmenter
+from citeforge.engines.text.segment import Segmenter
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.schemas.errors import UnknownValueError
 from citeforge.schemas.models.choices import SEGMENTERS as CHOICES
@@ -14,8 +14,8 @@ SEGMENTERS: Registry[Choice, Segmenter] = Registry(
     "segmenter",
     "segmenters",
     CHOICES,
-    {"nupunkt": SentenceSegmenter, "spacy": SpacySegmenter, "punkt": PunktSegmenter},
-    "rules_version signature split",
+    {"nupunkt": SentenceSegmenter, "punkt": PunktSegmenter},
+    "signature split",
     lambda name: UnknownValueError("segmenter", name, [c.name for c in CHOICES]),
 )
 

@@ -1,4 +1,4 @@
-"""The strict segmenter, rules version 2: nupunkt's sentences, corrected by rules.
+"""The strict segmenter: nupunkt's sentences, corrected by rules.
 
 nupunkt decides where a full stop ends a sentence. What it leaves to others is done here: sentence
 ends of other scripts, quotations that go on, enumerators, abbreviations before words that start
@@ -14,9 +14,10 @@ from importlib.metadata import version
 from itertools import pairwise
 from typing import Any
 
-from citeforge.engines.text.segment import STARTERS, Span, split_lines, trimmed
+from citeforge.engines.text.segment import Span, split_lines, trimmed
 
 RULES_VERSION = 2
+"""Stands in signatures, so that scores by other rules are not taken for these."""
 
 _CLOSERS = "\"'”’»)\\]}”’」』】》〉）］"
 _OPENERS = "\"'“‘«(\\[{「『【《〈（［¿¡*_"
@@ -81,7 +82,10 @@ _SHORTENED = (
         "penn penna tenn tex va vt wash wis wisc wyo que alta sask nsw".split()
     )
 )
-_STARTERS = STARTERS | frozenset(
+_STARTERS = frozenset(
+    "the a an this that these those he she it they we you i his her its their our my there here in "
+    "on at by for from with as but and or so if when while after before although however then thus "
+    "since because during once what who why how where both many most some one no each such "
     "did do does is are was were can could would should have has had please let to of under "
     "between until later today also further another several all any only unlike "
     "despite according".split()
@@ -99,8 +103,6 @@ class SentenceSegmenter:
     Reads every script that ends sentences with a mark of its own; the full stop is read as
     nupunkt's English model reads it. Linear in the length of the text.
     """
-
-    rules_version = RULES_VERSION
 
     @cached_property
     def _tokenizer(self) -> Any:

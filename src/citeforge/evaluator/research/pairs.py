@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 
 from citeforge.engines.text.segment import Segmenter
 from citeforge.evaluator.research.markup import AND, Markup, Mention, read_markup
-from citeforge.evaluator.statements.lines import is_label
-from citeforge.evaluator.statements.split import Statement, split_statements
+from citeforge.evaluator.statements.split import Statement, is_label, split_statements
 from citeforge.evaluator.vendors.placing import JOINER
 from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.citations.urls import same_url

@@ -1,17 +1,46 @@
 """Statements: the sentences of an output with the citations that belong to each.
 
-The rules have a version, which stands in the segmenter's signature (``r1``, ``r2``). This file
-holds the records and version 1; version 2 is :mod:`citeforge.evaluator.statements.lines`.
+Marks are cut out first. Each line is then a reference list, a heading, marks alone, or text; only
+text gives statements. Marks belong to the statement that contains them, else to the one before; a
+mark that opens a line whose text follows belongs to what follows (docs/definitions.md#statements).
 """
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Protocol
 
-from citeforge.engines.text.segment import Segmenter, Span
+from citeforge.engines.text.segment import Segmenter, Span, lines_of
 from citeforge.schemas.citations.grammar import Marker, Parsed
+from citeforge.schemas.citations.reference_list import HEADING, LABELLED
+
+_CLOSERS = "\"'”’»)\\]*_」』"
+_STOP = re.compile(rf"[.!?…。！？]+[{_CLOSERS}]*(?=\s+\S)")
+_STOPPED = re.compile(rf"[.!?…][{_CLOSERS}]*\Z")
+_MARKDOWN_HEADING = re.compile(r"\s*#{1,6}\s+\S")
+_BOLD = re.compile(r"\s*(\*\*\*?|__)(?P<inner>[^*_\n]+)\1\s*:?\s*")
+_GENERIC = re.compile(
+    r"[\s*_]*(?:(?:final|short|long|full|direct)\s+)?(?:answers?|summary|conclusions?|introduction|"
+    r"overview|background|key\s+(?:points|facts|findings|takeaways)|details|explanation|notes?|"
+    r"discussion|justification|response|antwort|zusammenfassung|réponse|respuesta|resumen|答案|总结|"
+    r"回答|まとめ)[\s*_]*[:：]?[\s*_]*",
+    re.IGNORECASE,
+)
+_UNDERLINE = re.compile(r"\s*(?:={3,}|-{3,})\s*")
+_TABLE_RULE = re.compile(r"[\s|:+-]*-[\s|:+-]*")
+_FENCE = re.compile(r"\s*(?:```|~~~)\s*[\w+-]*\s*")
+_LEAD_IN = re.compile(r"[:：][\s*_\"”]*\Z")
+# `S1. [2] adds S2`: the mark is the subject of what follows.
+_PREDICATE = re.compile(
+    r"(?:(?:and|also|further|then|however|in turn)\W+)*(?:states?|says?|adds?|notes?|mentions?|"
+    r"reports?|shows?|describes?|explains?|claims?|argues?|suggests?|provides?|confirms?|discusses|"
+    r"gives?|lists?|indicates?|points? out|refers?|defines?|contains?|supports?|does|do|is|are)\b"
+)
+_SEPARATORS = " \t\n\r.,;:!?)]}。，、；：।۔؟։።။"
+_SPACED_STOP = re.compile(r"[ \t]++(?=[.,;!?。।۔؟։።။](?:\s|\Z))")
 
 
 class MarkerReader(Protocol):
@@ -59,101 +88,256 @@ class Statements:
     n_lists: int = 0
 
 
+@dataclass
+class _Cut:
+    """An output without its marks.
+
+    Attributes:
+        text: what is left; the space before a mark goes with it where punctuation or space follows.
+        raw: where each kept piece starts in the output.
+        clean: where it starts in the text.
+        places: offset of each mark in the text.
+    """
+
+    text: str
+    raw: list[int]
+    clean: list[int]
+    places: list[int]
+    sizes: list[int]
+
+    def spans(self, start: int, end: int) -> tuple[Span, ...]:
+        """Where [start, end) of the text stands in the output."""
+        spans = []
+        for i in range(max(0, bisect_right(self.clean, start) - 1), len(self.clean)):
+            if self.clean[i] >= end:
+                break
+            low, high = max(start, self.clean[i]), min(end, self.clean[i] + self.sizes[i])
+            if low < high:
+                shift = self.raw[i] - self.clean[i]
+                spans.append((low + shift, high + shift))
+        return tuple(spans)
+
+    def raw_line_start(self, start: int) -> int:
+        """Where a line of the text starts in the output, marks that open it included."""
+        if start == 0:
+            return 0
+        ((_, end),) = self.spans(start - 1, start)
+        return end
+
+
+def _cut(output: str, markers: tuple[Marker, ...]) -> _Cut:
+    pieces: list[str] = []
+    cut = _Cut("", [], [], [], [])
+    at = size = 0
+    ends = [(m.start, m.end) for m in markers]
+    behind = [output[e : e + 1] for _, e in ends]
+    for i in range(len(ends) - 2, -1, -1):
+        if ends[i][1] == ends[i + 1][0]:
+            behind[i] = behind[i + 1]  # what follows all of `[1][2]`
+    for (start, end), following in zip(
+        [*ends, (len(output), len(output) + 1)], [*behind, ""], strict=True
+    ):
+        piece = output[at:start]
+        if end <= len(output) and (not following or following in _SEPARATORS):
+            piece = piece.rstrip(" \t")
+        cut.raw.append(at)
+        cut.clean.append(size)
+        cut.sizes.append(len(piece))
+        pieces.append(piece)
+        size += len(piece)
+        cut.places.append(size)
+        if following.isalnum() and _STOPPED.search(output[max(0, at, start - 9) : start]):
+            pieces.append(" ")  # `Gold.[1]Tin` is two sentences
+            size += 1
+        spaced = _SPACED_STOP.match(output, end)
+        at = end if spaced is None else spaced.end()
+        if output[at : at + 1] == "." and _STOPPED.search(
+            output[max(0, start - 9) : start].rstrip()
+        ):
+            at += 1  # `Gold. [1].` has one full stop
+    cut.places.pop()
+    cut.text = "".join(pieces)
+    return cut
+
+
+@dataclass
+class _Sentence:
+    start: int
+    end: int
+    markers: list[Marker] = field(default_factory=list)
+
+
+class _Reader:
+    def __init__(self, output: str, parsed: Parsed, segmenter: Segmenter) -> None:
+        self.markers = tuple(m for m in parsed.markers if not m.is_listed)
+        every = parsed.markers
+        self.cut = _cut(output, every)
+        self.segmenter = segmenter
+        self.lists = parsed.lists
+        self.lines = lines_of(self.cut.text)
+        self.of_line: list[list[tuple[Marker, int]]] = [[] for _ in self.lines]
+        starts = [s for s, _ in self.lines]
+        for marker, place in zip(every, self.cut.places, strict=True):
+            if not marker.is_listed and starts:
+                self.of_line[max(0, bisect_right(starts, place) - 1)].append((marker, place))
+        self.opens = bool(self.markers) and not _has_letter(output[: self.markers[0].start])
+        self.sentences: list[_Sentence] = []
+        # An output of marks alone has no lines.
+        self.pending: list[Marker] = [] if self.lines else list(self.markers)
+        self.output = output
+
+    def read(self) -> None:
+        """Go through the lines; marks that wait for a statement get the next one."""
+        marks_first = False
+        for number, (start, end) in enumerate(self.lines):
+            line, marks = self.cut.text[start:end], self.of_line[number]
+            if self._is_listed(start):
+                continue
+            if not _has_letter(line) or is_label(line):
+                marks_first = marks_first or (bool(marks) and not self.sentences)
+                if self.sentences and not (marks_first and self.opens):
+                    self._give_last(m for m, _ in marks)
+                else:
+                    self.pending.extend(m for m, _ in marks)
+            elif self._is_heading(number):
+                self.pending.extend(m for m, _ in marks)
+            else:
+                self._read_text(number)
+        if self.sentences:
+            self._give_last(self.pending)
+            self.pending = []
+
+    def _give_last(self, markers: Iterable[Marker]) -> None:
+        self.sentences[-1].markers.extend(markers)
+
+    def _is_listed(self, start: int) -> bool:
+        if not self.lists:
+            return False
+        raw = self.cut.raw_line_start(start)
+        at = bisect_right(self.lists, (raw, len(self.output) + 1)) - 1
+        return at >= 0 and raw < self.lists[at][1]
+
+    def _line(self, number: int) -> str:
+        if number >= len(self.lines):
+            return ""
+        return self.cut.text[slice(*self.lines[number])]
+
+    def _is_heading(self, number: int) -> bool:
+        line, following = self._line(number), self._line(number + 1)
+        if _MARKDOWN_HEADING.match(line) or _FENCE.fullmatch(line):
+            return True
+        more = any(
+            _has_letter(self._line(n)) for n in range(number + 1, min(number + 4, len(self.lines)))
+        )
+        if self.of_line[number] or not more:
+            return False
+        bold = _BOLD.fullmatch(line)
+        if bold is not None and not _STOPPED.search(bold["inner"].rstrip()):
+            return True
+        if _GENERIC.fullmatch(line):
+            return True
+        if line.lstrip().startswith("|"):
+            return _TABLE_RULE.fullmatch(following) is not None
+        underlined = following and _UNDERLINE.fullmatch(following) is not None
+        return bool(underlined) and not _STOPPED.search(line.rstrip())
+
+    def _read_text(self, number: int) -> None:
+        start, end = self.lines[number]
+        line = self.cut.text[start:end]
+        marks = self.of_line[number]
+        forced = {
+            m.end() for _, p in marks
+            if (m := _STOP.match(self.cut.text, p, end)) and ".." not in m.group()
+        }  # fmt: skip
+        row = _row(line)
+        spans = self._split(line, forced, start) if row is None else [row]
+        found = [_Sentence(start + s, start + e) for s, e in spans]
+        if self.pending:
+            found[0].markers.extend(self.pending)
+            self.pending = []
+        opens_line = bool(marks) and not _has_letter(self.cut.text[start : marks[0][1]])
+        starts = [s.start for s in found]
+        for marker, place in marks:
+            owner = self._owner(marker, place, found, starts, opens_line or self.opens)
+            found[owner].markers.append(marker)
+        for i in range(len(found) - 1, 0, -1):
+            if is_label(self.cut.text[found[i].start : found[i].end]):
+                found[i - 1].markers.extend(found.pop(i).markers)
+        if _LEAD_IN.search(line.rstrip()) and not found[-1].markers:
+            found.pop()
+        self.sentences.extend(found)
+
+    def _split(self, line: str, forced: set[int], offset: int) -> list[Span]:
+        ends = [e for _, e in self.segmenter.split(line)]
+        cuts = sorted({*ends[:-1], *(f - offset for f in forced)})
+        spans: list[Span] = []
+        at = 0
+        for cut in [*cuts, len(line)]:
+            piece = line[at:cut]
+            if _has_letter(piece):
+                spans.append((at + len(piece) - len(piece.lstrip()), at + len(piece.rstrip())))
+                at = cut
+            elif spans and cut == len(line):
+                spans[-1] = (spans[-1][0], at + len(piece.rstrip()))
+        return spans
+
+    def _owner(
+        self, marker: Marker, place: int, found: list[_Sentence], starts: list[int], forward: bool
+    ) -> int:
+        before = bisect_right(starts, place) - 1
+        if before < 0:
+            return 0
+        if place == found[before].start and before > 0:
+            before -= 1
+        if place < found[before].end or before + 1 == len(found):
+            return before
+        glued = not self.output[marker.start - 1].isspace()
+        spaced = self.output[marker.end : marker.end + 1].isspace()
+        if glued and self.output[marker.start - 1] not in "]】］":
+            return before + 1 if forward and not spaced else before
+        following = self.cut.text[found[before + 1].start :][:60]
+        return before + 1 if forward or _PREDICATE.match(following) else before
+
+
 def split_statements(
     output: str, grammar: MarkerReader, segmenter: Segmenter, n_docs: int
 ) -> Statements:
-    """Strict reading, by the version of the rules that the segmenter names.
+    """Statements of an output, each with its citations (docs/definitions.md#statements).
 
-    Version 2 is docs/definitions.md#statements. Version 1: markers are cut out first, the rest is
-    split into sentences, and markers are attached by their offset: to the statement that contains
-    them, else to the one before; but when the output opens with a marker, markers between
-    statements bind forward throughout.
+    Args:
+        output: what the system wrote.
+        grammar: finds its marks and reference lists.
+        segmenter: splits a line into sentences.
+        n_docs: number of passages shown.
     """
     parsed = grammar.parse(output, n_docs)
-    if segmenter.rules_version > 1:
-        from citeforge.evaluator.statements.lines import read_lines
-
-        return read_lines(output, parsed, segmenter)
-    markers = parsed.markers
-    pieces: list[str] = []
-    raw_starts: list[int] = []  # where each kept piece starts in the output
-    clean_starts: list[int] = []  # and in the text without markers
-    places: list[int] = []  # offset of each marker in the text without markers
-    at = size = 0
-    for start, end in [*((m.start, m.end) for m in markers), (len(output), len(output))]:
-        raw_starts.append(at)
-        clean_starts.append(size)
-        pieces.append(output[at:start])
-        size += start - at
-        places.append(size)
-        at = end
-    text = "".join(pieces)
-    sentences = segmenter.split(text)
-    if not sentences:
-        return Statements((), markers, text)
-    forward = bool(markers) and not output[: markers[0].start].strip()
-    owned: list[list[Marker]] = [[] for _ in sentences]
-    starts = [s for s, _ in sentences]
-    for marker, place in zip(markers, places, strict=False):
-        owned[_owner(place, sentences, starts, forward)].append(marker)
-    return Statements(
-        tuple(
-            Statement(
-                _joined(output, spans),
-                spans,
-                tuple(mine),
-            )
-            for spans, mine in zip(
-                (_raw_spans(s, e, raw_starts, clean_starts, len(text)) for s, e in sentences),
-                owned,
-                strict=True,
-            )
-        ),
-        (),
-        text,
-    )
+    reader = _Reader(output, parsed, segmenter)
+    reader.read()
+    statements = []
+    for sentence in reader.sentences:
+        spans = reader.cut.spans(sentence.start, sentence.end)
+        markers = tuple(sorted(sentence.markers, key=lambda m: m.start))
+        text = " ".join(reader.cut.text[sentence.start : sentence.end].split())
+        statements.append(Statement(text, spans, markers))
+    return Statements(tuple(statements), tuple(reader.pending), reader.cut.text, len(parsed.lists))
 
 
-def _joined(output: str, spans: tuple[Span, ...]) -> str:
-    """Text of a statement; the space before a marker goes with it where punctuation follows."""
-    pieces: list[str] = []
-    for start, end in spans:
-        piece = output[start:end]
-        if piece[0] in ".,;:!?)":
-            while pieces and not pieces[-1].strip():
-                pieces.pop()
-            if pieces:
-                pieces[-1] = pieces[-1].rstrip()
-        pieces.append(piece)
-    return " ".join("".join(pieces).split())
+def _has_letter(text: str) -> bool:
+    return any(c.isalpha() for c in text)
 
 
-def _owner(place: int, sentences: list[Span], starts: list[int], forward: bool) -> int:
-    """Index of the sentence that a marker at ``place`` belongs to."""
-    before = bisect_right(starts, place) - 1
-    inside = before >= 0 and sentences[before][0] < place < sentences[before][1]
-    if inside:
-        return before
-    if forward:
-        # At the very start of a sentence, or between two: the sentence that follows.
-        follows = before if before >= 0 and sentences[before][0] == place else before + 1
-        return min(follows, len(sentences) - 1)
-    if before >= 0 and sentences[before][0] == place:
-        before -= 1
-    return max(before, 0)
+def _row(line: str) -> Span | None:
+    """A row of a table is one statement."""
+    stripped = line.strip()
+    if not stripped.startswith("|") or stripped.count("|") < 3:
+        return None
+    start = line.index("|")
+    return start, start + len(stripped)
 
 
-def _raw_spans(
-    start: int, end: int, raw_starts: list[int], clean_starts: list[int], size: int
-) -> tuple[Span, ...]:
-    """Where [start, end) of the text without markers stands in the output."""
-    spans = []
-    for i in range(bisect_right(clean_starts, start) - 1, len(clean_starts)):
-        raw, clean = raw_starts[i], clean_starts[i]
-        if clean >= end:
-            break
-        clean_end = clean_starts[i + 1] if i + 1 < len(clean_starts) else size
-        low, high = max(start, clean), min(end, clean_end)
-        if low < high:
-            spans.append((raw + low - clean, raw + high - clean))
-    return tuple(spans)
+def is_label(line: str) -> bool:
+    """Whether a line is `Source:`, `(Sources: , )`: nothing but the name of what the marks are."""
+    if HEADING.fullmatch(line.strip()) is not None:
+        return True
+    label = LABELLED.match(line)
+    return label is not None and not _has_letter(line[label.end() :])

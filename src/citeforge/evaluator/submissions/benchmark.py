@@ -90,7 +90,7 @@ class Benchmark(Package):
     def first(self, n: int) -> Benchmark:
         """The same benchmark, of which only the first n queries are looked at."""
         found = Benchmark(self.folder, self.manifest)
-        found.rules, found.also_known = self.rules, self.also_known
+        found.also_known = self.also_known
         found.asked = frozenset(self.query_ids[:n])
         return found
 

@@ -55,7 +55,7 @@ class Held(Benchmark):
     @classmethod
     def _of(cls, whole: Benchmark, memory: _Memory, asked: frozenset[str] | None) -> Held:
         found = cls(whole.folder, whole.manifest)
-        found.rules, found.also_known = whole.rules, whole.also_known
+        found.also_known = whole.also_known
         found._memory, found.asked = memory, asked
         return found
 

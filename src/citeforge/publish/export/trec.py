@@ -11,7 +11,7 @@ from typing import Any
 
 from citeforge.engines.io.files import write_text
 from citeforge.engines.text.sentences import SentenceSegmenter
-from citeforge.evaluator.statements.lines import read_lines
+from citeforge.evaluator.statements.split import split_statements
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN
@@ -87,11 +87,9 @@ class _Writer:
             yield from ((sentence.text, sentence.citations) for sentence in answer.sentences)
             return
         grammar = self.benchmark.grammar
-        parsed = grammar.parse(answer.output, len(ids))
-        statements = read_lines(answer.output, parsed, self._segmenter).statements
-        n_cited = sum(len(statement.numbers) for statement in statements)
-        self.lost[_STRAY] += sum(len(m.numbers) for m in parsed.markers) - n_cited
-        for statement in statements:
+        found = split_statements(answer.output, grammar, self._segmenter, len(ids))
+        self.lost[_STRAY] += sum(len(marker.numbers) for marker in found.stray)
+        for statement in found.statements:
             positions = (n - grammar.base for n in statement.numbers)
             yield statement.text, list(dict.fromkeys(positions))
 

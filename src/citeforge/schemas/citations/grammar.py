@@ -1,9 +1,8 @@
 """The citation grammar: which marks in an output are citations, and of which position.
 
 One object serves every measure. ``strict`` reads the forms that real systems write; the
-``reference`` readers of the papers' own evaluators live with their measures. The rules have a
-version: ``strict`` in a signature is version 1, ``strict2`` version 2, which
-docs/definitions.md#citations describes.
+``reference`` readers of the papers' own evaluators live with their measures. Signatures call the
+rules ``strict2`` (docs/definitions.md#citations).
 """
 
 from __future__ import annotations
@@ -15,10 +14,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from citeforge.schemas.citations.reference_list import find_lists, may_hold_list
-from citeforge.schemas.errors import UnknownValueError
-
-VERSION = 2
-"""Rules that are read unless others are asked for."""
 
 TAKES_SPACE = " \t\n.,;:!?)[【"
 """What may follow a marker that takes the space before it along."""
@@ -26,14 +21,7 @@ TAKES_SPACE = " \t\n.,;:!?)[【"
 MAX_RANGE = 20
 """Widest range (``[1-20]``, both ends counted) that is read as one."""
 
-_LABEL = r"(?:(?:document|doc|context)\s*)?"
 _NUMBER = r"\d{1,30}"
-_DASH = r"[-\u2010-\u2015]"
-_ITEM = rf"{_LABEL}{_NUMBER}(?:\s*{_DASH}\s*{_NUMBER})?"
-# White space stands in one place of each alternative: `\s*\^?\s*` would be quadratic.
-_BODY = rf"\s*(?:\^\s*)?{_ITEM}(?:\s*[,;]\s*{_ITEM})*\s*"
-_MARKER = rf"\[(?P<square>{_BODY})\]|【(?P<lens>{_BODY})】|\[\s*(?P<na>NA)\s*\]"
-
 # Alternatives are tried from the left at each place, so what hides markers comes first.
 _HIDING = (
     r"(?P<hidden>```.*?(?:```|\Z)|`[^`\n]+`"
@@ -41,41 +29,42 @@ _HIDING = (
     r"|https?://[^\s<>\"\[\]【】]*(?:\[[^\[\]\s]*\][\w/?=&%#~+-][^\s<>\"\[\]【】]*)*"
     r"|\[[^\[\]\n]*\]\((?:[^()\s]|\([^()\s]*\))+\))"
 )
-_FULL = re.compile(f"{_HIDING}|{_MARKER}", re.IGNORECASE | re.DOTALL)
-_PLAIN = re.compile(_MARKER, re.IGNORECASE)
 _SIMPLE = re.compile(r"\[(\d{1,3})\]")
-_ITEM_PARTS = re.compile(rf"({_NUMBER})(?:\s*{_DASH}\s*({_NUMBER}))?")
-_SUSPECT = re.compile(r"\[[^\[\]\n]{0,80}\d[^\[\]\n]{0,80}\]|【[^【】\n]{0,80}\d[^【】\n]{0,80}】")
 _SPACES = re.compile(r"[ \t]+")
 
-# Version 2. Class escapes such as `\d` take full-width digits too, and `int` reads them.
-_LABEL_2 = (
+# Class escapes such as `\d` take full-width digits too, and `int` reads them.
+_LABEL = (
     r"(?:(?:documents?|docs?\.?|contexts?|sources?|passages?|references?|refs?\.?|citations?)"
     r"\s*(?:[:#]\s*)?)?"
 )
 _AND = r"(?:&|and\b|und\b|et\b|y\b|e\b|en\b|och\b|og\b|и\b|و|和|及|与|と)"
-_DASH_2 = r"[-\u2010-\u2015\uff0d\uff5e]"
-_ITEM_2 = rf"{_LABEL_2}{_NUMBER}(?:\s*{_DASH_2}\s*{_NUMBER})?"
+_DASH = r"[-\u2010-\u2015\uff0d\uff5e]"
+_ITEM = rf"{_LABEL}{_NUMBER}(?:\s*{_DASH}\s*{_NUMBER})?"
 _JOINED = rf"(?:\s*[,;，、；]\s*(?:{_AND}\s*)?|\s+{_AND}\s*|\s*[&和及与と]\s*)"
-_BODY_2 = rf"\s*(?:\^\s*)?{_ITEM_2}(?:{_JOINED}{_ITEM_2})*\s*"
-_MARKER_2 = (
-    rf"\[(?P<from>\d{{1,3}})\]{_DASH_2}\[(?P<to>\d{{1,3}})\]"
-    rf"|\[(?P<square>{_BODY_2})\]|［(?P<wide>{_BODY_2})］|\[\s*(?P<na>NA)\s*\]"
-    rf"|【(?P<lens>{_BODY_2})(?:†[^【】\n]{{0,200}})?】"
+# White space stands in one place of each alternative: `\s*\^?\s*` would be quadratic.
+_BODY = rf"\s*(?:\^\s*)?{_ITEM}(?:{_JOINED}{_ITEM})*\s*"
+_MARKER = (
+    rf"\[(?P<from>\d{{1,3}})\]{_DASH}\[(?P<to>\d{{1,3}})\]"
+    rf"|\[(?P<square>{_BODY})\]|［(?P<wide>{_BODY})］|\[\s*(?P<na>NA)\s*\]"
+    rf"|【(?P<lens>{_BODY})(?:†[^【】\n]{{0,200}})?】"
 )
-_ROUND = rf"|[(（](?P<round>{_BODY_2})[)）]"
+_ROUND = rf"|[(（](?P<round>{_BODY})[)）]"
 # Maths: what stands in dollars, and `\\(…\\)`, `\\[…\\]`. Brackets there are glued to a name.
 _MATHS = (
     r"\$\$.{1,500}?\$\$|\$(?=[^\s$])[^$\n]{1,200}(?<=\S)\$(?!\d)"
     r"|\\\(.{1,500}?\\\)|\\\[.{1,500}?\\\]"
 )
-_ESCAPED = rf"\\\[(?P<escaped>{_BODY_2})\\\]"
-_ALL_2 = f"{_HIDING}|{_ESCAPED}|(?P<maths>{_MATHS})|{_MARKER_2}"
-_FULL_2 = re.compile(_ALL_2, re.IGNORECASE | re.DOTALL)
-_FULL_ROUND = re.compile(_ALL_2 + _ROUND, re.IGNORECASE | re.DOTALL)
+_ESCAPED = rf"\\\[(?P<escaped>{_BODY})\\\]"
+_ALL = f"{_HIDING}|{_ESCAPED}|(?P<maths>{_MATHS})|{_MARKER}"
+_FULL = re.compile(_ALL, re.IGNORECASE | re.DOTALL)
+_FULL_ROUND = re.compile(_ALL + _ROUND, re.IGNORECASE | re.DOTALL)
 _FREE_BRACKET = re.compile(r"(?:^|[^\w}\])'^])\s*[\[【［]|\s[\[【［]")
-_ITEM_PARTS_2 = re.compile(rf"({_NUMBER})(?:\s*{_DASH_2}\s*({_NUMBER}))?")
-_SUSPECT_2 = re.compile(_SUSPECT.pattern + r"|［[^［］\n]{0,80}\d[^［］\n]{0,80}］")
+_RANGE = re.compile(rf"\]{_DASH}\[")
+_ITEM_PARTS = re.compile(rf"({_NUMBER})(?:\s*{_DASH}\s*({_NUMBER}))?")
+_SUSPECT = re.compile(
+    r"\[[^\[\]\n]{0,80}\d[^\[\]\n]{0,80}\]|【[^【】\n]{0,80}\d[^【】\n]{0,80}】"
+    r"|［[^［］\n]{0,80}\d[^［］\n]{0,80}］"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,23 +107,15 @@ class Grammar:
 
     Attributes:
         base: number that a prompt gives to the first passage: 1, or 0 (AttriEval's prompts).
-        version: of the rules: 2, or 1 for scores as they were before.
         form: a citation as the prompt shows it; ``(n)`` makes round brackets citations too.
     """
 
     base: int = 1
-    version: int = VERSION
     form: str = "[n]"
-
-    def __post_init__(self) -> None:
-        if self.version not in (1, VERSION):
-            raise UnknownValueError("version of the strict rules", str(self.version), ["1", "2"])
 
     @cached_property
     def name(self) -> str:
-        """``strict``, ``strict2``, ``strict2(n)``: the rules, as they stand in signatures."""
-        if self.version == 1:
-            return "strict"
+        """``strict2`` or ``strict2(n)``: the rules, as they stand in signatures."""
         return "strict2(n)" if self._round else "strict2"
 
     @property
@@ -144,7 +125,7 @@ class Grammar:
 
     @cached_property
     def _round(self) -> bool:
-        return self.version > 1 and self.form.strip()[:1] in "(（" and self.form != ""
+        return self.form.strip()[:1] in "(（" and self.form != ""
 
     def parse(self, output: str, n_docs: int) -> Parsed:
         """Read the citation marks of an output.
@@ -157,40 +138,12 @@ class Grammar:
             Markers with numbers as written. Numbers outside the context are kept, except four-digit
             ones such as years, whose marks count as unparsed. Never raises.
         """
-        if self.version > 1:
-            return self._parse_2(output, n_docs)
-        if "[" not in output and "【" not in output:
-            return Parsed(())
-        hidden: list[tuple[int, int]] = []
-        markers: list[Marker] = []
-        unparsed: list[tuple[int, int]] = []
-        plain = "`" not in output and "](" not in output and "://" not in output
-        for match in (_PLAIN if plain else _FULL).finditer(output):
-            group = match.lastgroup
-            if group == "hidden":
-                hidden.append(match.span())
-            elif group == "na":
-                markers.append(Marker(*match.span(), (), is_na=True))
-            else:
-                numbers, complete = self._numbers(match.group(group or 0), n_docs, _ITEM_PARTS)
-                if numbers:
-                    markers.append(Marker(*match.span(), numbers))
-                if not complete:
-                    unparsed.append(match.span())
-        # The suspects are sought only where some bracket was not accounted for.
-        if output.count("[") + output.count("【") > len(markers) + len(unparsed):
-            taken = sorted([*hidden, *unparsed, *((m.start, m.end) for m in markers)])
-            unparsed.extend(_outside(_SUSPECT.finditer(output), taken))
-            unparsed.sort()
-        return Parsed(tuple(markers), tuple(unparsed))
-
-    def _parse_2(self, output: str, n_docs: int) -> Parsed:
         if not _may_cite(output, self._round):
             return Parsed(())
         hidden: list[tuple[int, int]] = []
         markers: list[Marker] = []
         unparsed: list[tuple[int, int]] = []
-        expression = _FULL_ROUND if self._round else _FULL_2
+        expression = _FULL_ROUND if self._round else _FULL
         at = 0
         while (match := expression.search(output, at)) is not None:
             at = match.end()
@@ -213,7 +166,7 @@ class Grammar:
                         body, at = match["from"], match.end("from") + 1
                 else:
                     body = match.group(group or 0)
-                numbers, complete = self._numbers(body, n_docs, _ITEM_PARTS_2)
+                numbers, complete = self._numbers(body, n_docs)
                 if 0 not in numbers or len(numbers) < 2 or self.base == 0:
                     if numbers:
                         markers.append(Marker(match.start(), at, numbers))
@@ -224,7 +177,7 @@ class Grammar:
         brackets = output.count("[") + output.count("【") + output.count("［")
         if brackets > len(markers) + len(unparsed):
             taken = sorted([*hidden, *unparsed, *((m.start, m.end) for m in markers)])
-            unparsed.extend(_outside(_SUSPECT_2.finditer(output), taken))
+            unparsed.extend(_outside(_SUSPECT.finditer(output), taken))
             unparsed.sort()
         lists = find_lists(output, [(m.start, m.end, m.numbers) for m in markers])
         if lists:
@@ -257,32 +210,29 @@ class Grammar:
         return inside, len(numbers) - len(inside), unparsed
 
     def has_list(self, output: str) -> bool:
-        """Whether an output holds a reference list; version 1 knows none."""
-        if self.version == 1 or not may_hold_list(output):
-            return False
-        return bool(self.parse(output, 0).lists)
+        """Whether an output holds a reference list."""
+        return may_hold_list(output) and bool(self.parse(output, 0).lists)
 
     def needs_care(self, output: str) -> bool:
         """Whether an output may hold more than plain ``[n]``, each of them a citation."""
-        careful = "`" in output or "](" in output or "://" in output or "【" in output
-        if careful or self.version == 1:
-            return careful
         return (
             self._round
+            or "`" in output
+            or "](" in output
+            or "://" in output
+            or "【" in output
             or "$" in output
             or "\\" in output
             or "］" in output
-            or _RANGE_2.search(output) is not None
+            or _RANGE.search(output) is not None
             or may_hold_list(output)
         )
 
-    def _numbers(
-        self, body: str, n_docs: int, item_parts: re.Pattern[str]
-    ) -> tuple[tuple[int, ...], bool]:
+    def _numbers(self, body: str, n_docs: int) -> tuple[tuple[int, ...], bool]:
         """Numbers of one bracket, and whether every item of it could be read."""
         numbers: list[int] = []
         complete = True
-        for first, last in item_parts.findall(body):
+        for first, last in _ITEM_PARTS.findall(body):
             low = int(first)
             high = int(last) if last else low
             if not low <= high < low + MAX_RANGE:
@@ -294,9 +244,6 @@ class Grammar:
                 else:
                     numbers.append(number)
         return tuple(numbers), complete
-
-
-_RANGE_2 = re.compile(rf"\]{_DASH_2}\[")
 
 
 def _may_cite(output: str, with_round: bool) -> bool:

@@ -31,8 +31,7 @@ def citation_marks(output: str) -> tuple[Marker, ...]:
     Every ``[n]``, and every other bracket that the grammar reads in some context; ``[NA]`` is left
     out. Who writes log probabilities and who scores them both ask here. Which of the marks are
     citations is decided by the scorer, with protocol and context at hand: ``[2019]`` where so many
-    passages are shown, ``[1](url)`` for AttriEval's code alone. The list stays that of the first
-    version of the grammar, so that indices in files of before mean what they meant.
+    passages are shown, ``[1](url)`` for AttriEval's code alone.
     """
     plain = [
         Marker(*m.span(), (read_number(m[1]),)) for m in _PLAIN.finditer(output)
@@ -40,7 +39,7 @@ def citation_marks(output: str) -> tuple[Marker, ...]:
     ends = [m.end for m in plain]
     others = [
         marker
-        for marker in Grammar(base=0, version=1).parse(output, _ANY_SIZE).markers
+        for marker in Grammar(base=0).parse(output, _ANY_SIZE).markers
         if not marker.is_na and not _holds(marker, ends)
     ]
     return tuple(sorted([*plain, *others], key=lambda m: m.start))

@@ -50,8 +50,6 @@ class ScoreOptions(JudgeOptions):
         "for reference).",
     )
     """What splits sentences."""
-    rules: Literal[1, 2] = 2
-    """Version of the strict rules for marks and statements; 1 gives scores of before again."""
     bertscore_model: str = Field(BERTSCORE_MODEL, description="MODEL[#LAYER].")
     """Model of BERTScore."""
     mauve_model: str = Field(MAUVE_MODEL, description="")

@@ -104,7 +104,6 @@ PERPLEXITY = (
 )
 SEGMENTERS = (
     Choice("nupunkt", "", "with our rules"),
-    Choice("spacy", "", "rules version 1", needs="spacy"),
     Choice("punkt", "", "NLTK's"),
 )
 GRAPHS = (

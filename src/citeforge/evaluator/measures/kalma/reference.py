@@ -27,7 +27,6 @@ class Sentences:
     no capital stands two characters before, and a capital."""
 
     signature = "kalma"
-    rules_version = 1
 
     def split(self, text: str) -> list[Span]:
         """Spans of the sentences; brackets are text like any other."""
