@@ -157,7 +157,7 @@ def test_passages_that_do_not_fit_are_dropped_from_the_end_and_counted(
     [
         (("run", "rgae", "--benchmark", "x", "--out", "y"), "did you mean 'rage'?"),
         (("run", "rage", "--benchmark", "x", "--out", "y"), "--llm"),
-        (("run", "--benchmark", "x", "random", "--out", "y"), "x: "),
+        (("run", "--benchmark", "x", "random", "--out", "y"), "No such option"),
     ],
 )
 def test_wrong_words_are_told(inline: Cli, words: tuple[str, ...], said: str) -> None:

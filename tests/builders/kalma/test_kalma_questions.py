@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,21 +14,18 @@ from citeforge.builders.kalma.check import Extension, ExtensionCheck
 from citeforge.builders.kalma.phrasing import Composer, cannot_be_asked, gives_away
 from citeforge.builders.kalma.selection import Pair
 from citeforge.builders.kalma.tasks import template_writer_templates
-from citeforge.builders.recipes.rebuild import rebuild
-from citeforge.engines.io.files import digest
 from citeforge.engines.llm.records import Answer, Request, Result
 from citeforge.engines.llm.writers import TemplateWriter
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.kg.domain import Domain, load_domain
 from citeforge.kg.phrasing import Phrase, Phrasing
 from citeforge.kg.setup import open_graph
-from citeforge.package.manifest import load_intact, pretty_json
 from citeforge.package.package import Package
 from citeforge.schemas.benchmarks.kg import Graph, Triple
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes import KalmaRecipe, RunOptions
 from citeforge.schemas.text import normalise_em
-from conftest import EXAMPLES, Cli
+from conftest import EXAMPLES
 
 GRAPH = EXAMPLES / "people" / "graph.ttl"
 PEOPLE = load_domain("people")
@@ -196,33 +192,6 @@ def test_no_question_of_the_example_gives_its_answers_away(built: Path) -> None:
     assert len(starts) >= 4
 
 
-def test_the_old_way_can_be_asked_for_and_old_manifests_mean_it(
-    built: Path, tmp_path: Path, cli: Cli
-) -> None:
-    result = cli(
-        *("build", "kalma", "--kg", f"file:{GRAPH}", "--pairs-from-kg", "father"),
-        *("--questions", "1", "--out", "old"),
-    )
-    assert result.returncode == 0, result.stderr
-    old = Package(tmp_path / "old")
-    question = old.forms["specific"]["text"].to_pylist()[old.query_ids.index("Q906-Q907")]
-    assert question == (
-        "How were Ada Lovelace and Lord Byron connected, and what is known of Lord Byron "
-        "(movement, conflict) and of Ada Lovelace (student of, namesake of)?"
-    )
-    # As it was written before there were two ways.
-    path = tmp_path / "old" / "manifest.json"
-    told = json.loads(path.read_text())
-    del told["config"]["choices"]["questions"]
-    del told["config"]["domain"]["questions"]
-    told["manifest_sha256"] = digest({**told, "manifest_sha256": ""})
-    path.write_text(pretty_json(told))
-    run = RunOptions(out=tmp_path / "again")
-    again = rebuild(tmp_path / "old", run, [f"kg=file:{GRAPH}"], lambda uses: None)
-    assert again.equal
-    assert load_intact(built).config["choices"]["questions"] == 2
-
-
 class Writer:
     """A model whose first questions say their answers, and whose next ones do not."""
 
@@ -335,9 +304,6 @@ def test_a_value_must_stand_for_itself_in_the_new_sentence() -> None:
     assert added("He was proud of it [].", father) == (
         "does not name 'Albert Einstein' in the new sentence"
     )
-    loose = ExtensionCheck(PEOPLE, SentenceSegmenter(), strictly=False)
-    text = f"{BEFORE} He was proud of it {check.marker(father)}."
-    assert loose.wrong([Extension(BEFORE, text, father, [LINK, father])]) == [None]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Recipes: what they allow, and how manifests of all ages are read."""
+"""Recipes: what they allow, and how manifests keep them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from citeforge.package.kinds import recipes
 from citeforge.schemas.benchmarks.authorship import LabelSet
-from citeforge.schemas.benchmarks.manifest import GrammarInfo, Manifest
-from citeforge.schemas.benchmarks.sources import SourceInfo
+from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes import (
     AlceRecipe,
@@ -34,136 +33,42 @@ def manifest(kind: str, config: dict[str, Any], **more: Any) -> Manifest:
     return Manifest(kind=kind, name="n", config=config, **given)
 
 
-# Each as citeforge 0.1.0 wrote it before there were recipes.
-OLD: dict[str, tuple[Manifest, Recipe]] = {
-    "rage": (
-        manifest(
-            "rage",
-            {
-                "source": "beir:facts", "split": None, "extra_corpus": None, "limit": 12,
-                "seed": 5, "embedder": "offline", "embedder_revision": None,
-                "mining": {
-                    "seemingly_relevant": 4, "irrelevant": 10, "skip_top": 0, "max_score": None,
-                    "margin": None, "exclude_answers": False, "keep_self": True,
-                },
-                "remine": False,
-                "mixtures": [
-                    {"name": "a", "relevant": 1, "irrelevant": 2, "seemingly_relevant": 2}
-                ],
-                "corpus": "pool", "base": 0, "allow_no_relevant": False, "skip_empty": False,
-                "skip_dangling": False, "skip_contradictions": True, "drop_suspects": False,
-            },
-        ),
-        RageRecipe(
+RECIPES: dict[str, Recipe] = {
+    "rage": RageRecipe(
             name="n", licence="mit", source="beir:facts", limit=12, seed=5, embedder="offline",
             mining=Mining(seemingly_relevant=4, keep_self=True), corpus="pool", base=0,
             mixtures=(Mixture(name="a", relevant=1, irrelevant=2, seemingly_relevant=2),),
             skip_contradictions=True,
         ),
-    ),
-    "hagrid": (
-        manifest("hagrid", {"source": "hagrid:dev.jsonl", "k": 5, "skip_empty": True}),
-        HagridRecipe(name="n", licence="mit", source="hagrid:dev.jsonl", skip_empty=True),
-    ),
-    "alce": (
-        manifest("alce", {"source": "alce:asqa.json", "k": 3, "skip_empty": False}),
-        AlceRecipe(name="n", licence="mit", source="alce:asqa.json", k=3),
-    ),
-    "twins": (
-        manifest(
-            "twins",
-            {
-                "benchmark": "facts", "benchmark_hash": "0", "contexts": ["mix"],
-                "base": {"kind": "rage", "config": {}},
-                "attempts": {"limit": 2, "temperature": 0.1, "step": 0.3},
-                "thresholds": {
-                    "shortest": 0.5, "longest": 2.0, "copy_similarity": 0.9, "ngram": 3
-                },
-                "entities": "rules", "ner": None, "keep_failed": True, "prompts": {"twin": "0"},
-            },
-            models={"twin author": {"name": "openai:m"}, "entailment judge": {"name": "lexical"}},
-        ),
-        TwinsRecipe(
+    "hagrid": HagridRecipe(name="n", licence="mit", source="hagrid:dev.jsonl", skip_empty=True),
+    "alce": AlceRecipe(name="n", licence="mit", source="alce:asqa.json", k=3),
+    "twins": TwinsRecipe(
             name="n", benchmark=Path("facts"), llm="openai:m", contexts=("mix",), keep_failed=True,
             attempts=Attempts(limit=2), judging={"judge": "lexical"},
             thresholds=Thresholds(length_ratio=(0.5, 2.0), copy_similarity=0.9),
         ),
-    ),
-    "authorship": (
-        manifest(
-            "authorship",
-            {
-                "benchmark": "facts", "benchmark_hash": "0", "candidates": "mapping",
-                "base": {"kind": "rage", "config": {}}, "embedder": None,
-                "selection": {
-                    "k": 3, "rule": "any", "sample": None, "exclude_answers": False, "seed": 7
-                },
-                "design": {
-                    "k": 3,
-                    "label_sets": [
-                        {"name": "human_llm", "first": ["Human"], "second": ["LLM"]},
-                        {"name": "mine", "first": ["A"], "second": ["B"]},
-                    ],
-                    "cells": [
-                        {"context": c, "relevant_origin": "human", "other_origin": o}
-                        for c, o in (("x", "human"), ("y", "llm"))
-                    ],
-                },
-            },
-            grammar=GrammarInfo(base=1),
-        ),
-        AuthorshipRecipe(
+    "authorship": AuthorshipRecipe(
             name="n", twins=Path("facts"), origins=("hh", "hl"), base=1,
             label_sets=("human_llm", LabelSet(name="mine", first=("A",), second=("B",))),
             selection={"k": 3, "rule": "any", "seed": 7},
         ),
-    ),
-    "kalma": (
-        manifest(
-            "kalma",
-            {
-                "pairs": None, "pairs_sha256": None, "pairs_from_kg": ["father"], "limit": 4,
-                "seed": 1,
-                "choices": {
-                    "rounds": 2, "alpha": 0.5, "attempts": 3, "triples": 5, "temperature": 0.1,
-                    "step": 0.3, "kept_candidates": 10,
-                },
-                "domain": {"name": "people", "entity_class": "Q5"},
-                "prompts": {}, "languages": ["de", "en"], "checked_by": "text",
-            },
-            models={"writer": {"name": "template"}, "perplexity": {"name": "ngram", "order": 3}},
-            sources=[SourceInfo(spec="kg:graph.ttl", kind="kg")],
-        ),
-        KalmaRecipe(
+    "kalma": KalmaRecipe(
             name="n", licence="mit", kg="file:graph.ttl", pairs_from_kg=("father",), limit=4,
-            seed=1, choices={"rounds": 2, "questions": 1},
+            seed=1, choices={"rounds": 2},
             domain={"name": "people", "entity_class": "Q5"},
             languages=("de", "en"),
         ),
-    ),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", OLD)
-def test_manifests_from_before_recipes_are_read(kind: str) -> None:
-    old, expected = OLD[kind]
-    assert recipes()[kind].of(old) == expected
-
-
-@pytest.mark.parametrize("kind", OLD)
+@pytest.mark.parametrize("kind", RECIPES)
 def test_a_recipe_goes_through_a_manifest(kind: str) -> None:
-    recipe = OLD[kind][1]
+    recipe = RECIPES[kind]
     config = recipe.recorded(found="a fact of the build")
     assert config["recipe"] == 1
     assert "name" not in config
     licence = getattr(recipe, "licence", None)
     assert recipes()[kind].of(manifest(kind, config, licence=licence)) == recipe
-
-
-def test_published_questions_from_before_recipes() -> None:
-    config = {"source": "kalma:s.json", "general": None, "gold": "g.json", "seed": 0, "limit": None}
-    found = KalmaRecipe.of(manifest("kalma", config))
-    assert found == KalmaRecipe(name="n", licence="mit", source="kalma:s.json", gold="g.json")
 
 
 def test_a_newer_recipe_is_refused() -> None:

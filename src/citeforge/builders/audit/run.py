@@ -155,7 +155,7 @@ def suspects(
     tables: dict[str, pa.Table],
     gold: pa.Table,
     corpus: list[Path],
-    contained: float | None,
+    contained: float,
 ) -> list[Flaw]:
     """Negatives that are probably relevant, by the checks that need no model.
 
@@ -164,7 +164,7 @@ def suspects(
         tables: label to mapping (schema MAPPING).
         gold: schema GOLD.
         corpus: shards of the corpus.
-        contained: share of text in common from which a negative is suspect; None not to look.
+        contained: share of text in common from which a negative is suspect.
     """
     ids: list[str] = queries["_id"].to_pylist()
     relevant: dict[str, list[str]] = {q: [] for q in ids}
@@ -180,10 +180,11 @@ def suspects(
     wanted = {i for t in tables.values() for i in t["corpus-id"].to_pylist()}
     texts = {i: text for i, (_, text) in texts_of(corpus, wanted).items()}
     mapped = _Mapped(relevant, negative, answers)
-    found = [*flaws.near_duplicates(mapped, texts), *flaws.answer_carriers(mapped, texts)]
-    if contained is not None:
-        found += flaws.overlapping(mapped, texts, contained)
-    return found
+    return [
+        *flaws.near_duplicates(mapped, texts),
+        *flaws.answer_carriers(mapped, texts),
+        *flaws.overlapping(mapped, texts, contained),
+    ]
 
 
 class _Label(msgspec.Struct):
@@ -301,7 +302,7 @@ def drop_suspects(
     gold: pa.Table,
     corpus: list[Path],
     counts: dict[str, int],
-    contained: float | None,
+    contained: float,
 ) -> dict[str, pa.Table]:
     """Mappings without suspect negatives; what went is counted."""
     gone = suspects(queries, tables, gold, corpus, contained)

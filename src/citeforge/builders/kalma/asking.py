@@ -39,7 +39,7 @@ class Asker:
     def __init__(self, llm: Llm, choices: Choices, domain: Domain) -> None:
         self.llm, self.choices = llm, choices
         self.refused, self.stood_in = Counter[str](), Counter[str]()
-        templates = template_writer_templates(domain, choices.questions)
+        templates = template_writer_templates(domain)
         self._template = TemplateWriter(templates) if choices.stand_in else None
 
     @property

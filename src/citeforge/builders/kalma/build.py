@@ -75,7 +75,7 @@ def build_kalma(
     if judge is None:
         judge = judge_session(recipe.judging, run, beside(run.folder, ".verdicts.db"), store)
     client = client_options(run)
-    templates = template_writer_templates(kg.domain, recipe.choices.questions)
+    templates = template_writer_templates(kg.domain)
     writer = llm or make_llm(recipe.writer, store=store, options=client, templates=templates)
 
     def measure(texts: list[str]) -> Perplexity:
@@ -104,9 +104,7 @@ class _Grown(Build[KalmaRecipe]):
         self.models["perplexity"] = {"name": perplexity_name(recipe.perplexity)}
         if judge is not None:
             self.models["judge of sentences"] = judge.judge.identity()
-        self.check = ExtensionCheck(
-            kg.domain, SentenceSegmenter(), judge, strictly=recipe.choices.questions > 1
-        )
+        self.check = ExtensionCheck(kg.domain, SentenceSegmenter(), judge)
         self.evolver = Evolver(kg, llm, perplexity, self.check, recipe.choices)
 
     def draft(self) -> Manifest:
@@ -188,7 +186,7 @@ class _Grown(Build[KalmaRecipe]):
     def _wordless(self, n_kept: int) -> dict[str, int]:
         """What the template writer had no words for, counted and told."""
         evolver, name = self.evolver, self.kg.domain.name
-        if not evolver.asker.is_template or self.recipe.choices.questions == 1:
+        if not evolver.asker.is_template:
             return {}
         if evolver.composer is None:
             warn(

@@ -111,7 +111,6 @@ class ExtensionCheck:
         domain: Domain,
         segmenter: Segmenter,
         judge: JudgeSession | None = None,
-        strictly: bool = True,
     ) -> None:
         """Take what sentences are held against.
 
@@ -119,11 +118,8 @@ class ExtensionCheck:
             domain: cues and forms of relations.
             segmenter: splits sentences.
             judge: entailment of the fact; None for rules alone.
-            strictly: the value must stand in the new sentence for itself, no part of another name,
-                where the sentence is about its entity; otherwise somewhere in the text.
         """
         self.domain, self.segmenter, self.judge = domain, segmenter, judge
-        self.strictly = strictly
 
     @property
     def checked_by(self) -> str:
@@ -173,7 +169,7 @@ class ExtensionCheck:
             return f"does not name {triple.value!r}", ""
         known = {normalise_em(s) for s in before}
         added = " ".join(s for s in after if normalise_em(s) not in known)
-        reason = self._elsewhere(text, added, extension) if self.strictly else None
+        reason = self._elsewhere(text, added, extension)
         return reason or self._contradiction(added, pool), added
 
     def _elsewhere(self, text: str, added: str, extension: Extension) -> str | None:

@@ -83,7 +83,7 @@ class Evolver:
         self.make_perplexity = make_perplexity
         self.perplexity: Perplexity | None = None
         self.extension = extension
-        phrasing = kg.domain.questions if choices.questions > 1 else None
+        phrasing = kg.domain.questions
         self.composer = None if phrasing is None else Composer(kg.domain, phrasing)
         self.asker = Asker(llm, choices, kg.domain)
         self._aliases: dict[str, list[str]] = {}
@@ -138,7 +138,7 @@ class Evolver:
 
         def accept(e: Evolution, reply: str) -> str | None:
             reason = check.wrong_annotation(reply, seeds[e.pair.id], e.pair.pool)
-            if reason is None and self.choices.questions > 1:
+            if reason is None:
                 reason = check.misplaced(reply, e.pair.pool, e.pair.link)
             if reason is None:
                 taken[e.pair.id] = reply
@@ -176,8 +176,6 @@ class Evolver:
     def _askable(self, e: Evolution) -> list[Triple]:
         """Candidates whose question would not say the answer; those that the writer has words for,
         where there are any, and uninformative ones only where nothing else is there."""
-        if self.choices.questions == 1:
-            return self._candidates(e, self.kg.domain.uninformative)
         for left_out in (self.kg.domain.uninformative, ()):
             found = [
                 t for t in self._candidates(e, left_out)
@@ -294,8 +292,6 @@ class Evolver:
                     e.dropped = f"the writer asked no {task} question"
 
     def _given_away(self, e: Evolution, question: str) -> str | None:
-        if self.choices.questions == 1:
-            return None
         given = gives_away(question, _asked(e))
         return None if given is None else f"gives away {given.relation}: {given.value}"
 

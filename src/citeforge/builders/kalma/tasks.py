@@ -20,15 +20,11 @@ _ANNOTATE, _EXTEND = "{{ annotated }}", "{{ paragraph }} {{ sentence }}"
 _QUESTION = "{{ question }}"
 
 
-def template_writer_templates(domain: Domain, version: int = 2) -> dict[str, str]:
-    """Templates of the embedded writer: the domain's sentences, filled in as they are.
-
-    Args:
-        domain: whose sentences.
-        version: 2 takes composed questions where the domain has words for them; 1 never does.
-    """
+def template_writer_templates(domain: Domain) -> dict[str, str]:
+    """Templates of the embedded writer: the domain's sentences, filled in as they are, and composed
+    questions where the domain has words for them."""
     given = domain.templates
-    if version > 1 and domain.questions is not None:
+    if domain.questions is not None:
         given = {"general": _QUESTION, "specific": _QUESTION}
     return {
         "seed": "{{ fact }}",

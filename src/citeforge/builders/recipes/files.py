@@ -72,23 +72,7 @@ def _parsed(path: Path) -> tuple[Any, yaml.Node | None]:
             root = yaml.compose(text, Loader=yaml.SafeLoader)
         except yaml.YAMLError:
             root = None  # JSON that YAML cannot read, as one with long keys: errors have no lines
-    _refuse_doubles(root, path)
     return content, root
-
-
-def _refuse_doubles(node: yaml.Node | None, path: Path) -> None:
-    if isinstance(node, yaml.MappingNode):
-        seen = set()
-        for key, value in node.value:
-            if key.value in seen:
-                raise InputError(
-                    "comes twice", path=path, line=key.start_mark.line + 1, field=str(key.value)
-                )
-            seen.add(key.value)
-            _refuse_doubles(value, path)
-    elif isinstance(node, yaml.SequenceNode):
-        for item in node.value:
-            _refuse_doubles(item, path)
 
 
 def _line(node: yaml.Node | None, place: Sequence[str | int]) -> int | None:

@@ -15,8 +15,6 @@ from citeforge.schemas.models.choices import ANSWERING, listed
 from citeforge.schemas.systems.declaration import System
 from citeforge.schemas.systems.listed import SYSTEMS
 
-_FLAGS = ("--all-gold",)
-"""Options of old command lines that may stand before the system and take no value."""
 _HELP = (
     "Run a system and write its submission.\n\nSYSTEM is one of the following; `run SYSTEM --help` "
     "lists its options.\n\n\b\n" + "\n".join(f"{system.name}: {system.what}" for system in SYSTEMS)
@@ -34,23 +32,8 @@ class Systems(click.Group):
 
         return _command(system_of(name))
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, _system_first(args))
-
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The help text has listed them."""
-
-
-def _system_first(args: list[str]) -> list[str]:
-    """The same words with the name of the system, which may stand behind options, in front."""
-    if not args or not args[0].startswith("-"):
-        return args
-    names = {system.name for system in SYSTEMS}
-    for at, word in enumerate(args):
-        before = args[at - 1] if at else ""
-        if word in names and (not before.startswith("-") or before in _FLAGS):
-            return [word, *args[:at], *args[at + 1 :]]
-    return args
 
 
 @click.group(cls=Systems, help=_HELP, subcommand_metavar="SYSTEM [OPTIONS]")

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from citeforge.schemas.benchmarks.authorship import PLACEBO, Design, LabelSet, Origin
-from citeforge.schemas.benchmarks.manifest import Manifest
+from citeforge.schemas.benchmarks.authorship import LabelSet, Origin
 from citeforge.schemas.commands.run import ENDPOINT, RAY
 from citeforge.schemas.errors import UnknownValueError
 from citeforge.schemas.recipes.base import Part, Recipe
@@ -21,8 +20,6 @@ ORIGINS: dict[str, tuple[Origin, Origin]] = {
     "ll": ("llm", "llm"),
 }
 """Origins of (relevant, non-relevant) passages by their initials."""
-_BUILT_IN = ("human_llm", "person_machine", "names", PLACEBO)
-
 Rule = Literal["one", "one-in-list", "any"]
 """``one``: queries with exactly one passage judged relevant; ``one-in-list``: exactly one among
 their first k candidates (the paper's words); ``any``: at least one."""
@@ -100,18 +97,3 @@ class AuthorshipRecipe(Recipe):
         files = [Path(f"{s.name}.yaml") for s in self.label_sets if isinstance(s, LabelSet)]
         update = {"label_sets": sets, "labels": (*self.labels, *files)}
         return self.model_copy(update=update)
-
-    @classmethod
-    def upgraded(cls, config: dict[str, Any], manifest: Manifest) -> dict[str, Any]:
-        design = Design.model_validate(config["design"])
-        origins = list(dict.fromkeys(cell.origins for cell in design.cells))
-        start = config["benchmark"]
-        return {
-            **config,
-            "benchmark": start if origins == ["hh"] else None,
-            "twins": None if origins == ["hh"] else start,
-            "origins": origins,
-            "label_sets": [s.name if s.name in _BUILT_IN else s for s in design.label_sets],
-            "embedder": config.get("embedder") or "offline",
-            "base": manifest.grammar.base,
-        }

@@ -16,7 +16,7 @@ from citeforge.schemas.recipes.option import Option
 
 M = TypeVar("M", bound=BaseModel)
 RECIPE_VERSION = 1
-"""Version of ``config`` in manifests; those from before recipes have none."""
+"""Version of ``config`` in manifests."""
 _IN_MANIFEST = ("name", "licence")
 """Fields that a manifest holds beside its config."""
 
@@ -58,10 +58,8 @@ class Recipe(BaseModel):
             ValidationError: likewise.
         """
         config = dict(manifest.config)
-        version = config.pop("recipe", None)
-        if version is None:
-            config = cls.upgraded(config, manifest)
-        elif version > RECIPE_VERSION:
+        version = config.pop("recipe")
+        if version > RECIPE_VERSION:
             raise InputError(
                 f"has recipe {version}; this citeforge reads up to {RECIPE_VERSION}",
                 path="manifest.json",
@@ -71,11 +69,6 @@ class Recipe(BaseModel):
         known = {k: v for k, v in config.items() if k in cls.model_fields}
         beside = {k: getattr(manifest, k) for k in _IN_MANIFEST if k in cls.model_fields}
         return cls.model_validate(known | beside)
-
-    @classmethod
-    def upgraded(cls, config: dict[str, Any], manifest: Manifest) -> dict[str, Any]:
-        """Config of a manifest from before recipes, with the fields of recipes."""
-        return config
 
     def named(self) -> Self:
         """The same recipe with file names in place of what only a file could say."""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
-from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.models.refusals import checked_detector
 from citeforge.schemas.recipes.base import Recipe
 from citeforge.schemas.recipes.option import Option
@@ -30,10 +29,6 @@ class BundleRecipe(Recipe):
     """Seed of sample and order."""
     base: Literal[0, 1] = 1
     """Number that prompts give to the first passage."""
-
-    @classmethod
-    def upgraded(cls, config: dict[str, Any], manifest: Manifest) -> dict[str, Any]:
-        return config
 
 
 class DeflectionRecipe(BundleRecipe):

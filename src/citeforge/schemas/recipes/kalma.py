@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, JsonValue
 
-from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.commands.run import ENDPOINT, GRAPH, LOCAL_JUDGE, RAY
 from citeforge.schemas.models.choices import GRAPHS, LLMS, PERPLEXITY, listed
-from citeforge.schemas.recipes.base import Judging, Licensed, Part, name_of
+from citeforge.schemas.recipes.base import Judging, Licensed, Part
 from citeforge.schemas.recipes.option import Option, Words
 
 
@@ -36,9 +35,6 @@ class Choices(Part):
     triple or the pair is given up."""
     kept_candidates: Annotated[int, Option(hidden=True)] = Field(10, ge=0)
     """Candidates that the package keeps of every round."""
-    questions: Literal[1, 2] = 2
-    """How facts are chosen and asked for: 2 with a clause a relation, nothing given away; 1 as
-    before."""
 
 
 class KalmaRecipe(Licensed):
@@ -96,26 +92,3 @@ class KalmaRecipe(Licensed):
             return self
         name = self.domain["name"]
         return self.model_copy(update={"domain": name if name == "people" else f"{name}.yaml"})
-
-    @classmethod
-    def of(cls, manifest: Manifest) -> Self:
-        config = manifest.config
-        choices = config.get("choices") or {}
-        if config.get("source") is None and "questions" not in choices:
-            asked = {**config, "choices": {**choices, "questions": 1}}
-            manifest = manifest.model_copy(update={"config": asked})
-        return super().of(manifest)
-
-    @classmethod
-    def upgraded(cls, config: dict[str, Any], manifest: Manifest) -> dict[str, Any]:
-        if "source" in config:
-            return config
-        models, spec = manifest.models, manifest.sources[0].spec.removeprefix("kg:")
-        return {
-            **config,
-            "kg": f"{'sparql' if spec.startswith('http') else 'file'}:{spec}",
-            "languages": config.get("languages", ["en"]),
-            "writer": name_of(models, "writer"),
-            "perplexity": name_of(models, "perplexity") or "ngram",
-            "judging": {"judge": name_of(models, "judge of sentences")},
-        }

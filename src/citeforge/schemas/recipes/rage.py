@@ -7,7 +7,6 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.commands.run import EMBEDDING, ENDPOINT, LOCAL_JUDGE, RAY, SECRET, SHARDED
 from citeforge.schemas.models.choices import EMBEDDERS, listed
 from citeforge.schemas.recipes.base import Hideable, Judging, Licensed, Part
@@ -15,7 +14,6 @@ from citeforge.schemas.recipes.compute import Compute
 from citeforge.schemas.recipes.mixture import DEFAULT_MIXTURE, Mixture
 from citeforge.schemas.recipes.option import Option
 
-_COMPUTE_OF = {"float32": "fp32", "bfloat16": "bf16"}
 CONTAINED = 0.4
 """Neighbours among chunks of 100 words with stride 50 share .48 of their runs of five words."""
 DEFAULT_EMBEDDER = "intfloat/multilingual-e5-small"
@@ -40,16 +38,10 @@ class Mining(Part):
     """Drop negatives that contain a gold answer."""
     exclude_contained: bool = False
     """Drop negatives that share text with a relevant passage: its pieces, overlapping chunks."""
-    contained: float | None = Field(CONTAINED, gt=0, le=1)
+    contained: float = Field(CONTAINED, gt=0, le=1)
     """Share of the shorter text's runs of five words from which two passages share text."""
     keep_self: bool = False
     """Let a passage with the query's own text or id be a negative."""
-
-    @model_validator(mode="after")
-    def _knows_how_much(self) -> Self:
-        if self.exclude_contained and self.contained is None:
-            raise ValueError("--exclude-contained needs --contained")
-        return self
 
 
 class RageRecipe(Licensed, Hideable):
@@ -129,21 +121,6 @@ class RageRecipe(Licensed, Hideable):
     """Drop negatives that nearly repeat or overlap a relevant passage, or hold a gold answer."""
     decided: Annotated[Path | None, Option(metavar="audit.json", input=True)] = None
     """Drop negatives that an audit with --strong-judge (or people) decided are relevant."""
-
-    @classmethod
-    def of(cls, manifest: Manifest) -> Self:
-        """Likewise; manifests of old say what was computed in beside the embedder only, and their
-        suspects were not those that share text."""
-        mining = manifest.config.get("mining")
-        old = isinstance(mining, dict) and "contained" not in mining
-        if isinstance(mining, dict) and old and manifest.config.get("drop_suspects"):
-            config = {**manifest.config, "mining": {**mining, "contained": None}}
-            manifest = manifest.model_copy(update={"config": config})
-        recipe = super().of(manifest)
-        dtype = manifest.models.get("embedder", {}).get("dtype")
-        if recipe.compute == "auto" and dtype in _COMPUTE_OF:
-            return recipe.model_copy(update={"compute": _COMPUTE_OF[dtype]})
-        return recipe
 
     @model_validator(mode="after")
     def _cosines_or_candidates(self) -> Self:

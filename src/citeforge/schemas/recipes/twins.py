@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, field_validator
 
-from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.commands.run import DRY, ENDPOINT, LOCAL_JUDGE, RAY, SECRET
 from citeforge.schemas.models.choices import ANSWERING, listed
-from citeforge.schemas.recipes.base import Hideable, Judging, Part, name_of
+from citeforge.schemas.recipes.base import Hideable, Judging, Part
 from citeforge.schemas.recipes.option import Option, Ratio
 
 
@@ -38,14 +37,6 @@ class Thresholds(Part):
     """Edit similarity from which a twin is a copy."""
     ngram: Annotated[int, Option(hidden=True)] = Field(3, ge=1)
     """Length in words of the n-grams whose overlap is reported."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _from_before_recipes(cls, given: Any) -> Any:
-        if isinstance(given, dict) and {"shortest", "longest"} <= given.keys():
-            rest = {k: v for k, v in given.items() if k not in ("shortest", "longest")}
-            return {"length_ratio": (given["shortest"], given["longest"]), **rest}
-        return given
 
     @field_validator("length_ratio")
     @classmethod
@@ -95,9 +86,3 @@ class TwinsRecipe(Hideable):
     """Which judge checks entailment both ways."""
     keep_failed: bool = False
     """Keep queries without an accepted twin."""
-
-    @classmethod
-    def upgraded(cls, config: dict[str, Any], manifest: Manifest) -> dict[str, Any]:
-        models = manifest.models
-        judging = {"judge": name_of(models, "entailment judge")}
-        return {**config, "llm": name_of(models, "twin author"), "judging": judging}
