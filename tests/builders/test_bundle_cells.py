@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from citeforge.builders.bundles.build import build_deflection, build_faithfulness, build_position
+from citeforge.builders.bundles.build import build_bundle
 from citeforge.builders.bundles.verify import wrong_bundle
 from citeforge.builders.packaging.verify import verify
 from citeforge.engines.text.refusals.rules import is_refusal
@@ -40,7 +40,7 @@ def ids(package: Package, cell: str) -> list[list[str]]:
 
 
 def test_deflection(base: Path, tmp_path: Path) -> None:
-    manifest = build_deflection(DeflectionRecipe(benchmark=base), RunOptions(out=tmp_path / "d"))
+    manifest = build_bundle(DeflectionRecipe(benchmark=base), RunOptions(out=tmp_path / "d"))
     package = Package(tmp_path / "d")
     assert list(verify(tmp_path / "d")) == []
     assert manifest.counts["queries with one relevant passage, whose partial cell counts nowhere"] \
@@ -59,7 +59,7 @@ def test_deflection(base: Path, tmp_path: Path) -> None:
 
 
 def test_faithfulness(base: Path, tmp_path: Path) -> None:
-    build_faithfulness(FaithfulnessRecipe(benchmark=base), RunOptions(out=tmp_path / "f"))
+    build_bundle(FaithfulnessRecipe(benchmark=base), RunOptions(out=tmp_path / "f"))
     package = Package(tmp_path / "f")
     assert list(verify(tmp_path / "f")) == []
     original, removed, decoy = (ids(package, c) for c in package.contexts)
@@ -76,7 +76,7 @@ def test_faithfulness(base: Path, tmp_path: Path) -> None:
 
 
 def test_position(base: Path, tmp_path: Path) -> None:
-    build_position(PositionRecipe(benchmark=base, k=4), RunOptions(out=tmp_path / "p"))
+    build_bundle(PositionRecipe(benchmark=base, k=4), RunOptions(out=tmp_path / "p"))
     package = Package(tmp_path / "p")
     assert list(verify(tmp_path / "p")) == []
     assert package.contexts == [f"rotation_{i}" for i in range(4)]
@@ -89,26 +89,26 @@ def test_position(base: Path, tmp_path: Path) -> None:
 
 def test_builds_are_the_same_again_and_sampled(base: Path, tmp_path: Path) -> None:
     recipe = DeflectionRecipe(benchmark=base, sample=10, refusals="rules:en,de")
-    first = build_deflection(recipe, RunOptions(out=tmp_path / "a"))
-    second = build_deflection(recipe, RunOptions(out=tmp_path / "b"))
+    first = build_bundle(recipe, RunOptions(out=tmp_path / "a"))
+    second = build_bundle(recipe, RunOptions(out=tmp_path / "b"))
     assert first.benchmark_hash != ""
     changed = {f for f in first.files if first.files[f] != second.files.get(f)}
     assert changed <= {"README.md", "stats.json"}  # its folder's name
     assert len(Package(tmp_path / "a").query_ids) == 10
-    other = build_deflection(recipe.model_copy(update={"seed": 1}), RunOptions(out=tmp_path / "c"))
+    other = build_bundle(recipe.model_copy(update={"seed": 1}), RunOptions(out=tmp_path / "c"))
     assert other.benchmark_hash != first.benchmark_hash
 
 
 def test_bundles_that_cannot_be(base: Path, tmp_path: Path) -> None:
     run = RunOptions(out=tmp_path / "x")
     with pytest.raises(InputError, match=r"no query qualifies \(60 queries with fewer than 30"):
-        build_faithfulness(FaithfulnessRecipe(benchmark=base, k=30), run)
+        build_bundle(FaithfulnessRecipe(benchmark=base, k=30), run)
     with pytest.raises(InputError):
-        build_position(PositionRecipe(benchmark=tmp_path), run)
+        build_bundle(PositionRecipe(benchmark=tmp_path), run)
 
 
 def test_a_bundle_with_wrong_cells_is_told(base: Path, tmp_path: Path) -> None:
-    build_position(PositionRecipe(benchmark=base, k=3), RunOptions(out=tmp_path / "p"))
+    build_bundle(PositionRecipe(benchmark=base, k=3), RunOptions(out=tmp_path / "p"))
     manifest = Package(tmp_path / "p").manifest
     cells = {**manifest.config["bundle"], "cells": ["rotation_0", "rotation_2", "rotation_1"]}
     for config, message in (

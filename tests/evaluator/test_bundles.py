@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from citeforge.builders.authorship.build import build_authorship
-from citeforge.builders.bundles.build import build_deflection, build_faithfulness, build_position
+from citeforge.builders.bundles.build import build_bundle
 from citeforge.builders.kalma.build import build_kalma
 from citeforge.engines.judge.lexical import LexicalJudge
 from citeforge.engines.judge.session import JudgeSession
@@ -36,11 +36,11 @@ from citeforge.systems.run import run_system
 from conftest_bundles import N, sixty
 
 MADE: dict[str, tuple[Callable[..., Any], Any, str, str, str]] = {
-    "deflection": (build_deflection, DeflectionRecipe, "deflection-blind", "deflection-aware",
+    "deflection": (build_bundle, DeflectionRecipe, "deflection-blind", "deflection-aware",
                    "Refusal.Balanced"),
-    "faithfulness": (build_faithfulness, FaithfulnessRecipe, "post-rationaliser", "faithful",
+    "faithfulness": (build_bundle, FaithfulnessRecipe, "post-rationaliser", "faithful",
                      "Faith.PostRat"),
-    "position": (build_position, PositionRecipe, "position-blind", "position-follower",
+    "position": (build_bundle, PositionRecipe, "position-blind", "position-follower",
                  "Pos.Early"),
 }  # fmt: skip
 
@@ -263,7 +263,7 @@ def test_refusals_by_a_judge(tmp_path: Path) -> None:
 
     base = sixty(tmp_path)
     recipe = DeflectionRecipe(benchmark=base, refusals="judge")
-    build_deflection(recipe, RunOptions(out=tmp_path / "d"))
+    build_bundle(recipe, RunOptions(out=tmp_path / "d"))
     benchmark = Benchmark(tmp_path / "d")
     cells = {"answerable": "Yes.", "partial": "Yes.", "related": "No."}
     answers = {c: dict.fromkeys(benchmark.query_ids, text) for c, text in cells.items()}
@@ -284,7 +284,7 @@ def test_what_counts_as_a_refusal_stands_in_the_signature(
     """The tables are the same, and so is their hash: nothing else tells the two apart."""
     folder = tmp_path / "deflection"
     recipe = DeflectionRecipe(benchmark=bundles["deflection"].parent / "sixty", refusals="rules:de")
-    build_deflection(recipe, RunOptions(out=folder))
+    build_bundle(recipe, RunOptions(out=folder))
     files = [scored(f, "deflection-aware", tmp_path) for f in (bundles["deflection"], folder)]
     assert files[0].benchmark_hash == files[1].benchmark_hash
     signed = [parse_signature(f.measures[0].signature)["opt"] for f in files]

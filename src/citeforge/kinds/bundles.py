@@ -9,6 +9,7 @@ from citeforge.kinds.rage import RageKind
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.recipes import Recipe, RunOptions
 from citeforge.schemas.recipes.bundles import (
+    BundleRecipe,
     DeflectionRecipe,
     FaithfulnessRecipe,
     PositionRecipe,
@@ -34,6 +35,11 @@ class BundleKind(RageKind):
         **RageKind.refusals,
     }
 
+    def build(self, recipe: BundleRecipe, run: RunOptions) -> Manifest:
+        from citeforge.builders.bundles.build import build_bundle
+
+        return build_bundle(recipe, run)
+
     def reading(self, reads: str) -> type[Reading]:
         from citeforge.evaluator.measures.bundles.reading import BundleReading
 
@@ -54,11 +60,6 @@ class DeflectionKind(BundleKind):
     about = "questions with all relevant passages, some of them, and none"
     default_measures = ("deflection",)
 
-    def build(self, recipe: DeflectionRecipe, run: RunOptions) -> Manifest:
-        from citeforge.builders.bundles.build import build_deflection
-
-        return build_deflection(recipe, run)
-
 
 class FaithfulnessKind(BundleKind):
     """Does a system cite what it used?"""
@@ -68,11 +69,6 @@ class FaithfulnessKind(BundleKind):
     about = "questions with their evidence, without it, and with a decoy"
     default_measures = ("faithfulness",)
 
-    def build(self, recipe: FaithfulnessRecipe, run: RunOptions) -> Manifest:
-        from citeforge.builders.bundles.build import build_faithfulness
-
-        return build_faithfulness(recipe, run)
-
 
 class PositionKind(BundleKind):
     """Does it matter where a passage stands?"""
@@ -81,11 +77,6 @@ class PositionKind(BundleKind):
     recipe: type[Recipe] | None = PositionRecipe
     about = "the same passages in every rotation"
     default_measures = ("position",)
-
-    def build(self, recipe: PositionRecipe, run: RunOptions) -> Manifest:
-        from citeforge.builders.bundles.build import build_position
-
-        return build_position(recipe, run)
 
 
 DEFLECTION, FAITHFULNESS, POSITION = DeflectionKind(), FaithfulnessKind(), PositionKind()

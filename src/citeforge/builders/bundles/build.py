@@ -59,31 +59,13 @@ _DESCRIBED = {
 }
 
 
-def build_deflection(recipe: DeflectionRecipe, run: RunOptions) -> Manifest:
-    """Freeze a deflection bundle.
+def build_bundle(recipe: BundleRecipe, run: RunOptions) -> Manifest:
+    """Freeze the cells of a bundle.
 
     Raises:
         InputError: no query qualifies, or a folder is at fault.
     """
-    return Deflection(recipe, run).make()
-
-
-def build_faithfulness(recipe: FaithfulnessRecipe, run: RunOptions) -> Manifest:
-    """Freeze a faithfulness bundle.
-
-    Raises:
-        InputError: no query qualifies, or a folder is at fault.
-    """
-    return Faithfulness(recipe, run).make()
-
-
-def build_position(recipe: PositionRecipe, run: RunOptions) -> Manifest:
-    """Freeze a position bundle.
-
-    Raises:
-        InputError: no query qualifies, or a folder is at fault.
-    """
-    return Position(recipe, run).make()
+    return _BUILDS[recipe.kind](recipe, run).make()
 
 
 class BundleBuild(Build[R]):
@@ -284,6 +266,13 @@ class Position(BundleBuild[PositionRecipe]):
             return None
         slots = self.slots(query, docs[:k])
         return {rotation_name(s): slots[k - s :] + slots[: k - s] for s in range(k)}
+
+
+_BUILDS: dict[str, type[BundleBuild[Any]]] = {
+    "deflection": Deflection,
+    "faithfulness": Faithfulness,
+    "position": Position,
+}
 
 
 def _replaced(slots: Docs, gone: Docs, spare: Docs) -> Docs:

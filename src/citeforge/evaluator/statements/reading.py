@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -197,29 +197,6 @@ class Reading(ABC):
         """Cluster of each query, where questions repeat; None where none does."""
         return self.benchmark.clusters
 
-    def cell_of(self, line: int, answer: SubmissionLine, cells: Collection[str]) -> str:
-        """The cell that an answer is about, where a benchmark has several.
-
-        Args:
-            line: where it stands in the submission.
-            answer: with its context.
-            cells: names of the cells.
-
-        Raises:
-            InputError: it names none of them.
-        """
-        if answer.context is not None and answer.context in cells:
-            return answer.context
-        raise InputError(
-            "is missing"
-            if answer.context is None
-            else f"{answer.context!r} is no cell of the benchmark",
-            path=self.submission.path,
-            line=line,
-            field="context",
-            allowed=", ".join(cells),
-        )
-
     def details(self) -> list[AnswerDetail]:
         """Answers of the first run in statements, in the order of the benchmark."""
         return []
@@ -246,6 +223,68 @@ class Reading(ABC):
         rows = [Row(m, r) for m in measures if not isinstance(r := found[m.name], str)]
         missing = {m.name: r for m in measures if isinstance(r := found[m.name], str)}
         return rows, not_computed(missing)
+
+
+class DesignReading(Reading):
+    """Answers to all cells of a benchmark, which its measures look at together.
+
+    Attributes:
+        reads: what these measures say that they read.
+        cells: cell to what is kept of its answers.
+    """
+
+    reads: ClassVar[str]
+    cells: Mapping[str, Any]
+
+    @classmethod
+    def require(
+        cls, benchmark: Benchmark, measures: Sequence[Measure], protocol: str, context: str | None
+    ) -> None:
+        """Refuse other measures beside these, and single cells."""
+        others = [m.name for m in measures if m.reads != cls.reads]
+        if others or context is not None:
+            what = f"--measures {','.join(others)}" if others else f"--context {context}"
+            own = benchmark.kind.default_measures[0]
+            raise UsageError(
+                f"{what}: {own} measures look at all cells at once; score the family {own} by "
+                "itself, and others with --context CELL --measures …"
+            )
+
+    def cell_of(self, line: int, answer: SubmissionLine) -> str:
+        """The cell that an answer is about.
+
+        Raises:
+            InputError: it names none of them.
+        """
+        if answer.context is not None and answer.context in self.cells:
+            return answer.context
+        raise InputError(
+            "is missing"
+            if answer.context is None
+            else f"{answer.context!r} is no cell of the benchmark",
+            path=self.submission.path,
+            line=line,
+            field="context",
+            allowed=", ".join(self.cells),
+        )
+
+    def finish(self) -> None:
+        """There must be some answer."""
+        if self.tally.n == 0:
+            raise InputError("holds no answers", path=self.submission.path)
+
+    def results(self) -> Results:
+        """Measures that one function computes together, in the order of the first of them."""
+        together: dict[object, list[Measure]] = {}
+        for measure in self.measures:
+            together.setdefault(measure.compute, []).append(measure)
+        found = [r for wanted in together.values() for r in self.of_cells(wanted)]
+        rows = [r for r in found if isinstance(r, Row)]
+        return rows, [r for r in found if isinstance(r, NotComputed)]
+
+    @abstractmethod
+    def of_cells(self, measures: list[Measure]) -> Iterator[Row | NotComputed]:
+        """Values of measures that one function computes, of all cells."""
 
 
 def not_computed(reasons: Mapping[str, str]) -> list[NotComputed]:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from citeforge.builders.rage.exclusions import short_answers
 from citeforge.evaluator.measures.authorship.answers import CellNumbers
 from citeforge.evaluator.measures.authorship.measures import Cells
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.reports.entries import Row
-from citeforge.evaluator.statements.reading import Reading, Results
+from citeforge.evaluator.statements.reading import DesignReading
 from citeforge.evaluator.statistics.per_answer import Kept
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.origin import Watch
 from citeforge.schemas.benchmarks.authorship import design_of
 from citeforge.schemas.benchmarks.tables import RELEVANT
-from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.errors import UsageError
 from citeforge.schemas.scores import Counts, NotComputed
 from citeforge.schemas.submission import SubmissionLine
 
@@ -23,9 +23,10 @@ CONTEXT = "design"
 """``context`` of score files that cover all cells."""
 
 
-class CellReading(Reading):
+class CellReading(DesignReading):
     """Keeps the numbers of each answer, cell by cell."""
 
+    reads = "cells"
     context = CONTEXT
 
     def prepare(self, context: str | None, details: bool) -> None:
@@ -49,7 +50,7 @@ class CellReading(Reading):
         self._relevant = table.relevant
         numbers = CellNumbers(self.benchmark.grammar, table, self._gold, self.protocol)
         n = len(self.benchmark.query_ids)
-        self._kept = {c.context: Kept(numbers, n) for c in design.cells}
+        self.cells = {c.context: Kept(numbers, n) for c in design.cells}
         doubtful = self.submission.form == "citeforge" and self.submission.is_anonymous
         self._watch = Watch(self.benchmark.grammar, table.sizes) if doubtful else None
 
@@ -57,15 +58,9 @@ class CellReading(Reading):
     def require(
         cls, benchmark: Benchmark, measures: Sequence[Measure], protocol: str, context: str | None
     ) -> None:
-        """Refuse other measures beside these, and single cells."""
+        """Refuse likewise, and passages that AttriEval would count otherwise."""
+        super().require(benchmark, measures, protocol, context)
         name, base = benchmark.manifest.name, benchmark.manifest.grammar.base
-        others = [m.name for m in measures if m.reads != "cells"]
-        if others or context is not None:
-            what = f"--measures {','.join(others)}" if others else f"--context {context}"
-            raise UsageError(
-                f"{what}: authorship measures look at all cells at once; score the family "
-                "authorship by itself, and others with --context CELL --measures …"
-            )
         if protocol == "reference" and base != 0:
             raise UsageError(
                 "--protocol reference counts passages from 0, as AttriEval does; the prompts of "
@@ -74,9 +69,9 @@ class CellReading(Reading):
 
     def add(self, line: int, answer: SubmissionLine) -> None:
         """Read one answer."""
-        cell = self.cell_of(line, answer, self._kept)
+        cell = self.cell_of(line, answer)
         row = self.places.row(line, answer, cell)
-        found = self._kept[cell].add(row, answer)
+        found = self.cells[cell].add(row, answer)
         self.tally.add(answer.output, found.distinct, found.n_out_of_range, found.n_unparsed)
         if self._watch is not None:
             self._watch.n_lines += 1
@@ -84,30 +79,25 @@ class CellReading(Reading):
 
     def finish(self) -> None:
         """Missing answers of cells that were run score the worst value."""
-        if self.tally.n == 0:
-            raise InputError("holds no answers", path=self.submission.path)
-        for kept in self._kept.values():
+        super().finish()
+        for kept in self.cells.values():
             if self.is_strict:
                 kept.fill()
 
-    def results(self) -> Results:
+    def of_cells(self, measures: list[Measure]) -> Iterator[Row | NotComputed]:
         """All measures of all cells, and the differences that labels make."""
-        kept = {name: k for name, k in self._kept.items() if k.runs}
+        kept = {name: k for name, k in self.cells.items() if k.runs}
         cells = Cells(design_of(self.benchmark.manifest), kept, any(self._gold))
-        together: dict[object, list[Measure]] = {}
-        for measure in self.measures:
-            together.setdefault(measure.compute, []).append(measure)
-        found = [r for wanted in together.values() for r in wanted[0].compute(cells, wanted)]
-        rows = [r for r in found if isinstance(r, Row)]
-        return rows, [r for r in found if isinstance(r, NotComputed)]
+        found: Iterator[Row | NotComputed] = measures[0].compute(cells, measures)
+        return found
 
     def counts(self) -> Counts:
         """What the submission consists of."""
         n = len(self.benchmark.query_ids)
         return self.tally.counts(
             n,
-            len({run for kept in self._kept.values() for run in kept.runs}),
-            sum(n * max(len(kept.runs), 1) for kept in self._kept.values()),
+            len({run for kept in self.cells.values() for run in kept.runs}),
+            sum(n * max(len(kept.runs), 1) for kept in self.cells.values()),
             n_truncated=self.places.n_truncated,
             n_no_relevant=sum(not found for found in self._relevant),
             n_no_gold=sum(not found for found in self._gold),

@@ -9,11 +9,11 @@ from citeforge.evaluator.measures.bundles.answers import CellAnswer, CellAnswers
 from citeforge.evaluator.measures.cannot import CannotError
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.reports.entries import Row
-from citeforge.evaluator.statements.reading import Reading, Results
+from citeforge.evaluator.statements.reading import DesignReading
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.schemas.benchmarks.bundles import bundle_of
 from citeforge.schemas.citations.grammar import without_markers
-from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.errors import UsageError
 from citeforge.schemas.models.refusals import JUDGE, signed_detector
 from citeforge.schemas.scores import Counts, NotComputed
 from citeforge.schemas.submission import SubmissionLine
@@ -22,9 +22,10 @@ CONTEXT = "bundle"
 """``context`` of score files that cover all cells."""
 
 
-class BundleReading(Reading):
+class BundleReading(DesignReading):
     """Keeps what each answer cites and says, cell by cell."""
 
+    reads = "bundle"
     context = CONTEXT
 
     def prepare(self, context: str | None, details: bool) -> None:
@@ -37,20 +38,15 @@ class BundleReading(Reading):
             self.benchmark, bundle, self.tools.judge, self.is_strict, tables,
             {c: {} for c in bundle.cells},
         )  # fmt: skip
+        self.cells = self._answers.by_cell
 
     @classmethod
     def require(
         cls, benchmark: Benchmark, measures: Sequence[Measure], protocol: str, context: str | None
     ) -> None:
-        """Refuse other measures beside these, and single cells."""
+        """Refuse likewise, and measures of other bundles."""
+        super().require(benchmark, measures, protocol, context)
         own = benchmark.kind.default_measures
-        others = [m.name for m in measures if m.reads != "bundle"]
-        if others or context is not None:
-            what = f"--measures {','.join(others)}" if others else f"--context {context}"
-            raise UsageError(
-                f"{what}: measures of a bundle look at all cells at once; score the family "
-                f"{own[0]} by itself, and others with --context CELL --measures …"
-            )
         foreign = [m.name for m in measures if m.family not in own]
         if foreign:
             raise UsageError(
@@ -60,45 +56,31 @@ class BundleReading(Reading):
 
     def add(self, line: int, answer: SubmissionLine) -> None:
         """Read one answer."""
-        cells = self._answers.by_cell
-        cell = self.cell_of(line, answer, cells)
+        cell = self.cell_of(line, answer)
         row = self.places.row(line, answer, cell)
         grammar, shown = self.benchmark.grammar, self._answers.tables[cell].sizes[row]
         inside, beyond, unparsed = grammar.cited(answer.output, shown)
         self.tally.add(answer.output, len(inside) + beyond, beyond, unparsed)
         text = without_markers(answer.output, grammar.parse(answer.output, shown).markers)
-        cells[cell][answer.run, row] = CellAnswer(frozenset(inside), text)
+        self.cells[cell][answer.run, row] = CellAnswer(frozenset(inside), text)
 
-    def finish(self) -> None:
-        """There must be some answer."""
-        if self.tally.n == 0:
-            raise InputError("holds no answers", path=self.submission.path)
-
-    def results(self) -> Results:
+    def of_cells(self, measures: list[Measure]) -> Iterator[Row | NotComputed]:
         """All measures; those that need a cell without answers are not computed."""
-        together: dict[object, list[Measure]] = {}
-        for measure in self.measures:
-            together.setdefault(measure.compute, []).append(measure)
-        found = [r for wanted in together.values() for r in self._computed(wanted)]
-        rows = [r for r in found if isinstance(r, Row)]
-        return rows, [r for r in found if isinstance(r, NotComputed)]
-
-    def _computed(self, wanted: list[Measure]) -> Iterator[Row | NotComputed]:
-        empty = [c for c, answers in self._answers.by_cell.items() if not answers]
+        empty = [c for c, answers in self.cells.items() if not answers]
         try:
             if empty:
                 raise CannotError(f"the submission has no answers to the cell {empty[0]}")
-            yield from wanted[0].compute(self._answers, wanted)
+            yield from measures[0].compute(self._answers, measures)
         except CannotError as error:
-            for measure in wanted:
+            for measure in measures:
                 yield NotComputed(name=measure.name, reason=str(error))
 
     def counts(self) -> Counts:
         """What the submission consists of."""
-        n, cells = len(self.benchmark.query_ids), self._answers.by_cell
+        n = len(self.benchmark.query_ids)
         n_runs = len(self._answers.runs)
         return self.tally.counts(
-            n, n_runs, n * max(n_runs, 1) * len(cells), n_truncated=self.places.n_truncated
+            n, n_runs, n * max(n_runs, 1) * len(self.cells), n_truncated=self.places.n_truncated
         )
 
     def options_of(self, measure: Measure, options: str | None) -> str | None:
