@@ -49,7 +49,7 @@ def test_everything_is_reported_with_its_line(tmp_path: Path, benchmark: Benchma
     assert sorted(messages) == [2, 3, 4, 5, 6, 7, 9]
     assert "is not one JSON object" in messages[2]
     assert "'q99' is not in the benchmark" in messages[3]
-    assert "stands already in line 1" in messages[4]
+    assert "comes twice, first in line 1" in messages[4]
     assert "query_id: Expected `str`, got `int`" in messages[5]
     assert "'other' is unknown; one of mix" in messages[6]
     assert "is negative" in messages[7]

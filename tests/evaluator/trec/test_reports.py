@@ -205,10 +205,10 @@ def test_runs_that_are_no_run(cli: Cli, package: Path, tmp_path: Path) -> None:
     done = cli("check", "run.jsonl", "--benchmark", package)
     assert done.returncode == 1
     for said in (
-        "run.jsonl:2: error: query_id: ('q01', 'own', 0) stands already in line 1",
+        "run.jsonl:2: error: query_id 'q01' (context own, run 0) comes twice, first in line 1",
         "run.jsonl:3: error: metadata.narrative: is not the text of the topic",
         "run.jsonl:3: error: run_id: 'r2', and 'r1' in line 1; a file is one run",
-        "run.jsonl:4: error: query_id: 'zebra' is not in the benchmark",
+        "run.jsonl:4: error: query_id 'zebra' is not in the benchmark",
         "run.jsonl:5: error: metadata.narrative_id: is missing, or no id",
         "run.jsonl:6: error: is not one JSON object",
     ):

@@ -16,11 +16,7 @@ from citeforge.evaluator.submissions.origin import (
     require_same_benchmark,
 )
 from citeforge.evaluator.submissions.provided_passages import Brought
-from citeforge.evaluator.submissions.reader import (
-    choose_context,
-    read_header,
-    too_many_runs,
-)
+from citeforge.evaluator.submissions.reader import Places, choose_context, read_header
 from citeforge.evaluator.trec.reports import read_reports
 from citeforge.evaluator.trec.rules import run_breaches
 from citeforge.schemas.errors import InputError, UsageError
@@ -75,10 +71,9 @@ class _Checker:
         self.found = Findings()
         self.brought = Brought(benchmark)
         self.origin = Origin()
-        self.seen: dict[tuple[str, str, int], int] = {}
-        self.runs: set[int] = set()
 
     def run(self, path: Path, file_format: str) -> Findings:
+        self.places = Places(path, self.benchmark)
         chosen = detect(path) if file_format == "auto" else file_format
         try:
             if chosen in NAMED:
@@ -156,68 +151,57 @@ class _Checker:
         )
 
     def _check_answer(self, line: int, answer: SubmissionLine) -> None:
-        row = self.benchmark.row_of.get(answer.query_id)
-        name = self.only if answer.context is None else answer.context
-        name = "own" if answer.passages is not None else name
-        if row is None:
-            fault = self.benchmark.unknown_query(answer.query_id)
-            self.found.errors.append((line, f"query_id: {fault}"))
+        try:
+            name = self._context_of(answer)
+            row = self.places.row(line, answer, name)
+        except InputError as error:
+            self.found.errors.append((line, error.message))
             return
-        if name is None:
-            known = ", ".join(self.sets)
-            self.found.errors.append((line, f"context: is missing; one of {known}"))
-            return
-        refused = self.answers.refused(answer)
-        if refused is not None:
-            self.found.errors.append((line, refused))
-            return
-        if answer.passages is None and name not in self.benchmark.manifest.contexts:
-            known = ", ".join(self.benchmark.manifest.contexts)
-            self.found.errors.append(
-                (line, f"context: {printable(name)} is unknown; one of {known}")
-            )
-            return
-        if answer.run < 0:
-            self.found.errors.append((line, f"run: {answer.run} is negative; runs count from 0"))
-            return
-        self.runs.add(answer.run)
-        if len(self.runs) > (most := self.benchmark.most_runs):
-            self.runs.discard(answer.run)
-            self.found.errors.append((line, f"run: {answer.run} {too_many_runs(most)}"))
-            return
-        key = (answer.query_id, name, answer.run)
-        if key in self.seen:
-            self.found.errors.append(
-                (line, f"query_id: {key} stands already in line {self.seen[key]}")
-            )
-            return
-        self.seen[key] = line
         self.brought.add(answer)
-        self.found.n_truncated += answer.is_truncated
         self.found.n_empty += not answer.output.strip()
         self.found.warnings += [(line, w) for w in self.answers.warnings(answer, name, row)]
 
+    def _context_of(self, answer: SubmissionLine) -> str:
+        """The context set that an answer is about.
+
+        Raises:
+            InputError: it names none that the benchmark has, or cannot be scored.
+        """
+        name = self.only if answer.context is None else answer.context
+        if answer.passages is not None:
+            name = "own"
+        if name is None:
+            raise InputError(f"context: is missing; one of {', '.join(self.sets)}")
+        if (refused := self.answers.refused(answer)) is not None:
+            raise InputError(refused)
+        known = self.benchmark.manifest.contexts
+        if answer.passages is None and name not in known:
+            raise InputError(f"context: {printable(name)} is unknown; one of {', '.join(known)}")
+        return name
+
     def _missing(self) -> None:
-        used = sorted({(name, run) for _, name, run in self.seen})
+        places = self.places.missing
+        used = {name for name, _ in places}
         is_design = self.benchmark.kind.is_design
+        found: list[str] = []
         if is_design and used:
-            for name in self.sets:
-                if name not in {n for n, _ in used}:
-                    self.found.warnings.append(
-                        (None, f"no answer to the cell {name}: what needs it is not computed")
-                    )
+            found += [
+                f"no answer to the cell {name}: what needs it is not computed"
+                for name in self.sets
+                if name not in used
+            ]
         # Of those that were not asked (--limit) there is one warning, not one each.
-        wanted = self.benchmark.query_ids[: asked_of(self.origin.header, self.benchmark)]
-        for name, run in used:
-            for query in wanted:
-                if (query, name, run) not in self.seen:
-                    self.found.warnings.append(
-                        (
-                            None,
-                            f"no answer to {query!r} (context {name}, run {run}): scored as worst",
-                        )
-                    )
-        if used and self.asked not in (None, *(name for name, _ in used)) and not is_design:
+        limit = asked_of(self.origin.header, self.benchmark) or len(self.benchmark.query_ids)
+        found += [
+            f"no answer to {self.benchmark.query_ids[row]!r} (context {name}, run {run}): "
+            "scored as worst"
+            for (name, run), rows in places.items()
+            for row in rows
+            if row < limit
+        ]
+        self.found.warnings += [(None, text) for text in found]
+        self.found.n_truncated = self.places.n_truncated
+        if used and self.asked not in (None, *used) and not is_design:
             self.found.errors.append((None, f"the file holds no answer to context {self.asked!r}"))
         if not used and not self.found.errors:
             self.found.errors.append((None, "the file holds no answers"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NoReturn
@@ -25,14 +26,6 @@ _HEADER = re.compile(rb'\s*\{\s*"submission"\s*:')
 _LONGEST_HEADER = 1 << 16
 """Bytes."""
 _ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".txt")
-
-
-def too_many_runs(most: int) -> str:
-    """What is wrong with a run more than there may be."""
-    return (
-        f"makes more than {most:,} runs; `run` numbers the repetitions of the whole benchmark, "
-        "not its lines"
-    )
 
 
 def read_header(path: Path) -> dict[str, object] | None:
@@ -120,8 +113,16 @@ class Places:
     def __init__(self, path: Path, benchmark: Benchmark) -> None:
         self.n_truncated = 0
         self._path, self._benchmark = path, benchmark
-        self._seen: dict[tuple[str, int], bytearray] = {}
+        self._lines: dict[tuple[str, int], array[int]] = {}
         self._runs: set[int] = set()
+
+    @property
+    def missing(self) -> dict[tuple[str, int], list[int]]:
+        """(context set, run) of any line to the rows of the queries that it has no line for."""
+        return {
+            place: [row for row, line in enumerate(lines) if not line]
+            for place, lines in sorted(self._lines.items())
+        }
 
     def row(self, line: int, answer: SubmissionLine, context: str) -> int:
         """Row of the query that a line answers in a context set.
@@ -145,16 +146,23 @@ class Places:
         if answer.run < 0:
             self.refuse(line, f"run {answer.run} is negative")
         if answer.run not in self._runs:
+            if len(self._runs) == self._benchmark.most_runs:
+                self.refuse(
+                    line,
+                    f"makes more than {len(self._runs):,} runs; `run` numbers the repetitions of "
+                    "the whole benchmark, not its lines",
+                )
             self._runs.add(answer.run)
-            if len(self._runs) > self._benchmark.most_runs:
-                self.refuse(line, too_many_runs(self._benchmark.most_runs))
-        seen = self._seen.get((context, answer.run))
-        if seen is None:
-            seen = self._seen[context, answer.run] = bytearray(len(self._benchmark.query_ids))
-        if seen[row]:
+        lines = self._lines.get((context, answer.run))
+        if lines is None:
+            lines = self._lines[context, answer.run] = array(
+                "Q", bytes(8 * len(self._benchmark.query_ids))
+            )
+        if lines[row]:
             where = f"context {context}, run {answer.run}"
-            self.refuse(line, f"query_id {answer.query_id!r} ({where}) comes twice")
-        seen[row] = 1
+            first = f"first in line {lines[row] - 1}"
+            self.refuse(line, f"query_id {answer.query_id!r} ({where}) comes twice, {first}")
+        lines[row] = line + 1  # 0 stands for none
         return row
 
     def is_of(self, line: int, answer: SubmissionLine, context: str) -> bool:
