@@ -35,7 +35,7 @@ class Corrected(BaseModel):
         n_labels: labelled answers; 0 where the rates come from elsewhere.
         signature: recipe of ``value``: that of the raw one, and ``corr:``.
         tuning: ``ppi++``: weight of the judge, from 0 (the labels alone) to 1.
-        df: degrees of freedom of ``stderr``; None for infinitely many, and in files of before.
+        df: degrees of freedom of ``stderr``; None for infinitely many.
         labels_value: ``ppi++``: estimate from the labels alone, as displayed.
         labels_low: lower end of its interval.
         labels_high: upper end.
@@ -86,7 +86,7 @@ class MeasureScore(BaseModel):
         stderr: standard error, as displayed.
         sd_runs: standard deviation between runs, as displayed; None with one run.
         interval: how the interval was made: ``wilson`` (shares), ``skew-t`` (counts), ``t``
-            (differences) or ``none``; ``bootstrap`` and ``normal`` in files of before.
+            (differences) or ``none``.
         n: queries that enter the value.
         n_undefined: queries for which the measure is not defined.
         lower_bound: value if every pair on which the judge failed had been against; None without.

@@ -6,7 +6,6 @@ its name in one rename. A lock is the operating system's: it dies with its proce
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import socket
@@ -258,25 +257,9 @@ def put_in_place(folder: Path, out: Path) -> None:
     remove_tree(old)
 
 
-def _exchanged(one: Path, other: Path) -> bool:
-    """Whether two folders have swapped their names in one step (Linux's ``renameat2``).
-
-    False where the system or the file system cannot do that; nothing has happened then.
-    """
-    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
-    try:
-        call = ctypes.CDLL(None).renameat2
-    except (AttributeError, OSError, TypeError):
-        return False
-    return call(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0  # type: ignore[no-any-return]
-
-
 @contextmanager
 def whole_folder(out: Path, strangers: Strangers | None = None) -> Iterator[Path]:
     """An empty folder that takes the name ``out`` when the block ends well.
-
-    A folder that is replaced is there until the new one is, without a moment between, where the
-    file system can swap names.
 
     Args:
         out: final name.
@@ -301,10 +284,7 @@ def whole_folder(out: Path, strangers: Strangers | None = None) -> Iterator[Path
                 folder.mkdir()
             yield folder
             with storage_errors(out):
-                if out.exists() and _exchanged(folder, out):
-                    sync_folder(out.parent)
-                else:
-                    put_in_place(folder, out)
+                put_in_place(folder, out)
         finally:
             remove_tree(folder)
 

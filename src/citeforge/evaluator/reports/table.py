@@ -307,8 +307,6 @@ def interval_note(made: Iterable[str]) -> list[str]:
         WILSON: "Wilson's with the effective number of queries for shares",
         SKEW: "Student's t corrected for skewness for counts",
         STUDENT: "Student's t for differences",
-        "bootstrap": "bootstrap over queries",  # score files of before have it, and the next
-        "normal": "normal",
     }
     found = [words[name] for name in words if name in set(made)]
     return [f"intervals: 95 %, {'; '.join(found)}; ± is the sd between runs"] if found else []

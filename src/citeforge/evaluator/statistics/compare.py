@@ -68,7 +68,7 @@ class Difference:
         corrected: the difference with the judge's errors taken out; None without labels of both.
         corrected_holm: p of ``corrected``, adjusted by Holm over the corrected rows of the pair.
         by_query: of the measures of the row, those whose value is no mean over queries, and whose
-            files do not say what each query does to it (MAUVE, files of before): what is compared
+            files do not say what each query does to it (MAUVE): what is compared
             are the queries' own values.
         signature: recipe of the first system's value.
     """

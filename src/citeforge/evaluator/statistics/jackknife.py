@@ -35,8 +35,7 @@ def change(a: MeasureScore, b: MeasureScore) -> Floats:
     """Second minus first of each query, as displayed; NaN where not defined.
 
     Of means, where both are defined. Else the mean is the difference of the two values that are
-    displayed, over the queries that enter either (in score files of before, which have no
-    influences, it is that of the values by query).
+    displayed, over the queries that enter either.
     """
     plain: Floats = a.scale * (column(b.per_query) - column(a.per_query))
     if a.influence is None and b.influence is None:
