@@ -14,11 +14,11 @@ from citeforge.engines.io.archives import unpack_zip
 from citeforge.engines.io.duplicates import DuplicateFinder, first_duplicate
 from citeforge.engines.io.files import digest, sha256_file
 from citeforge.engines.io.jsonlines import decode_text, raw_lines, read_rows
-from citeforge.engines.io.tables import table_of
 from citeforge.ir_convert.checks import check_id, duplicate_id, empty_text, is_blank
-from citeforge.ir_convert.source import ReadOptions, no_gold
+from citeforge.ir_convert.judged import JudgedSource, Judgements
+from citeforge.ir_convert.source import ReadOptions
 from citeforge.schemas.benchmarks.sources import SourceInfo
-from citeforge.schemas.benchmarks.tables import CORPUS, MAPPING, QUERIES
+from citeforge.schemas.benchmarks.tables import CORPUS
 from citeforge.schemas.errors import InputError, UnknownValueError
 
 _BATCH = 2048
@@ -62,32 +62,27 @@ def open_beir(argument: str, split: str | None, options: ReadOptions) -> BeirSou
     return BeirSource(path, argument, split, options)
 
 
-class BeirSource:
-    """Records of a BEIR folder. See :class:`citeforge.ir_convert.source.Source`."""
+class BeirSource(JudgedSource):
+    """Records of a BEIR folder."""
 
     def __init__(
         self, folder: Path, argument: str, split: str | None, options: ReadOptions
     ) -> None:
+        split = split or "test"
         self.folder = folder
-        self.split = split or "test"
-        self.options = options
-        self._info = SourceInfo(spec=f"beir:{argument}", kind="beir", split=self.split)
+        info = SourceInfo(spec=f"beir:{argument}", kind="beir", split=split)
         self._corpus = find_file(folder, "corpus.jsonl")
-        self._lines: dict[tuple[str, str], int] = {}
-        self._qrels: dict[tuple[str, str], int] = {}
-        self._read = [self._corpus]
-        if options.passages_only:
-            return
-        self._query_file = find_file(folder, "queries.jsonl")
-        self._qrels_file = find_qrels(folder, self.split)
-        self._qrels = read_qrels(self._qrels_file, self._lines)
-        self._read += [self._query_file, self._qrels_file]
+        judged, files = Judgements(""), [self._corpus]
+        if not options.passages_only:
+            files += [find_file(folder, "queries.jsonl"), find_qrels(folder, split)]
+            judged = read_qrels(files[2], options.skip_contradictions)
+        super().__init__(info, {}, judged, lambda: iter(()), options, tuple(files))
 
     def info(self) -> SourceInfo:
-        if not self._info.files:
-            for path in self._read:
-                self._info.files[path.relative_to(self.folder).as_posix()] = sha256_file(path)
-        return self._info
+        if not self.source.files:
+            for path in self.files:
+                self.source.files[path.relative_to(self.folder).as_posix()] = sha256_file(path)
+        return self.source
 
     def passages(self) -> Iterator[pa.RecordBatch]:
         skipped = 0
@@ -95,62 +90,22 @@ class BeirSource:
             skipped += n_skipped
             yield batch
         if skipped:
-            self._info.counts["passages without text, skipped"] = skipped
+            self.source.counts["passages without text, skipped"] = skipped
 
     def queries(self) -> pa.Table:
-        wanted = {query for query, _ in self._qrels}
-        rows: list[tuple[str, str, str | None]] = []
+        self.topics = path = self.files[1]
+        wanted = {query for query, _ in self.judged.scores}
         seen: dict[str, int] = {}
-        skipped = 0
-        for line, row in read_rows(self._query_file, BeirQuery):
-            check_id(row.id, self._query_file, line)
+        for line, row in read_rows(path, BeirQuery):
+            check_id(row.id, path, line)
             if row.id in seen:
-                raise duplicate_id(row.id, self._query_file, seen[row.id], line)
+                raise duplicate_id(row.id, path, seen[row.id], line)
             seen[row.id] = line
-            if row.id not in wanted:
-                continue
-            if not row.text.strip():
-                if not self.options.skip_empty:
-                    raise empty_text(self._query_file, line)
-                skipped += 1
-                continue
-            rows.append((row.id, row.text, bytes(row.metadata).decode() or None))
-        self._check_query_ids(set(seen))
-        if skipped:
-            self._info.counts["queries without text, skipped"] = skipped
-        return table_of(rows, QUERIES)
-
-    def _check_query_ids(self, known: set[str]) -> None:
-        missing = [pair for pair in self._qrels if pair[0] not in known]
-        if not missing:
-            return
-        if self.options.skip_dangling:
-            self._info.counts["judgements of unknown queries, skipped"] = len(missing)
-            return
-        query, passage = missing[0]
-        raise InputError(
-            f"names the query {query!r}, which {self._query_file.name} lacks",
-            path=self._qrels_file,
-            line=self._lines[query, passage],
-            field="query-id",
-            allowed="add the query, or pass --skip-dangling",
-        )
-
-    def relevant(self) -> pa.Table:
-        pairs = self._qrels
-        relevant = [(q, p, None, float(s), None) for (q, p), s in pairs.items() if s > 0]
-        if len(relevant) < len(pairs):
-            self._info.counts["judgements of zero or less"] = len(pairs) - len(relevant)
-        return table_of(relevant, MAPPING)
-
-    def gold(self) -> pa.Table:
-        return no_gold()
-
-    def mined(self) -> dict[str, pa.Table]:
-        return {}
-
-    def where(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
-        return str(self._qrels_file), self._lines.get((query_id, corpus_id))
+            if row.id in wanted:
+                self.texts[row.id] = line, row.text
+                if row.metadata:
+                    self.metadata[row.id] = bytes(row.metadata).decode()
+        return super().queries()
 
 
 def find_file(folder: Path, name: str) -> Path:
@@ -251,20 +206,17 @@ def raw_json(values: list[msgspec.Raw], path: Path, lines: Sequence[int]) -> pa.
         raise
 
 
-def read_qrels(path: Path, lines: dict[tuple[str, str], int]) -> dict[tuple[str, str], int]:
+def read_qrels(path: Path, skip_contradictions: bool = False) -> Judgements:
     """Read ``qrels/<split>.tsv`` (plain or .gz).
 
     Args:
         path: header row, then tab-separated query-id, corpus-id, integer score.
-        lines: filled with the line number of each pair.
-
-    Returns:
-        Score of each (query id, passage id), in file order.
+        skip_contradictions: of two scores of one pair, keep the higher one.
 
     Raises:
         InputError: header, columns, score or encoding wrong, or one pair with two scores.
     """
-    scores: dict[tuple[str, str], int] = {}
+    judged = Judgements(str(path), skip_contradictions=skip_contradictions)
     for number, raw in raw_lines(path):
         if not raw.strip() and raw != b"\r":
             continue
@@ -274,20 +226,12 @@ def read_qrels(path: Path, lines: dict[tuple[str, str], int]) -> dict[tuple[str,
             continue
         query, passage, score = fields
         try:
-            value = int(score)
+            judged.add(number, query, passage, int(score))
         except ValueError as error:
             raise InputError(
                 f"{score!r} is not a whole number", path=path, line=number, field="score"
             ) from error
-        if scores.setdefault((query, passage), value) != value:
-            raise InputError(
-                f"judges {query!r}, {passage!r} otherwise than line {lines[query, passage]}",
-                path=path,
-                line=number,
-                allowed="one score for each pair",
-            )
-        lines.setdefault((query, passage), number)
-    return scores
+    return judged
 
 
 def _qrels_fields(path: Path, number: int, raw: bytes) -> list[str]:

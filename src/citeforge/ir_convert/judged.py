@@ -84,6 +84,7 @@ class JudgedSource:
         gold_table: gold rows; None for none.
         negatives: negative mappings that the source brings along, by label (schema MAPPING).
         topics: file of the queries, for messages; None for that of the judgements.
+        metadata: of queries that have some, as JSON.
     """
 
     source: SourceInfo
@@ -95,6 +96,7 @@ class JudgedSource:
     gold_table: pa.Table | None = None
     negatives: dict[str, pa.Table] = field(default_factory=dict)
     topics: Path | str | None = None
+    metadata: dict[str, str] = field(default_factory=dict)
 
     def info(self) -> SourceInfo:
         if not self.source.files:
@@ -152,6 +154,7 @@ class JudgedSource:
                 f"names the query {missing[0][0]!r}, which the topics lack",
                 path=self.judged.path,
                 line=self.judged.lines[missing[0]],
+                field="query-id",
                 allowed="add the query, or pass --skip-dangling",
             )
         if missing:
@@ -162,7 +165,8 @@ class JudgedSource:
             raise empty_text(self.topics or self.judged.path, blank[0])
         if blank:
             self.source.counts["queries without text, skipped"] = len(blank)
-        return table_of([(q, text, None) for q, _, text in found if text.strip()], QUERIES)
+        rows = [(q, text, self.metadata.get(q)) for q, _, text in found if text.strip()]
+        return table_of(rows, QUERIES)
 
     def relevant(self) -> pa.Table:
         pairs = self.judged.scores

@@ -11,7 +11,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from citeforge.builders.packaging.prompts import PromptDoc
 from citeforge.engines.draws import generator
 from citeforge.engines.io.textfiles import read_yaml
-from citeforge.package.items import Passage
 from citeforge.schemas.errors import InputError, UsageError
 
 OWN = Path(__file__).parent.parent / "data" / "demonstrations.yaml"
@@ -144,8 +143,3 @@ def choose(
             + "; give fewer, or more in --demos FILE.yaml"
         )
     return generator(seed, "demonstrations", run).sample(usable, shots)
-
-
-def as_passages(demo: Demonstration) -> list[Passage]:
-    """Its passages as a benchmark has them."""
-    return [Passage("", p.title, p.text) for p in demo.passages]
