@@ -15,6 +15,7 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.submission import Header, SubmissionLine
 from citeforge.schemas.systems.names import LONGEST, fault_of
+from citeforge.schemas.text import printable
 
 OWN = "own"
 """Context of lines that bring their passages."""
@@ -142,7 +143,7 @@ class Places:
             if only is None:
                 self.refuse(line, f"query_id {self._benchmark.unknown_query(answer.query_id)}")
             among = f"among the {len(only):,} that were asked"
-            self.refuse(line, f"query_id {answer.query_id!r} is not {among}")
+            self.refuse(line, f"query_id {printable(answer.query_id)} is not {among}")
         if answer.run < 0:
             self.refuse(line, f"run {answer.run} is negative")
         if answer.run not in self._runs:
@@ -161,7 +162,9 @@ class Places:
         if lines[row]:
             where = f"context {context}, run {answer.run}"
             first = f"first in line {lines[row] - 1}"
-            self.refuse(line, f"query_id {answer.query_id!r} ({where}) comes twice, {first}")
+            self.refuse(
+                line, f"query_id {printable(answer.query_id)} ({where}) comes twice, {first}"
+            )
         lines[row] = line + 1  # 0 stands for none
         return row
 
