@@ -10,6 +10,7 @@ import pytest
 
 from citeforge.evaluator.statistics.estimates import (
     Estimate,
+    Sample,
     estimate_all,
     harmonic,
     harmonic_sample,
@@ -174,6 +175,28 @@ def test_intervals_do_not_leave_what_is_possible() -> None:
     signature = Signature("Distinct", "strict", "1,strict", "mix", "b@1")
     entry = make_entry(measures()["Distinct"], sample, estimate, signature)
     assert (entry.low, entry.interval) == (0, "skew-t")
+
+
+def test_a_value_beyond_its_range_lies_in_its_interval() -> None:
+    """As KaLMA's own code gives precisions of [NA]: 3 right of 2 marks, 1 of 1, 2 of 2 → 1.2."""
+    from citeforge.evaluator.measures.registry import measures
+    from citeforge.evaluator.reports.entries import make_entry
+    from citeforge.schemas.signature import Signature
+
+    right, marks = np.array([[3.0, 1.0, 2.0]]), np.array([[2.0, 1.0, 2.0]])
+    sample = Sample(
+        "KaLMA.NA.P",
+        np.stack([right, marks], axis=-1),
+        lambda s: ratio(s[..., 0], s[..., 1]),
+        right / marks,
+        within=Range(0, 1),
+    )
+    (estimate,) = estimate_all([sample])
+    signature = Signature("KaLMA.NA.P", "reference", "1,strict", "mix", "b@1")
+    entry = make_entry(measures()["KaLMA.NA.P"], sample, estimate, signature)
+    assert entry.value == pytest.approx(100 * (3 + 1 + 2) / (2 + 1 + 2))
+    assert entry.low < entry.value < entry.high
+    assert entry.interval == "t"
 
 
 def test_a_ratio_with_nothing_below_is_undefined() -> None:

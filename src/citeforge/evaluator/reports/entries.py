@@ -48,9 +48,10 @@ def make_entry(
     )
     scale, moves = measure.scale, influences(sample)
     low, high = estimate.low, estimate.high
-    if estimate.interval != NONE:  # one that is symmetric may leave the possible values
-        low = max(low, measure.low)
-        high = high if measure.high is None else min(high, measure.high)
+    most = math.inf if measure.high is None else measure.high
+    # A symmetric interval may leave the possible values; the papers' own code may, too.
+    if estimate.interval != NONE and measure.low <= estimate.value <= most:
+        low, high = max(low, measure.low), min(high, most)
     return MeasureScore(
         name=name or measure.name,
         signature=str(signature),

@@ -13,6 +13,7 @@ from citeforge.evaluator.statistics.intervals import (
     ANYTHING,
     NONE,
     SKEW,
+    STUDENT,
     WILSON,
     Range,
     effective_wilson,
@@ -209,6 +210,9 @@ def _estimate(sample: Sample) -> Estimate:
     influence: Floats = without_one.mean() - without_one
     stderr = float(np.std(without_one, ddof=1)) * (n - 1) / math.sqrt(n)
     interval = sample.within.interval
+    # Papers' own code can give 140 %: an interval of shares would not hold such a value.
+    if not sample.within.low <= value <= sample.within.high:
+        interval = STUDENT
     if interval == WILSON:
         df = math.inf if _is_binary(sums) else n - 1
         low, high = effective_wilson(value, stderr, n, df, sample.within)
