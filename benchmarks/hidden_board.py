@@ -174,7 +174,7 @@ def vote(board: Board, n: int, seed: int = 0) -> list[Learnt]:
 
 
 def _submit(board: Board, names: Sequence[str], outputs: Sequence[Mapping[str, str]]) -> None:
-    from citeforge.library.intake import add_submissions
+    from citeforge.library.submit import add_submissions
 
     mine = board.folder.parent / "mine"
     mine.mkdir(exist_ok=True)

@@ -35,7 +35,7 @@ CALLS = {
     "publish-results": "citeforge.publish.results.send",
     "export": "citeforge.publish.export.registry.export",
     "leaderboard build": "citeforge.library.leaderboards.build_leaderboard",
-    "leaderboard add": "citeforge.library.intake.add_submissions",
+    "leaderboard add": "citeforge.library.submit.add_submissions",
     "leaderboard init": "citeforge.publish.leaderboard.start.start_leaderboard",
     "kg profile": "citeforge.kg.profile.profile",
     "kg snapshot": "citeforge.kg.snapshot.write_snapshot",

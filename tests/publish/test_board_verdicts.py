@@ -14,8 +14,8 @@ from benchmarks.hidden_board import write_runs
 from benchmarks.score import make_package
 
 from citeforge.evaluator.statistics.compare import load_scores
-from citeforge.library.intake import add_submissions
 from citeforge.library.leaderboards import build_leaderboard
+from citeforge.library.submit import add_submissions
 from citeforge.publish.leaderboard.config import read_boards
 from citeforge.publish.leaderboard.start import start_leaderboard
 from citeforge.schemas.errors import CiteforgeError, InputError

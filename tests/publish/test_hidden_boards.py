@@ -23,9 +23,9 @@ from citeforge.engines.io.files import digest
 from citeforge.evaluator.reports.withhold import FEWEST_QUERIES, withheld
 from citeforge.evaluator.statistics.compare import compare, load_scores
 from citeforge.evaluator.statistics.planning import plan_queries
-from citeforge.library.intake import add_submissions
 from citeforge.library.leaderboards import build_leaderboard, build_one
 from citeforge.library.scores import score, score_files
+from citeforge.library.submit import add_submissions
 from citeforge.package.manifest import pretty_json
 from citeforge.publish.leaderboard.config import read_boards
 from citeforge.schemas.commands.command_options import PlanOptions

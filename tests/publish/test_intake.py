@@ -20,9 +20,9 @@ from citeforge.builders.rage.build import build_rage
 from citeforge.engines.embedding.embed import make_embedder
 from citeforge.evaluator.reports.withhold import withheld
 from citeforge.evaluator.statistics.compare import load_scores
-from citeforge.library.intake import add_submissions
 from citeforge.library.leaderboards import build_leaderboard
 from citeforge.library.scores import score_files
+from citeforge.library.submit import add_submissions
 from citeforge.library.systems import run
 from citeforge.publish.hidden import split_package
 from citeforge.publish.leaderboard.start import WORKFLOW, start_leaderboard

@@ -102,7 +102,7 @@ def add(
     SUBMISSIONS: all files in the boards' folders. A file that lies there is for that board; for
     others the benchmark's hash in the header tells, or --board.
     """
-    from citeforge.library.intake import add_submissions
+    from citeforge.library.submit import add_submissions
 
     done = add_submissions(
         submissions,
