@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from citeforge.engines.embedding.vectors import VectorShard
+from citeforge.engines.models import compute
 from citeforge.engines.search import exact as search
 from citeforge.engines.search.exact import Faiss, choose, nominate, rescore
 from citeforge.engines.search.gemm import Best, Gemm, Precision
-from citeforge.engines.search.trial import Trial
 
 WAYS: dict[str, Callable[[Any], Any]] = {
     "faiss": Faiss,
@@ -123,50 +123,37 @@ def test_a_crowd_is_scored_in_float32() -> None:
 
 
 def test_small_searches_do_not_wait_for_torch(monkeypatch: pytest.MonkeyPatch) -> None:
-    queries = unit(np.ones((2, 8)))
-    assert isinstance(choose(queries, 1e6), Trial)
+    queries = unit(np.ones((4, 8)))
+    assert isinstance(choose(queries, 1e6), Gemm)
     monkeypatch.delitem(sys.modules, "torch")
     assert isinstance(choose(queries, 1e6), Faiss)
 
 
-class Slow:
-    """A way that takes a given time on a clock of our own."""
-
-    def __init__(self, name: str, seconds: float, clock: list[float], log: list[str]) -> None:
-        self.name, self.seconds, self.clock, self.log = name, seconds, clock, log
-        self.way = Faiss(unit(np.ones((3, 8))))
-
-    def search(self, block: Any, start: int, best: Best) -> None:
-        self.clock[0] += self.seconds
-        self.log.append(f"{self.name} {start}+{len(block)}")
-        self.way.search(block, start, best)
-
-
-@pytest.mark.parametrize("fastest", [0, 1, 2])
-def test_the_fastest_of_a_few_pieces_does_the_rest(fastest: int) -> None:
-    clock, log = [0.0], list[str]()
-    ways = [Slow(n, float(i != fastest), clock, log) for i, n in enumerate("abc")]
-    trial = Trial(ways[0], ways[1:], lambda: clock[0])
-    rng = np.random.default_rng(0)
-    corpus, best = unit(rng.normal(size=(16_000, 8))), Best(3, 5)
-    trial.search(corpus[:8000], 0, best)
-    trial.search(corpus[8000:], 8000, best)
-    assert trial.chosen is ways[fastest]
-    # 4 groups of 64 for each of 5 nominations, then pieces of 1,024 in turn, then what is left.
-    assert log[:5] == ["b 0+1280", "a 1280+1024", "b 2304+1024", "c 3328+1024", "a 4352+1024"]
-    assert log[-1].startswith("abc"[fastest])
-    ends = [sum(map(int, entry.split()[1].split("+"))) for entry in log]
-    starts = [int(entry.split()[1].split("+")[0]) for entry in log]
-    assert starts == [0, *ends[:-1]]
-    assert ends[-1] == 16_000
-    scores = unit(np.ones((3, 8))) @ corpus.T
-    assert np.array_equal(best.where, np.argsort(-scores, axis=1, kind="stable")[:, :5])
+@pytest.mark.parametrize(
+    ("flags", "limit", "expected"),
+    [
+        # of 3, 4, 511 and 512 queries
+        ({"avx512_vnni", "avx512_bf16"}, "", ["faiss", "bfloat16", "bfloat16", "bfloat16"]),
+        ({"avx512_vnni"}, "", ["faiss", "float32", "float32", "float32"]),
+        ({"avx512f"}, "", ["faiss", "float32", "float32", "faiss"]),
+        ({"avx512_vnni", "avx512_bf16"}, "AVX2", ["faiss", "float32", "float32", "faiss"]),
+    ],
+)
+def test_the_processor_and_the_queries_say_what_nominates(
+    monkeypatch: pytest.MonkeyPatch, flags: set[str], limit: str, expected: list[str]
+) -> None:
+    monkeypatch.setattr(compute, "abilities", lambda: flags)
+    monkeypatch.delenv("ATEN_CPU_CAPABILITY", raising=False)
+    monkeypatch.delenv("ONEDNN_MAX_CPU_ISA", raising=False)
+    monkeypatch.setenv("DNNL_MAX_CPU_ISA", limit)
+    ways = [choose(unit(np.ones((n, 8))), 1e13, "cpu") for n in (3, 4, 511, 512)]
+    assert [w.precision if isinstance(w, Gemm) else "faiss" for w in ways] == expected
 
 
 def test_no_products_where_torch_would_round_them() -> None:
-    queries = unit(np.ones((2, 8)))
+    queries = unit(np.ones((4, 8)))
     before = torch.get_float32_matmul_precision()
-    assert isinstance(choose(queries, 1e13), Trial)
+    assert isinstance(choose(queries, 1e13), Gemm)
     torch.set_float32_matmul_precision("medium")
     try:
         assert isinstance(choose(queries, 1e13), Faiss)

@@ -14,7 +14,7 @@ from citeforge.engines.cluster.options import ClusterOptions
 from citeforge.engines.cluster.pool import Pool
 from citeforge.engines.embedding.vectors import VectorShard, unit
 from citeforge.engines.io.progress import Advance
-from citeforge.engines.search.exact import choose
+from citeforge.engines.search.exact import Searcher, choose
 from citeforge.engines.search.gemm import Best, Floats
 from citeforge.engines.search.trial import Searcher
 from citeforge.schemas.errors import FailuresError

@@ -16,6 +16,7 @@ _DNNL_WITHOUT_BFLOAT16 = frozenset(
 )
 """Values of ``DNNL_MAX_CPU_ISA`` that take oneDNN's bfloat16 kernels away (CPU dispatcher control
 of its manual)."""
+_DNNL_WITHOUT_VNNI = frozenset("SSE41 AVX AVX2 AVX512_CORE".split())
 _INTEGERS = ("avx512_vnni", "avx_vnni", "amx_int8")
 _FAST = ("openvino", "nncf")
 
@@ -96,13 +97,16 @@ def cpu_has_bfloat16() -> bool:
     if not {"avx512_bf16", "amx_bf16"} & abilities():
         return False
     aten = os.environ.get("ATEN_CPU_CAPABILITY", "").lower()
-    dnnl = os.environ.get("DNNL_MAX_CPU_ISA", os.environ.get("ONEDNN_MAX_CPU_ISA", "")).upper()
-    return aten not in ("default", "avx2") and dnnl not in _DNNL_WITHOUT_BFLOAT16
+    return aten not in ("default", "avx2") and _dnnl_limit() not in _DNNL_WITHOUT_BFLOAT16
 
 
 def cpu_has_vnni() -> bool:
-    """Whether the processor multiplies bytes (VNNI or AMX)."""
-    return bool(abilities() & set(_INTEGERS))
+    """Whether the processor multiplies bytes (VNNI or AMX), and oneDNN is not kept from it."""
+    return bool(abilities() & set(_INTEGERS)) and _dnnl_limit() not in _DNNL_WITHOUT_VNNI
+
+
+def _dnnl_limit() -> str:
+    return os.environ.get("DNNL_MAX_CPU_ISA", os.environ.get("ONEDNN_MAX_CPU_ISA", "")).upper()
 
 
 def abilities() -> set[str]:

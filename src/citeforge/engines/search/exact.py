@@ -2,7 +2,7 @@
 
 FAISS or matrix products nominate, in blocks; scores in float32 change with threads and blocking.
 Each nominated pair is then rescored in float64 in a fixed order and rounded, and only that score
-decides.
+decides: which of the two nominates (:func:`choose`) changes the time and nothing else.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ import numpy.typing as npt
 
 from citeforge.engines.embedding.vectors import VectorShard, gather, iter_blocks
 from citeforge.engines.io.progress import Advance
-from citeforge.engines.models.compute import cpu_has_bfloat16
+from citeforge.engines.models.compute import cpu_has_bfloat16, cpu_has_vnni
 from citeforge.engines.models.parallel import one_ahead
-from citeforge.engines.search.gemm import Best, Floats, Gemm, Precision
-from citeforge.engines.search.trial import Searcher, Trial
+from citeforge.engines.search.gemm import Best, Floats, Gemm
+from citeforge.engines.search.trial import Searcher
 from citeforge.schemas.extras import extras_named
 
 BLOCK_ROWS = 1 << 14
@@ -32,6 +32,16 @@ NOMINATION_ERROR = 1e-5
 _PAIRS = 1 << 9
 _IMPORTED = 4e11
 """Operations of a search (some seconds) from which on it pays to import torch for it."""
+_FEW_QUERIES = 4
+"""With fewer, a product takes longer than FAISS's scan (docs/performance.md, "Mining")."""
+_MANY_QUERIES = 512
+"""From here on FAISS multiplies matrices, too, and faster than torch on processors without VNNI."""
+
+
+class Searcher(Protocol):
+    """Adds the best of a block, which begins at a position of the corpus, to the best so far."""
+
+    def search(self, block: Floats, start: int, best: Best) -> None: ...
 
 
 def nominate(
@@ -116,9 +126,11 @@ def on_torch(device: str) -> str | None:
 
 
 def choose(queries: Floats, work: float, device: str = "auto") -> Searcher:
-    """What nominates: on a GPU where there is one, else in whichever way is fastest here.
+    """What nominates: a GPU where there is one, else matrix products or FAISS.
 
-    All nominate the same passages, but for ties and the last digits of float32.
+    FAISS where torch is missing or rounds its products, for fewer than 4 queries, and for 512 and
+    more on a processor without VNNI; products anywhere else, in bfloat16 where the processor has
+    it. All nominate the same passages, but for ties and the last digits of float32.
 
     Args:
         queries: unit vectors.
@@ -131,22 +143,19 @@ def choose(queries: Floats, work: float, device: str = "auto") -> Searcher:
         from citeforge.engines.search.torch_search import TorchSearch
 
         return TorchSearch(queries, there)
-    known = Faiss(queries)
-    if not pays or has_gpu():
-        return known
-    products = [Gemm(queries, p) for p in _precisions()]
-    return Trial(known, products) if products else known
+    multiplies = len(queries) >= _FEW_QUERIES and (len(queries) < _MANY_QUERIES or cpu_has_vnni())
+    if not (pays and multiplies and _torch_is_exact()) or has_gpu():
+        return Faiss(queries)
+    return Gemm(queries, "bfloat16" if cpu_has_bfloat16() else "float32")
 
 
-def _precisions() -> list[Precision]:
-    """In which matrix products bring something here; none where torch rounds them, or is not."""
+def _torch_is_exact() -> bool:
+    """Whether torch is there and does not round products in float32."""
     if find_spec("torch") is None:
-        return []
+        return False
     import torch
 
-    if torch.get_float32_matmul_precision() != "highest":
-        return []
-    return ["float32", "bfloat16"] if cpu_has_bfloat16() else ["float32"]
+    return torch.get_float32_matmul_precision() == "highest"
 
 
 def rescore(

@@ -1,0 +1,72 @@
+"""What nominates on a CPU, matrix products or FAISS: the ground of the rule in ``engines/search/exact.py``.
+
+Processor seconds of one thread each, the ways in turn, the best of three rounds after a first one:
+other work on the machine changes them little. Run it again with what cuts a processor's
+instructions: ``ATEN_CPU_CAPABILITY=avx2 DNNL_MAX_CPU_ISA=AVX2 MKL_ENABLE_INSTRUCTIONS=AVX2`` cuts
+torch's, ``OPENBLAS_CORETYPE=Haswell FAISS_OPT_LEVEL=AVX2`` FAISS's.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+import numpy as np
+
+from benchmarks.measure import machine
+
+ROWS, DIMENSION, NOMINATIONS, BLOCK = 32_768, 384, 22, 1 << 14
+QUERIES = (1, 4, 16, 64, 256, 400, 512, 1500)
+ROUNDS = 4
+
+
+def unit(vectors: Any) -> Any:
+    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+
+
+def seconds(way: Any, queries: Any, corpus: Any) -> float:
+    """Processor time of a whole search."""
+    from citeforge.engines.search.gemm import Best
+
+    best, begun = Best(len(queries), NOMINATIONS), time.process_time()
+    for start in range(0, len(corpus), BLOCK):
+        way.search(corpus[start : start + BLOCK], start, best)
+    return time.process_time() - begun
+
+
+def main() -> None:
+    """Print the times, and how much longer the choice takes than the better way."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    import faiss
+    import torch
+
+    from citeforge.engines.models.compute import cpu_has_bfloat16
+    from citeforge.engines.search.exact import Faiss, choose
+    from citeforge.engines.search.gemm import Gemm
+
+    faiss.omp_set_num_threads(1)
+    torch.set_num_threads(1)
+    precision: Any = "bfloat16" if cpu_has_bfloat16() else "float32"
+    print("##", machine("faiss-cpu", "torch"), flush=True)
+    rng = np.random.default_rng(0)
+    themes = rng.normal(size=(500, DIMENSION)) + 1.0
+    corpus = unit(themes[rng.integers(0, 500, ROWS)] + rng.normal(size=(ROWS, DIMENSION)))
+    for n in QUERIES:
+        queries = unit(themes[rng.integers(0, 500, n)] + rng.normal(size=(n, DIMENSION)))
+        times: dict[type, list[float]] = {Faiss: [], Gemm: []}
+        for _ in range(ROUNDS):
+            for way in (Faiss(queries), Gemm(queries, precision)):
+                times[type(way)].append(seconds(way, queries, corpus))
+        least = {way: min(taken[1:]) for way, taken in times.items()}
+        choice = type(choose(queries, 1e13, "cpu"))
+        print(
+            f"{n:5} queries: faiss.knn {least[Faiss]:.3f} s, products in {precision} "
+            f"{least[Gemm]:.3f} s ({least[Gemm] / least[Faiss]:.2f}×); {choice.__name__} is chosen,"
+            f" {least[choice] / min(least.values()):.2f}× the better",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()
