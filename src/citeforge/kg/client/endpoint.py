@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import suppress
 from dataclasses import dataclass, field
-from http.client import HTTPException
 from typing import Any
-from urllib.error import HTTPError
 
 from citeforge.engines.llm.calls.rate import retry_after
 from citeforge.kg.client.budget import Limits, QueryBudget
 from citeforge.kg.client.replies import ReplyStore, TruncatedError, kept_rows, parse_rows
-from citeforge.kg.client.transport import ReplySizeError, require_address, send
+from citeforge.kg.client.transport import Reply, ReplySizeError, require_address, send
 from citeforge.kg.values.terms import Row, variables_of
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.text import printable
@@ -22,7 +19,6 @@ from citeforge.schemas.version import __version__
 CONTACT_VARIABLE = "CITEFORGE_CONTACT"
 _POST_FROM = 1500  # characters of a query
 _UNREADABLE_WAIT = 5.0  # seconds, where Retry-After is neither a number nor a date
-_REFUSAL_BYTES = 2000  # of a refusal that are read for its first line
 
 
 @dataclass(frozen=True)
@@ -96,37 +92,34 @@ class EndpointEngine:
             allowed = self.budget.wait()
             start = self.budget.now()
             try:
-                body = self._send(query, min(self.options.timeout, allowed))
-                rows = parse_rows(body, variables_of(query))
+                reply = self._send(query, min(self.options.timeout, allowed))
+                rows = parse_rows(reply.body, variables_of(query)) if reply.is_success else None
             except TruncatedError as error:
                 self.budget.settle(start, failed=True)
                 raise TooLongError(str(error)) from error
-            except HTTPError as error:
+            except OSError as error:
                 self.budget.settle(start, failed=True)
-                with error:
-                    wait = self._after(error)
-                if attempt + 1 < self.options.attempts:
-                    time.sleep(wait if wait is not None else pause)
-            except (HTTPException, OSError) as error:
-                self.budget.settle(start, failed=True)
-                reason = getattr(error, "reason", error)
-                if isinstance(reason, TimeoutError):
+                if isinstance(error, TimeoutError):
                     seconds = f"{self.options.timeout:g} s"
                     raise TooLongError(f"no whole reply within {seconds}") from error
-                if isinstance(reason, ReplySizeError):
-                    raise TooLongError(str(reason)) from error
+                if isinstance(error, ReplySizeError):
+                    raise TooLongError(str(error)) from error
                 if attempt + 1 == self.options.attempts:
                     raise InputError(
-                        f"cannot be reached ({reason})",
+                        f"cannot be reached ({error})",
                         path=self.url,
                         allowed="check the address and the network, or use --kg file:PATH",
                     ) from error
                 time.sleep(pause)
             else:
-                self.budget.settle(start, failed=False)
-                if self.store is not None:
-                    self.store.put(self.url, query, body)
-                return rows
+                self.budget.settle(start, failed=rows is None)
+                if rows is not None:
+                    if self.store is not None:
+                        self.store.put(self.url, query, reply.body)
+                    return rows
+                wait = self._after(reply)
+                if attempt + 1 < self.options.attempts:
+                    time.sleep(wait if wait is not None else pause)
             pause *= 2
         raise InputError(
             f"throttled the query {self.options.attempts} times",
@@ -134,7 +127,7 @@ class EndpointEngine:
             allowed="try again later; what was answered is kept with --kg-store",
         )
 
-    def _send(self, query: str, timeout: float) -> bytes:
+    def _send(self, query: str, timeout: float) -> Reply:
         from SPARQLWrapper import GET, JSON, POST, SPARQLWrapper
 
         wrapper = SPARQLWrapper(self.url, agent=self.agent, returnFormat=JSON)
@@ -143,47 +136,43 @@ class EndpointEngine:
         wrapper.addCustomHttpHeader("Accept", "application/sparql-results+json")
         self.requests += 1
         # Its own way of sending has neither a deadline nor a bound, and follows any redirect.
-        with send(wrapper._createRequest(), timeout) as response:
-            return response.read()
+        return send(wrapper._createRequest(), timeout)
 
-    def _after(self, error: HTTPError) -> float | None:
-        """Seconds to wait after an error; None when the endpoint does not say.
+    def _after(self, refusal: Reply) -> float | None:
+        """Seconds to wait after a refusal; None when the endpoint does not say.
 
         Raises:
             TooLongError: 500 or 504, as endpoints answer when a query took too long.
             InputError: waiting does not help.
         """
-        if error.code in (500, 502, 504, 408):
-            raise TooLongError(f"the endpoint answered {error.code}") from error
-        if error.code == 403:
+        if refusal.status in (500, 502, 504, 408):
+            raise TooLongError(f"the endpoint answered {refusal.status}")
+        if refusal.status == 403:
             raise InputError(
                 "refuses us (403): Wikimedia bans clients without a contact, or that were too fast",
                 path=self.url,
                 allowed=f"set {CONTACT_VARIABLE} to a mail address or page, and wait",
-            ) from error
-        if error.code not in (429, 503):
-            verb = "refused the query:" if error.code in (400, 414) else "answered"
+            )
+        if refusal.status not in (429, 503):
+            verb = "refused the query:" if refusal.status in (400, 414) else "answered"
             raise InputError(
-                f"{verb} {error.code}{_first_line(error)}", path=self.url,
+                f"{verb} {refusal.status}{_first_line(refusal)}", path=self.url,
                 allowed="an address that answers SPARQL 1.1 queries",
-            ) from error  # fmt: skip
-        headers = {k.lower(): v for k, v in error.headers.items()} if error.headers else {}
-        if "retry-after" not in headers:
+            )  # fmt: skip
+        if "retry-after" not in refusal.headers:
             return None
-        asked = retry_after(headers)
+        asked = retry_after(refusal.headers)
         seconds = _UNREADABLE_WAIT if asked is None else asked
         if seconds > self.options.longest_wait:
             raise InputError(
                 f"asks us to wait {seconds:,.0f} s",
                 path=self.url,
                 allowed="try again then; what was answered is kept with --kg-store",
-            ) from error
+            )
         return seconds
 
 
-def _first_line(error: HTTPError) -> str:
-    """What a refusal says; empty where it cannot be read."""
-    with suppress(HTTPException, OSError):
-        text = error.read(_REFUSAL_BYTES).decode("utf-8", "replace")
-        return next((f": {printable(line)}" for line in text.splitlines() if line.strip()), "")
-    return ""
+def _first_line(refusal: Reply) -> str:
+    """What a refusal says."""
+    lines = refusal.body.decode("utf-8", "replace").splitlines()
+    return next((f": {printable(line)}" for line in lines if line.strip()), "")

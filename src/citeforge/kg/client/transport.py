@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import io
 import re
-import time
-from collections.abc import Callable
-from functools import partial
-from http.client import HTTPConnection, HTTPMessage, HTTPResponse, HTTPSConnection
-from typing import IO, Any
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
 from urllib.parse import quote, urljoin, urlsplit
-from urllib.request import (
-    BaseHandler,
-    HTTPDefaultErrorHandler,
-    HTTPErrorProcessor,
-    HTTPHandler,
-    HTTPSHandler,
-    OpenerDirector,
-    ProxyHandler,
-    Request,
-)
+from urllib.request import Request
+
+import anyio
+from anyio.from_thread import start_blocking_portal
 
 from citeforge.schemas.errors import InputError, without_credentials
 from citeforge.schemas.text import printable
@@ -27,6 +20,8 @@ from citeforge.schemas.text import printable
 MAX_BYTES = 1 << 28
 """Of everything that a server sends to one request; a batch of sub-graphs has some 100 KB."""
 MAX_REDIRECTS = 5
+_REFUSAL_BYTES = 2000
+"""Of a refusal that are read for its first line."""
 _PORTS = {"http": 80, "https": 443}
 
 
@@ -34,115 +29,28 @@ class ReplySizeError(OSError):
     """A server sends more bytes than a reply may have."""
 
 
-class _Bounds:
-    """Seconds and bytes that are left to a request, its redirects among them."""
+@dataclass
+class Reply:
+    """What a server sent.
 
-    def __init__(self, seconds: float, size: int) -> None:
-        self._end, self._size = time.monotonic() + seconds, size
-        self._left = size
+    Attributes:
+        status: of HTTP.
+        headers: names in any case.
+        body: all of a success; the beginning of anything else.
+    """
 
-    def seconds(self) -> float:
-        left = self._end - time.monotonic()
-        if left <= 0:
-            raise TimeoutError("timed out")
-        return left
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
 
-    def spend(self, size: int) -> None:
-        self._left -= size
-        if self._left < 0:
-            raise ReplySizeError(f"the reply is longer than {self._size:,} bytes")
-
-
-class _BoundedReader(io.RawIOBase):
-    """What a server sends: status, headers and body; every wait for it has what is left."""
-
-    def __init__(self, raw: io.RawIOBase, sock: Any, bounds: _Bounds) -> None:
-        self._raw, self._sock, self._bounds = raw, sock, bounds
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int | None:
-        self._sock.settimeout(self._bounds.seconds())
-        size = self._raw.readinto(buffer)
-        self._bounds.spend(size or 0)
-        return size
-
-    def close(self) -> None:
-        self._raw.close()
-        super().close()
-
-
-class _Response(HTTPResponse):
-    def __init__(self, sock: Any, *args: Any, bounds: _Bounds, **options: Any) -> None:
-        super().__init__(sock, *args, **options)
-        reader: Any = self.fp
-        self.fp = io.BufferedReader(_BoundedReader(reader.detach(), sock, bounds))
-
-
-def _connection(kind: type[HTTPConnection], bounds: _Bounds) -> Callable[..., HTTPConnection]:
-    def make(host: str, **options: Any) -> HTTPConnection:
-        connection: Any = kind(host, **{**options, "timeout": bounds.seconds()})
-        connection.response_class = partial(_Response, bounds=bounds)
-        return connection  # type: ignore[no-any-return]
-
-    return make
-
-
-class _Http(HTTPHandler):
-    def __init__(self, bounds: _Bounds) -> None:
-        super().__init__()
-        self._bounds = bounds
-
-    def http_open(self, req: Request) -> HTTPResponse:
-        maker: Any = _connection(HTTPConnection, self._bounds)
-        return self.do_open(maker, req)
-
-
-class _Https(HTTPSHandler):
-    def __init__(self, bounds: _Bounds) -> None:
-        super().__init__()
-        self._bounds = bounds
-
-    def https_open(self, req: Request) -> HTTPResponse:
-        maker: Any = _connection(HTTPSConnection, self._bounds)
-        return self.do_open(maker, req)
-
-
-class _Redirects(BaseHandler):
-    """Followed within the scheme, host and port of the address alone; the query goes along."""
-
-    def __init__(self, url: str) -> None:
-        self._url, self._count = url, 0
-
-    def http_error_302(
-        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage
-    ) -> Any:
-        place = headers.get("location")
-        if place is None:
-            return None  # an error like any other
-        fp.close()
-        target = _joined(req.full_url, place)
-        if target is None or _origin(target) != _origin(self._url):
-            raise InputError(
-                f"redirects to another place, {printable(place)}", path=self._url,
-                allowed="an address that answers itself; give the other one if you trust it",
-            )  # fmt: skip
-        self._count += 1
-        if self._count > MAX_REDIRECTS:
-            raise InputError(
-                f"redirects more than {MAX_REDIRECTS} times, perhaps in a circle", path=self._url,
-                allowed="an address that answers itself",
-            )  # fmt: skip
-        data = None if code == 303 else req.data
-        return self.parent.open(Request(target, data, req.headers))
-
-    http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
+    @property
+    def is_success(self) -> bool:
+        return 200 <= self.status < 300
 
 
 def _joined(url: str, place: str) -> str | None:
     try:
-        joined = urljoin(url, quote(place, encoding="iso-8859-1", safe="!#$%&'()*+,/:;=?@[]~"))
+        joined = urljoin(url, quote(place, safe="!#$%&'()*+,/:;=?@[]~"))
         return joined if _origin(joined) else None
     except ValueError:
         return None
@@ -179,21 +87,84 @@ def require_address(url: str) -> None:
         raise InputError(f"{shown} is no address", field="--kg", allowed=f"one in ASCII, {example}")
 
 
-def send(request: Request, seconds: float) -> HTTPResponse:
-    """Send a request; what is read of the response, too, is within the bounds.
+def send(request: Request, seconds: float) -> Reply:
+    """Send a request, and read the reply within the bounds.
 
     Raises:
-        HTTPError: a status that is no success; its body is within the bounds.
         InputError: it redirects to another host, or without end.
-        HTTPException, OSError: the connection failed; TimeoutError or ReplySizeError where a
-            bound is passed.
+        OSError: the connection failed; TimeoutError or ReplySizeError where a bound is passed.
     """
-    bounds = _Bounds(seconds, MAX_BYTES)
-    opener = OpenerDirector()
-    for handler in (
-        ProxyHandler(), _Http(bounds), _Https(bounds), _Redirects(request.full_url),
-        HTTPDefaultErrorHandler(), HTTPErrorProcessor(),
-    ):  # fmt: skip
-        opener.add_handler(handler)
-    response: HTTPResponse = opener.open(request)
-    return response
+    import httpx
+
+    try:
+        with start_blocking_portal() as portal:  # the caller may be inside an event loop
+            return portal.call(_send, request, seconds)
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise ConnectionError(printable(str(error)) or type(error).__name__) from error
+
+
+async def _send(request: Request, seconds: float) -> Reply:
+    import httpx
+
+    place, method, content = request.full_url, request.get_method(), request.data
+    headers = {**request.headers, "Accept-Encoding": "identity"}
+    with anyio.move_on_after(seconds):
+        hooks = {"response": [_take_location]}
+        async with httpx.AsyncClient(timeout=None, verify=_tls(), event_hooks=hooks) as client:
+            for _ in range(MAX_REDIRECTS + 1):
+                async with client.stream(
+                    method, place, content=content, headers=headers
+                ) as response:
+                    location = response.extensions.get("location")
+                    if location is None:
+                        return await _read(response)
+                    if response.status_code == 303:
+                        method, content = "GET", None
+                    place = _target(request.full_url, place, location)
+            raise InputError(
+                f"redirects more than {MAX_REDIRECTS} times, perhaps in a circle",
+                path=request.full_url,
+                allowed="an address that answers itself",
+            )
+    raise TimeoutError("timed out")
+
+
+async def _take_location(response: Any) -> None:
+    """Keep a redirect from httpx, which fails in its own words on what is no address."""
+    if response.has_redirect_location:
+        response.extensions["location"] = response.headers.pop("location")
+
+
+async def _read(response: Any) -> Reply:
+    """The body of a success; of a refusal, what there is of its beginning when time is up."""
+    reply = Reply(response.status_code, response.headers, b"")
+    most = MAX_BYTES if reply.is_success else _REFUSAL_BYTES
+    body = bytearray()
+    try:
+        async for part in response.aiter_raw():
+            body += part
+            if len(body) > most:
+                if reply.is_success:
+                    raise ReplySizeError(f"the reply is longer than {most:,} bytes")
+                break
+    except anyio.get_cancelled_exc_class():
+        if reply.is_success:
+            raise
+    reply.body = bytes(body)
+    return reply
+
+
+@cache
+def _tls() -> ssl.SSLContext:
+    return ssl.create_default_context()
+
+
+def _target(url: str, place: str, location: str) -> str:
+    """Where a redirect leads: within the scheme, host and port of the address alone."""
+    target = _joined(place, location)
+    if target is None or _origin(target) != _origin(url):
+        raise InputError(
+            f"redirects to another place, {printable(location)}", path=url,
+            allowed="an address that answers itself; give the other one if you trust it",
+        )  # fmt: skip
+    return target
