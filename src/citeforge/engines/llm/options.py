@@ -29,7 +29,7 @@ class ClientOptions:
         timeout: seconds before a silent connection counts as broken; a reply that keeps coming
             has five times as long.
         retry: how often and how long to try again.
-        requests_per_minute: rate to start with; None to learn it from 429s.
+        requests_per_minute: most that are sent; None for as many as the endpoint takes.
         tokens_per_minute: likewise for tokens.
         price: to show and limit costs.
         max_cost: stop before the total of all runs passes this.

@@ -62,7 +62,7 @@ class RunOptions(BaseModel):
     timeout: float = Field(120.0, gt=0)
     """Seconds before a silent connection counts as broken."""
     rpm: float | None = Field(None, gt=0)
-    """Requests a minute to start with (learnt from 429s otherwise)."""
+    """Most requests a minute; without it as many as the endpoint takes."""
     tpm: float | None = Field(None, gt=0)
     """Tokens a minute."""
     price: Annotated[Prices | None, Option(metavar="IN,OUT", joined=True)] = None

@@ -41,7 +41,6 @@ class Caller:
             read: body of a 200 to an answer, or why it is none; ``unparsable`` is tried again.
             tokens: estimate for the token rate.
         """
-        loop = asyncio.get_running_loop()
         policy = self.options.retry
         broken = throttled = 0
         while True:
@@ -54,7 +53,7 @@ class Caller:
             if result.status == 429:
                 throttled += 1
                 pause = max(wait, policy.pause(throttled))
-                self.gate.throttled(loop.time(), pause)
+                self.gate.close(pause)
                 spent = throttled >= policy.throttled_attempts
             else:
                 broken += 1
@@ -111,6 +110,8 @@ class Caller:
         message = self.clean(f"HTTP {status}: {error.message}")
         if status in (408, 409, 429) or status >= 500:
             wait = retry_after(error.response.headers) or 0.0
+            if status == 429:
+                self.window.narrow()
             return Failure("exhausted", message, status), wait
         if status in (401, 403):
             return Failure("unauthorised", message, status), None

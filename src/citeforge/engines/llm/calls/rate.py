@@ -1,19 +1,15 @@
-"""A request-and-token rate that learns from 429 answers."""
+"""When a request may be sent: a rate of requests and tokens, and what a 429 asks for."""
 
 from __future__ import annotations
 
 import asyncio
 import email.utils
+import math
 import random
-from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-_WINDOW = 5.0
-_STEP = 1.0
-_CUT = 0.7
-_GROWTH = 1.1
 _LONGEST_WAIT = 366 * 86400.0
 """Seconds; a server that names more (1e308) says no more by it."""
 
@@ -73,23 +69,18 @@ def _date(text: str) -> datetime | None:
 
 
 class RateGate:
-    """Lets requests through at a rate; a 429 closes it for a while and lowers the rate.
+    """Lets requests through one after another at a rate; a 429 closes it for a while.
 
-    Without a limit and without 429s every request passes at once. After a 429 the rate is cut to
-    70 % of what went through in the last seconds, once a second at most, and grows by 10 % for
-    every second without another.
+    In no span of time more pass than its length times the rate, and one.
     """
 
     def __init__(
         self, requests_per_minute: float | None = None, tokens_per_minute: float | None = None
     ) -> None:
-        self.requests_per_second = None if requests_per_minute is None else requests_per_minute / 60
-        self.tokens_per_second = None if tokens_per_minute is None else tokens_per_minute / 60
-        self._ceilings = (self.requests_per_second, self.tokens_per_second)
-        self._passed: deque[tuple[float, int]] = deque()
-        self._slot = 0.0
-        self._closed_until = 0.0
-        self._changed = 0.0
+        self._request_seconds = 60 / (requests_per_minute or math.inf)
+        self._token_seconds = 60 / (tokens_per_minute or math.inf)
+        self._turn = asyncio.Lock()
+        self._open_from = 0.0
 
     async def wait(self, tokens: int) -> None:
         """Wait for a turn.
@@ -97,51 +88,13 @@ class RateGate:
         Args:
             tokens: estimate of what the request costs of the token rate.
         """
-        loop = asyncio.get_running_loop()
-        now = loop.time()
-        self._grow(now)
-        slot = max(now, self._slot)
-        steps = [0.0]
-        if self.requests_per_second is not None:
-            steps.append(1 / self.requests_per_second)
-        if self.tokens_per_second is not None:
-            steps.append(tokens / self.tokens_per_second)
-        self._slot = slot + max(steps)
-        while (until := max(slot, self._closed_until)) > loop.time():
-            await asyncio.sleep(until - loop.time())
-        self._passed.append((loop.time(), tokens))
-        self._forget(loop.time())
+        clock = asyncio.get_running_loop().time
+        async with self._turn:
+            while (seconds := self._open_from - clock()) > 0:
+                await asyncio.sleep(seconds)
+            self._open_from = clock() + max(self._request_seconds, tokens * self._token_seconds)
 
-    def throttled(self, now: float, wait: float) -> None:
-        """Learn from a 429: close for ``wait`` seconds and lower the rate."""
-        self._closed_until = max(self._closed_until, now + wait)
-        if now - self._changed < _STEP:
-            return
-        self._changed = now
-        self._forget(now)
-        span = max(_STEP, now - self._passed[0][0]) if self._passed else _STEP
-        self.requests_per_second = _CUT * max(1, len(self._passed)) / span
-        if self._ceilings[1] is not None:
-            self.tokens_per_second = _CUT * max(1, sum(t for _, t in self._passed)) / span
-
-    def _grow(self, now: float) -> None:
-        if now - self._changed < _STEP or now < self._closed_until:
-            return
-        periods = int((now - self._changed) / _STEP)
-        if self._changed == 0.0 or periods > 50:
-            self.requests_per_second, self.tokens_per_second = self._ceilings
-            return
-        self._changed += periods * _STEP
-        factor = _GROWTH**periods
-        self.requests_per_second = _grown(self.requests_per_second, factor, self._ceilings[0])
-        self.tokens_per_second = _grown(self.tokens_per_second, factor, self._ceilings[1])
-
-    def _forget(self, now: float) -> None:
-        while self._passed and self._passed[0][0] < now - _WINDOW:
-            self._passed.popleft()
-
-
-def _grown(rate: float | None, factor: float, ceiling: float | None) -> float | None:
-    if rate is None:
-        return None
-    return rate * factor if ceiling is None else min(ceiling, rate * factor)
+    def close(self, seconds: float) -> None:
+        """Let nothing through for so long."""
+        until = asyncio.get_running_loop().time() + seconds
+        self._open_from = max(self._open_from, until)

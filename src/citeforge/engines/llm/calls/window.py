@@ -6,7 +6,7 @@ import asyncio
 
 
 class Window:
-    """Lets so many calls in at a time, and fewer after one that waited in vain.
+    """Lets so many calls in at a time, and fewer after one that waited in vain or got a 429.
 
     A server that answers one call at a time makes those behind it wait; what is asked again
     while it still works on calls that were given up makes it later still. As in TCP (RFC 5681)
@@ -40,7 +40,7 @@ class Window:
             self._room.notify_all()
 
     def narrow(self) -> None:
-        """The call of this task was not answered in time."""
+        """The call of this task was refused, or not answered in time."""
         if self._entered[asyncio.current_task()] < self._generation:
             return
         self._generation += 1

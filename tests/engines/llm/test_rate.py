@@ -1,0 +1,55 @@
+"""Rates that users set hold on a real clock."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import pairwise
+
+from citeforge.engines.llm.rate import RateGate
+
+TICK = 0.005
+"""Seconds by which the event loop may wake early."""
+
+
+def passages(gate: RateGate, tokens: list[int], closed: float = 0.0) -> list[float]:
+    """When each of so many calls, all waiting from the start, passes; seconds from the start."""
+
+    async def main() -> list[float]:
+        clock = asyncio.get_running_loop().time
+        begun, times = clock(), list[float]()
+
+        async def one(size: int) -> None:
+            await gate.wait(size)
+            times.append(clock() - begun)
+
+        async with asyncio.TaskGroup() as group:
+            for size in tokens:
+                group.create_task(one(size))
+            await asyncio.sleep(0)
+            if closed:
+                gate.close(closed)
+        return times
+
+    return asyncio.run(main())
+
+
+def test_requests_pass_one_after_another() -> None:
+    times = passages(RateGate(requests_per_minute=1200), [0] * 8)
+    assert all(later - earlier >= 60 / 1200 - TICK for earlier, later in pairwise(times))
+
+
+def test_a_request_of_many_tokens_makes_the_next_one_wait() -> None:
+    times = passages(RateGate(tokens_per_minute=60_000), [200, 50, 10])
+    # 1,000 tokens a second: the second waits for the first's 200, the third for the second's 50.
+    assert times[1] - times[0] >= 0.2 - TICK
+    assert times[2] - times[1] >= 0.05 - TICK
+
+
+def test_what_waited_for_a_closed_gate_does_not_pass_at_once() -> None:
+    times = passages(RateGate(requests_per_minute=1200), [0] * 6, closed=0.2)
+    assert times[1] >= 0.2 - TICK  # the first was through already
+    assert all(later - earlier >= 0.05 - TICK for earlier, later in pairwise(times))
+
+
+def test_without_a_rate_everything_passes() -> None:
+    assert len(passages(RateGate(), [10**9] * 1000)) == 1000
