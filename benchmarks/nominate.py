@@ -1,4 +1,4 @@
-"""What nominates on a CPU, matrix products or FAISS: the ground of the rule in ``engines/search/exact.py``.
+"""Matrix products against FAISS on a CPU: figures behind ``choose`` of ``engines/search/exact.py``.
 
 Processor seconds of one thread each, the ways in turn, the best of three rounds after a first one:
 other work on the machine changes them little. Run it again with what cuts a processor's

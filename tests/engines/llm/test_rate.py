@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from itertools import pairwise
 
-from citeforge.engines.llm.rate import RateGate
+from citeforge.engines.llm.calls.rate import RateGate
 
 TICK = 0.005
 """Seconds by which the event loop may wake early."""

@@ -22,7 +22,6 @@ from citeforge.engines.io.progress import Advance
 from citeforge.engines.models.compute import cpu_has_bfloat16, cpu_has_vnni
 from citeforge.engines.models.parallel import one_ahead
 from citeforge.engines.search.gemm import Best, Floats, Gemm
-from citeforge.engines.search.trial import Searcher
 from citeforge.schemas.extras import extras_named
 
 BLOCK_ROWS = 1 << 14
@@ -34,7 +33,7 @@ _IMPORTED = 4e11
 """Operations of a search (some seconds) from which on it pays to import torch for it."""
 _FEW_QUERIES = 4
 """With fewer, a product takes longer than FAISS's scan (docs/performance.md, "Mining")."""
-_MANY_QUERIES = 512
+_MANY_QUERIES = 352
 """From here on FAISS multiplies matrices, too, and faster than torch on processors without VNNI."""
 
 
@@ -128,7 +127,7 @@ def on_torch(device: str) -> str | None:
 def choose(queries: Floats, work: float, device: str = "auto") -> Searcher:
     """What nominates: a GPU where there is one, else matrix products or FAISS.
 
-    FAISS where torch is missing or rounds its products, for fewer than 4 queries, and for 512 and
+    FAISS where torch is missing or rounds its products, for fewer than 4 queries, and for 352 and
     more on a processor without VNNI; products anywhere else, in bfloat16 where the processor has
     it. All nominate the same passages, but for ties and the last digits of float32.
 
