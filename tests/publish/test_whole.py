@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -119,26 +122,37 @@ def test_audit_and_card_change_all_files_or_none(
     assert "audit.json" in content(package)
 
 
-@pytest.mark.parametrize("at_once", [True, False])
-def test_the_old_folder_is_there_until_the_new_one_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: bool
-) -> None:
-    """Names are swapped in one step; where a system cannot, the old folder steps aside first."""
+def test_the_old_folder_is_there_until_the_new_one_is_whole(tmp_path: Path) -> None:
     out = tmp_path / "site"
     out.mkdir()
     (out / "index.html").write_text("old")
-    renamed = []
-    rename = Path.rename
-    monkeypatch.setattr(Path, "rename", lambda p, to: renamed.append(p) or rename(p, to))
-    if not at_once:
-        monkeypatch.setattr(folders, "_exchanged", lambda one, other: False)
     with folders.whole_folder(out, lambda _: []) as made:
         (made / "index.html").write_text("new")
         assert (out / "index.html").read_text() == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["site"]
     assert (out / "index.html").read_text() == "new"
-    assert bool(renamed) != at_once
-    one, other = tmp_path / "one", tmp_path / "other"
-    one.mkdir()
-    assert not folders._exchanged(one, other)  # there is nothing to swap it with
-    assert one.exists()
+
+
+DIES_BETWEEN_THE_RENAMES = """
+import os, signal, sys
+from pathlib import Path
+from citeforge.engines.io import folders
+rename = Path.rename
+def once(path, to):
+    rename(path, to)
+    os.kill(os.getpid(), signal.SIGKILL)
+Path.rename = once
+with folders.whole_folder(Path(sys.argv[1]), lambda _: []) as made:
+    (made / "index.html").write_text("new")
+"""
+
+
+def test_a_folder_whose_replacer_died_between_two_renames_is_put_back(tmp_path: Path) -> None:
+    out = tmp_path / "site"
+    out.mkdir()
+    (out / "index.html").write_text("old")
+    died = subprocess.run([sys.executable, "-c", DIES_BETWEEN_THE_RENAMES, out], check=False)
+    assert died.returncode == -signal.SIGKILL
+    assert not out.exists()
+    with folders.growing(out):
+        assert (out / "index.html").read_text() == "old"

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from citeforge.builders.packaging.verify import verify
-from citeforge.engines.io import files, folders
+from citeforge.engines.io import files
 from citeforge.engines.io.folders import whole_folder
 from citeforge.publish.card import write_card
 from citeforge.schemas.commands.run import IfExists
@@ -248,12 +248,11 @@ def test_the_lock_of_a_dead_process_does_not_block(tmp_path: Path) -> None:
 def test_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Folders are refused in one line; single files are written as ever."""
 
-    def unsupported(handle: int, *, blocking: bool = True) -> bool:
+    def unsupported(handle: int, operation: int) -> None:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
-    monkeypatch.setattr(folders, "lock_descriptor", unsupported)
-    monkeypatch.setattr(files, "lock_descriptor", unsupported)
-    with pytest.raises(InputError, match=r"without locks .*; an --out on a local disk"):
+    monkeypatch.setattr("fcntl.flock", unsupported)
+    with pytest.raises(InputError, match=r"without locks .*; another --out on a local disk"):
         hagrid(tmp_path / "package")
     files.write_text(tmp_path / "file", "text")
     assert [p.name for p in tmp_path.iterdir()] == ["file"]

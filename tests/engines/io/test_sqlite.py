@@ -1,71 +1,123 @@
-"""Stores that several programs open, and that a killed program left."""
+"""Stores: one writer at a time, and what a killed program leaves."""
 
 from __future__ import annotations
 
-import multiprocessing
 import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
 from pathlib import Path
-from threading import Barrier
 
 import pytest
 
-from citeforge.engines.io import sqlite
-from citeforge.engines.io.sqlite import open_store
+from citeforge.engines.io.sqlite import Store
 from citeforge.schemas.errors import InputError
-from patience import patience
-
-OURS, SCHEMA = 0x1234, "CREATE TABLE IF NOT EXISTS t (x)"
-ROUNDS = 40
 
 
-def open_here(path: Path, readonly: bool = False) -> sqlite3.Connection:
-    return open_store(path, OURS, 1, SCHEMA, readonly)
+class Numbers(Store):
+    APPLICATION = 0x1234
+    SCHEMA = "CREATE TABLE t (x)"
+
+    def add(self, number: int) -> None:
+        self.rows("INSERT INTO t VALUES (?)", number)
+
+    def all(self) -> list[int]:
+        return [x for (x,) in self.rows("SELECT x FROM t ORDER BY x")]
 
 
-def open_again_and_again(folder: Path, barrier: Barrier, name: int) -> None:
-    sqlite.BUSY_SECONDS = patience(30)
-    for number in range(ROUNDS):
-        barrier.wait()
-        try:
-            connection = open_here(folder / f"{number}.db")
-        except InputError:
-            barrier.abort()  # the others shall not wait for this one
-            raise
-        connection.execute("INSERT INTO t VALUES (?)", (name,))
-        connection.close()
+PROGRAM = """
+import sys
+from pathlib import Path
+from citeforge.engines.io.sqlite import Store
+from citeforge.schemas.errors import InputError
+
+class Numbers(Store):
+    APPLICATION = 0x1234
+    SCHEMA = "CREATE TABLE t (x)"
+"""
+WRITES = f"""{PROGRAM}
+with Numbers(Path(sys.argv[1])) as store:
+    store.rows("INSERT INTO t VALUES (1)")
+    if len(sys.argv) > 2:
+        print("written", flush=True)
+        sys.stdin.read()
+"""
 
 
-def test_programs_may_make_a_store_at_the_same_moment(tmp_path: Path) -> None:
-    context = multiprocessing.get_context("spawn")
-    barrier = context.Barrier(4)
-    programs = [
-        context.Process(target=open_again_and_again, args=(tmp_path, barrier, name))
-        for name in range(4)
-    ]
-    for program in programs:
-        program.start()
-    for program in programs:
-        program.join()
-    assert [p.exitcode for p in programs] == [0, 0, 0, 0]
-    for number in range(ROUNDS):
-        rows = open_here(tmp_path / f"{number}.db").execute("SELECT x FROM t ORDER BY x").fetchall()
-        assert rows == [(0,), (1,), (2,), (3,)]
-
-
-def test_a_store_that_was_never_finished_is_finished(tmp_path: Path) -> None:
+def test_the_second_writer_is_told_who_writes_and_a_reader_reads(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
-    left = sqlite3.connect(path)
-    left.execute("PRAGMA journal_mode=WAL")  # what a kill behind this statement leaves
-    left.close()
-    assert path.stat().st_size > 0
-    with pytest.raises(InputError, match="is empty"):
-        open_here(path, readonly=True)
-    open_here(path).execute("INSERT INTO t VALUES (1)")
-    assert open_here(path, readonly=True).execute("SELECT x FROM t").fetchall() == [(1,)]
+    with subprocess.Popen(
+        [sys.executable, "-c", WRITES, path, "wait"], stdin=-1, stdout=-1, text=True
+    ) as writer:
+        assert writer.stdout
+        assert writer.stdout.readline() == "written\n"
+        with pytest.raises(InputError) as error:
+            Numbers(path)
+        told = f"s.db: is being written by process {writer.pid} on "
+        assert told in str(error.value)
+        assert " since 20" in str(error.value)
+        assert "wait until it has ended, or another store" in str(error.value)
+        with Numbers(path, readonly=True) as reader:
+            assert reader.all() == [1]
+        writer.kill()
+        writer.wait()
+    with Numbers(path) as store:  # the lock died with its process
+        store.add(2)
+        assert store.all() == [1, 2]
+    assert list(tmp_path.iterdir()) == [path]
+
+
+WRITES_IN_TURN = f"""{PROGRAM}
+for number in range(20):
+    while True:
+        try:
+            with Numbers(Path(sys.argv[1]) / f"{{number}}.db") as store:
+                store.rows("INSERT INTO t VALUES (?)", int(sys.argv[2]))
+            break
+        except InputError as error:
+            if "is being written by" not in str(error):
+                raise
+"""
+
+
+def test_programs_that_make_a_store_at_the_same_moment_write_in_turn(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", WRITES_IN_TURN, tmp_path]
+    programs = [subprocess.Popen([*command, str(name)]) for name in range(3)]
+    assert [p.wait() for p in programs] == [0, 0, 0]
+    for number in range(20):
+        with Numbers(tmp_path / f"{number}.db", readonly=True) as store:
+            assert store.all() == [0, 1, 2]
+    assert not list(tmp_path.glob("*.lock"))
+
+
+def test_one_process_may_open_a_store_twice(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    with Numbers(path) as one:
+        assert one.is_first
+        with Numbers(path) as two:
+            assert not two.is_first
+            two.add(1)
+        one.add(2)
+        again = subprocess.run([sys.executable, "-c", WRITES, path], capture_output=True, text=True)
+        assert "is being written by" in again.stderr
+        assert one.all() == [1, 2]
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_store_that_nobody_closed_is_closed_with_its_object(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    Numbers(path).add(1)
+    assert list(tmp_path.iterdir()) == [path]
+    subprocess.run([sys.executable, "-c", WRITES, path], check=True)
+
+
+def test_a_change_that_ends_in_an_error_is_none(tmp_path: Path) -> None:
+    with Numbers(tmp_path / "s.db") as store:
+        with pytest.raises(ZeroDivisionError), store.transaction() as db:
+            db.execute("INSERT INTO t VALUES (1)")
+            raise ZeroDivisionError
+        assert store.all() == []
 
 
 def test_another_database_is_left_alone(tmp_path: Path) -> None:
@@ -74,60 +126,19 @@ def test_another_database_is_left_alone(tmp_path: Path) -> None:
         other.execute("CREATE TABLE theirs (x)")
     before = path.read_bytes()
     with pytest.raises(InputError, match="another kind of database"):
-        open_here(path)
+        Numbers(path)
     assert path.read_bytes() == before
 
 
-DIES = """
-import os, signal, sqlite3, sys
-db = sqlite3.connect(sys.argv[1], isolation_level=None)
-if sys.argv[2] == "theirs":
-    db.execute("PRAGMA application_id=99")
-db.execute("CREATE TABLE z (x)")
-db.execute("DROP TABLE z")
-db.execute("PRAGMA cache_size=1")
-db.execute("BEGIN")
-db.execute("CREATE TABLE a (x)")
-db.executemany("INSERT INTO a VALUES (?)", [("x" * 500,)] * 200)  # more than the cache holds
-os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
-def killed_while_writing(path: Path, whose: str) -> None:
-    """A database that a killed process has left with a journal to roll back."""
-    code = subprocess.run([sys.executable, "-c", DIES, str(path), whose], check=False).returncode
-    assert code == -signal.SIGKILL
-    assert path.with_name(f"{path.name}-journal").stat().st_size > 0
-
-
-def test_a_journal_that_a_killed_program_left_is_rolled_back(tmp_path: Path) -> None:
+def test_an_empty_file_becomes_a_store(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
-    killed_while_writing(path, "ours")
-    with pytest.raises(InputError, match="killed while it wrote"):
-        open_here(path, readonly=True)
-    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as before:
-        with pytest.raises(sqlite3.OperationalError, match="readonly"):
-            before.execute("SELECT * FROM a").fetchone()
-        before.rollback()
-    opened = open_here(path)
-    opened.execute("INSERT INTO t VALUES (1)")
-    assert opened.execute("SELECT name FROM sqlite_master").fetchall() == [("t",)]
-    opened.close()
-    killed_while_writing(tmp_path / "t.db", "theirs")
-    content = (tmp_path / "t.db").read_bytes()
+    path.touch()
     with pytest.raises(InputError, match="another kind of database"):
-        open_here(tmp_path / "t.db")
-    assert (tmp_path / "t.db").read_bytes() == content
+        Numbers(path, readonly=True)
+    Numbers(path).add(1)
+    assert Numbers(path, readonly=True).all() == [1]
 
 
-MAKES = """
-import sys
-from pathlib import Path
-from citeforge.engines.io.sqlite import open_store
-db = open_store(Path(sys.argv[1]), 0x1234, 1, "CREATE TABLE IF NOT EXISTS t (x)", False)
-db.execute("INSERT INTO t VALUES (1)")
-db.close()
-"""
 CALLS = (
     "write,pwrite64,fsync,fdatasync,ftruncate,fallocate,link,linkat,unlink,unlinkat,rename,"
     "fchmod,chmod,fchmodat"
@@ -136,7 +147,7 @@ CALLS = (
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace, to die at a chosen call")
 def test_a_kill_at_every_file_operation_leaves_a_store_that_opens(tmp_path: Path) -> None:
-    for number in range(1, 80):
+    for number in range(1, 120):
         folder = tmp_path / str(number)
         folder.mkdir()
         path = folder / "s.db"
@@ -144,42 +155,21 @@ def test_a_kill_at_every_file_operation_leaves_a_store_that_opens(tmp_path: Path
             [
                 *("strace", "-qq", "-f", "-o", "/dev/null", "-e", f"trace={CALLS}"),
                 *("-e", f"inject={CALLS}:signal=SIGKILL:when={number}"),
-                *(sys.executable, "-B", "-c", MAKES, str(path)),
+                *(sys.executable, "-B", "-c", WRITES, str(path)),
             ],
             check=False,
         ).returncode
-        opened = open_here(path)
-        rows = opened.execute("SELECT x FROM t").fetchall()
-        opened.execute("INSERT INTO t VALUES (2)")
-        opened.close()
-        assert open_here(path, readonly=True).execute("SELECT max(x) FROM t").fetchone() == (2,)
+        if path.exists():
+            with Numbers(path, readonly=True) as store:
+                assert store.all() in ([], [1])
+        with Numbers(path) as store:
+            numbers = store.all()
+            store.add(2)
+        assert list(folder.iterdir()) == [path]
         if code == 0:
-            assert rows == [(1,)]
+            assert numbers == [1]
             assert number > 10  # the sweep has passed through all of the making
             return
         assert code in (-signal.SIGKILL, 128 + signal.SIGKILL)
-        assert rows in ([], [(1,)])
+        assert numbers in ([], [1])
     pytest.fail("the process never came to its end")
-
-
-DIES_AFTER_THE_LINK = """
-import os, signal, sys
-from pathlib import Path
-from citeforge.engines.io.sqlite import open_store
-
-def stop(event, args):
-    if event == "os.remove" and str(args[0]).endswith(".tmp"):
-        os.kill(os.getpid(), signal.SIGKILL)
-
-sys.addaudithook(stop)
-open_store(Path(sys.argv[1]), 0x1234, 1, "CREATE TABLE IF NOT EXISTS t (x)", False)
-"""
-
-
-def test_what_a_program_left_that_died_after_it_linked_the_store_is_swept(tmp_path: Path) -> None:
-    path = tmp_path / "new.db"
-    died = subprocess.run([sys.executable, "-c", DIES_AFTER_THE_LINK, path], check=False)
-    assert died.returncode == -signal.SIGKILL
-    assert [p.suffix for p in tmp_path.iterdir() if p != path] == [".tmp"]
-    open_here(path).close()
-    assert list(tmp_path.iterdir()) == [path]

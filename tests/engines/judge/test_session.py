@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -95,29 +93,6 @@ def test_the_plan_asks_nothing(tmp_path: Path) -> None:
         assert plan.seconds is not None
         assert judge.asked == []
         assert any("to judge           1" in line for line in plan.lines())
-
-
-WRITER = """
-import sys
-from pathlib import Path
-from citeforge.engines.judge.lexical import LexicalJudge
-from citeforge.engines.judge.records import Pair
-from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.judge.store import VerdictStore
-with VerdictStore(Path(sys.argv[1])) as store:
-    for i in range(200):
-        JudgeSession(LexicalJudge(), store).ask([Pair(f"text {i}", sys.argv[2]), Pair(f"{i}", "x")])
-"""
-
-
-def test_two_processes_share_a_store(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", WRITER, str(tmp_path / "v.db")]
-    both = [subprocess.Popen([*command, name]) for name in ("one", "two")]
-    assert [p.wait() for p in both] == [0, 0]
-    with VerdictStore(tmp_path / "v.db") as store:
-        session = JudgeSession(LexicalJudge(), store)
-        session.ask(Pair(f"text {i}", n) for i in range(200) for n in ("one", "two"))
-        assert session.n_asked == 0
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,6 @@ from citeforge.engines.io import sqlite
 from citeforge.engines.llm.client import OpenAiLlm
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import Answer, Request
-from citeforge.engines.llm.stores.claims import Claims
 from citeforge.engines.llm.stores.replay import ReplayStore
 from citeforge.schemas.errors import InputError
 from servers.running import Running, openai_server
@@ -43,7 +42,7 @@ def complete(server: Running, path: Path, size: int = 10) -> list[Any]:
 
 
 def kept_of(folder: Path) -> list[str]:
-    return sorted(p.name for p in folder.iterdir() if ".spill." in p.name or ".claims" in p.name)
+    return sorted(p.name for p in folder.iterdir() if ".spill." in p.name or p.suffix == ".lock")
 
 
 def test_a_locked_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,12 +175,22 @@ def test_a_disk_that_is_really_full(tmp_path: Path) -> None:
         subprocess.run(["umount", disk], check=True)
 
 
-def test_two_runs_on_one_store_pay_once(tmp_path: Path) -> None:
+def test_the_second_run_on_a_store_is_told_who_asks_and_pays_nothing(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
-    with openai_server(tmp_path / "log", latency=0.02) as server:
+    with openai_server(tmp_path / "log") as server:
+        server.answer_up_to(0)
         words = [server.url, path, 0, 10, N, AT_ONCE]
-        pair = [subprocess.Popen([sys.executable, "-c", CHILD, *map(str, words)]) for _ in range(3)]
-        assert [p.wait() for p in pair] == [0, 0, 0]
+        first = subprocess.Popen([sys.executable, "-c", CHILD, *map(str, words)])
+        while len(server.requests()) < AT_ONCE:
+            threading.Event().wait(0.01)
+        second = child(server, path, 0, 10)
+        assert second.returncode == 1
+        assert f"s.db: is being written by process {first.pid} on " in second.stderr
+        assert "wait until it has ended, or another store" in second.stderr
+        assert len(server.requests()) == AT_ONCE
+        server.answer_up_to(None)
+        assert first.wait() == 0
+        assert child(server, path, 0, 10).returncode == 0
         assert len(server.requests()) == N
     assert kept_of(tmp_path) == []
     with sqlite3.connect(path) as db:
@@ -199,33 +208,9 @@ def test_what_a_dead_run_was_asking_is_asked_again(tmp_path: Path) -> None:
         dead.kill()
         dead.wait()
         server.answer_up_to(None)
-        assert len(kept_of(tmp_path)) == 2  # its claims, and the room that it took
+        assert len(kept_of(tmp_path)) == 2  # its lock, and the room that it took
         assert len(complete(server, path)) == N
     assert kept_of(tmp_path) == []
-
-
-def test_claims(tmp_path: Path) -> None:
-    """Held by a process; seen by others; gone with it."""
-    store, key = tmp_path / "s.db", "ab" * 32
-    script = (
-        "import sys; from pathlib import Path\n"
-        "from citeforge.engines.llm.stores.claims import Claims\n"
-        "c = Claims(Path(sys.argv[1])); print(c.take(sys.argv[2]), flush=True); sys.stdin.read()"
-    )
-    mine = Claims(store)
-    with subprocess.Popen(
-        [sys.executable, "-c", script, str(store), key], stdin=-1, stdout=-1, text=True
-    ) as other:
-        assert other.stdout
-        assert other.stdout.readline() == "True\n"
-        assert not mine.take(key)
-        assert mine.take("cd" * 32)
-        mine.release("cd" * 32)
-        other.kill()
-        other.wait()
-        assert mine.take(key)
-    mine.close()
-    assert not list(tmp_path.iterdir())
 
 
 def test_a_torn_row_and_a_foreign_one(tmp_path: Path) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -85,30 +83,6 @@ def test_an_answer_ends_a_failure_and_is_never_undone(tmp_path: Path) -> None:
         assert store.tokens() == (5 + 5, 6 + 9)
 
 
-WRITER = """
-import sys
-from pathlib import Path
-from citeforge.engines.llm.records import Answer, Request
-from citeforge.engines.llm.stores.replay import ReplayStore
-with ReplayStore(Path(sys.argv[1])) as store:
-    for i in range(300):
-        r = Request((("user", f"{sys.argv[2]} {i}"),))
-        store.put(r.key("m"), r.payload("m"), 0, Answer("a", 1, 1))
-        shared = Request((("user", f"shared {i}"),))
-        store.put(shared.key("m"), shared.payload("m"), 0, Answer(sys.argv[2], 1, 1))
-"""
-
-
-def test_two_processes_share_a_store(tmp_path: Path) -> None:
-    path = tmp_path / "a.db"
-    command = [sys.executable, "-c", WRITER, str(path)]
-    both = [subprocess.Popen([*command, name]) for name in ("one", "two")]
-    assert [p.wait() for p in both] == [0, 0]
-    with ReplayStore(path) as store:
-        assert store.stats().answers == 300 + 300 + 300
-        assert store.tokens() == (1200, 1200)
-
-
 def damaged(path: Path) -> None:
     content = bytearray(path.read_bytes())
     content[4096:8192] = b"\xaa" * 4096
@@ -166,8 +140,12 @@ def test_a_locked_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(sqlite, "BUSY_SECONDS", 0.05)
     other = sqlite3.connect(tmp_path / "a.db", isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")
-    with pytest.raises(InputError, match="is locked by another program"):
-        ReplayStore(tmp_path / "a.db")
+    r = request("new")
+    with (
+        ReplayStore(tmp_path / "a.db") as store,
+        pytest.raises(InputError, match="is locked by another program"),
+    ):
+        store.put(r.key("m"), r.payload("m"), 0, Answer("a", 1, 1))
     other.execute("ROLLBACK")
     other.close()
 

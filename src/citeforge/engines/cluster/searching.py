@@ -16,7 +16,6 @@ from citeforge.engines.embedding.vectors import VectorShard, unit
 from citeforge.engines.io.progress import Advance
 from citeforge.engines.search.exact import Searcher, choose
 from citeforge.engines.search.gemm import Best, Floats
-from citeforge.engines.search.trial import Searcher
 from citeforge.schemas.errors import FailuresError
 
 Found = tuple[Floats, npt.NDArray[np.int64]]

@@ -6,6 +6,7 @@ its name in one rename. A lock is the operating system's: it dies with its proce
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import socket
@@ -14,7 +15,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from filelock import lock_descriptor
+from filelock import FileLock, Timeout
 
 from citeforge.engines.io.files import (
     read_json,
@@ -34,6 +35,9 @@ PACKAGE = "package"
 AMENDING = ".amending"
 """In a finished folder: files that are about to be replaced together."""
 _READY = "ready"
+_LOCK_SECONDS = 0.2
+"""A lock file that its holder has just removed is tried again for so long."""
+_NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
 
 Strangers = Callable[[Path], list[str]]
 """Names in a folder that are not ours; an error when the folder is not ours at all."""
@@ -81,76 +85,66 @@ def is_taken(out: Path) -> bool:
 
 
 @contextmanager
-def held(lock: Path, target: Path, wait: bool = False) -> Iterator[None]:
-    """Work on ``target`` while nobody else does.
+def held(
+    lock: Path, target: Path, wait: bool = False, shared: bool = False,
+    instead: str = "another --out",
+) -> Iterator[bool]:  # fmt: skip
+    """Work on ``target`` while no other process does.
 
     Args:
         lock: file that is locked; made in an existing folder, removed afterwards.
         target: what the user named, for the message.
         wait: until whoever works on it has ended, in place of the error.
+        shared: whether this process may hold it several times.
+        instead: what the user may name in place of the target, for the message.
+
+    Returns:
+        Whether this is the process's first hold of it.
 
     Raises:
         InputError: another process works on it; says which.
     """
-    handle = _acquire(lock, target, wait)
+    # A link, in a folder that somebody else made, would have us write into its target.
+    _refuse_link(lock)
+    seconds = -1 if wait else _LOCK_SECONDS
+    mutex = FileLock(lock, seconds, thread_local=False, is_singleton=shared, on_acquired=_sign)
     try:
-        yield
-    finally:
-        # Removed while it is held: who waits for the name finds another file, or none.
-        with suppress(OSError):
-            if os.path.samestat(os.fstat(handle), lock.stat()):
-                lock.unlink()
-        os.close(handle)
-
-
-def _acquire(lock: Path, target: Path, wait: bool) -> int:
-    while True:
-        try:
-            # A link, in a folder that somebody else made, would have us write into its target.
-            _refuse_link(lock)
-            handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
-        except FileNotFoundError:
-            lock.parent.mkdir(exist_ok=True)  # its last holder has just removed it
-            continue
-        try:
-            if not _locked(handle, lock, target, wait):
-                raise InputError(
-                    f"is being written by {_holder(lock)}",
-                    path=target,
-                    allowed="wait until it has ended, or another --out",
-                )
-            if os.path.samestat(os.fstat(handle), lock.stat()):
-                _sign(handle, lock)
-                return handle
-        except FileNotFoundError:
-            pass  # removed between opening and locking
-        except BaseException:
-            os.close(handle)
-            raise
-        os.close(handle)
-
-
-def _locked(handle: int, lock: Path, target: Path, wait: bool) -> bool:
-    try:
-        return lock_descriptor(handle, blocking=wait)
+        while True:
+            try:
+                mutex.acquire()
+                break
+            except FileNotFoundError:
+                lock.parent.mkdir(exist_ok=True)  # its last holder has just removed it
+    except Timeout:
+        raise InputError(
+            f"is being written by {_holder(lock)}",
+            path=target,
+            allowed=f"wait until it has ended, or {instead}",
+        ) from None
     except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise
         lock.unlink(missing_ok=True)  # nobody can hold it
         raise InputError(
             f"lies on a file system without locks ({error.strerror})",
             path=target,
-            allowed="an --out on a local disk; move it afterwards",
+            allowed=f"{instead} on a local disk; move it afterwards",
         ) from error
+    try:
+        yield mutex.lock_counter == 1
+    finally:
+        if mutex.lock_counter == 1:
+            # Removed while it is held: who waits for the name finds another file, or none.
+            with suppress(OSError):
+                lock.unlink()
+        mutex.release()
 
 
-def _sign(handle: int, lock: Path) -> None:
+def _sign(handle: int) -> None:
     since = datetime.now(UTC).isoformat(timespec="seconds")
     said = json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": since})
-    try:
-        os.ftruncate(handle, 0)
-        os.pwrite(handle, said.encode(), 0)
-    except OSError:
-        lock.unlink(missing_ok=True)  # a full disk; it is held, so it is ours to remove
-        raise
+    os.ftruncate(handle, 0)
+    os.pwrite(handle, said.encode(), 0)
 
 
 def _holder(lock: Path) -> str:
@@ -260,6 +254,9 @@ def put_in_place(folder: Path, out: Path) -> None:
 @contextmanager
 def whole_folder(out: Path, strangers: Strangers | None = None) -> Iterator[Path]:
     """An empty folder that takes the name ``out`` when the block ends well.
+
+    A folder that is replaced steps aside for the moment of the rename; when a process dies in that
+    moment, the next one that works on ``out`` puts it back.
 
     Args:
         out: final name.

@@ -1,22 +1,144 @@
-"""SQLite stores: one clear line for each thing that can be wrong with the file."""
+"""SQLite stores: one process writes at a time, and each fault of the file has one clear line."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import sqlite3
-import time
+import weakref
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from typing import Any, ClassVar, Self
 
-from citeforge.engines.io.files import atomic_file, sweep_once
+from citeforge.engines.io.files import remove_tree, storage_errors, sync_folder
+from citeforge.engines.io.folders import held
 from citeforge.schemas.errors import InputError
 
 BUSY_SECONDS = 30.0
 _A_FEW_PAGES = 64 << 10
-_MODE, _WAL = slice(18, 20), b"\2\2"
-"""Where the header of a database says how it is journalled (SQLite's file format, 1.3.3)."""
+_OLD_STORE = "a store written by an earlier run"
+
+
+class Store:
+    """An SQLite file in WAL mode: written by one process at a time, read by any.
+
+    Attributes:
+        APPLICATION: ``application_id`` that tells stores of this kind from other databases.
+        SCHEMA: statements that create the tables.
+        VERSION: ``user_version`` of these tables.
+        path: the file.
+        is_first: whether nothing else in this process had it open for writing.
+    """
+
+    APPLICATION: ClassVar[int]
+    SCHEMA: ClassVar[str]
+    VERSION: ClassVar[int] = 1
+
+    def __init__(self, path: Path, readonly: bool = False) -> None:
+        """Open a store; make one where there is none.
+
+        Raises:
+            InputError: missing (read-only), damaged, another database, newer, locked, unwritable,
+                or another process writes it; the file is untouched.
+        """
+        self.path = path
+        with ExitStack() as stack, store_errors(path):
+            self.is_first = not readonly and stack.enter_context(_sole_writer(path))
+            if readonly and not path.exists():
+                raise InputError("does not exist", path=path, allowed=_OLD_STORE)
+            if not readonly and _is_empty(path):
+                self._make()
+            self._check()
+            if not readonly and not os.access(path, os.W_OK):
+                raise sqlite3.OperationalError("attempt to write a readonly database")
+            # One thread uses it at a time, and not always the one that opened it.
+            self._db = stack.enter_context(closing(_connect(path, "ro" if readonly else "rw")))
+            # In WAL mode, NORMAL loses nothing when the process dies, only when the machine does.
+            self._db.execute("PRAGMA synchronous=NORMAL")
+            self._close = weakref.finalize(self, stack.pop_all().close)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file, and let others write it."""
+        self._close()
+
+    def rows(self, statement: str, *values: Any) -> list[Any]:
+        """All rows of a statement."""
+        with store_errors(self.path):
+            return self._db.execute(statement, values).fetchall()
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """Change everything, or nothing when the block ends in an error."""
+        with store_errors(self.path):
+            self._db.execute("BEGIN IMMEDIATE")
+            with self._db:
+                yield self._db
+
+    def _make(self) -> None:
+        """Make an empty store beside its name, and rename it when it is whole."""
+        place = self.path.resolve()
+        new = place.with_name(f".{place.name}.new")
+        for ending in ("", "-journal", "-wal", "-shm"):
+            remove_tree(Path(f"{new}{ending}"))  # a killed process has left it
+        with storage_errors(self.path):
+            new.touch(0o600)
+        with closing(_connect(new, "rw")) as db:
+            db.execute("PRAGMA journal_mode=WAL")
+            db.executescript(self.SCHEMA)
+            db.execute(f"PRAGMA application_id={self.APPLICATION}")
+            db.execute(f"PRAGMA user_version={self.VERSION}")
+        new.replace(place)
+        sync_folder(place.parent)
+
+    def _check(self) -> None:
+        """Look at the file without changing it."""
+        with closing(_connect(self.path, "ro")) as db:
+            (application,) = db.execute("PRAGMA application_id").fetchone()
+            (version,) = db.execute("PRAGMA user_version").fetchone()
+            (check,) = db.execute("PRAGMA quick_check(1)").fetchone()
+        if application != self.APPLICATION:
+            raise InputError(
+                "is another kind of database", path=self.path, allowed="a store of this kind"
+            )
+        if version > self.VERSION:
+            raise InputError(
+                f"was written by a newer citeforge (store version {version}; "
+                f"this one reads up to {self.VERSION})",
+                path=self.path,
+                allowed="a newer citeforge, or another store",
+            )
+        if check != "ok":
+            raise sqlite3.DatabaseError(check)
+
+
+@contextmanager
+def _sole_writer(path: Path) -> Iterator[bool]:
+    place = path.resolve()
+    lock = place.with_name(f"{place.name}.lock")
+    with ExitStack() as stack:
+        with storage_errors(path):
+            place.parent.mkdir(parents=True, exist_ok=True)
+            hold = held(lock, path, shared=True, instead="another store")
+            is_first = stack.enter_context(hold)
+        yield is_first
+
+
+def _is_empty(path: Path) -> bool:
+    return not path.exists() or path.stat().st_size == 0
+
+
+def _connect(path: Path, mode: str) -> sqlite3.Connection:
+    return sqlite3.connect(
+        f"{path.resolve().as_uri()}?mode={mode}", uri=True, timeout=BUSY_SECONDS,
+        isolation_level=None, check_same_thread=False,
+    )  # fmt: skip
 
 
 @contextmanager
@@ -62,157 +184,3 @@ def _damaged(path: Path, error: Exception) -> InputError:
 def _full(path: Path) -> bool:
     """Whether nothing fits beside a file: SQLite calls that an I/O error where it maps memory."""
     return shutil.disk_usage(path.parent).free < _A_FEW_PAGES
-
-
-def open_store(
-    path: Path, application: int, version: int, schema: str, readonly: bool
-) -> sqlite3.Connection:
-    """Open or create a store in WAL mode.
-
-    A new store appears under its name when it is whole; one that a killed program has left half
-    changed is put right by the next that opens it for writing.
-
-    Args:
-        path: file.
-        application: ``application_id`` that tells our stores from other databases.
-        version: newest ``user_version`` that is understood.
-        schema: statements that create the tables of that version.
-        readonly: whether the file must exist and is never written.
-
-    Raises:
-        InputError: missing (read-only), damaged, not such a store, newer, locked, unwritable.
-    """
-    is_new = not path.exists() or path.stat().st_size == 0
-    if is_new and readonly:
-        raise InputError("does not exist", path=path, allowed="a store written by an earlier run")
-    with store_errors(path):
-        if not path.exists():
-            _make(path, application, version, schema)
-            is_new = False
-        elif not readonly:
-            sweep_once(path.parent)  # whoever linked the store here may have died right after
-        is_ours = not is_new and _check_kind(path, application, version, readonly)
-        if readonly and not is_ours:
-            raise InputError("is empty", path=path, allowed="a store written by an earlier run")
-        if readonly:
-            connection = sqlite3.connect(
-                f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=BUSY_SECONDS
-            )
-            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-            return connection
-        if path.exists() and not os.access(path, os.W_OK):
-            raise sqlite3.OperationalError("attempt to write a readonly database")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # One thread uses it at a time, and not always the one that opened it.
-        connection = sqlite3.connect(
-            path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
-        )
-        _use_wal(connection)
-        # In WAL mode, NORMAL loses nothing when the process dies, only when the machine does.
-        connection.execute("PRAGMA synchronous=NORMAL")
-        connection.execute("BEGIN IMMEDIATE")
-        _create(connection, schema)
-        connection.execute(f"PRAGMA application_id={application}")
-        connection.execute(f"PRAGMA user_version={version}")
-        connection.execute("COMMIT")
-        return connection
-
-
-def _make(path: Path, application: int, version: int, schema: str) -> None:
-    """Make an empty store beside its name and link it there; one that has appeared stands.
-
-    SQLite itself makes a database in steps: killed between two of them, it leaves a file that can
-    be opened for writing only.
-    """
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as memory:
-        _create(memory, schema)
-        memory.execute(f"PRAGMA application_id={application}")
-        memory.execute(f"PRAGMA user_version={version}")
-        content = bytearray(memory.serialize())
-    content[_MODE] = _WAL
-    with atomic_file(path, exclusive=True, mode=0o600) as file:
-        file.write(content)
-
-
-def _use_wal(connection: sqlite3.Connection) -> None:
-    """Switch to WAL mode. SQLite does not wait for locks there, as it does everywhere else, so that
-    two programs that make a store together would get in each other's way."""
-    deadline = time.monotonic() + BUSY_SECONDS
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode=WAL")
-            return
-        except sqlite3.OperationalError as error:
-            is_busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
-            if not is_busy or time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
-
-
-def _create(connection: sqlite3.Connection, schema: str) -> None:
-    # `executescript` would commit first; the statements belong into the open transaction.
-    for statement in schema.split(";"):
-        if statement.strip():
-            connection.execute(statement)
-
-
-def _roll_back(path: Path, application: int, readonly: bool) -> None:
-    """Let SQLite undo what a killed program has left half written.
-
-    Raises:
-        InputError: the file is another program's, or is opened for reading.
-    """
-    with path.open("rb") as file:
-        found = int.from_bytes(file.read(72)[68:72], "big")
-    if found not in (0, application):
-        raise InputError("is another kind of database", path=path, allowed="a store of this kind")
-    if readonly:
-        raise InputError(
-            "was left by a program that was killed while it wrote",
-            path=path,
-            allowed="run the command that writes it again; nothing that it finished is lost",
-        )
-    uri = f"{path.resolve().as_uri()}?mode=rw"
-    with closing(sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS)) as connection:
-        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-
-
-def _check_kind(path: Path, application: int, version: int, readonly: bool) -> bool:
-    """Look at the file without changing it, unless it waits to be rolled back.
-
-    Returns:
-        Whether it is a store; False for a database without tables, as another program that is just
-        making it, or was killed while it did, leaves it.
-    """
-    with path.open("rb") as file:
-        if file.read(16) != b"SQLite format 3\x00":
-            raise sqlite3.DatabaseError("file is not a database")
-    uri = f"{path.resolve().as_uri()}?mode=ro"
-    connection = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS)
-    try:
-        try:
-            connection.execute("PRAGMA application_id").fetchone()
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_READONLY_ROLLBACK:
-                raise
-            _roll_back(path, application, readonly)
-        (found_application,) = connection.execute("PRAGMA application_id").fetchone()
-        (found_version,) = connection.execute("PRAGMA user_version").fetchone()
-        (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        (check,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-    finally:
-        connection.close()
-    if not found_application and not tables:
-        return False
-    if found_application != application:
-        raise InputError("is another kind of database", path=path, allowed="a store of this kind")
-    if found_version > version:
-        raise InputError(
-            f"was written by a newer citeforge (store version {found_version}; "
-            f"this one reads up to {version})",
-            path=path,
-            allowed="a newer citeforge, or another store",
-        )
-    if check != "ok":
-        raise sqlite3.DatabaseError(check)
-    return True

@@ -10,18 +10,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from citeforge.engines.io.sqlite import open_store, store_errors
+from citeforge.engines.io.sqlite import Store
 from citeforge.kg.values.terms import Row, Term, variables_of
 from citeforge.schemas.errors import InputError
-
-_APPLICATION = 0x63666B67  # "cfkg"
-_VERSION = 1
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS replies (
-    key TEXT PRIMARY KEY, endpoint TEXT NOT NULL, query TEXT NOT NULL,
-    body BLOB NOT NULL, fetched REAL NOT NULL
-) WITHOUT ROWID
-"""
 
 
 def reply_key(endpoint: str, query: str) -> str:
@@ -29,43 +20,29 @@ def reply_key(endpoint: str, query: str) -> str:
     return hashlib.sha256(f"{endpoint}\n{query}".encode()).hexdigest()
 
 
-class ReplyStore:
-    """SQLite file of replies; a killed run loses none that it had."""
+class ReplyStore(Store):
+    """Replies of endpoints by their queries; a killed run loses none that it had."""
 
-    def __init__(self, path: Path, readonly: bool = False) -> None:
-        """Open or create a store.
-
-        Raises:
-            InputError: see :func:`citeforge.engines.io.sqlite.open_store`.
-        """
-        self.path = path
-        self._db = open_store(path, _APPLICATION, _VERSION, _SCHEMA, readonly)
+    APPLICATION = 0x63666B67  # "cfkg"
+    SCHEMA = """CREATE TABLE replies (
+        key TEXT PRIMARY KEY, endpoint TEXT NOT NULL, query TEXT NOT NULL,
+        body BLOB NOT NULL, fetched REAL NOT NULL
+    ) WITHOUT ROWID"""
 
     def get(self, endpoint: str, query: str) -> bytes | None:
         """The kept reply, if there is one."""
-        with store_errors(self.path):
-            row = self._db.execute(
-                "SELECT body FROM replies WHERE key = ?", (reply_key(endpoint, query),)
-            ).fetchone()
-        return None if row is None else bytes(row[0])
+        key = reply_key(endpoint, query)
+        rows = self.rows("SELECT body FROM replies WHERE key = ?", key)
+        return bytes(rows[0][0]) if rows else None
 
     def put(self, endpoint: str, query: str, body: bytes) -> None:
         """Keep a reply."""
-        with store_errors(self.path):
-            self._db.execute(
-                "INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?)",
-                (reply_key(endpoint, query), endpoint, query, body, time.time()),
-            )
+        values = (reply_key(endpoint, query), endpoint, query, body, time.time())
+        self.rows("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?)", *values)
 
     def endpoints(self) -> list[str]:
         """Endpoints whose replies are kept."""
-        with store_errors(self.path):
-            rows = self._db.execute("SELECT DISTINCT endpoint FROM replies ORDER BY 1").fetchall()
-        return [r[0] for r in rows]
-
-    def close(self) -> None:
-        """Close the file."""
-        self._db.close()
+        return [e for (e,) in self.rows("SELECT DISTINCT endpoint FROM replies ORDER BY 1")]
 
 
 class ReplayEngine:

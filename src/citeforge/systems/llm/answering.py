@@ -74,7 +74,7 @@ def plan_prompts(prompts: Path, options: PromptingOptions, run: RunOptions) -> P
     """
     requests = _requests(read_prompts(prompts), options)
     path = replay_path(run, options.llm)
-    store = ReplayStore(path) if path is not None and path.exists() else None
+    store = ReplayStore(path, readonly=True) if path is not None and path.exists() else None
     model = make_llm(options.llm, store=store, options=client_options(run))
     if not isinstance(model, OpenAiLlm):
         raise UsageError("--dry-run: only openai: models are asked")

@@ -22,8 +22,6 @@ from citeforge.engines.llm.stores.spill import room_for
 from citeforge.schemas.errors import CiteforgeError, InputError
 
 _HOPELESS = ("refused", "unauthorised", "exhausted")
-_POLL = 0.1
-"""Seconds between looks at what another run is asking."""
 
 C = TypeVar("C", bound=Call)
 OnResult = Callable[[int, Result], None]
@@ -134,7 +132,6 @@ class _Run(Generic[C]):
         self.options = endpoint.options
         self.settled = settled
         self.queue = deque(waiting.items())
-        self.theirs: deque[tuple[str, C]] = deque()
         self.n = len(waiting)
         self.caller = Caller(self.options)
         spent = endpoint.tokens if endpoint.store is None else endpoint.store.tokens()
@@ -160,39 +157,14 @@ class _Run(Generic[C]):
             raise self.stop
 
     async def _work(self, client: Any, advance: Advance) -> None:
-        while self.stop is None and (self.queue or self.theirs):
-            mine = bool(self.queue)
-            key, call = self.queue.popleft() if mine else self.theirs.popleft()
+        while self.stop is None and self.queue:
+            key, call = self.queue.popleft()
             try:
-                taken = await self._one(client, key, call)
+                await self._ask(client, key, call)
             except CiteforgeError as error:
                 self.stop = self.stop or error
                 return
-            if taken:
-                advance(1, self._note())
-                continue
-            self.theirs.append((key, call))
-            if not mine:
-                await asyncio.sleep(_POLL)
-
-    async def _one(self, client: Any, key: str, call: C) -> bool:
-        """Settle one call; False while another run is making it."""
-        keeping = self.keeping
-        if keeping is None:
-            await self._ask(client, key, call)
-            return True
-        if not keeping.claims.take(key):
-            return False
-        try:
-            # Another run may have stored it since this one began.
-            stored = await keeping.stored(key)
-            if stored is None:
-                await self._ask(client, key, call)
-            else:
-                self.settled(key, self.route.settle(call, stored))
-        finally:
-            keeping.claims.release(key)
-        return True
+            advance(1, self._note())
 
     async def _ask(self, client: Any, key: str, call: C) -> None:
         held = await self.budget.hold(call)
@@ -229,8 +201,7 @@ class _Run(Generic[C]):
 
     def _note(self) -> str:
         cost = "" if self.budget.spent is None else f" · cost {self.budget.spent:.4f}"
-        theirs = f" · {len(self.theirs)} asked by another run" if self.theirs else ""
-        return f"{sum(self.budget.tokens):,} tokens{cost} · {self.failed} errors{theirs}"
+        return f"{sum(self.budget.tokens):,} tokens{cost} · {self.failed} errors"
 
 
 def numbers_of(results: Sequence[Result], what: str, model: str, allowed: str) -> list[Any]:

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import Self, TypeVar
+from typing import Self
 
 from citeforge.engines.llm.records import Answer, Call, Result
-from citeforge.engines.llm.stores.claims import Claims
 from citeforge.engines.llm.stores.replay import ReplayStore, exported_row
 from citeforge.engines.llm.stores.spill import Spill
 from citeforge.schemas.errors import CiteforgeError, InputError
-
-T = TypeVar("T")
 
 
 class Keeping:
     """The store of one run, and a file for the answers that it does not take.
 
     Attributes:
-        claims: requests that this run is asking.
         broken: why the store took no more; None while it does.
     """
 
@@ -30,42 +24,34 @@ class Keeping:
         Raises:
             InputError: the disk is full already, or the folder cannot be written.
         """
-        self.claims = Claims(store.path)
         self.broken: CiteforgeError | None = None
         self._store, self._model = store, model
         self._spill = Spill(store.path, room)
         self._n_lost = 0
-        # A store may make us wait for a lock; replies go on arriving, and none of them times out.
-        self._thread = ThreadPoolExecutor(1)
+        self._turn = asyncio.Lock()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._thread.shutdown()
         self._spill.close()
-        self.claims.close()
-
-    async def stored(self, key: str) -> Answer | None:
-        """A stored answer.
-
-        Raises:
-            InputError: the store cannot be read.
-        """
-        return await self._apart(lambda: self._store.get(key))
 
     async def keep(self, key: str, call: Call, result: Result) -> None:
         """Store a result; when that fails, keep it beside the store, and say so in ``broken``."""
         payload = call.payload(self._model)
 
         def put() -> None:
+            if self.broken is not None:  # what queued behind the failure need not wait as long
+                raise self.broken
             if isinstance(result, Answer):
                 self._store.put(key, payload, call.sample, result)
             else:
                 self._store.fail(key, payload, call.sample, result)
 
         try:
-            await self._apart(put)
+            async with self._turn:
+                # Another program's lock may make us wait; replies go on arriving meanwhile.
+                await asyncio.to_thread(put)
         except CiteforgeError as error:
             self.broken = self.broken or error
             if not isinstance(result, Answer):
@@ -78,16 +64,8 @@ class Keeping:
     def error(self) -> CiteforgeError:
         """Why the run ended, and where the answers are."""
         assert self.broken is not None
-        kept = f"{self._spill.kept:,} answers that were paid for meanwhile are kept"
+        kept = f"{self._spill.rows:,} answers that were paid for meanwhile are kept"
         where = f"{kept} in {self._spill.path}, which the next run with this store takes in"
         if self._n_lost:
             where += f"; {self._n_lost:,} could be kept nowhere"
         return InputError(f"{self.broken}; {where}")
-
-    async def _apart(self, work: Callable[[], T]) -> T:
-        def guarded() -> T:
-            if self.broken is not None:  # what queued behind the failure need not wait as long
-                raise self.broken
-            return work()
-
-        return await asyncio.get_running_loop().run_in_executor(self._thread, guarded)

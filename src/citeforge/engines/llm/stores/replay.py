@@ -6,23 +6,21 @@ import json
 import sqlite3
 import time
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from citeforge.engines.io.files import canonical_json
-from citeforge.engines.io.sqlite import open_store, store_errors
+from citeforge.engines.io.sqlite import Store, store_errors
 from citeforge.engines.llm.records import Answer, Failure, Token, request_key
-from citeforge.engines.llm.stores.spill import leftovers
+from citeforge.engines.llm.stores.spill import spilled_rows, spills
 from citeforge.schemas.errors import InputError
 
-APPLICATION_ID = 0x43464C4C  # "CFLL"
-VERSION = 1
-
 T = TypeVar("T")
+_decode_object = msgspec.json.Decoder(dict[str, Any]).decode
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS answers (
@@ -61,121 +59,79 @@ class StoreStats:
     models: dict[str, int]
 
 
-class ReplayStore:
-    """SQLite file (WAL) with answers, failures kept apart, and the tokens of every paid call.
+class ReplayStore(Store):
+    """Answers, failures kept apart, and the tokens of every paid call.
 
-    An answer is stored before anybody sees it. Several processes may share the file.
+    An answer is stored before anybody sees it.
     """
 
+    APPLICATION = 0x43464C4C  # "CFLL"
+    SCHEMA = _SCHEMA
+
     def __init__(self, path: Path, readonly: bool = False) -> None:
-        """Open or create a store.
+        """Open or create a store, and take in what earlier runs could not store.
 
         Raises:
-            InputError: damaged, another database, newer, locked, read-only; the file is untouched.
+            InputError: see :class:`Store`.
         """
-        self.path = path
-        self._db = open_store(path, APPLICATION_ID, VERSION, _SCHEMA, readonly)
-        if not readonly:
-            self._take_in_leftovers()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the file."""
-        self._db.close()
-
-    def _take_in_leftovers(self) -> None:
-        """Store what earlier runs had paid for and could not store."""
-        with leftovers(self.path) as rows:
-            if not rows:
-                return
-            with store_errors(self.path), self._transaction() as db:
-                for number, row in enumerate(rows, 1):
-                    key = check_row(row, number)
-                    answer = decode_answer(canonical_json(row["answer"]))
-                    values = (canonical_json(row["payload"]), row["sample"], encode_answer(answer))
-                    cursor = db.execute(
-                        "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?)",
-                        (key, *values, row["created"]),
-                    )
-                    if cursor.rowcount:  # else a run died between taking in and removing
-                        db.execute("DELETE FROM failures WHERE key = ?", (key,))
-                        self._pay(db, key, answer, row["created"])
+        super().__init__(path, readonly)
+        if self.is_first:
+            for spill in spills(path):
+                self.import_rows(spilled_rows(spill), paid=True)
+                spill.unlink()
 
     def get(self, key: str) -> Answer | None:
         """A stored answer; failures are never replayed."""
-        with store_errors(self.path):
-            row = self._db.execute("SELECT answer FROM answers WHERE key = ?", (key,)).fetchone()
-        return None if row is None else self._stored(key, row[0], StoredAnswer).answer()
+        rows = self.rows("SELECT answer FROM answers WHERE key = ?", key)
+        return self._stored(key, rows[0][0], decode_answer) if rows else None
 
     def put(self, key: str, payload: Mapping[str, Any], sample: int, answer: Answer) -> None:
         """Store an answer, and forget a failure of the same request."""
-        now = time.time()
-        with store_errors(self.path), self._transaction() as db:
-            db.execute(
-                "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?)",
-                (key, canonical_json(payload), sample, encode_answer(answer), now),
-            )
-            db.execute("DELETE FROM failures WHERE key = ?", (key,))
-            self._pay(db, key, answer, now)
+        row = (key, canonical_json(payload), sample, encode_answer(answer), time.time())
+        with self.transaction() as db:
+            self._add(db, row)
+            self._pay(db, key, answer)
 
     def fail(self, key: str, payload: Mapping[str, Any], sample: int, failure: Failure) -> None:
         """Record a failure; an answer that is there already stands."""
-        now = time.time()
-        with store_errors(self.path), self._transaction() as db:
+        row = (key, canonical_json(payload), sample, failure.reason, failure.message)
+        with self.transaction() as db:
             db.execute(
                 "INSERT OR REPLACE INTO failures SELECT ?, ?, ?, ?, ?, ?, ? "
                 "WHERE NOT EXISTS (SELECT 1 FROM answers WHERE key = ?)",
-                (
-                    key,
-                    canonical_json(payload),
-                    sample,
-                    failure.reason,
-                    failure.message,
-                    failure.status,
-                    now,
-                    key,
-                ),
+                (*row, failure.status, time.time(), key),
             )
-            self._pay(db, key, failure, now)
-
-    def _transaction(self) -> _Transaction:
-        return _Transaction(self._db)
+            self._pay(db, key, failure)
 
     @staticmethod
-    def _pay(db: sqlite3.Connection, key: str, result: Answer | Failure, now: float) -> None:
-        if result.prompt_tokens or result.completion_tokens:
+    def _add(db: sqlite3.Connection, row: tuple[Any, ...]) -> int:
+        """Store an answer and forget its failure; how many were added."""
+        db.execute("DELETE FROM failures WHERE key = ?", row[:1])
+        return db.execute("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?)", row).rowcount
+
+    @staticmethod
+    def _pay(db: sqlite3.Connection, key: str, result: Answer | Failure) -> None:
+        tokens = (result.prompt_tokens, result.completion_tokens)
+        if any(tokens):
             db.execute(
                 "INSERT INTO usage (key, prompt_tokens, completion_tokens, created) "
                 "VALUES (?, ?, ?, ?)",
-                (key, result.prompt_tokens, result.completion_tokens, now),
+                (key, *tokens, time.time()),
             )
 
     def tokens(self) -> tuple[int, int]:
         """Prompt and completion tokens paid for so far, in all runs."""
-        with store_errors(self.path):
-            row = self._db.execute(
-                "SELECT coalesce(sum(prompt_tokens), 0), coalesce(sum(completion_tokens), 0) "
-                "FROM usage"
-            ).fetchone()
-        return int(row[0]), int(row[1])
+        sums = "SELECT total(prompt_tokens), total(completion_tokens) FROM usage"
+        ((prompt, completion),) = self.rows(sums)
+        return int(prompt), int(completion)
 
     def stats(self) -> StoreStats:
         """Totals."""
-        with store_errors(self.path):
-            (answers,) = self._db.execute("SELECT count(*) FROM answers").fetchone()
-            kinds = self._db.execute("SELECT kind, count(*) FROM failures GROUP BY 1 ORDER BY 1")
-            models = self._db.execute(
-                "SELECT json_extract(payload, '$.model'), count(*) FROM answers GROUP BY 1 "
-                "ORDER BY 1"
-            )
-            by_kind, by_model = dict(kinds.fetchall()), dict(models.fetchall())
-        prompt, completion = self.tokens()
-        return StoreStats(answers, sum(by_kind.values()), prompt, completion, by_kind, by_model)
+        ((answers,),) = self.rows("SELECT count(*) FROM answers")
+        kinds = dict(self.rows("SELECT kind, count(*) FROM failures GROUP BY 1 ORDER BY 1"))
+        model = "json_extract(payload, '$.model')"
+        models = dict(self.rows(f"SELECT {model}, count(*) FROM answers GROUP BY 1 ORDER BY 1"))
+        return StoreStats(answers, sum(kinds.values()), *self.tokens(), kinds, models)
 
     def export(self) -> Iterator[dict[str, Any]]:
         """All answers as rows that ``import_rows`` takes, ordered by key; no failures."""
@@ -186,16 +142,16 @@ class ReplayStore:
             for key, payload, sample, answer, created in rows:
                 yield {
                     "key": key,
-                    "payload": self._stored(key, payload, dict[str, Any]),
+                    "payload": self._stored(key, payload, _decode_object),
                     "sample": sample,
-                    "answer": self._stored(key, answer, dict[str, Any]),
+                    "answer": self._stored(key, answer, _decode_object),
                     "created": created,
                 }
 
-    def _stored(self, key: str, text: str, kind: type[T]) -> T:
-        """A JSON column in its declared type; SQLite checks its pages, not what they hold."""
+    def _stored(self, key: str, text: str, decode: Callable[[str], T]) -> T:
+        """What a JSON column holds; SQLite checks its pages, not what they hold."""
         try:
-            return msgspec.json.decode(text, type=kind)
+            return decode(text)
         except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
             raise InputError(
                 f"is damaged: the answer {key} is no JSON ({str(error)[:120]})",
@@ -203,8 +159,12 @@ class ReplayStore:
                 allowed="restore a copy, or name another store; the file was not touched",
             ) from error
 
-    def import_rows(self, rows: Iterator[dict[str, Any]]) -> tuple[int, int]:
+    def import_rows(self, rows: Iterable[dict[str, Any]], paid: bool = False) -> tuple[int, int]:
         """Take in exported rows; what is there already stands.
+
+        Args:
+            rows: as :meth:`export` gives them.
+            paid: whether their tokens were paid for with this store.
 
         Returns:
             (rows added, rows that were there).
@@ -212,23 +172,19 @@ class ReplayStore:
         Raises:
             InputError: a row is not an exported one, or its key is not that of its payload.
         """
-        added = known = 0
-        with store_errors(self.path), self._transaction() as db:
+        added = number = 0
+        with self.transaction() as db:
             for number, row in enumerate(rows, 1):
-                key = check_row(row, number)
-                cursor = db.execute(
-                    "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?)",
-                    (
-                        key,
-                        canonical_json(row["payload"]),
-                        row["sample"],
-                        canonical_json(row["answer"]),
-                        row["created"],
-                    ),
-                )
-                added += cursor.rowcount
-                known += 1 - cursor.rowcount
-        return added, known
+                answer = check_row(row, number)
+                values = (
+                    row["key"], canonical_json(row["payload"]), row["sample"],
+                    canonical_json(row["answer"]), row["created"],
+                )  # fmt: skip
+                is_new = self._add(db, values)
+                added += is_new
+                if is_new and paid:  # else a run died between taking in and removing
+                    self._pay(db, row["key"], answer)
+        return added, number - added
 
 
 class ExportedRow(msgspec.Struct, forbid_unknown_fields=True):
@@ -245,34 +201,22 @@ class ExportedRow(msgspec.Struct, forbid_unknown_fields=True):
         return msgspec.structs.asdict(self)
 
 
-class _Transaction:
-    def __init__(self, db: sqlite3.Connection) -> None:
-        self._db = db
-
-    def __enter__(self) -> sqlite3.Connection:
-        self._db.execute("BEGIN IMMEDIATE")
-        return self._db
-
-    def __exit__(self, kind: object, *_: object) -> None:
-        self._db.execute("COMMIT" if kind is None else "ROLLBACK")
-
-
-def check_row(row: dict[str, Any], number: int) -> str:
-    """Key of an exported row, after checking that it belongs to its payload.
+def check_row(row: dict[str, Any], number: int) -> Answer:
+    """The answer of an exported row, after checking that its key is that of its payload.
 
     Raises:
-        InputError: it does not, or a field is missing or of the wrong type.
+        InputError: it is not, or a field is missing or of the wrong type.
     """
     try:
         key, payload, sample = row["key"], row["payload"], row["sample"]
-        decode_answer(canonical_json(row["answer"]))
+        answer = decode_answer(canonical_json(row["answer"]))
         float(row["created"])
         expected = request_key(payload, sample)
     except (KeyError, TypeError, ValueError, msgspec.MsgspecError) as error:
         raise InputError(f"is not an exported answer ({error!r})", line=number) from error
     if key != expected:
         raise InputError("the key is not that of the payload", line=number, field="key")
-    return str(key)
+    return answer
 
 
 def exported_row(

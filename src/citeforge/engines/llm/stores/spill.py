@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
+import glob
 import os
+import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from citeforge.engines.io.files import canonical_json, storage_error
+from citeforge.engines.io.files import canonical_json, storage_errors
 from citeforge.engines.llm.records import Call
 from citeforge.schemas.errors import InputError
 
@@ -23,8 +23,7 @@ class Spill:
     """A file beside a store whose room is taken before anything is asked.
 
     On a full disk that room is what is left, and a disk that is full already is noticed while
-    nothing has been paid for. The owner holds a lock on its file; :func:`leftovers` passes by files
-    whose owner lives.
+    nothing has been paid for.
     """
 
     def __init__(self, store: Path, room: int) -> None:
@@ -33,19 +32,15 @@ class Spill:
         Raises:
             InputError: the disk is full, or the folder cannot be written.
         """
-        self.path = store.with_name(f"{store.name}.spill.{os.getpid()}")
-        self.kept = self._end = 0
-        try:
-            self._handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            raise storage_error(error, self.path) from error
-        try:
-            fcntl.flock(self._handle, fcntl.LOCK_EX)
-            self._end = os.fstat(self._handle).st_size
-            os.posix_fallocate(self._handle, self._end, max(1, room))
-        except OSError as error:
-            self.close()
-            raise storage_error(error, self.path) from error
+        self.rows = self._end = 0
+        with storage_errors(store):
+            self._handle, name = tempfile.mkstemp(prefix=f"{store.name}.spill.", dir=store.parent)
+            self.path = Path(name)
+            try:
+                os.posix_fallocate(self._handle, 0, max(1, room))
+            except OSError:
+                self.close()
+                raise
 
     def write(self, row: dict[str, Any]) -> None:
         """Keep one row, on the disk.
@@ -54,15 +49,13 @@ class Spill:
             InputError: it cannot be written even here.
         """
         line = (canonical_json(row) + "\n").encode("utf-8", "surrogatepass")
-        try:
+        with storage_errors(self.path):
             done = 0
             while done < len(line):
                 done += os.pwrite(self._handle, line[done:], self._end + done)
             os.fsync(self._handle)
-        except OSError as error:
-            raise storage_error(error, self.path) from error
         self._end += len(line)
-        self.kept += 1
+        self.rows += 1
 
     def close(self) -> None:
         """Give back what was not used; a file without rows goes away."""
@@ -82,44 +75,18 @@ def room_for(calls: Iterable[Call], model: str, at_once: int) -> int:
     return min(_MOST, at_once * largest)
 
 
-@contextlib.contextmanager
-def leftovers(store: Path) -> Iterator[list[dict[str, Any]]]:
-    """Rows that earlier runs could not store; their files are removed when the block ends well.
+def spills(store: Path) -> list[Path]:
+    """Files that earlier runs with a store have left beside it."""
+    return sorted(store.parent.glob(f"{glob.escape(store.name)}.spill.*"))
+
+
+def spilled_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """Rows of such a file.
 
     Raises:
-        InputError: such a file cannot be read or holds something else.
+        InputError: it cannot be read or holds something else.
     """
-    held: list[tuple[Path, int]] = []
-    rows: list[dict[str, Any]] = []
-    try:
-        for path in sorted(store.parent.glob(f"{_escaped(store.name)}.spill.*")):
-            try:
-                handle = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-            except FileNotFoundError:
-                continue  # another run has just taken it in
-            except OSError as error:
-                raise storage_error(error, path) from error
-            held.append((path, handle))
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                os.close(held.pop()[1])
-                continue  # its owner lives
-            rows += _rows(path, handle)
-        yield rows
-        for path, _ in held:
-            path.unlink(missing_ok=True)
-    finally:
-        for _, handle in held:
-            os.close(handle)
-
-
-def _escaped(name: str) -> str:
-    return "".join(f"[{c}]" if c in "*?[" else c for c in name)
-
-
-def _rows(path: Path, handle: int) -> Iterator[dict[str, Any]]:
-    with open(handle, "rb", closefd=False) as file:
+    with storage_errors(path), path.open("rb") as file:
         for number, line in enumerate(file, 1):
             if not line.endswith(b"\n"):
                 return  # room that was not used, or a row that a dying process did not finish
