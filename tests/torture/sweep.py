@@ -31,11 +31,11 @@ if str(HERE.parent) not in sys.path:
 from servers.running import openai_server  # noqa: E402
 from torture.world import Command, Run, build_world, commands  # noqa: E402
 
-LITTER = ("*.tmp", "*.partial", ".amending", "*-journal", "lock")
+LITTER = ("*.tmp", "*.partial", ".amending", "*-journal", "lock", "*.lock", ".*.new")
 # Sizes of stores depend on their history; what they hold is compared instead.
 STORED = {
     "answers": "SELECT key, payload, sample, answer FROM answers ORDER BY key",
-    "verdicts": "SELECT key, entailed, margin, truncated FROM verdicts ORDER BY key",
+    "verdicts": "SELECT key, verdict FROM verdicts ORDER BY key",
 }
 
 

@@ -83,7 +83,7 @@ class ShardFolder(Workspace):
         """Folder of a stage; what a process unpacks is its own."""
         return self.root / (self._archives if name == "archives" else name)
 
-    def alone(self, name: str) -> AbstractContextManager[None]:
+    def alone(self, name: str) -> AbstractContextManager[bool]:
         """While a stage is looked for and, if need be, made; others wait."""
         return held(self.root / f"{name}.lock", self.root, wait=True)
 

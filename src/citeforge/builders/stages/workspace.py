@@ -142,7 +142,7 @@ class Workspace:
         """Folder of a stage."""
         return self.root / name
 
-    def alone(self, name: str) -> AbstractContextManager[None]:
+    def alone(self, name: str) -> AbstractContextManager[object]:
         """While a stage is looked for and, if need be, made: the whole folder is ours anyway."""
         return nullcontext()
 

@@ -106,7 +106,8 @@ def send(request: Request, seconds: float) -> Reply:
 async def _send(request: Request, seconds: float) -> Reply:
     import httpx
 
-    place, method, content = request.full_url, request.get_method(), request.data
+    content: Any = request.data
+    place, method = request.full_url, request.get_method()
     headers = {**request.headers, "Accept-Encoding": "identity"}
     with anyio.move_on_after(seconds):
         hooks = {"response": [_take_location]}
