@@ -85,16 +85,18 @@ class Store:
         """Make an empty store beside its name, and rename it when it is whole."""
         place = self.path.resolve()
         new = place.with_name(f".{place.name}.new")
-        for ending in ("", "-journal", "-wal", "-shm"):
-            remove_tree(Path(f"{new}{ending}"))  # a killed process has left it
-        with storage_errors(self.path):
-            new.touch(0o600)
-        with closing(_connect(new, "rw")) as db:
-            db.execute("PRAGMA journal_mode=WAL")
-            db.executescript(self.SCHEMA)
-            db.execute(f"PRAGMA application_id={self.APPLICATION}")
-            db.execute(f"PRAGMA user_version={self.VERSION}")
-        new.replace(place)
+        _remove_database(new)  # a killed process has left it
+        try:
+            with storage_errors(self.path):
+                new.touch(0o600)
+            with closing(_connect(new, "rw")) as db:
+                db.execute("PRAGMA journal_mode=WAL")
+                db.executescript(self.SCHEMA)
+                db.execute(f"PRAGMA application_id={self.APPLICATION}")
+                db.execute(f"PRAGMA user_version={self.VERSION}")
+            new.replace(place)
+        finally:
+            _remove_database(new)
         sync_folder(place.parent)
 
     def _check(self) -> None:
@@ -132,6 +134,11 @@ def _sole_writer(path: Path) -> Iterator[bool]:
 
 def _is_empty(path: Path) -> bool:
     return not path.exists() or path.stat().st_size == 0
+
+
+def _remove_database(path: Path) -> None:
+    for ending in ("", "-journal", "-wal", "-shm"):
+        remove_tree(Path(f"{path}{ending}"))
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
