@@ -22,6 +22,7 @@ from attacks import Ranking, View, by_chance, hits, naive_half, probability, tri
 from citeforge.builders.build import build
 from citeforge.builders.packaging.secret import write_secret
 from citeforge.builders.packaging.verify import verify
+from citeforge.library.benchmarks import load
 from citeforge.package.kinds import find
 from citeforge.package.package import Package
 from citeforge.publish.hidden import join_package, split_package
@@ -33,6 +34,7 @@ from citeforge.schemas.recipes.answers import Retrieving
 from citeforge.schemas.recipes.base import Hideable
 from citeforge.schemas.recipes.mixture import Mixture
 from citeforge.schemas.recipes.rage import Mining
+from conftest import EXAMPLES, Cli
 from leaky_sources import N, write_asqa, write_hagrid, write_rage, write_source
 from servers.hub import hub_server
 
@@ -233,6 +235,34 @@ def test_a_release_with_other_contexts_is_refused(
         with pytest.raises(InputError, match="two contexts of a query share tells"):
             publisher.plan(other.with_name("public"), "org/b")
         assert not publisher.plan(package.with_name("public"), "org/b").moving()
+
+
+def test_twins_of_a_hidden_benchmark(cli: Cli, tmp_path: Path) -> None:
+    """From the sources to a score, on the command line; each of the two has a secret of its own."""
+    (tmp_path / "beir").symlink_to(EXAMPLES / "facts")
+    replay = EXAMPLES / "twins" / "replay.jsonl"
+    hide = [("--hidden", "--secret-from", secret_in(tmp_path / f"s{n}", n)) for n in (1, 2)]
+    for args in (
+        ("llm", "import", "t.db", replay),
+        ("build", "rage", "--source", "beir:beir", "--candidates", "bm25", *hide[0], "--out", "r"),
+        ("build", "twins", "--benchmark", "r", "--llm", "replay:t.db", *hide[1], "--out", "twins"),
+    ):
+        assert cli(*args).returncode == 0, args
+    split_package(tmp_path / "twins", tmp_path / "public", tmp_path / "gold")
+    assert verify(tmp_path / "twins") == verify(tmp_path / "public") == []
+    target = Target.of(tmp_path / "twins", tmp_path / "public")
+    assert set(target.half.passages) == {i for ids in target.half.shown.values() for i in ids}
+    for name, attack, _ in attacks_of(tmp_path):
+        assert target.hits(attack)[1] > BLIND, name
+    # The same contexts in another order and under other names: the twins' secret is not the base's.
+    (base, mine) = (Package(tmp_path / n) for n in ("r", "twins"))
+    assert base.context_table("mix") != mine.context_table("mix")
+    whole = load(tmp_path / "public", tmp_path / "gold")
+    assert contents(whole.folder) == contents(tmp_path / "twins")
+    assert cli("run", "random", "--benchmark", "public", "--out", "s.jsonl").returncode == 0
+    half = ("--benchmark", "public", "--gold", "gold")
+    assert cli("score", "s.jsonl", *half, "--out", "s.json").returncode == 0
+    assert json.loads((tmp_path / "s.json").read_text())["gold"] == "withheld"
 
 
 def contents(folder: Path) -> dict[str, bytes]:
