@@ -12,8 +12,18 @@ from typing import Any
 from benchmarks.measure import machine, measure, vocabulary
 
 
-def make_package(folder: Path, queries: int, hidden: bool = False) -> Path:
-    """A package with nine passages a context, and a submission that cites them."""
+def make_package(
+    folder: Path, queries: int, hidden: bool = False, passages: int = 100_000, length: int = 0
+) -> Path:
+    """A package with nine passages a context, and a submission that cites them.
+
+    Args:
+        folder: gets both.
+        queries: how many.
+        hidden: with a secret.
+        passages: how many.
+        length: words drawn for the text of each passage; 0 for its id as text.
+    """
     import msgspec
     import pyarrow as pa
 
@@ -27,10 +37,11 @@ def make_package(folder: Path, queries: int, hidden: bool = False) -> Path:
     rng = random.Random(0)
     words = vocabulary(1)
     writer = PackageWriter(folder / "package")
-    pool = [f"p{i}" for i in range(100_000)]
+    pool = [f"p{i}" for i in range(passages)]
+    texts = [" ".join(rng.choices(words, k=length)) for _ in pool] if length else pool
     names = [f"q{i}" for i in range(queries)]
     empty = [""] * len(pool)
-    corpus = pa.table([pool, empty, pool, [None] * len(pool)], schema=CORPUS)
+    corpus = pa.table([pool, empty, texts, [None] * len(pool)], schema=CORPUS)
     writer.add("corpus", "corpus", corpus)
     writer.add("queries", "queries", pa.table([names, names, [None] * queries], schema=QUERIES))
     picks = [rng.sample(pool, 9) for _ in names]
