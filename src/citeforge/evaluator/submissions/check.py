@@ -99,7 +99,9 @@ class _Checker:
         if chosen in BY_FORMAT:
             self._rules(path, BY_FORMAT[chosen])
         self._doubts(path, chosen)
-        self.found.errors.sort(key=lambda e: e[0] or 0)
+        # A wrong header is met by whoever reads it, and said once.
+        errors = dict.fromkeys(self.found.errors)
+        self.found.errors = sorted(errors, key=lambda e: e[0] or 0)
         return self.found
 
     @staticmethod

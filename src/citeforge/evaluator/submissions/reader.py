@@ -79,8 +79,8 @@ def _unreadable_field(line: bytes) -> str | None:
             msgspec.json.decode(value)
     except msgspec.ValidationError:
         return name
-    except msgspec.DecodeError:
-        pass  # not JSON at all
+    except (msgspec.DecodeError, RecursionError):
+        pass  # not JSON at all, or without end
     return None
 
 
