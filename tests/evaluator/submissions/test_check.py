@@ -64,6 +64,16 @@ def test_everything_is_reported_with_its_line(tmp_path: Path, benchmark: Benchma
     assert path.read_bytes() == before
 
 
+def test_what_the_header_says_of_the_system(tmp_path: Path, benchmark: Benchmark) -> None:
+    """``score`` refuses it, too."""
+    answer = {"query_id": benchmark.query_ids[0], "output": "So [1]."}
+    write_jsonl(tmp_path / "s.jsonl", [{"submission": {"system": "s", "cost": -1}}, answer])
+    with pytest.raises(InputError, match=r"cost: .* greater than or equal to 0"):
+        score(tmp_path / "s.jsonl", benchmark, select(["rage"]))
+    (error,) = check(tmp_path / "s.jsonl", benchmark).errors
+    assert "greater than or equal to 0" in error[1]
+
+
 def test_an_empty_file(tmp_path: Path, benchmark: Benchmark) -> None:
     path = tmp_path / "s.jsonl"
     path.write_text("")

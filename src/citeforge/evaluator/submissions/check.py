@@ -7,7 +7,7 @@ from pathlib import Path
 
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.formats import NAMED, answers_of, detect, origin_of
-from citeforge.evaluator.submissions.index import name_of
+from citeforge.evaluator.submissions.index import about_of, name_of
 from citeforge.evaluator.submissions.origin import (
     Origin,
     anonymous_warnings,
@@ -83,6 +83,7 @@ class _Checker:
             self._unreadable(error)
         try:
             name_of(path, chosen, self.origin.header)
+            about_of(path, self.origin.header)
         except InputError as error:
             self._unreadable(error)
         self.only = self.only or self._default_context(path, chosen)

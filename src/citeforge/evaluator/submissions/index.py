@@ -41,6 +41,19 @@ _MOST_KEPT = 20_000
 """Lines that are kept while it is found out what they are about; a longer file is read again."""
 
 
+def about_of(path: Path, header: Mapping[str, object]) -> About | None:
+    """What a header says of the system, for leaderboards.
+
+    Raises:
+        InputError: one of these fields is not what it should be.
+    """
+    said = {k: v for k, v in header.items() if k in About.model_fields and v is not None}
+    if not said:
+        return None
+    texts = {k: str(v) if k != "cost" and type(v) in (int, float) else v for k, v in said.items()}
+    return validated(About, texts, path, allowed="as docs/leaderboard.md lists them")
+
+
 def name_of(path: Path, form: str, header: Mapping[str, object]) -> str:
     """Name of the system that a submission is of.
 
@@ -141,12 +154,7 @@ class Submission:
         Raises:
             InputError: one of these fields is not what it should be.
         """
-        said = {k: v for k, v in self.header.items() if k in About.model_fields and v is not None}
-        if not said:
-            return None
-        texts = {k: str(v) if k != "cost" and type(v) in (int, float) else v
-                 for k, v in said.items()}  # fmt: skip
-        return validated(About, texts, self.path, allowed="as docs/leaderboard.md lists them")
+        return about_of(self.path, self.header)
 
     def digest(self) -> str:
         """sha256 of the file, or over the files of the folder."""
