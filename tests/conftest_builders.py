@@ -6,8 +6,8 @@ from pathlib import Path
 
 from citeforge.builders.frozen import build_hagrid
 from citeforge.schemas.benchmarks.manifest import Manifest
-from citeforge.schemas.commands.run import IfExists
 from citeforge.schemas.recipes import HagridRecipe
+from citeforge.schemas.recipes.run import IfExists
 from conftest import EXAMPLES, run_options
 
 HAGRID = f"hagrid:{EXAMPLES / 'answers' / 'hagrid.jsonl'}"

@@ -48,10 +48,10 @@ from citeforge.engines.text.refusals.rules import is_refusal
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.evaluator.measures.alce.answers import split_list
 from citeforge.evaluator.measures.rage.citations import reference_scorer, strict_scorer
-from citeforge.evaluator.research.markup import read_markup
+from citeforge.evaluator.statements.url_marks import read_markup
 from citeforge.evaluator.statements.split import split_statements
-from citeforge.evaluator.vendors.placing import place_marks
-from citeforge.evaluator.vendors.records import Cited
+from citeforge.evaluator.submissions.placing.marks import place_marks
+from citeforge.evaluator.submissions.placing.records import Cited
 from citeforge.schemas.citations.grammar import Grammar, without_markers
 from citeforge.schemas.benchmarks.kg import Triple
 from citeforge.schemas.models.refusals import LANGUAGES

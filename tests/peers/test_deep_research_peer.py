@@ -23,8 +23,8 @@ import pytest
 
 from citeforge.engines.judge.records import Verdict
 from citeforge.engines.text.sentences import SentenceSegmenter
-from citeforge.evaluator.research.pairs import as_written, read_pairs
 from citeforge.library.scores import Scores, score
+from citeforge.plugins.deep_research.pairs import as_written, read_pairs
 from conftest import Cli, write_jsonl
 
 URLS = [

@@ -156,7 +156,7 @@ def test_support_of_whole_runs_by_a_judge(
 
 def test_support_of_any_labels(ragdoll: Any) -> None:
     from citeforge.evaluator.measures.bounds import Value
-    from citeforge.evaluator.trec import support
+    from citeforge.plugins.trec import support
 
     metric = ragdoll("ragdoll.support.metrics").support_metric
     weights = {2: Value(1, 1), 1: Value(0.5, 0.5), 0: Value(0, 0), -1: None}

@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 import click
 
 from citeforge.cli.record_options import add, options_of, record_from
-from citeforge.schemas.commands.run import ENDPOINT, LOCAL, RAY, RunOptions
 from citeforge.schemas.labels import LABEL_FORMATS
 from citeforge.schemas.recipes.base import Judging
+from citeforge.schemas.recipes.run import ENDPOINT, LOCAL, RAY, RunOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -15,6 +15,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -24,6 +25,7 @@ from citeforge.schemas.errors import InputError, UsageError
 GROUPS = (
     "sources",
     "measures",
+    "formats",
     "judges",
     "embedders",
     "retrievers",
@@ -185,14 +187,29 @@ def _installed() -> tuple[Entry, ...]:
         Entry(
             group,
             p.name,
-            f"{p.dist.name} {p.dist.version}" if p.dist else p.module,
+            _origin(p),
             p.module,
             p.load,
         )
         for group in GROUPS
         for p in everything.select(group=f"citeforge.{group}")
-        if p.dist is None or p.dist.name != "citeforge"
+        if p.dist is None or p.dist.name != "citeforge" or _is_built_in(p)
     )
+
+
+def _is_built_in(entry: EntryPoint) -> bool:
+    """Whether an entry is a built-in plugin whose folder is there; a copy may lack some."""
+    if not entry.module.startswith("citeforge.plugins."):
+        return False
+    folder = ".".join(entry.module.split(".")[:3])
+    return importlib.util.find_spec(folder) is not None
+
+
+def _origin(entry: EntryPoint) -> str:
+    """Name and version of a package of others; empty for ours."""
+    if entry.dist is None:
+        return entry.module
+    return "" if entry.dist.name == "citeforge" else f"{entry.dist.name} {entry.dist.version}"
 
 
 def _files() -> list[Path]:

@@ -13,10 +13,10 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import Price
 from citeforge.engines.llm.stores.replay import ReplayStore
-from citeforge.schemas.commands.run import RunOptions
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.models.choices import JUDGES, listed
 from citeforge.schemas.recipes.base import Judging
+from citeforge.schemas.recipes.run import RunOptions
 
 if TYPE_CHECKING:
     from citeforge.engines.search.exact import Nominate

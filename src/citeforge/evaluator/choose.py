@@ -11,8 +11,8 @@ from citeforge.engines.setup import client_options, judge_session, replay_store
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.tools import AnswerModels, Tools
 from citeforge.schemas.commands.command_options import ScoreOptions
-from citeforge.schemas.commands.run import RunOptions
 from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.recipes.run import RunOptions
 
 
 def choose_tools(

@@ -12,8 +12,8 @@ from citeforge.kg.domain import load_domain
 from citeforge.kg.engines import SparqlEngine, StoreEngine, make_engine
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.kg.plain import PlainModel, Translated
-from citeforge.schemas.commands.run import RunOptions
 from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.recipes.run import RunOptions
 
 
 def open_graph(

@@ -11,8 +11,8 @@ from citeforge.builders.audit.run import ratchet, read_known, write_known
 from citeforge.package.package import Package
 from citeforge.publish.card import write_card
 from citeforge.schemas.commands.command_options import AuditOptions
-from citeforge.schemas.commands.run import RunOptions
 from citeforge.schemas.extras import extras_named
+from citeforge.schemas.recipes.run import RunOptions
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.evaluator.statistics.planning import LabelPlan, plan_labels
 from citeforge.library.scores import score_files
 from citeforge.schemas.commands.command_options import LabelPlanOptions, ScoreOptions
-from citeforge.schemas.commands.run import RunOptions
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.extras import extras_named
+from citeforge.schemas.recipes.run import RunOptions
 
 _MEASURE = "ALCE.CitRec"
 """What is planned for, unless another judged measure is named."""

@@ -28,10 +28,10 @@ from citeforge.evaluator.submissions.targets import score_targets
 from citeforge.library.benchmarks import load
 from citeforge.library.submissions import Answers, submission_file
 from citeforge.schemas.commands.command_options import Protocol, ScoreOptions
-from citeforge.schemas.commands.run import RunOptions
 from citeforge.schemas.errors import CiteforgeError, InputError, UnknownValueError, UsageError
 from citeforge.schemas.extras import extras_named
 from citeforge.schemas.recipes.base import checked
+from citeforge.schemas.recipes.run import RunOptions
 from citeforge.schemas.scores import Counts, MeasureScore, NotComputed, ScoreFile
 from citeforge.schemas.systems.names import twin_of
 

@@ -30,8 +30,8 @@ from citeforge.publish.leaderboard.config import read_boards
 from citeforge.publish.leaderboard.history import Event, latest, read_history, write_history
 from citeforge.publish.leaderboard.pages import Site
 from citeforge.schemas.commands.boards import Board, Boards
-from citeforge.schemas.commands.run import RunOptions
 from citeforge.schemas.errors import CiteforgeError, FailuresError, InputError, UsageError
+from citeforge.schemas.recipes.run import RunOptions
 from citeforge.schemas.scores import ScoreFile
 
 LOCK = ".leaderboard.lock"

@@ -22,7 +22,6 @@ from citeforge.cli.main import cli as cli_group
 from citeforge.engines.embedding.embed import make_embedder
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import Answer, Request, Result
-from citeforge.schemas.commands.run import IfExists
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes import (
     AlceRecipe,
@@ -34,6 +33,7 @@ from citeforge.schemas.recipes import (
 from citeforge.schemas.recipes.authorship import Selection
 from citeforge.schemas.recipes.mixture import Mixture
 from citeforge.schemas.recipes.rage import Mining
+from citeforge.schemas.recipes.run import IfExists
 from citeforge.schemas.recipes.twins import Attempts, Thresholds
 from conftest import EXAMPLES, content, run_options
 from conftest_builders import HAGRID, hagrid

@@ -18,8 +18,8 @@ from citeforge.builders.packaging.verify import verify
 from citeforge.engines.io import files
 from citeforge.engines.io.folders import whole_folder
 from citeforge.publish.card import write_card
-from citeforge.schemas.commands.run import IfExists
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.recipes.run import IfExists
 from conftest import Cli, content
 from conftest_builders import HAGRID, hagrid
 

@@ -16,7 +16,6 @@ from citeforge.builders.recipes.files import read_recipe, recipe_text
 from citeforge.cli.building.build import build
 from citeforge.cli.record_options import options_of, record_from
 from citeforge.package.kinds import recipes
-from citeforge.schemas.commands.run import ALWAYS
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes import (
     AlceRecipe,
@@ -28,6 +27,7 @@ from citeforge.schemas.recipes import (
 )
 from citeforge.schemas.recipes.flags import Flag, flags_of, nested, words_of
 from citeforge.schemas.recipes.mixture import Mixture
+from citeforge.schemas.recipes.run import ALWAYS
 
 RECIPES = recipes()
 WORDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)

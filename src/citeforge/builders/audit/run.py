@@ -26,9 +26,9 @@ from citeforge.engines.setup import judge_session
 from citeforge.package.package import Package, texts_of
 from citeforge.schemas.benchmarks.tables import RELEVANT
 from citeforge.schemas.commands.command_options import AuditOptions
-from citeforge.schemas.commands.run import RunOptions
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import Judging
+from citeforge.schemas.recipes.run import RunOptions
 
 FILE = "audit.json"
 TASK = "audit-negative"

@@ -36,7 +36,6 @@ from citeforge.schemas.benchmarks.tables import (
     RELEVANT,
     UNJUDGED,
 )
-from citeforge.schemas.commands.run import RunOptions
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.bundles import (
     BundleRecipe,
@@ -44,6 +43,7 @@ from citeforge.schemas.recipes.bundles import (
     FaithfulnessRecipe,
     PositionRecipe,
 )
+from citeforge.schemas.recipes.run import RunOptions
 from citeforge.schemas.text import normalise_answer
 
 R = TypeVar("R", bound=BundleRecipe)

@@ -17,8 +17,8 @@ from citeforge.builders.packaging.secret import secret_in
 from citeforge.builders.stages.workspace import Workspace
 from citeforge.schemas.benchmarks.manifest import GrammarInfo, Manifest
 from citeforge.schemas.benchmarks.sources import SourceInfo
-from citeforge.schemas.commands.run import RunOptions
 from citeforge.schemas.recipes.base import Hideable, Recipe
+from citeforge.schemas.recipes.run import RunOptions
 from citeforge.schemas.version import __version__
 
 R = TypeVar("R", bound=Recipe)

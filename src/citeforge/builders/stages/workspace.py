@@ -31,9 +31,9 @@ from citeforge.engines.io.folders import (
 )
 from citeforge.package.manifest import load_intact, load_manifest, strangers
 from citeforge.schemas.benchmarks.manifest import SECRET, Manifest
-from citeforge.schemas.commands.run import IfExists
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes import Recipe
+from citeforge.schemas.recipes.run import IfExists
 
 _RECIPE = "recipe.json"
 _STAGES = ("archives", "corpus", "mapping", "embeddings", "package", "hiding")

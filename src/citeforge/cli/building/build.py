@@ -10,8 +10,8 @@ import click
 from citeforge.cli.consent import confirmation, trusting
 from citeforge.cli.record_options import add, options_of, record_from
 from citeforge.package.kinds import of_plugins, ours, recipe_named
-from citeforge.schemas.commands.run import ALWAYS
 from citeforge.schemas.recipes import Recipe, RunOptions
+from citeforge.schemas.recipes.run import ALWAYS
 
 FILE = "RECIPE.yaml"
 _IDENTITY = ("name", "licence", "hidden")

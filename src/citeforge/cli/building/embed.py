@@ -7,9 +7,9 @@ from typing import Any
 import click
 
 from citeforge.cli.record_options import add, options_of, record_from
-from citeforge.schemas.commands.run import ENDPOINT
 from citeforge.schemas.commands.shard import ShardOptions
 from citeforge.schemas.recipes import RageRecipe, RunOptions
+from citeforge.schemas.recipes.run import ENDPOINT
 
 _OWN = [n for n in RageRecipe.model_fields if n not in ("name", "licence")]
 

@@ -10,7 +10,7 @@ import click
 
 from citeforge.cli.consent import confirmation, trusting
 from citeforge.cli.record_options import add, options_of, record_from
-from citeforge.schemas.commands.run import RunOptions
+from citeforge.schemas.recipes.run import RunOptions
 
 _RUN = [n for n in RunOptions.model_fields if n not in ("out", "dry_run")]
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from citeforge.cli.record_options import add, options_of, record_from
-from citeforge.schemas.commands.run import GRAPH
 from citeforge.schemas.recipes import KalmaRecipe, RunOptions
+from citeforge.schemas.recipes.run import GRAPH
 
 F = TypeVar("F", bound=Callable[..., Any])
 _NAMED = ("kg", "domain", "languages")

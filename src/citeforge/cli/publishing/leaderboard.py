@@ -11,7 +11,7 @@ import click
 from citeforge.cli.options import run_options
 from citeforge.cli.record_options import add as add_options
 from citeforge.cli.record_options import options_of
-from citeforge.schemas.commands.run import ENDPOINT, LOCAL_JUDGE, RAY, RunOptions
+from citeforge.schemas.recipes.run import ENDPOINT, LOCAL_JUDGE, RAY, RunOptions
 
 
 @click.group()

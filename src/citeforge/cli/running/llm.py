@@ -10,7 +10,7 @@ import click
 from citeforge.cli.options import endpoint_options, run_options
 from citeforge.cli.record_options import add, options_of, record_from
 from citeforge.schemas.commands.command_options import PromptingOptions
-from citeforge.schemas.commands.run import RunOptions
+from citeforge.schemas.recipes.run import RunOptions
 
 _THEN = [n for n in PromptingOptions.model_fields if n != "llm"]
 

@@ -14,10 +14,10 @@ from citeforge.engines.judge.records import Decision, Pair, Verdict
 from citeforge.engines.judge.session import JudgePlan, JudgeSession
 from citeforge.engines.llm.records import Price
 from citeforge.engines.setup import require_judge
-from citeforge.schemas.commands.run import RunOptions
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.models.judge_profile import level_name
 from citeforge.schemas.recipes.base import Judging
+from citeforge.schemas.recipes.run import RunOptions
 
 
 class PairRow(msgspec.Struct, forbid_unknown_fields=True):

@@ -33,12 +33,10 @@ def _ours() -> tuple[Measure | Form, ...]:
     from citeforge.evaluator.measures.kalma import geval, judged
     from citeforge.evaluator.measures.rage import citations as rage
     from citeforge.evaluator.measures.rage import retrieval
-    from citeforge.evaluator.research import fact
-    from citeforge.evaluator.trec import coverage, support
 
     modules = (
         rage, citations, length, str_em, qampari, rouge, mauve, qa, claim_recall, auto_ais, nli,
-        support, coverage, fact, overlap, bleu, rouge_of_gold, bertscore, retrieval, authorship,
+        overlap, bleu, rouge_of_gold, bertscore, retrieval, authorship,
         kalma, judged, geval, bundles,
     )  # fmt: skip
     return tuple(one for module in modules for one in module.MEASURES)
@@ -60,7 +58,7 @@ def _collected() -> Iterator[Measure | Form]:
                 plugins.warn(f"{origin}: there is a measure {taken[0]!r} already")
                 continue
             kept.append(one)
-            yield replace(one, origin=origin)
+            yield replace(one, origin=origin or None)
 
 
 def _listed(one: Measure | Form) -> list[Measure]:

@@ -10,6 +10,7 @@ from citeforge.evaluator.statements.inputs import Inputs, ItemReader
 from citeforge.evaluator.statements.reading import Reading, Results, not_computed
 from citeforge.evaluator.statistics.per_answer import AnswerNumbers, Kept
 from citeforge.evaluator.submissions.benchmark import ContextTable
+from citeforge.evaluator.submissions.formats import find_format
 from citeforge.evaluator.submissions.origin import Watch
 from citeforge.evaluator.submissions.provided_passages import Brought
 from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN
@@ -49,10 +50,9 @@ class PassageReading(Reading):
 
     def options_of(self, measure: Measure, options: str | None) -> str | None:
         """Whether another run's facts and verdicts stand in place of our own."""
-        form = self.submission.form
-        if measure.name.startswith("FACT.") and form.startswith("deep-research-"):
-            return form.removeprefix("deep-research-") + ":file"
-        return options
+        verdicts = find_format(self.submission.form).verdicts
+        brought = (v for start, v in verdicts.items() if measure.name.startswith(start))
+        return next(brought, options)
 
     def _numbers(self, measure: Measure, table: ContextTable | None) -> AnswerNumbers | None:
         """What makes the numbers of one answer; None where this context has none."""

@@ -6,7 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.formats import NAMED, answers_of, detect, origin_of
+from citeforge.evaluator.submissions.formats import (
+    answers_of,
+    detect,
+    find_format,
+)
 from citeforge.evaluator.submissions.index import about_of, name_of
 from citeforge.evaluator.submissions.origin import (
     Origin,
@@ -16,13 +20,10 @@ from citeforge.evaluator.submissions.origin import (
     require_same_benchmark,
 )
 from citeforge.evaluator.submissions.provided_passages import Brought
-from citeforge.evaluator.submissions.reader import Places, choose_context, read_header
-from citeforge.evaluator.trec.reports import read_reports
-from citeforge.evaluator.trec.rules import run_breaches
+from citeforge.evaluator.submissions.reader import Places, choose_context
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.submission import SubmissionLine
 from citeforge.schemas.text import printable
-from citeforge.schemas.trec import BY_FORMAT, Track
 
 
 @dataclass
@@ -75,9 +76,10 @@ class _Checker:
     def run(self, path: Path, file_format: str) -> Findings:
         self.places = Places(path, self.benchmark)
         chosen = detect(path) if file_format == "auto" else file_format
+        form = find_format(chosen)
         try:
-            if chosen in NAMED:
-                self.origin = self._origin(path, chosen)
+            if form.origin is not None:
+                self.origin = form.origin(path)
                 require_same_benchmark(path, self.benchmark, self.origin.header)
         except InputError as error:
             self._unreadable(error)
@@ -97,27 +99,14 @@ class _Checker:
                 raise
             self._unreadable(error)
         self._missing()
-        if chosen in BY_FORMAT:
-            self._rules(path, BY_FORMAT[chosen])
+        for fault in form.faults(path, self.benchmark) if form.faults else ():
+            found = self.found.errors if fault.is_error else self.found.warnings
+            found.append((fault.line, fault.message))
         self._doubts(path, chosen)
         # A wrong header is met by whoever reads it, and said once.
         errors = dict.fromkeys(self.found.errors)
         self.found.errors = sorted(errors, key=lambda e: e[0] or 0)
         return self.found
-
-    @staticmethod
-    def _origin(path: Path, chosen: str) -> Origin:
-        if chosen == "citeforge":
-            return Origin(read_header(path) or {})
-        return origin_of(path, chosen)
-
-    def _rules(self, path: Path, track: Track) -> None:
-        """What the track asks of a run, beside what a benchmark does."""
-        ids, texts = self.benchmark.query_ids, self.benchmark.queries["text"].to_pylist()
-        reports = list(read_reports(path, track, lambda _: None))
-        for breach in run_breaches(reports, track, dict(zip(ids, texts, strict=True))):
-            found = self.found.errors if breach.is_error else self.found.warnings
-            found.append((breach.line, breach.message))
 
     def _default_context(self, path: Path, chosen: str) -> str | None:
         """The set that ``score`` takes for lines that name none; None when it would ask."""
@@ -134,7 +123,7 @@ class _Checker:
         header = self.origin.header
         found += [*self.origin.warnings, *partly_asked(header, self.benchmark)]
         if header.get("benchmark_hash") is None:
-            if chosen in NAMED:
+            if find_format(chosen).origin is not None:
                 found += anonymous_warnings(path, self.benchmark, header)
             found += self.answers.reach.warnings(self.benchmark.kind.shows)
         found += self.brought.warnings()

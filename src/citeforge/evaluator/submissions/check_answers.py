@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from citeforge.evaluator.measures.kalma.inputs import OWN_PASSAGES, Shown, read_answer, read_shown
-from citeforge.evaluator.research.check import report_markup, report_warnings
+from citeforge.evaluator.statements.url_warnings import report_markup, report_warnings
 from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
 from citeforge.evaluator.submissions.origin import Reach
 from citeforge.evaluator.submissions.spans import span_warnings

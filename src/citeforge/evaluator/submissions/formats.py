@@ -9,31 +9,24 @@ from typing import TypeVar
 
 import msgspec
 
+from citeforge.engines import plugins
 from citeforge.engines.io.jsonlines import read_start
 from citeforge.engines.io.textfiles import read_csv
-from citeforge.evaluator.research.reader import read_facts, read_reports, read_verdicts
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.inspect_logs import origin_of_log, read_inspect
+from citeforge.evaluator.submissions.format import OUTPUT, Format, Lines, OnError
 from citeforge.evaluator.submissions.origin import Origin
-from citeforge.evaluator.submissions.reader import read_answers
-from citeforge.evaluator.trec.reports import read_run, track_of
-from citeforge.evaluator.vendors.reader import VENDORS, read_vendor, require_lines, vendor_of
+from citeforge.evaluator.submissions.reader import read_answers, read_header
 from citeforge.ir_convert.alce import passage_id, read_items
 from citeforge.ir_convert.saved import read_saved
 from citeforge.schemas.errors import InputError, UnknownValueError
 from citeforge.schemas.models.choices import FORMATS
 from citeforge.schemas.submission import OwnPassage, SubmissionLine
-from citeforge.schemas.trec import BY_FORMAT
 
 START = 1 << 16
 """Bytes that tell the format."""
 
-NAMED = ("citeforge", "inspect")
-"""Formats that can name the build of the benchmark by its hash."""
-
-Lines = Iterator[tuple[int, SubmissionLine]]
+OURS = "citeforge"
 T = TypeVar("T")
-OnError = Callable[[InputError], None] | None
 
 
 def detect(path: Path, start: bytes | None = None) -> str:
@@ -53,37 +46,50 @@ def detect(path: Path, start: bytes | None = None) -> str:
         if "Answer" in header:
             return "kalma"
         return "rage-toolkit" if "answer_citations" in header else "attributed-ir"
-    if path.suffix == ".eval":
-        return "inspect"
     if start is None:
-        start = read_start(path, START)
-    if start.lstrip()[:1] == b"{" and _is_inspect_json(start[:4096]):
-        return "inspect"
-    first = start.lstrip()[:1]
-    line = start.split(b"\n", 1)[0]
-    if b'"query_id"' not in line and (track := track_of(line)) is not None:
-        return track
-    vendor = vendor_of(start)
-    if vendor is not None:
-        return vendor
-    require_lines(path, start)
-    if first == b"[" or (first == b"{" and b'"data"' in start[:4096] and b'"query_id"' not in line):
+        start = b"" if path.suffix == ".eval" else read_start(path, START)
+    first, line = start.lstrip()[:1], start.split(b"\n", 1)[0]
+    is_named = b'"query_id"' in line
+    if is_named and OUTPUT.search(line) and b'"article"' not in line:
+        return OURS  # the usual file, for which no plugin is loaded
+    others = sorted(_of_plugins(), key=lambda form: form.rank)
+    for form in others:
+        if form.looks(path, start):
+            return form.name
+    if first == b"[" or (first == b"{" and b'"data"' in start[:4096] and not is_named):
         return "alce"
-    return "citeforge"
+    return OURS
 
 
-def _is_inspect_json(start: bytes) -> bool:
-    """Whether a file begins as logs of inspect_ai do that are written as JSON."""
-    return all(name in start for name in (b'"version"', b'"status"', b'"eval"', b'"task"'))
-
-
-def origin_of(path: Path, form: str) -> Origin:
-    """What a file of a format of others says of itself; nothing, for most formats.
+def find_format(name: str) -> Format:
+    """The format of a name; what stands behind a colon is not looked at.
 
     Raises:
-        InputError: it cannot be read.
+        UnknownValueError: no such format.
+        InputError: it comes with a plugin that this installation lacks, or that is broken.
     """
-    return origin_of_log(path) if form.partition(":")[0] == "inspect" else Origin()
+    base = name.partition(":")[0]
+    if base in _FORMATS:
+        return _FORMATS[base]
+    theirs = plugins.find("formats", base)
+    if theirs is not None:
+        return _checked(*theirs)
+    known = [choice.name for choice in FORMATS] + [n for n, _ in plugins.named("formats")]
+    if base in known:
+        raise InputError(f"the plugin that reads the format {base!r} is not part of this copy",
+                         allowed="the whole of citeforge: pip install citeforge")  # fmt: skip
+    raise UnknownValueError("format", name, dict.fromkeys(known))
+
+
+def _of_plugins() -> Iterator[Format]:
+    return (_checked(*theirs) for theirs in plugins.found("formats"))
+
+
+def _checked(value: object, origin: str) -> Format:
+    if not isinstance(value, Format):
+        reason = TypeError(f"it is of type {type(value).__name__}, not Format")
+        raise plugins.broken("a format", origin, reason)
+    return value
 
 
 def answers_of(
@@ -102,17 +108,9 @@ def answers_of(
         InputError: file, line or item, and what is wrong.
     """
     chosen = detect(path) if name == "auto" else name
-    if chosen == "citeforge" or (chosen == "attributed-ir" and path.suffix != ".csv"):
-        return read_answers(path, on_error)
-    known = {format.name: format for format in FORMATS}
-    base, *way = chosen.split(":", 1)
-    if base in VENDORS:
-        return read_vendor(chosen, path, benchmark, on_error)
-    if chosen in BY_FORMAT:
-        return read_run(chosen, path, benchmark, on_error)
-    if chosen not in known and base != "inspect":
-        raise UnknownValueError("format", chosen, known)
-    return _READERS[base](path, benchmark, *way)
+    if chosen == "attributed-ir" and path.suffix != ".csv":
+        chosen = OURS
+    return find_format(chosen).read(path, benchmark, chosen.partition(":")[2], on_error)
 
 
 def _ids_by_text(benchmark: Benchmark) -> dict[str, str]:
@@ -232,21 +230,30 @@ def read_attrieval(path: Path, benchmark: Benchmark) -> Lines:
         yield number, SubmissionLine(query, row.rag_raw_answer, passages=passages)
 
 
-def read_own(path: Path, benchmark: Benchmark) -> Lines:
-    """Our submissions."""
-    yield from read_answers(path)
+def _read_own(path: Path, benchmark: Benchmark, way: str, on_error: OnError) -> Lines:
+    return read_answers(path, on_error)
 
 
-_READERS: dict[str, Callable[..., Lines]] = {
-    "alce": read_alce,
-    "attributed-ir": read_attributed_ir,
-    "attrieval": read_attrieval,
-    "inspect": read_inspect,
-    "kalma": read_kalma_csv,
-    "rage-toolkit": read_rage_toolkit,
-    "deep-research": read_reports,
-    "deep-research-facts": read_facts,
-    "deep-research-verdicts": read_verdicts,
-    "citeforge": read_own,
+def _own_origin(path: Path) -> Origin:
+    return Origin(read_header(path) or {})
+
+
+def _format(name: str, read: Callable[[Path, Benchmark], Lines]) -> Format:
+    def read_whole(path: Path, benchmark: Benchmark, way: str, on_error: OnError) -> Lines:
+        return read(path, benchmark)
+
+    return Format(name, read_whole)
+
+
+_FORMATS = {
+    form.name: form
+    for form in (
+        _format("alce", read_alce),
+        _format("attributed-ir", read_attributed_ir),
+        _format("attrieval", read_attrieval),
+        _format("kalma", read_kalma_csv),
+        _format("rage-toolkit", read_rage_toolkit),
+        Format(OURS, _read_own, origin=_own_origin),
+    )
 }
-"""Formats of whole files; vendors' and TREC's are read by families of their own."""
+"""Formats of the papers, and ours; all others come with plugins."""

@@ -10,15 +10,16 @@ from citeforge.engines.io.files import digest_folder, sha256_file
 from citeforge.engines.io.jsonlines import read_start
 from citeforge.engines.io.textfiles import validated
 from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.format import Lines
 from citeforge.evaluator.submissions.formats import (
-    NAMED,
+    OURS,
     START,
-    Lines,
     answers_of,
     detect,
-    origin_of,
+    find_format,
 )
 from citeforge.evaluator.submissions.origin import (
+    Origin,
     anonymous_warnings,
     asked_of,
     partly_asked,
@@ -31,12 +32,10 @@ from citeforge.evaluator.submissions.reader import (
     require_name,
     system_name,
 )
-from citeforge.evaluator.trec.reports import run_id
 from citeforge.schemas.scores import About
 from citeforge.schemas.submission import SubmissionLine
-from citeforge.schemas.trec import BY_FORMAT
 
-_OURS = ("citeforge", "attributed-ir")
+_OURS = (OURS, "attributed-ir")
 _MOST_KEPT = 20_000
 """Lines that are kept while it is found out what they are about; a longer file is read again."""
 
@@ -65,7 +64,8 @@ def name_of(path: Path, form: str, header: Mapping[str, object]) -> str:
     Raises:
         InputError: no system may be called so.
     """
-    if form in BY_FORMAT and (name := run_id(path, form)):
+    system = find_format(form).system
+    if system is not None and (name := system(path)):
         return require_name(name, path, "run_id")
     return system_name(path, header) if path.is_file() else require_name(path.name, path)
 
@@ -100,21 +100,22 @@ class Submission:
         if path.suffix != ".csv" and not path.is_dir() and form in ("auto", *_OURS):
             start = read_start(path, START)
         self.form = detect(path, start) if form == "auto" else form
-        self._family = self.form.partition(":")[0]
+        self._can_name = find_format(self.form).origin is not None
         found = header_of(path, start.partition(b"\n")[0]) if self.form in _OURS else None
-        theirs = origin_of(path, self.form)
+        read_origin = None if self.form in _OURS else find_format(self.form).origin
+        theirs = Origin() if read_origin is None else read_origin(path)
         self.header: Mapping[str, object] = found or theirs.header
         self._missing = theirs.warnings
         self._has_header = found is not None
         self._looked_at: Lines | None = None
-        if self._family in (*_OURS, *NAMED) and path.is_file():
+        if (self._can_name or self.form in _OURS) and path.is_file():
             require_same_benchmark(path, benchmark, self.header)
         self.system  # noqa: B018 (a name that is refused is refused before anything is scored)
 
     @property
     def is_anonymous(self) -> bool:
         """Whether it does not say by a hash which benchmark it answers."""
-        return self._family not in NAMED or self.header.get("benchmark_hash") is None
+        return not self._can_name or self.header.get("benchmark_hash") is None
 
     @property
     def asked(self) -> int | None:
@@ -123,7 +124,7 @@ class Submission:
 
     def warnings(self) -> list[str]:
         """What to say of a submission that could have a hash and lacks it, or was asked a part."""
-        if self._family not in NAMED:
+        if not self._can_name:
             return []
         found = [*self._missing, *partly_asked(self.header, self._benchmark)]
         if self.is_anonymous:
@@ -194,8 +195,6 @@ class Submission:
         return lines
 
     def _read(self) -> Lines:
-        if self.form == "citeforge" or (
-            self.form == "attributed-ir" and self.path.suffix != ".csv"
-        ):
+        if self.form == OURS or (self.form == "attributed-ir" and self.path.suffix != ".csv"):
             return read_answers(self.path, has_header=self._has_header)
         return answers_of(self.path, self._benchmark, self.form)

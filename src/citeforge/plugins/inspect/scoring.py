@@ -17,9 +17,9 @@ from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.score import score
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.in_memory import Held
-from citeforge.evaluator.submissions.inspect_logs import SampleAnswers
 from citeforge.library.benchmarks import load
 from citeforge.library.scores import judge_session
+from citeforge.plugins.inspect_logs.logs import SampleAnswers
 from citeforge.schemas.commands.command_options import ScoreOptions
 from citeforge.schemas.errors import CiteforgeError, UsageError
 from citeforge.schemas.extras import extras_named

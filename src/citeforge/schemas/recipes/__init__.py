@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from citeforge.schemas.commands.run import RunOptions
 from citeforge.schemas.recipes.answers import AlceRecipe, HagridRecipe
 from citeforge.schemas.recipes.authorship import AuthorshipRecipe
 from citeforge.schemas.recipes.base import Recipe
@@ -13,6 +12,7 @@ from citeforge.schemas.recipes.bundles import (
 )
 from citeforge.schemas.recipes.kalma import KalmaRecipe
 from citeforge.schemas.recipes.rage import RageRecipe
+from citeforge.schemas.recipes.run import RunOptions
 from citeforge.schemas.recipes.twins import TwinsRecipe
 
 __all__ = [

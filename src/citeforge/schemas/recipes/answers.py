@@ -7,11 +7,11 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from citeforge.schemas.benchmarks.tables import CONDENSED_FORMS
-from citeforge.schemas.commands.run import EMBEDDING, ENDPOINT, LOCAL_JUDGE, RAY, SECRET
 from citeforge.schemas.errors import UnknownValueError
 from citeforge.schemas.models.choices import ANSWERING, EMBEDDERS, RETRIEVERS, listed
 from citeforge.schemas.recipes.base import Hideable, Judging, Licensed, Part
 from citeforge.schemas.recipes.option import Option, Words
+from citeforge.schemas.recipes.run import EMBEDDING, ENDPOINT, LOCAL_JUDGE, RAY, SECRET
 
 DEPTH = 100
 """Candidates a question (ALCE, section 4.1)."""

@@ -8,10 +8,10 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from citeforge.schemas.benchmarks.authorship import LabelSet, Origin
-from citeforge.schemas.commands.run import ENDPOINT, RAY
 from citeforge.schemas.errors import UnknownValueError
 from citeforge.schemas.recipes.base import Part, Recipe
 from citeforge.schemas.recipes.option import Option, Words
+from citeforge.schemas.recipes.run import ENDPOINT, RAY
 
 ORIGINS: dict[str, tuple[Origin, Origin]] = {
     "hh": ("human", "human"),

@@ -7,10 +7,10 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, JsonValue
 
-from citeforge.schemas.commands.run import ENDPOINT, GRAPH, LOCAL_JUDGE, RAY
 from citeforge.schemas.models.choices import GRAPHS, LLMS, PERPLEXITY, listed
 from citeforge.schemas.recipes.base import Judging, Licensed, Part
 from citeforge.schemas.recipes.option import Option, Words
+from citeforge.schemas.recipes.run import ENDPOINT, GRAPH, LOCAL_JUDGE, RAY
 
 
 class Choices(Part):

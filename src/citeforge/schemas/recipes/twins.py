@@ -7,10 +7,10 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, field_validator
 
-from citeforge.schemas.commands.run import DRY, ENDPOINT, LOCAL_JUDGE, RAY, SECRET
 from citeforge.schemas.models.choices import ANSWERING, listed
 from citeforge.schemas.recipes.base import Hideable, Judging, Part
 from citeforge.schemas.recipes.option import Option, Ratio
+from citeforge.schemas.recipes.run import DRY, ENDPOINT, LOCAL_JUDGE, RAY, SECRET
 
 
 class Attempts(Part):

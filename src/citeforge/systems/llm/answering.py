@@ -13,8 +13,8 @@ from citeforge.engines.llm.stores.replay import ReplayStore
 from citeforge.engines.llm.writers import make_llm
 from citeforge.engines.setup import client_options, replay_path, replay_store
 from citeforge.schemas.commands.command_options import PromptingOptions
-from citeforge.schemas.commands.run import RunOptions
 from citeforge.schemas.errors import UsageError
+from citeforge.schemas.recipes.run import RunOptions
 from citeforge.systems.llm.writing import PromptRow, read_prompts, requests_of, write_submission
 
 

@@ -1,1 +1,0 @@
-"""Reports of deep-research systems, which cite by URL."""

@@ -1,0 +1,67 @@
+"""What a format of prediction files is: one record a format, ours or a plugin's.
+
+A plugin declares a :class:`Format` as an entry point of the group ``citeforge.formats``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.origin import Origin
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.submission import SubmissionLine
+
+Lines = Iterator[tuple[int, SubmissionLine]]
+OnError = Callable[[InputError], None] | None
+OUTPUT = re.compile(rb'"output"\s*:\s*"')
+"""What a line of our own has, and no response of a vendor."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What the rules of a format find wrong in a file, beside what ``check`` finds.
+
+    Attributes:
+        line: where.
+        message: what is wrong, and what would be right.
+        is_error: whether such a file is refused; else it is a warning.
+    """
+
+    line: int
+    message: str
+    is_error: bool
+
+
+def _never(path: Path, start: bytes) -> bool:
+    return False
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format of prediction files.
+
+    Attributes:
+        name: how ``--format`` names it.
+        read: answers of a file with their lines: (path, benchmark, what stands behind the colon of
+            ``--format NAME:…``, told of every unreadable line). Raises InputError.
+        looks: whether a file looks like one, by its path and its first bytes.
+        rank: formats are asked in this order; a lower one first.
+        origin: what a file says of the benchmark that it answers; None where files say nothing.
+        system: the name of the system that a file says it is of; None where files say none.
+        faults: what the format's own rules find wrong; None where it has none.
+        verdicts: first letters of measures to what stands in a judge's place in their signatures,
+            since the file brings it.
+    """
+
+    name: str
+    read: Callable[[Path, Benchmark, str, OnError], Lines]
+    looks: Callable[[Path, bytes], bool] = _never
+    rank: int = 50
+    origin: Callable[[Path], Origin] | None = None
+    system: Callable[[Path], str | None] | None = None
+    faults: Callable[[Path, Benchmark], Iterator[Fault]] | None = None
+    verdicts: Mapping[str, str] = field(default_factory=dict)

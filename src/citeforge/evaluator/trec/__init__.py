@@ -1,1 +1,0 @@
-"""Runs of TREC's report tracks."""

@@ -1,1 +1,0 @@
-"""Answers of vendors' interfaces, whose citations stand beside the text instead of in it."""

@@ -1,0 +1,175 @@
+"""FACT of DeepResearch Bench: citation accuracy and effective citations (arXiv 2506.11763).
+
+``strict`` is the paper's appendix: of report t, N_s of its N_u statement–URL pairs are supported by
+the text of the page; accuracy is the mean of N_s / N_u, 0 for a report without pairs; effective
+citations are the mean of N_s. A page that has no text, or tells nothing by the judge's word,
+supports nothing. ``reference`` counts as the authors' code does: such pairs are left out, and those
+on which the judge failed, reports without citations, too, and accuracy is one share over all pairs.
+
+Pairs are read from the report's markup, not by an LLM, and only statements that are equal are one
+(the paper has an LLM extract them, and drop paraphrases); or the submission brings them, with or
+without verdicts.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from citeforge.engines.judge.records import Decision, JudgeFailure, Pair
+from citeforge.evaluator.measures.bounds import Value
+from citeforge.evaluator.measures.cannot import CannotError
+from citeforge.evaluator.measures.columns import Key, bounded
+from citeforge.evaluator.measures.declared import Found, Measure, count, percent
+from citeforge.evaluator.measures.judging import render
+from citeforge.evaluator.statements.inputs import Inputs, Item
+from citeforge.evaluator.statements.url_marks import has_text
+from citeforge.evaluator.statistics.estimates import Measured, Sample, ratio
+from citeforge.evaluator.tools import NO_JUDGE
+from citeforge.plugins.deep_research.pairs import KEYS, read_pairs
+from citeforge.schemas.citations.urls import same_url
+from citeforge.schemas.submission import CitedFact
+
+PAPER = "Du et al. 2025 (DeepResearch Bench, FACT), section 3.2"
+
+
+_UNREAD = "unread"
+"""What comes of a pair whose page has no text."""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """FACT of one report.
+
+    Attributes:
+        supported: pairs that the text of their page supports, fully or in part.
+        n_pairs: unique pairs; ``reference``: those that were judged.
+        n_unread: pairs whose page has no text, or tells nothing; ``reference``: all left out.
+        cites: whether there is any pair.
+    """
+
+    supported: Value
+    n_pairs: int
+    n_unread: int
+    cites: bool
+
+
+def fact(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
+    """All of them, from one round of questions to the judge.
+
+    Raises:
+        CannotError: there is no judge, no segmenter, or no passage has a URL.
+    """
+    strict = inputs.protocol == "strict"
+    rows = [((run, item.row), _questions(inputs, item, strict)) for run, item in inputs.items()]
+    pairs = [q for _, questions in rows for q in questions if isinstance(q, Pair)]
+    judge = inputs.tools.judge
+    brought = all(item.facts is not None for _, item in inputs.items() if not item.is_missing)
+    if judge is None and (pairs or not brought):
+        raise CannotError(NO_JUDGE)
+    any_url = any(p.url for _, item in inputs.items() for p in item.passages)
+    if not any_url and any(_UNREAD in questions for _, questions in rows):
+        raise CannotError(
+            "needs the texts of cited pages: passages with `url` and `text` in the lines"
+        )
+    decisions = {} if judge is None else judge.ask(pairs)
+    found = {
+        key: _fact(Counter(_outcome(q, decisions) for q in questions), strict)
+        for key, questions in rows
+    }
+    yield from _samples(inputs, found, strict)
+
+
+def _questions(inputs: Inputs, item: Item, strict: bool) -> list[Pair | str]:
+    """What to ask of every pair of a report; a text where nobody needs to be asked."""
+    pages = {same_url(p.url): p for p in item.passages if p.url}
+    texts = {name: render(page, strict) for name, page in pages.items() if has_text(page.text)}
+    facts = item.facts
+    if facts is None:
+        segmenter = inputs.tools.segmenter
+        if segmenter is None:
+            raise CannotError(inputs.tools.why_no_segmenter or "needs a segmenter")
+        shown = [p.url for p in item.passages]
+        read = read_pairs(item.output, segmenter, KEYS[inputs.protocol], shown).pairs
+        facts = tuple(CitedFact(p.statement, p.key) for p in read)
+    found: list[Pair | str] = []
+    for one in facts:
+        text = texts.get(same_url(one.url))
+        asked = _UNREAD if text is None else Pair(text, one.statement)
+        found.append(one.verdict or asked)
+    return found
+
+
+def _outcome(question: Pair | str, decisions: Mapping[Pair, Decision]) -> str:
+    if isinstance(question, str):
+        return question
+    decision = decisions[question]
+    if isinstance(decision, JudgeFailure):
+        return "failed"
+    if decision.undecided:
+        return "undecided"
+    return "supported" if decision.level > 0 else "unsupported"
+
+
+def _fact(outcomes: Counter[str], strict: bool) -> Fact:
+    supported, failed = float(outcomes["supported"]), outcomes["failed"]
+    n_unread = outcomes[_UNREAD] + outcomes["undecided"]
+    total = outcomes.total()
+    if strict:
+        return Fact(Value(supported, supported + failed), total, n_unread, total > 0)
+    n_left_out = n_unread + failed
+    return Fact(Value(supported, supported), total - n_left_out, n_left_out, total > 0)
+
+
+def _samples(inputs: Inputs, found: dict[Key, Fact], strict: bool) -> Found:
+    citing = found if strict else {k: f for k, f in found.items() if f.cites}
+    if strict:
+        shares = {k: f.supported / (f.n_pairs or 1) for k, f in found.items()}
+        yield bounded(inputs, "FACT.Acc", shares)
+    else:
+        yield "FACT.Acc", _share(inputs, citing)
+    yield bounded(inputs, "FACT.Eff", {k: f.supported for k, f in citing.items()})
+    for name, counts in (
+        ("FACT.Cit", {k: f.n_pairs for k, f in citing.items()}),
+        ("FACT.Unread", {k: f.n_unread for k, f in citing.items()}),
+    ):
+        yield bounded(inputs, name, {k: Value(float(n), float(n)) for k, n in counts.items()})
+
+
+def _share(inputs: Inputs, citing: dict[Key, Fact]) -> Measured:
+    """Supported pairs of all pairs that were judged."""
+    above, below = (
+        np.nan_to_num(inputs.column(rows))
+        for rows in (
+            {k: f.supported.low for k, f in citing.items()},
+            {k: float(f.n_pairs) for k, f in citing.items()},
+        )
+    )
+    sums = np.stack([above, below], axis=-1)
+    per_query = ratio(above, below)
+    return Measured(Sample("FACT.Acc", sums, lambda s: ratio(s[..., 0], s[..., 1]), per_query))
+
+
+_needs = "a judge, reports that cite by URL, and passages with `url` and `text`"
+_percent, _count = (
+    partial(
+        make, family="fact", needs=_needs, source=PAPER, uses=("judge", "segmenter"), compute=fact
+    )
+    for make in (percent, count)
+)
+MEASURES = (
+    _percent("FACT.Acc", definition="statement–URL pairs that the page supports, fully or in part"),
+    _count(
+        "FACT.Eff", definition="supported statement–URL pairs of a report", higher_is_better=True
+    ),
+    _count("FACT.Cit", definition="statement–URL pairs of a report (reference: those judged)"),
+    _count(
+        "FACT.Unread",
+        definition="of these, pairs whose page has no text or tells nothing (reference: left out)",
+        higher_is_better=False,
+    ),
+)

@@ -1,0 +1,191 @@
+"""Statement–URL pairs of a report: what FACT asks a judge about (arXiv 2506.11763, section 3.2)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from citeforge.engines.text.segment import Segmenter
+from citeforge.evaluator.statements.split import Statement, is_label, split_statements
+from citeforge.evaluator.statements.url_marks import AND, Markup, Mention, read_markup
+from citeforge.evaluator.submissions.placing.marks import JOINER
+from citeforge.schemas.citations.grammar import Grammar
+from citeforge.schemas.citations.urls import same_url
+from citeforge.schemas.text import normalise_em
+
+_FRAGMENT = "#:~:text="
+_ENDS = (".", "!", "?", "…")
+_STOPS = re.compile(r"[.,;:。，；]*")
+_MARK = re.compile(r"\[\d+\]|" + re.escape(JOINER))
+
+
+@dataclass(frozen=True)
+class UrlPair:
+    """A statement and a page that it cites.
+
+    Attributes:
+        statement: without its citations.
+        key: the page, as :data:`KEYS` name it; ``[7]`` for a number that no list explains.
+    """
+
+    statement: str
+    key: str
+
+
+def as_written(url: str) -> str:
+    """A URL as DeepResearch Bench compares it: as written, but for marked words behind it."""
+    return url.partition(_FRAGMENT)[0]
+
+
+KEYS: Mapping[str, Callable[[str], str]] = {"strict": same_url, "reference": as_written}
+"""Protocol to when two URLs are one page."""
+
+
+@dataclass(frozen=True)
+class ReportPairs:
+    """What a report cites.
+
+    Attributes:
+        pairs: each statement once for each page; statements that say the same word for word, case
+            and punctuation aside, are one.
+        markup: its citations as written.
+        n_statements: statements, cited or not.
+    """
+
+    pairs: tuple[UrlPair, ...]
+    markup: Markup
+    n_statements: int
+
+
+def read_pairs(
+    report: str, segmenter: Segmenter, key: Callable[[str], str], shown: Sequence[str] = ()
+) -> ReportPairs:
+    """Statement–URL pairs of a report, in order.
+
+    Args:
+        report: Markdown.
+        segmenter: splits sentences.
+        key: when two URLs are one page.
+        shown: URLs of the passages of the line, for a report without a list of references.
+    """
+    markup = read_markup(report, shown)
+    written = _with_marks(report, markup, key)
+    read = split_statements(written.text, Grammar(), segmenter, len(written.keys))
+    bare = _bare_links(written, read.statements)
+    if bare:
+        markup.mentions = _merged(report, markup.mentions, bare)
+        written = _with_marks(report, markup, key)
+        read = split_statements(written.text, Grammar(), segmenter, len(written.keys))
+    keys = written.keys
+    found: dict[tuple[str, str], UrlPair] = {}
+    for statement in read.statements:
+        for number in dict.fromkeys(statement.numbers):
+            if 1 <= number <= len(keys):
+                pair = UrlPair(statement.text, keys[number - 1])
+                found.setdefault((pair.key, normalise_em(pair.statement)), pair)
+    return ReportPairs(tuple(found.values()), markup, len(read.statements))
+
+
+@dataclass
+class _Written:
+    """A report with one number for each page, and without its list of references.
+
+    Attributes:
+        text: the report.
+        keys: pages, in the order of their numbers.
+        labels: (start, end) of the texts of links in it, to the link.
+    """
+
+    text: str = ""
+    keys: list[str] = field(default_factory=list)
+    labels: dict[tuple[int, int], Mention] = field(default_factory=dict)
+
+
+def _with_marks(report: str, markup: Markup, key: Callable[[str], str]) -> _Written:
+    written = _Written()
+    numbers: dict[str, int] = {}
+    pieces: list[str] = []
+    at = size = 0
+    cuts = [(s, e, None) for s, e in markup.lists]
+    for start, end, mention in sorted(
+        [*cuts, *((m.start, m.end, m) for m in markup.mentions)], key=lambda cut: cut[:2]
+    ):
+        if start < at:
+            continue
+        pieces.append(report[at:start])
+        size += start - at
+        at = end
+        if mention is None:
+            continue
+        marks = []
+        for name in mention.keys:
+            page = name if name.startswith("[") else key(name)
+            if page not in numbers:
+                written.keys.append(page)
+                numbers[page] = len(written.keys)
+            marks.append(f"[{numbers[page]}]")
+        # `Gold.[Reuters](url)` is two sentences.
+        space = " " if mention.kept and report[max(0, start - 1) : start] in _ENDS else ""
+        if mention.kept:
+            at_label = size + len(space)
+            written.labels[at_label, at_label + len(mention.kept)] = mention
+        # A bracket behind a mark would make a link of both.
+        more = [space, mention.kept, *marks, JOINER if report[end : end + 1] == "(" else ""]
+        pieces += more
+        size += sum(map(len, more))
+    pieces.append(report[at:])
+    written.text = "".join(pieces)
+    return written
+
+
+def _bare_links(written: _Written, statements: Sequence[Statement]) -> list[list[Mention]]:
+    """Links that nothing but links follow since the end of a sentence: they mark that sentence.
+
+    They would be statements of their own, of nothing but their texts; one list for each.
+    """
+    text = written.text
+    found: list[list[Mention]] = []
+    before: int | None = None  # the end of the last statement that says something
+    labels = list(written.labels)
+    since: list[tuple[int, int]] = []  # labels behind it
+    at = 0
+    for statement in (s for s in statements if s.spans):
+        start, end = statement.spans[0][0], statement.spans[-1][1]
+        mine = []
+        while at < len(labels) and labels[at][0] < end:
+            if labels[at][1] > start:
+                mine.append(labels[at])
+            at += 1
+        since += mine
+        is_row = text.startswith("|", start)
+        if before is not None and mine and not is_row and _links_alone(text, before, end, since):
+            found.append([written.labels[span] for span in mine])
+        else:
+            before, since = end, []
+    return found
+
+
+def _merged(
+    report: str, mentions: Sequence[Mention], groups: Sequence[Sequence[Mention]]
+) -> list[Mention]:
+    """Mentions; of each group one, without texts and with what stands between and behind them."""
+    found = list(mentions)
+    for group in groups:
+        start, end = group[0].start, group[-1].end
+        inside = [m for m in found if start <= m.start < end]
+        keys = tuple(dict.fromkeys(k for m in inside for k in m.keys))
+        place = found.index(inside[0])
+        end += len(_STOPS.match(report, end)[0])  # type: ignore[index]
+        found[place : place + len(inside)] = [Mention(start, end, keys)]
+    return found
+
+
+def _links_alone(text: str, start: int, end: int, labels: Sequence[tuple[int, int]]) -> bool:
+    """Whether nothing but links, and the name of what they are, stands between two places."""
+    rest = []
+    for first, last in labels:
+        rest.append(text[start:first])
+        start = last
+    words = _MARK.sub(" ", " ".join([*rest, text[start:end]])).strip(" \t\r\n.,;:()，；、。*_-•")
+    return is_label(f"{words}:") or all(w in AND for w in words.split() if any(map(str.isalpha, w)))

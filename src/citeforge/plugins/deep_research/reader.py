@@ -1,0 +1,171 @@
+"""Reports as DeepResearch Bench keeps them: ``{"id", "prompt", "article"}``, one a line.
+
+The texts of pages come from ``pages`` (``url``, ``text``, ``title``), or from
+``citations_deduped``, into which the benchmark's own scraper writes them. What its LLM extracted
+(``citations``), left of that without repeats (``citations_deduped``) and decided (``validate_res``)
+is read on demand.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from citeforge.engines.io.jsonlines import read_rows
+from citeforge.evaluator.statements.url_marks import has_text
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.format import OUTPUT, Lines
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.submission import CitedFact, OwnPassage, ReportLine
+
+_ARTICLE = re.compile(rb'"article"\s*:\s*"')
+Outcome = Literal["supported", "unsupported", "undecided", "failed"]
+_OUTCOMES: dict[str, Outcome] = {
+    "supported": "supported",
+    "unsupported": "unsupported",
+    "unknown": "undecided",
+}
+
+
+class _Page(msgspec.Struct):
+    url: str
+    text: str
+    title: str = ""
+
+
+class _Result(msgspec.Struct):
+    result: Literal["supported", "unsupported", "unknown"]
+    idx: int | None = None
+
+
+class _Cited(msgspec.Struct):
+    fact: str
+    url: str
+
+
+class _Scraped(msgspec.Struct):
+    url_content: str | None = None
+    facts: list[str] | None = None
+    validate_res: list[_Result] | None = None
+    validate_error: str | None = None
+
+
+class _Report(msgspec.Struct):
+    id: str | int
+    article: str
+    prompt: str = ""
+    run: int = 0
+    pages: list[_Page] | None = None
+    citations: list[_Cited] | str | None = None
+    citations_deduped: dict[str, _Scraped] | None = None
+
+
+def looks_like_reports(path: Path, start: bytes) -> bool:
+    """Whether the first line is a report, as far as it stands in the first bytes."""
+    line = start.lstrip().partition(b"\n")[0]
+    if not line.startswith(b"{"):
+        return False
+    try:
+        row = msgspec.json.decode(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return not OUTPUT.search(line) and _ARTICLE.search(line) is not None
+    return isinstance(row, dict) and isinstance(row.get("article"), str) and "id" in row
+
+
+def read_reports(path: Path, benchmark: Benchmark) -> Lines:
+    """Reports with the pages that they cite; a query is found by its id, else by its text.
+
+    Raises:
+        InputError: file, line, field, and what would be right.
+    """
+    return _read(path, benchmark, lambda row, line: None)
+
+
+def read_facts(path: Path, benchmark: Benchmark) -> Lines:
+    """The same, with the facts that another run extracted: of ``citations_deduped``, else of
+    ``citations``.
+
+    Raises:
+        InputError: as :func:`read_reports`; or a line has none.
+    """
+    return _read(path, benchmark, partial(_facts, path))
+
+
+def read_verdicts(path: Path, benchmark: Benchmark) -> Lines:
+    """The same, with the verdicts of that run.
+
+    Raises:
+        InputError: as :func:`read_facts`; or a page has no verdict, or not one for each fact.
+    """
+    return _read(path, benchmark, partial(_facts, path, with_verdicts=True))
+
+
+def _read(
+    path: Path, benchmark: Benchmark, facts: Callable[[_Report, int], tuple[CitedFact, ...] | None]
+) -> Lines:
+    texts: list[str] = benchmark.queries["text"].to_pylist()
+    by_text = dict(zip(texts, benchmark.query_ids, strict=True))
+    for line, row in read_rows(path, _Report):
+        query = str(row.id)
+        if query not in benchmark.row_of:
+            query = by_text.get(row.prompt, query)
+        pages = _passages(row)
+        yield (
+            line,
+            ReportLine(query, row.article, run=row.run, passages=pages, facts=facts(row, line)),
+        )
+
+
+def _facts(
+    path: Path, row: _Report, line: int, with_verdicts: bool = False
+) -> tuple[CitedFact, ...]:
+    if row.citations_deduped is None and not with_verdicts and isinstance(row.citations, list):
+        distinct = dict.fromkeys((c.fact, c.url) for c in row.citations)
+        return tuple(CitedFact(fact, url) for fact, url in distinct)
+    if row.citations_deduped is None or isinstance(row.citations, str):
+        raise InputError(
+            "holds no facts",
+            path=path,
+            line=line,
+            allowed="validated.jsonl for verdicts; for facts also extracted.jsonl, "
+            "deduplicated.jsonl or scraped.jsonl; --format deep-research reads the report itself",
+        )
+    found = []
+    for url, page in row.citations_deduped.items():
+        verdicts = _verdicts(path, line, url, page) if with_verdicts else {}
+        for i, fact in enumerate(page.facts or []):
+            found.append(CitedFact(fact, url, verdicts.get(i)))
+    return tuple(found)
+
+
+def _verdicts(path: Path, line: int, url: str, page: _Scraped) -> dict[int, Outcome]:
+    """Place of a fact to its verdict."""
+    n = len(page.facts or [])
+    if page.validate_error is not None:
+        return dict.fromkeys(range(n), "failed")
+    results = page.validate_res
+    if results is None or len(results) != n:
+        raise InputError(
+            f"has {0 if results is None else len(results)} verdicts of {n} facts",
+            path=path,
+            line=line,
+            field=f"citations_deduped[{url!r}].validate_res",
+            allowed="one for each fact, or a validate_error",
+        )
+    places = [r.idx for r in results]
+    if sorted(p for p in places if p is not None) != list(range(n)):
+        places = list(range(n))  # the LLM counted otherwise; the order is the prompt's
+    return {p: _OUTCOMES[r.result] for p, r in zip(places, results, strict=True) if p is not None}
+
+
+def _passages(row: _Report) -> list[OwnPassage]:
+    pages = [OwnPassage(p.text, p.url, p.title, p.url) for p in row.pages or ()]
+    for url, scraped in (row.citations_deduped or {}).items():
+        text = scraped.url_content or ""
+        pages.append(OwnPassage(text if has_text(text) else "", url, "", url))
+    return pages

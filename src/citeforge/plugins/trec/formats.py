@@ -1,0 +1,54 @@
+"""Formats of TREC's report tracks, one a track."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.format import Fault, Format, Lines, OnError
+from citeforge.plugins.trec.reports import read_reports, read_run, run_id, track_of
+from citeforge.plugins.trec.rules import run_breaches
+from citeforge.schemas.trec import BY_FORMAT, Track
+
+
+def _looks(track: Track, path: Path, start: bytes) -> bool:
+    line = start.split(b"\n", 1)[0]
+    return b'"query_id"' not in line and track_of(line) == track.format
+
+
+def _read(track: Track, path: Path, benchmark: Benchmark, way: str, on_error: OnError) -> Lines:
+    return read_run(track.format, path, benchmark, on_error)
+
+
+def _system(track: Track, path: Path) -> str | None:
+    return run_id(path, track.format)
+
+
+def _faults(track: Track, path: Path, benchmark: Benchmark) -> Iterator[Fault]:
+    """What the track asks of a run, beside what a benchmark does."""
+    topics = dict(zip(benchmark.query_ids, benchmark.queries["text"].to_pylist(), strict=True))
+    for breach in run_breaches(list(read_reports(path, track, lambda _: None)), track, topics):
+        yield Fault(breach.line, breach.message, breach.is_error)
+
+
+def _format(name: str) -> Format:
+    track = BY_FORMAT[name]
+    return Format(
+        name,
+        partial(_read, track),
+        looks=partial(_looks, track),
+        rank=20,
+        system=partial(_system, track),
+        faults=partial(_faults, track),
+    )
+
+
+RAG24 = _format("trec-rag24")
+RAG25 = _format("trec-rag25")
+RAG26 = _format("trec-rag26")
+RAGTIME25 = _format("trec-ragtime25")
+RAGTIME26 = _format("trec-ragtime26")
+DRAGUN25 = _format("trec-dragun25")
+NEUCLIR24 = _format("trec-neuclir24")

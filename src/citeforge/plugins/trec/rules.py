@@ -1,0 +1,173 @@
+"""What a track asks of a report, errors apart from warnings."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from citeforge.plugins.trec.reports import Report, Sentence, cited_ids, style_of
+from citeforge.schemas.trec import Track
+
+_STYLES = {
+    "index": "places in references, from 0",
+    "ids": "ids",
+    "scores": "ids with confidences",
+    "mixed": "places and ids at once",
+}
+Rule = Iterator[tuple[str, str]]
+"""Names of rules, as autojudge-base has them, and how they are broken."""
+
+
+@dataclass(frozen=True)
+class Breach:
+    """A rule that a report breaks.
+
+    Attributes:
+        line: of the report.
+        rule: name of the rule.
+        message: what is wrong, and what would be right.
+        is_error: whether the track refuses such a report.
+    """
+
+    line: int
+    rule: str
+    message: str
+    is_error: bool
+
+
+def breaches(report: Report, track: Track, topic_text: str | None = None) -> list[Breach]:
+    """Everything that a track finds wrong with a report.
+
+    Args:
+        report: as it was read.
+        track: whose rules hold.
+        topic_text: the topic's text, which some tracks want copied; None where it is not known.
+    """
+    if not any(s.text.strip() for s in report.sentences):
+        found = [("empty_answer", f"{track.sentences}: has no sentence with text")]
+    else:
+        found = [
+            *_about(report, track, topic_text),
+            *(f for i, s in enumerate(report.sentences) for f in _sentence(report, track, i, s)),
+            *_references(report, track),
+            *_length(report, track),
+        ]
+    return [Breach(report.line, rule, said, rule not in track.warns) for rule, said in found]
+
+
+def _about(report: Report, track: Track, topic_text: str | None) -> Rule:
+    where = "" if track.is_flat else "metadata."
+    for rule, names in (("metadata", track.required), ("metadata_recommended", track.advised)):
+        for name in names:
+            value = report.about.get(name)
+            if value is None or (isinstance(value, str) and not value.strip()):
+                asked = "asks for" if rule == "metadata" else "recommends"
+                yield rule, f"{where}{name}: is missing or empty; {track.title} {asked} it"
+    run_id = str(report.about.get("run_id") or "")
+    if track.most_run_id is not None and len(run_id) > track.most_run_id:
+        yield (
+            "run_id_length",
+            f"{where}run_id: has {len(run_id)} characters; {track.most_run_id} are allowed",
+        )
+    if track.copies_topic and topic_text is not None:
+        narrative = report.about.get("narrative")
+        if narrative not in (None, "", topic_text):
+            yield "narrative", f"{where}narrative: is not the text of the topic, word for word"
+
+
+def _sentence(report: Report, track: Track, number: int, sentence: Sentence) -> Rule:
+    place = f"{track.sentences}[{number}]"
+    style = style_of(sentence)
+    if style is not None and style not in track.styles:
+        asked = " or ".join(_STYLES[s] for s in track.styles)
+        yield "citation_format", f"{place}.citations: {_STYLES[style]}; {track.title} has {asked}"
+        return
+    if not sentence.text.strip():
+        yield "blank_sentence", f"{place}.text: is empty"
+    n = len(sentence.citations or ())
+    if track.most_citations is not None and n > track.most_citations:
+        yield (
+            "citation_count",
+            f"{place}.citations: {n} of them; {track.most_citations} are looked at",
+        )
+    listed = report.references or []
+    for citation in sentence.citations or () if style == "index" else ():
+        if isinstance(citation, int) and not 0 <= citation < len(listed):
+            yield (
+                "reference_index",
+                f"{place}.citations: {citation} is no place in references, which has "
+                f"{len(listed)} (0 is the first)",
+            )
+    for name in cited_ids(sentence, listed):
+        yield from _docid(track, name, f"{place}.citations")
+
+
+def _docid(track: Track, name: str, place: str) -> Rule:
+    if track.docid is not None and re.fullmatch(track.docid, name) is None:
+        yield (
+            "docid_pattern",
+            f"{place}: {name!r} is no id of {track.title}'s collection ({track.docid})",
+        )
+
+
+def _references(report: Report, track: Track) -> Rule:
+    if track.references == "free":
+        return
+    listed = report.references
+    if listed is None:
+        yield "references_missing", f"references: is missing; {track.title} asks for it"
+        return
+    cited = dict.fromkeys(i for s in report.sentences for i in cited_ids(s, listed))
+    known = set(listed)
+    if len(known) < len(listed):
+        ((twice, _),) = Counter(listed).most_common(1)
+        yield "references_duplicate", f"references: {twice!r} stands there more than once"
+    for name in listed:
+        yield from _docid(track, name, "references")
+    if undeclared := [name for name in cited if name not in known]:
+        yield (
+            "references_undeclared",
+            f"references: lacks {len(undeclared):,} cited ids (first: {undeclared[0]})",
+        )
+    if track.most_references is not None and len(listed) > track.most_references:
+        yield (
+            "references_max",
+            f"references: has {len(listed):,} entries; {track.most_references} are allowed",
+        )
+    if unused := [name for name in dict.fromkeys(listed) if name not in cited]:
+        yield (
+            "references_uncited",
+            f"references: {len(unused):,} entries are not cited (first: {unused[0]})",
+        )
+
+
+def _length(report: Report, track: Track) -> Rule:
+    words = len(" ".join(s.text for s in report.sentences).split())
+    if track.most_words is not None and words > track.most_words:
+        yield "length", f"{track.sentences}: {words:,} words; {track.most_words:,} are allowed"
+
+
+def run_breaches(
+    reports: Sequence[Report], track: Track, topics: dict[str, str]
+) -> Iterator[Breach]:
+    """The same of all reports of a run, and of the run as one.
+
+    Args:
+        reports: in order.
+        track: whose rules hold.
+        topics: id to text of the topics that are known.
+    """
+    named: dict[str, int] = {}
+    for report in reports:
+        yield from breaches(report, track, topics.get(report.topic))
+        run = str(report.about.get("run_id") or "")
+        if run and named and run not in named:
+            first = next(iter(named))
+            yield Breach(
+                report.line, "run_ids",
+                f"run_id: {run!r}, and {first!r} in line {named[first]}; a file is one run", True,
+            )  # fmt: skip
+        if run:
+            named.setdefault(run, report.line)

@@ -1,0 +1,422 @@
+"""Runs of TREC's report tracks: read, held against the tracks' rules, written."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.check import check
+from citeforge.evaluator.submissions.formats import answers_of, detect
+from citeforge.evaluator.submissions.index import Submission
+from citeforge.plugins.trec.reports import Report, Sentence, read_reports
+from citeforge.plugins.trec.rules import breaches
+from citeforge.publish.export.registry import export
+from citeforge.schemas.commands.training import TrainingOptions
+from citeforge.schemas.commands.trec import TrecOptions
+from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.submission import SubmissionLine
+from citeforge.schemas.trec import BY_FORMAT, TRACKS, Track
+from conftest import Cli, write_jsonl
+
+SEGMENTS = [f"msmarco_v2.1_doc_0{n}_12{n}#3_{n}45" for n in range(6)]
+IDS = {
+    "rag26": [f"shard_0000{n}_{n}" for n in range(6)],
+    "ragtime25": (news := [f"47601789-65d8-4706-9bde-fc89fccfdf1{n}_15{n}" for n in range(6)]),
+    "ragtime26": news,
+    "neuclir24": news,
+}
+Q01 = "Which moon is the most volcanically active body in the Solar System?"
+
+
+@pytest.fixture(scope="module")
+def benchmark(package: Path) -> Benchmark:
+    return Benchmark(package)
+
+
+@pytest.fixture(scope="module")
+def autojudge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
+    """autojudge-base; it loads a list of English stop words, for which a short one stands in."""
+    import nltk
+
+    folder = tmp_path_factory.mktemp("nltk")
+    words = folder / "corpora/stopwords/english"
+    words.parent.mkdir(parents=True)
+    words.write_text("the\n")
+    patch = pytest.MonkeyPatch()
+    patch.setattr(nltk, "download", lambda *args, **more: True)
+    patch.setattr(nltk.data, "path", [str(folder), *nltk.data.path])
+    import autojudge_base.report_spec_verification as verification
+
+    yield verification
+    patch.undo()
+
+
+def about(track: Track, topic: str = "q01") -> dict[str, Any]:
+    known = {
+        "team_id": "t", "run_id": "r1", "run_desc": "BM25.", "type": "automatic",
+        "task": "english", "use_starter_kit": 0, "topic_id": topic, "narrative_id": topic,
+        "topic": Q01, "narrative": Q01, "response_length": 4,
+    }  # fmt: skip
+    return {name: known[name] for name in (*track.required, *track.advised)}
+
+
+def wire(track: Track, row: dict[str, Any]) -> dict[str, Any]:
+    """``about``, ``references`` and ``sentences`` as a track lays them out."""
+    made = dict(row["about"]) if track.is_flat else {"metadata": row["about"]}
+    if row.get("references") is not None:
+        made["references"] = row["references"]
+    return made | {track.sentences: row["sentences"]}
+
+
+def good(track: Track, topic: str = "q01") -> dict[str, Any]:
+    """A report that keeps all rules."""
+    one, two = IDS.get(track.name, SEGMENTS)[:2]
+    cites: Any = {
+        "index": ([0, 1], [1]), "ids": ([one, two], [two]), "scores": ({one: 0.9, two: 0.3},
+        {two: 1.0}),
+    }[track.styles[0]]  # fmt: skip
+    sentences = [
+        {"text": "Io it is.", "citations": cites[0]},
+        {"text": "It has volcanoes.", "citations": cites[1]},
+        {"text": "That is all.", "citations": type(cites[0])()},
+    ]
+    listed = None if track.references == "free" else [one, two]
+    return {"about": about(track, topic), "references": listed, "sentences": sentences}
+
+
+def save(path: Path, track: Track, *rows: dict[str, Any]) -> Path:
+    return write_jsonl(path, [wire(track, row) for row in rows])
+
+
+@pytest.mark.parametrize("track", TRACKS, ids=lambda t: t.name)
+def test_every_track_is_read(tmp_path: Path, benchmark: Benchmark, track: Track) -> None:
+    path = save(tmp_path / "run.jsonl", track, good(track))
+    # NeuCLIR's layout is RAGTIME's, so that it has to be named.
+    assert detect(path) == ("trec-ragtime25" if track.name == "neuclir24" else track.format)
+    ((line, answer),) = answers_of(path, benchmark, track.format)
+    assert (line, answer.query_id) == (1, "q01")
+    # In TREC places count from 0, in this benchmark from 1.
+    assert answer.output == "Io it is. [1][2]\nIt has volcanoes. [2]\nThat is all."
+    assert [p.docid for p in answer.passages or []] == IDS.get(track.name, SEGMENTS)[:2]
+    assert Submission(path, benchmark, track.format).system == "r1"
+    found = check(path, benchmark, file_format=track.format)
+    assert found.errors == []
+    assert not any("[0]" in text or "metadata" in text for _, text in found.warnings)
+
+
+def test_texts_and_judgements_are_the_benchmarks(
+    cli: Cli, package: Path, tmp_path: Path, benchmark: Benchmark
+) -> None:
+    track = BY_FORMAT["trec-rag25"]
+    relevant = benchmark.relevant_ids[benchmark.row_of["q01"]][0]
+    row = good(track) | {"references": [relevant, "zebra"]}
+    row["sentences"] = [{"text": "Io it is.", "citations": [0, 1, 7, -1]}]
+    path = save(tmp_path / "run.jsonl", track, row)
+    ((_, answer),) = answers_of(path, benchmark)
+    assert answer.output == "Io it is. [1][2][3][4]"  # places 7 and -1 are none
+    assert answer.passages is not None
+    assert answer.passages[0].text == benchmark.texts([relevant])[relevant][1]
+    done = cli("score", "run.jsonl", "--benchmark", package, "--out", "s.json")
+    assert done.returncode == 0, done.stderr
+    values = {
+        m["name"]: m["per_query"][benchmark.row_of["q01"]]
+        for m in json.loads((tmp_path / "s.json").read_text())["measures"]
+    }
+    assert (values["CiteP"], values["CiteR"]) == (1 / 4, 1)
+    assert "1 of 2 passages have docids that the benchmark does not know (zebra)" in done.stderr
+    assert "r1 read as trec-rag25" in done.stdout
+
+
+BAD: list[tuple[str, str, Any, str, bool]] = [
+    ("rag25", "sentences", [{"text": "A.", "citations": [2]}], "2 is no place in references", True),
+    ("rag25", "sentences", [{"text": "A.", "citations": [-1]}], "-1 is no place in", True),
+    ("rag26", "sentences", [{"text": "A.", "citations": [0, 1, 0, 1]}], "4 of them; 3 are", False),
+    ("rag26", "sentences", [{"text": "A.", "citations": [0]}], "1 entries are not cited", False),
+    ("ragtime25", "sentences", [{"text": "A.", "citations": [news[0]]}], "1 entries are not", True),
+    ("rag26", "sentences", [{"text": "w " * 1025, "citations": [0, 1]}], "1,025 words", True),
+    ("rag25", "sentences", [{"text": "w " * 401, "citations": [0, 1]}], "401 words", False),
+    ("dragun25", "sentences", [{"text": "A.", "citations": [0]}], "has ids", True),
+    ("rag25", "sentences", [{"text": "A.", "citations": [0, SEGMENTS[1]]}], "at once", True),
+    ("rag25", "sentences", [], "has no sentence with text", False),
+    ("rag25", "references", ["d1", SEGMENTS[0]], "'d1' is no id of TREC RAG 2025's", True),
+    ("rag25", "references", [SEGMENTS[0]] * 2, "stands there more than once", False),
+    ("rag25", "references", None, "references: is missing", True),
+    ("rag25", "references", [f"{s}{n}" for s in SEGMENTS for n in range(17)], "102 entries", True),
+    ("rag24", "references", [f"{s}{n}" for s in SEGMENTS for n in range(4)], "24 entries", False),
+    ("rag25", "run_id", None, "metadata.run_id: is missing or empty", True),
+    ("rag24", "run_id", "", "run_id: is missing or empty", True),
+    ("rag26", "run_id", "r" * 21, "21 characters; 20 are allowed", True),
+    ("ragtime26", "run_desc", None, "recommends it", False),
+    ("rag25", "narrative", "Something else?", "word for word", True),
+]
+
+
+@pytest.mark.parametrize(("name", "field", "value", "said", "is_error"), BAD)
+def test_broken_rules_are_errors_or_warnings(
+    tmp_path: Path, benchmark: Benchmark, name: str, field: str, value: Any, said: str,
+    is_error: bool,
+) -> None:  # fmt: skip
+    track = BY_FORMAT[f"trec-{name}"]
+    row = good(track)
+    (row if field in row else row["about"])[field] = value
+    found = check(save(tmp_path / "r.jsonl", track, row), benchmark, file_format=track.format)
+    assert any(said in text for line, text in (found.errors if is_error else found.warnings))
+    if not is_error:
+        assert found.errors == []
+
+
+def test_many_references_cost_no_more_each() -> None:
+    """Names are compared a few times each, not each with all."""
+    compared = 0
+
+    class Name(str):
+        __hash__ = str.__hash__
+
+        def __eq__(self, other: object) -> bool:
+            nonlocal compared
+            compared += 1
+            return str.__eq__(self, other)
+
+    listed: list[str] = [Name(f"d{n}") for n in range(300)]
+    track = BY_FORMAT["trec-ragtime25"]
+    report = Report(1, "q01", about(track), [*listed, Name("d299")], [Sentence("A.", [])])
+    found = [b.message for b in breaches(report, track) if b.rule == "references_duplicate"]
+    assert found == ["references: 'd299' stands there more than once"]
+    assert compared < 10 * len(listed)
+
+
+def test_runs_that_are_no_run(cli: Cli, package: Path, tmp_path: Path) -> None:
+    track = BY_FORMAT["trec-rag25"]
+    rows = [good(track), good(track), good(track, "q02"), good(track, "zebra")]
+    rows[2]["about"] |= {"run_id": "r2", "narrative": "What is the largest moon?"}
+    save(tmp_path / "run.jsonl", track, *rows)
+    lines = (tmp_path / "run.jsonl").read_text()
+    unnamed = json.dumps(wire(track, good(track))).replace('"narrative_id": "q01", ', "")
+    (tmp_path / "run.jsonl").write_text(lines + unnamed + "\n" + "{]\n")
+    done = cli("check", "run.jsonl", "--benchmark", package)
+    assert done.returncode == 1
+    for said in (
+        "run.jsonl:2: error: query_id 'q01' (context own, run 0) comes twice, first in line 1",
+        "run.jsonl:3: error: metadata.narrative: is not the text of the topic",
+        "run.jsonl:3: error: run_id: 'r2', and 'r1' in line 1; a file is one run",
+        "run.jsonl:4: error: query_id 'zebra' is not in the benchmark",
+        "run.jsonl:5: error: metadata.narrative_id: is missing, or no id",
+        "run.jsonl:6: error: is not one JSON object",
+    ):
+        assert said in done.stdout
+    done = cli("score", "run.jsonl", "--benchmark", package)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: run.jsonl:")
+
+
+def test_topics_and_sentences_are_asked_for(tmp_path: Path) -> None:
+    track = BY_FORMAT["trec-ragtime26"]
+    row = wire(track, good(track))
+    for broken, said in (
+        (row | {"metadata": {"topic_id": True}}, "metadata.topic_id: is missing, or no id"),
+        ({"metadata": row["metadata"]}, "responses: is missing"),
+        (row | {"responses": [{"text": "A", "citations": {"d": "x"}}]}, "Expected `float`"),
+    ):
+        path = write_jsonl(tmp_path / "r.jsonl", [broken])
+        with pytest.raises(InputError, match=said.replace("[", r"\[").replace(".", r"\.")):
+            list(read_reports(path, track))
+
+
+KNOWN = [t for t in TRACKS if t.name not in ("rag24", "neuclir24")]
+TEXTS = st.sampled_from(["Io it is.", "Yes.", "", "  ", "word " * 260, "It [1] is."])
+
+
+@st.composite
+def odd_reports(draw: st.DrawFn) -> tuple[Track, dict[str, Any]]:
+    """A report that keeps or breaks each rule by chance."""
+    track = draw(st.sampled_from(KNOWN))
+    row = good(track)
+    ids = [*IDS.get(track.name, SEGMENTS), "nonsense"]
+    some = st.lists(st.sampled_from(ids), max_size=5)
+    cites: Any = {
+        "index": st.lists(st.integers(-1, 4), max_size=5),
+        "ids": some,
+        "scores": st.dictionaries(st.sampled_from(ids), st.sampled_from([0.1, 0.5]), max_size=5),
+    }[draw(st.sampled_from(["index", "ids", "scores"]))]
+    made = st.fixed_dictionaries({"text": TEXTS, "citations": cites})
+    row["sentences"] = draw(st.lists(made, max_size=4))
+    row["references"] = draw(st.none() | some)
+    for name in draw(st.sets(st.sampled_from(sorted({*row["about"]} - {track.topic})))):
+        if draw(st.booleans()):
+            del row["about"][name]
+        elif name != "use_starter_kit":
+            row["about"][name] = draw(st.sampled_from(["", " ", "x" * 22, "y"]))
+    return track, row
+
+
+@given(odd=odd_reports())
+@settings(max_examples=150)
+def test_the_rules_are_those_of_autojudge(
+    autojudge: ModuleType, tmp_path: Path, odd: tuple[Track, dict[str, Any]]
+) -> None:
+    track, row = odd
+    path = save(tmp_path / "odd.jsonl", track, row)
+    (report,) = read_reports(path, track)
+    ours = Counter((b.rule, b.is_error) for b in breaches(report, track))
+    assert ours == theirs(autojudge, track, row)
+
+
+def theirs(autojudge: ModuleType, track: Track, row: dict[str, Any]) -> Counter[tuple[str, bool]]:
+    """(category, is error) of all that autojudge-base finds."""
+    from autojudge_base.report import Report
+    from autojudge_base.track_spec import get_spec
+
+    spec, seen = get_spec(track.name), Counter[tuple[str, bool]]()
+
+    class Spy(autojudge.TrackSpecVerification):  # type: ignore[misc, name-defined]
+        def _add(self, category: str, message: str) -> None:
+            seen[category, category not in self.spec.smells] += 1
+
+    whole = {"team_id": None, "run_id": None} | row["about"]
+    made = Report.model_construct(**wire(track, row | {"about": whole}))
+    made.metadata = SimpleMetadata(whole)
+    tags = {"index": "rag24", "ids": "neuclir", "scores": "ragtime"}
+    accepted = track.styles
+    made.responses = [sentence_of(s, tags, accepted[0]) for s in row["sentences"]]
+    made.references = row["references"]
+    Spy(made, spec).run()
+    return seen
+
+
+class SimpleMetadata:
+    """Metadata with None for what is absent, as pydantic leaves it."""
+
+    def __init__(self, known: dict[str, Any]) -> None:
+        self.__dict__.update(known)
+
+
+def sentence_of(row: dict[str, Any], tags: dict[str, str], usual: str) -> Any:
+    """A sentence as the class that its citations say; without any, as the track's usual one."""
+    from autojudge_base.track_spec import sentence_class_for
+
+    cites = row["citations"]
+    style = usual
+    if isinstance(cites, dict) and cites:
+        style = "scores"
+    elif cites:
+        style = "index" if isinstance(cites[0], int) else "ids"
+    return sentence_class_for(tags[style]).model_construct(
+        text=row["text"], citations=cites if cites else None
+    )
+
+
+@st.composite
+def own_answers(draw: st.DrawFn, track: Track) -> list[dict[str, Any]]:
+    ids = IDS.get(track.name, SEGMENTS)
+    rows = []
+    for query in draw(st.sets(st.sampled_from(["q01", "q02", "q07"]), min_size=1)):
+        shown = draw(st.lists(st.sampled_from(ids), min_size=1, max_size=5, unique=True))
+        marks = st.lists(st.integers(1, len(shown)), max_size=3, unique=True)
+        said = st.tuples(
+            st.sampled_from(["Io has volcanoes", "It is a moon", "Dr. No saw 3.5 of them"]), marks
+        )
+        text = " ".join(
+            f"{words}{''.join(f' [{n}]' for n in found)}."
+            for words, found in draw(st.lists(said, min_size=1, max_size=4))
+        )
+        passages = [{"docid": name, "text": f"text of {name}"} for name in shown]
+        rows.append({"query_id": query, "output": text, "passages": passages})
+    return rows
+
+
+def written(
+    tmp_path: Path, package: Path, track: Track, rows: list[dict[str, Any]], run_id: str = "r1"
+) -> tuple[Path, list[str]]:
+    path = write_jsonl(tmp_path / "answers.jsonl", rows)
+    out = tmp_path / "made"
+    for name in ("run.jsonl", "topics.jsonl"):
+        (out / name).unlink(missing_ok=True)
+    if out.exists():
+        out.rmdir()
+    options = TrecOptions(team="t", run_desc="d", task="english", run_id=run_id)
+    lost = export(track.format, package, out, options=TrainingOptions(submission=path),
+                  about=options)  # fmt: skip
+    return out / "run.jsonl", lost
+
+
+def said(benchmark: Benchmark, answer: SubmissionLine) -> list[tuple[str, list[str | None]]]:
+    """Statements with the ids that they cite."""
+    from citeforge.engines.text.sentences import SentenceSegmenter
+    from citeforge.evaluator.statements.split import split_statements
+
+    shown = [p.docid for p in answer.passages or []]
+    found = split_statements(answer.output, benchmark.grammar, SentenceSegmenter(), len(shown))
+    return [(s.text, [shown[n - 1] for n in s.numbers]) for s in found.statements]
+
+
+@pytest.mark.parametrize("track", TRACKS, ids=lambda t: t.name)
+def test_what_is_written_is_read_again_and_autojudge_verifies_it(
+    autojudge: ModuleType, tmp_path: Path, package: Path, benchmark: Benchmark, track: Track
+) -> None:
+    from autojudge_base.report import load_report
+
+    @given(rows=own_answers(track))
+    @settings(max_examples=6)
+    @example(rows=[{"query_id": "q01", "output": "Io is one [1].", "passages": [
+        {"docid": IDS.get(track.name, SEGMENTS)[0]}]}])  # fmt: skip
+    def holds(rows: list[dict[str, Any]]) -> None:
+        path, lost = written(tmp_path, package, track, rows)
+        assert lost == [f"{30 - len(rows)} queries without an answer"]
+        there = {a.query_id: a for _, a in answers_of(tmp_path / "answers.jsonl", benchmark)}
+        back = {a.query_id: a for _, a in answers_of(path, benchmark, track.format)}
+        assert {q: said(benchmark, a) for q, a in back.items()} == (
+            {q: said(benchmark, a) for q, a in there.items()}
+        )
+        assert check(path, benchmark, file_format=track.format).errors == []
+        if track in KNOWN:
+            for report in load_report(path):
+                assert report.verify(track.name)
+
+    holds()
+
+
+def test_what_a_run_cannot_carry_is_counted(
+    cli: Cli, package: Path, tmp_path: Path, benchmark: Benchmark
+) -> None:
+    rows: list[dict[str, Any]] = [
+        {"query_id": "q01", "output": "Io [1][9].", "context": "mix"},
+        {"query_id": "q02", "output": "[1][2]", "context": "mix"},
+        {"query_id": "q02", "output": "Again [1].", "context": "mix", "run": 1},
+    ]
+    write_jsonl(tmp_path / "s.jsonl", rows)
+    args = ("export", "trec-rag26", package, "--submission", "s.jsonl", "--out", "run")
+    done = cli(*args, "--team", "t", "--run-desc", "BM25", "--run-id", "r")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[1:] == [
+        "not carried: 1 answers of repeated runs: a TREC run has one a topic",
+        "not carried: 1 citations of passages that were not shown, or have no id",
+        "not carried: 2 citations that belong to no statement",
+        "not carried: 28 queries without an answer",
+    ]
+    first, _ = (json.loads(line) for line in (tmp_path / "run/run.jsonl").open())
+    shown = benchmark.context("mix").ids_of(0)
+    assert first["references"] == [shown[0]]
+    assert first["answer"] == [{"text": "Io.", "citations": [0]}]
+    topics = [json.loads(line) for line in (tmp_path / "run/topics.jsonl").open()]
+    assert topics[0] == {"request_id": "q01", "title": Q01}
+    for more, message in [
+        ((), "asks for --team"),
+        (("--team", "t"), "asks for --run-desc"),
+        (("--team", "t", "--min-f1", "0.5"), "are not for it"),
+    ]:
+        wrong = cli(*args[:-1], "other", *more)
+        assert wrong.returncode == 2
+        assert message in wrong.stderr
+    with pytest.raises(UsageError, match="name the answers with --submission"):
+        export("trec-rag25", package, tmp_path / "x")
+    with pytest.raises(UsageError, match="are for trec-"):
+        export("beir", package, tmp_path / "x", about=TrecOptions(team="t"))
