@@ -192,7 +192,7 @@ def _installed() -> tuple[Entry, ...]:
             p.load,
         )
         for group in GROUPS
-        for p in everything.select(group=f"citeforge.{group}")
+        for p in sorted(everything.select(group=f"citeforge.{group}"), key=lambda p: p.name)
         if p.dist is None or p.dist.name != "citeforge" or _is_built_in(p)
     )
 
