@@ -16,12 +16,22 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from citeforge.engines.io.files import storage_error
+from citeforge.engines.io.pages import unpacked
 from citeforge.schemas.errors import InputError
 
 ROWS_PER_GROUP = 1 << 13
 ROWS_PER_SHARD = 1 << 20
+LARGEST_BATCH = 1 << 30
+"""Bytes of a page, or of a batch as it is in memory; more is no table but a bomb."""
+LARGEST_RATIO = 1 << 10
+"""Bytes in memory a byte of the file; more is a bomb where it is more than half a piece."""
+_HARMLESS_RATIO = 1 << 6
+"""Likewise at most, by the headers of all pages, of a file that is not read piece by piece."""
+_PIECE = 1 << 29
+"""Bytes in memory that rows decoded at once can have, if they are more than one row."""
 _ZSTD_LEVEL = 1
 _DAMAGED = "a fresh copy; citeforge verify says which files of a package are damaged"
+_FAR_LESS = f"a table of a benchmark holds far less; {_DAMAGED}"
 
 
 class _HashingFile:
@@ -237,15 +247,78 @@ def iter_batches(
         # Read ahead, Arrow would hold what it has read of a file until the last row group.
         with parquet_errors(path), pq.ParquetFile(path, pre_buffer=False) as file:
             _require(path, columns or [], file.schema_arrow.names)
-            for batch in file.iter_batches(batch_size=rows, columns=columns):
-                # Parquet keeps no promise about the bytes of its strings; Python would stumble
-                # over them much later, where nobody knows the file.
-                batch.validate(full=True)
-                if schema is not None:
-                    _require_filled(path, batch, schema)
-                    wanted = pa.schema([schema.field(name) for name in batch.schema.names])
-                    batch = batch if batch.schema.equals(wanted) else batch.cast(wanted)
-                yield batch
+            there = file.schema_arrow
+            fields = list(there) if columns is None else [there.field(n) for n in columns]
+            # Other columns, whatever they hold, stay on the disk.
+            yield from _batches(path, file, rows, pa.schema([_target(f, schema) for f in fields]))
+
+
+def _target(field: pa.Field, schema: pa.Schema | None) -> pa.Field:
+    """What a column is read as: texts that rows share would grow where they are used."""
+    if schema is not None:
+        return schema.field(field.name)
+    if pa.types.is_dictionary(field.type):
+        return field.with_type(field.type.value_type)
+    return field.with_type(pa.string()) if pa.types.is_string_view(field.type) else field
+
+
+def _batches(
+    path: Path, file: pq.ParquetFile, rows: int, schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    """The columns of ``schema``, decoded in pieces of so few rows that none can be a bomb.
+
+    Raises:
+        InputError: a page, a batch or the file unpacks to more than any table of a benchmark.
+    """
+    most, size = unpacked(path, file, schema.names), path.stat().st_size
+    if most.page > LARGEST_BATCH:
+        raise InputError(f"a page unpacks to {most.page:,} bytes", path=path, allowed=_FAR_LESS)
+    allowance = max(_PIECE >> 1, LARGEST_RATIO * size)
+    pieces: list[pa.RecordBatch] = []
+    n_rows = n_bytes = of_file = 0
+    harmless = most.file < _HARMLESS_RATIO * size
+    at_once = rows if harmless else max(1, min(rows, _PIECE // max(most.page, 1)))
+    for piece in _pieces(path, file, at_once, schema):
+        if n_rows + piece.num_rows > rows:
+            room = rows - n_rows
+            yield _joined([*pieces, piece.slice(0, room)] if room else pieces)
+            pieces, n_rows, n_bytes, piece = [], 0, 0, piece.slice(room)
+        pieces.append(piece)
+        n_rows += piece.num_rows
+        n_bytes += piece.nbytes
+        of_file += piece.nbytes
+        if n_bytes > LARGEST_BATCH or of_file > allowance:
+            raise _bomb(path, piece, n_rows, size)
+    if not of_file:  # no row shows whether the types are right
+        pa.Table.from_batches([], file.schema_arrow).select(schema.names).cast(schema)
+    if pieces:
+        yield _joined(pieces)
+
+
+def _joined(pieces: list[pa.RecordBatch]) -> pa.RecordBatch:
+    return pieces[0] if len(pieces) == 1 else pa.concat_batches(pieces)
+
+
+def _pieces(
+    path: Path, file: pq.ParquetFile, rows: int, schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    for batch in file.iter_batches(batch_size=rows, columns=schema.names):
+        # Parquet keeps no promise about the bytes of its strings; Python would stumble
+        # over them much later, where nobody knows the file.
+        batch.validate(full=True)
+        _require_filled(path, batch, schema)
+        yield batch if batch.schema.equals(schema) else batch.cast(schema)
+
+
+def _bomb(path: Path, piece: pa.RecordBatch, n_rows: int, size: int) -> InputError:
+    largest = max(piece.schema.names, key=lambda name: piece[name].nbytes)
+    return InputError(
+        f"unpacks to at least {piece[largest].nbytes:,} bytes in {n_rows:,} rows, "
+        f"from a file of {size:,}",
+        path=path,
+        field=largest,
+        allowed=_FAR_LESS,
+    )
 
 
 def read_table(paths: Iterable[Path], schema: pa.Schema) -> pa.Table:
@@ -253,19 +326,10 @@ def read_table(paths: Iterable[Path], schema: pa.Schema) -> pa.Table:
 
     Raises:
         InputError: a file is missing, is not Parquet, has other columns or types, holds text that
-            is not UTF-8, or nothing where something must be.
+            is not UTF-8, or nothing where something must be, or unpacks to more than any table.
     """
-    tables = []
-    for path in paths:
-        # `pq.read_table` would import pandas, which takes longer than the reading.
-        with parquet_errors(path), pq.ParquetFile(path) as file:
-            _require(path, schema.names, file.schema_arrow.names)
-            # Other columns, whatever they hold, stay on the disk.
-            table = file.read(columns=schema.names).select(schema.names)
-            table.validate(full=True)
-            _require_filled(path, table, schema)
-            tables.append(table.cast(schema))
-    return pa.concat_tables(tables) if tables else schema.empty_table()
+    # `pq.read_table` would import pandas, which takes longer than the reading.
+    return pa.Table.from_batches(list(iter_batches(paths, schema=schema)), schema)
 
 
 def read_schema(path: Path) -> pa.Schema:

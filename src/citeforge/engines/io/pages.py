@@ -1,0 +1,146 @@
+"""What the pages of a Parquet file can unpack to, from the headers that a reader goes by.
+
+A file's footer may say anything; a page that unpacks to another size than its own header says is
+refused by Arrow. No text is longer than the page, or the page of the dictionary, that it stands in.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+_INT, _STRUCT = 5, 12
+_EACH_WRITTEN_OUT = {0, 3, 5, 6, 9}
+"""Encodings in which every value has its own bytes, and no value those of another."""
+
+
+@dataclass(frozen=True)
+class Unpacked:
+    """Bytes in memory at most.
+
+    Attributes:
+        page: of the largest page, and so of the longest value.
+        file: of all values.
+    """
+
+    page: int
+    file: int
+
+
+@dataclass(frozen=True)
+class _Page:
+    unpacked: int
+    values: int
+    shares: bool
+
+
+def unpacked(path: Path, file: pq.ParquetFile, columns: list[str]) -> Unpacked:
+    """Look at the header of every page.
+
+    Args:
+        path: the file.
+        file: the same, open.
+        columns: top-level columns to look at.
+
+    Raises:
+        ArrowInvalid: the headers make no sense.
+    """
+    paths = [file.schema.column(i).path for i in range(len(file.schema))]
+    wanted = [
+        i
+        for i, name in enumerate(paths)
+        if any(f"{name}.".startswith(f"{column}.") for column in columns)
+    ]
+    page = whole = 0
+    with path.open("rb") as raw, mmap.mmap(raw.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        for group in map(file.metadata.row_group, range(file.metadata.num_row_groups)):
+            for column in map(group.column, wanted):
+                largest = 0
+                for one in _pages(data, column):
+                    largest = max(largest, one.unpacked)
+                    # Beside a text lie its offset and whether it is there.
+                    whole += one.values * (largest if one.shares else 16) + one.unpacked
+                page = max(page, largest)
+    return Unpacked(page, whole)
+
+
+def _pages(data: mmap.mmap, column: pq.ColumnChunkMetaData) -> Iterator[_Page]:
+    if column.num_values < 1:  # Arrow reads none of it, and writers name any place
+        return
+    at = column.data_page_offset
+    if 0 < (column.dictionary_page_offset or 0) < at:
+        at = column.dictionary_page_offset
+    end = at + column.total_compressed_size
+    if not 0 <= at <= end:
+        raise pa.ArrowInvalid("a column begins or ends nowhere")
+    while at < end:
+        try:
+            header, at = _struct(data, at, 1)
+            size, stored = header[2], header[3]
+            old, new = header.get(5, {}), header.get(8, {})
+            values = old.get(1, 0) + new.get(1, 0)
+            encodings = {old.get(2, 0), new.get(4, 0)}
+            if min(size, stored, values) < 0 or max(size, stored, values) >= 1 << 32:
+                raise pa.ArrowInvalid("the header of a page has sizes that no page has")
+        except (AttributeError, IndexError, KeyError, TypeError) as error:
+            raise pa.ArrowInvalid("a page has no header") from error
+        yield _Page(max(size, stored), values, not encodings <= _EACH_WRITTEN_OUT)
+        at += stored
+
+
+def _struct(data: mmap.mmap, at: int, depth: int) -> tuple[dict[int, Any], int]:
+    """Fields of a structure of Thrift's compact protocol, and where it ends.
+
+    Integers of 32 bits and structures are kept, of other fields only that they are there.
+    """
+    fields: dict[int, Any] = {}
+    field = 0
+    while byte := data[at]:
+        at += 1
+        kind, step = byte & 15, byte >> 4
+        if step:
+            field += step
+        else:
+            number, at = _varint(data, at)
+            field = _signed(number)
+        if field in fields:  # Arrow might take the other
+            raise pa.ArrowInvalid("the header of a page is ambiguous")
+        fields[field] = None
+        if kind in (4, _INT, 6):
+            number, at = _varint(data, at)
+            fields[field] = _signed(number) if kind == _INT else None
+        elif kind == 3:
+            at += 1
+        elif kind == 7:
+            at += 8
+        elif kind == 8:
+            length, at = _varint(data, at)
+            at += length
+        elif kind == _STRUCT and depth < 4:
+            fields[field], at = _struct(data, at, depth + 1)
+        elif kind not in (1, 2):
+            raise pa.ArrowInvalid("the header of a page holds what no header holds")
+    return fields, at + 1
+
+
+def _varint(data: mmap.mmap, at: int) -> tuple[int, int]:
+    number = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        number |= (byte & 127) << shift
+        if byte < 128:
+            return number, at
+        shift += 7
+        if shift > 63:
+            raise pa.ArrowInvalid("the header of a page holds an endless number")
+
+
+def _signed(number: int) -> int:
+    return (number >> 1) ^ -(number & 1)
