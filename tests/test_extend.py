@@ -18,7 +18,7 @@ from servers import zygote
 PAGE = (ROOT / "docs" / "extend.md").read_text()
 FILES = dict(re.findall(r"```(?:toml|python)\n# (\S+)\n(.*?)```", PAGE, re.DOTALL))
 MODULES = [name for name in FILES if name.endswith(".py")]
-PACKAGES = 6
+PACKAGES = 7
 PIP = """
 pip() { python -m pip --disable-pip-version-check "$@"; }
 install() { pip install -q --no-index --no-build-isolation --no-deps "$@"; }
@@ -28,7 +28,9 @@ install() { pip install -q --no-index --no-build-isolation --no-deps "$@"; }
 def test_the_page_shows_a_package_of_each() -> None:
     assert len(FILES) == PAGE.count("```toml") + PAGE.count("```python") == 2 * PACKAGES
     groups = re.findall(r'entry-points\."citeforge\.(\w+)"', PAGE)
-    assert set(groups) == {"sources", "measures", "judges", "embedders", "systems", "kinds"}
+    assert set(groups) == {
+        "sources", "measures", "formats", "judges", "embedders", "systems", "kinds"
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -79,7 +81,7 @@ def test_every_plugin_of_the_page_works(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text)
     script = "\n".join(re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL))
     assert script.count("pip install ./cf-") == PACKAGES
-    assert len(re.findall(r"^citeforge ", script, re.MULTILINE)) >= 11
+    assert len(re.findall(r"^citeforge ", script, re.MULTILINE)) >= 12
     script = script.replace("pip install ", "install ")
     with forking(tmp_path, env) as shell:
         done = subprocess.run(
