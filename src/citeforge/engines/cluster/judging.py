@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from citeforge.engines.cluster.lost import Lost
 from citeforge.engines.cluster.options import ClusterOptions
-from citeforge.engines.cluster.pool import Pool
+from citeforge.engines.cluster.pool import Pool, of_each
 from citeforge.engines.judge.records import Decision, Judge, JudgeFailure, Keep, Pair
 
 PAIRS = 128
@@ -108,6 +108,7 @@ class ClusterJudge:
         ]
         counts: list[list[int | None]] = [[None] * len(piece[1]) for piece in pieces]
         for index, found in self._pool.run(pieces):
+            found = of_each(found, len(counts[index]))
             if not isinstance(found, Lost):
                 counts[index] = found
         return [n for part in counts for n in part]

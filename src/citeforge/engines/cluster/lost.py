@@ -18,4 +18,5 @@ class Lost:
     reason: str
 
     def __str__(self) -> str:
-        return f"{self.tries} workers failed on it, the last one so: {self.reason}"
+        workers = "1 worker" if self.tries == 1 else f"{self.tries} workers"
+        return f"{workers} failed on it, the last one so: {self.reason}"

@@ -129,12 +129,14 @@ class Pool(Generic[T, R]):
 
         Args:
             pieces: all of them.
-            split: the parts of a piece.
+            split: the parts of a piece, one for each result that it must have.
         """
         while pieces:
             parts: list[T] = []
             for index, found in self.run(pieces):
-                smaller = split(pieces[index]) if isinstance(found, Lost) else []
+                each = split(pieces[index])
+                found = of_each(found, len(each))
+                smaller = each if isinstance(found, Lost) else []
                 if len(smaller) > 1:
                     parts.extend(smaller)
                 else:
@@ -317,6 +319,14 @@ class Pool(Generic[T, R]):
             suspects.append(piece)
         else:
             results.append((piece.index, Lost(piece.tries, reason)))
+
+
+def of_each(found: R | Lost, n: int) -> R | Lost:
+    """The reply to a piece of n things, which is a list of as many; Lost where it is another."""
+    if isinstance(found, Lost) or (isinstance(found, list) and len(found) == n):
+        return found
+    replied = f"{len(found)} results" if isinstance(found, list) else type(found).__name__
+    return Lost(1, f"its reply to {n} was {replied}")
 
 
 _pools: list[Pool[Any, Any]] = []

@@ -51,9 +51,11 @@ class Raised:
     code: int | None = None
 
     def raise_for_user(self) -> None:
-        """Raise what the user can mend."""
-        if self.code is not None:
-            raise {1: InputError, 2: UsageError, 3: FailuresError}[self.code](self.text)
+        """Raise what the user can mend; a code that no error has is none of the user's."""
+        errors: dict[int | None, type[CiteforgeError]]
+        errors = {error.exit_code: error for error in (InputError, UsageError, FailuresError)}
+        if self.code in errors:
+            raise errors[self.code](self.text)
 
 
 @dataclass(frozen=True)
