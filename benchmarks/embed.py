@@ -48,7 +48,7 @@ def prepare_ours(folder: str, limit: int, compute: str) -> Any:
     embedder: Any = make_embedder("offline", device="cpu", compute=wanted)  # type: ignore[arg-type]
     texts, queries = read_texts(folder, limit)
     if compute == "int8":
-        embedder = embedder.rough(texts[:: max(1, len(texts) // CALIBRATION)][:CALIBRATION])
+        embedder = embedder.quantized(texts[:: max(1, len(texts) // CALIBRATION)][:CALIBRATION])
     embedder.encode(texts[:2], "passage")  # loads the model, or converts it
     return embedder, texts, queries
 

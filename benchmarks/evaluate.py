@@ -119,7 +119,7 @@ def run_peer(state: Any) -> tuple[dict[str, float], int]:
     import torch
 
     from citeforge.evaluator.measures.alce.answers import strict_claims
-    from citeforge.evaluator.measures.judging import render
+    from citeforge.evaluator.measures.judging import premise_text
 
     model, tokenizer, inputs = state
     rows = [(item, strict_claims(item, inputs)) for _, item in inputs.items()]
@@ -137,7 +137,7 @@ def run_peer(state: Any) -> tuple[dict[str, float], int]:
 
     sums = dict.fromkeys(JUDGED.split(","), 0.0)
     for item, claims in rows:
-        texts = [render(p, strict=True) for p in item.passages]
+        texts = [premise_text(p, strict=True) for p in item.passages]
         recall = right = n_citations = 0
         cited = shown = 0
         for claim in claims:

@@ -42,7 +42,7 @@ def main() -> None:
     import torch
 
     from citeforge.engines.models.compute import cpu_has_bfloat16
-    from citeforge.engines.search.exact import Faiss, choose
+    from citeforge.engines.search.exact import Faiss, choose_first_stage
     from citeforge.engines.search.gemm import Gemm
 
     faiss.omp_set_num_threads(1)
@@ -59,7 +59,7 @@ def main() -> None:
             for way in (Faiss(queries), Gemm(queries, precision)):
                 times[type(way)].append(seconds(way, queries, corpus))
         least = {way: min(taken[1:]) for way, taken in times.items()}
-        choice = type(choose(queries, 1e13, "cpu"))
+        choice = type(choose_first_stage(queries, 1e13, "cpu"))
         print(
             f"{n:5} queries: faiss.knn {least[Faiss]:.3f} s, products in {precision} "
             f"{least[Gemm]:.3f} s ({least[Gemm] / least[Faiss]:.2f}×); {choice.__name__} is chosen,"

@@ -89,11 +89,11 @@ def prepare_search(folder: str, rows: int) -> Any:
 
 def run_search(state: Any) -> tuple[list[list[int]], float, float]:
     """(top 10 of each query by float64 score, seconds of checks, processor seconds of all)."""
-    from citeforge.engines.search.exact import NOMINATION_ERROR, nominate, rescore
+    from citeforge.engines.search.exact import NOMINATION_ERROR, rescore, retrieve_candidates
 
     queries, shards, checked = state
     k, wanted = 16, 10
-    floor, positions = nominate(queries, shards, k, lambda *_: None)
+    floor, positions = retrieve_candidates(queries, shards, k, lambda *_: None)
     rows = np.repeat(np.arange(len(queries)), k)
     exact = rescore(queries, shards, rows, positions.ravel()).reshape(-1, k)
     order = np.lexsort((positions, -exact), axis=1)[:, :wanted]

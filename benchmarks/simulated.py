@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from citeforge.evaluator.measures.registry import find
+from citeforge.evaluator.measures.registry import find_measure
 from citeforge.evaluator.statistics.estimates import (
     Floats,
     Sample,
@@ -134,7 +134,7 @@ def _judged(
 
 def _ranged(sample: Sample) -> Sample:
     """With the values that its measure is declared to have."""
-    measure = find(sample.name)
+    measure = find_measure(sample.name)
     assert measure is not None, sample.name
     return replace(sample, within=measure.range)
 

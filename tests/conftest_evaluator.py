@@ -10,13 +10,13 @@ import pytest
 
 from citeforge.engines.judge.records import JudgeFailure, Keep, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.llm.records import Answer, Failure, Request, Result
+from citeforge.engines.llm.records import Failure, LlmReply, Request, Result
 from citeforge.engines.text.punkt import PunktSegmenter
 from citeforge.engines.text.segment import Segmenter
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.evaluator.measures.compute import compute
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.statements.inputs import Inputs, Item
+from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.tools import Tools
 from citeforge.package.items import Gold, GoldRows, Passage
 from citeforge.schemas.citations.grammar import Grammar
@@ -68,7 +68,7 @@ class Scripted:
             self.asked.append(text)
             assert request.params["temperature"] == 0
             reply = next(r for k, r in self.replies.items() if f"Answer: {k}" in text)
-            results.append(Answer(reply) if isinstance(reply, str) else reply)
+            results.append(LlmReply(reply) if isinstance(reply, str) else reply)
         return results
 
 
@@ -109,7 +109,7 @@ def measure() -> Measure:
         n = len(outputs)
         texts = queries or ["q"] * n
         items = [
-            Item(row, texts[row], output, shown, row in missing)
+            AnswerItem(row, texts[row], output, shown, row in missing)
             for row, output in enumerate(outputs)
         ]
         world = World([f"q{i}" for i in range(n)], quotes or [[f"p{i}" for i in range(9)]] * n)

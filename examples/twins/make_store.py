@@ -9,10 +9,10 @@ import json
 from pathlib import Path
 from typing import cast
 
-from citeforge.builders.twins.checks import Checker, Passage, Thresholds
+from citeforge.builders.twins.checks import Checker, SourcePassage, Thresholds
 from citeforge.builders.twins.facts import Entities
 from citeforge.builders.twins.write import Attempts, TwinWriter
-from citeforge.engines.llm.records import Answer, Llm
+from citeforge.engines.llm.records import Llm, LlmReply
 from citeforge.engines.llm.stores.replay import encode_answer
 
 HERE = Path(__file__).parent
@@ -28,14 +28,14 @@ def replay_text() -> str:
     with (HERE / "texts.jsonl").open() as file:
         for row in map(json.loads, file):
             found = passages[row["_id"]]
-            passage = Passage(found["_id"], found["title"], found["text"])
+            passage = SourcePassage(found["_id"], found["title"], found["text"])
             for attempt, text in enumerate(row["attempts"]):
                 request = writer.request(passage, attempt)
                 content = {
                     "key": request.key(MODEL),
                     "payload": request.payload(MODEL),
                     "sample": request.sample,
-                    "answer": json.loads(encode_answer(Answer(text, model=MODEL))),
+                    "answer": json.loads(encode_answer(LlmReply(text, model=MODEL))),
                     "created": 0.0,
                 }
                 lines.append(json.dumps(content, ensure_ascii=False, sort_keys=True) + "\n")

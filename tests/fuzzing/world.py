@@ -403,7 +403,7 @@ def _corrected() -> None:
 def _stores() -> None:
     shutil.copy(EXAMPLES / "twins" / "replay.jsonl", "replay.jsonl")
     model = "hand-written"
-    from citeforge.engines.llm.records import Answer
+    from citeforge.engines.llm.records import LlmReply
     from citeforge.engines.llm.stores.replay import encode_answer
     from citeforge.systems.llm.writing import read_prompts, requests_of
 
@@ -412,7 +412,7 @@ def _stores() -> None:
     )
     jsonl(Path("answers-export.jsonl"), [
         {"key": r.key(model), "payload": r.payload(model), "sample": r.sample, "created": 0.0,
-         "answer": json.loads(encode_answer(Answer("Io [1].", model=model)))} for r in asked
+         "answer": json.loads(encode_answer(LlmReply("Io [1].", model=model)))} for r in asked
     ])  # fmt: skip
     cite("llm", "import", "answers.db", "answers-export.jsonl")
     pairs = [{"premise": f"Io is moon {n}.", "hypothesis": "Io is a moon."} for n in range(5)]

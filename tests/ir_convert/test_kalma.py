@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from citeforge.ir_convert.kalma import read_gold, read_items, write_gold, write_items
+from citeforge.ir_convert.kalma import read_entries, read_gold, write_gold, write_items
 from citeforge.ir_convert.registry import open_source
 from citeforge.ir_convert.source import ReadOptions
 from citeforge.schemas.benchmarks.kg import Graph, Triple, relation_key
@@ -32,7 +32,7 @@ def write(path: Path, content: Any) -> Path:
 
 
 def test_an_entry(tmp_path: Path) -> None:
-    (item,) = read_items(write(tmp_path / "a.json", [["Question: Who was Ada? ", [ADA]]]))
+    (item,) = read_entries(write(tmp_path / "a.json", [["Question: Who was Ada? ", [ADA]]]))
     assert item.question == "Who was Ada?"
     assert item.empty == {"Q7259": {"spouse": " "}}
     assert item.n_empty == 1
@@ -56,7 +56,7 @@ def test_an_entry(tmp_path: Path) -> None:
 )
 def test_another_layout(tmp_path: Path, content: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        read_items(write(tmp_path / "a.json", content))
+        read_entries(write(tmp_path / "a.json", content))
 
 
 def test_gold_of_another_layout(tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_written_and_read_again(entries: list[tuple[str, list[Graph]]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path, gold = Path(folder) / "a.json", Path(folder) / "g.json"
         assert write_items([q for q, _ in entries], [g for _, g in entries], path) == 0
-        assert [(i.question, list(i.graphs)) for i in read_items(path)] == entries
+        assert [(i.question, list(i.graphs)) for i in read_entries(path)] == entries
         flat = [
             [(t, at % 4) for at, t in enumerate(t for g in found for t in g.triples)]
             for _, found in entries

@@ -17,7 +17,7 @@ from citeforge.kg.client.endpoint import TooLongError
 from citeforge.kg.domain import Domain, load_domain
 from citeforge.kg.engines import StoreEngine, make_engine
 from citeforge.kg.graph import KnowledgeGraph
-from citeforge.kg.link import Linker, quality
+from citeforge.kg.link import Linker, linking_quality
 from citeforge.kg.snapshot import lexical_date, write_snapshot
 from citeforge.kg.values.dates import render_date
 from citeforge.kg.values.terms import Row, iri, literal, query
@@ -183,7 +183,7 @@ def test_namesakes_are_ranked_by_what_the_question_names(kg: KnowledgeGraph) -> 
     assert links[1][0].candidates[0].matches == 2  # Canada, ice hockey
     assert links[2] == []
     # One of three linked entities is not expected, one expected entity is not linked.
-    found = quality(links, [{"Q909"}, {"Q910"}, {"Q901"}])
+    found = linking_quality(links, [{"Q909"}, {"Q910"}, {"Q901"}])
     assert (found.recall, found.precision) == (2 / 3, 2 / 3)
 
 

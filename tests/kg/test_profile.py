@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from citeforge.kg.domain import load_domain
-from citeforge.kg.profile import draft, profile
+from citeforge.kg.profile import draft, profile_class
 from citeforge.kg.setup import open_graph
 from citeforge.package.package import Package
 from citeforge.schemas.recipes import RunOptions
@@ -33,7 +33,7 @@ def test_what_a_graph_says_of_a_class(tmp_path: Path) -> None:
     (tmp_path / "g.ttl").write_text(BRIDGES)
     (tmp_path / "bridges.yaml").write_text(DOMAIN)
     name, domain = f"file:{tmp_path / 'g.ttl'}", str(tmp_path / "bridges.yaml")
-    found = profile(open_graph(name, domain, ("en",), RunOptions()))
+    found = profile_class(open_graph(name, domain, ("en",), RunOptions()))
     assert found.entities == 2
     assert found.classes == [("Q9", "bridge", 2), ("Q10", "Q10", 1)]
     assert [(r.label, r.pid, r.entities, r.values, r.example) for r in found.relations] == [
@@ -42,7 +42,7 @@ def test_what_a_graph_says_of_a_class(tmp_path: Path) -> None:
         ("replaces", "P1", 1, 1, "Old Bridge"),
         ("span {m}", "P3", 1, 1, "21.5"),
     ]
-    german = profile(open_graph(name, domain, ("de", "en"), RunOptions()))
+    german = profile_class(open_graph(name, domain, ("de", "en"), RunOptions()))
     assert german.relations[2].label == "ersetzt"
 
 
@@ -68,7 +68,7 @@ def test_the_draft_is_a_domain_that_builds(tmp_path: Path, cli: Cli) -> None:
 
 def test_people_keep_their_words(tmp_path: Path) -> None:
     kg = open_graph(f"file:{GRAPH}", "people", ("en",), RunOptions())
-    found = profile(kg)
+    found = profile_class(kg)
     (tmp_path / "d.yaml").write_text(draft(kg.domain, found))
     again = load_domain(str(tmp_path / "d.yaml"))
     assert kg.domain.questions is not None and again.questions is not None

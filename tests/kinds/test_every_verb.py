@@ -11,11 +11,11 @@ import pytest
 from citeforge.builders.audit.run import audit
 from citeforge.builders.packaging.prompts import load_template, render_prompts
 from citeforge.builders.packaging.verify import verify
-from citeforge.engines.llm.records import Answer, Request, Result
+from citeforge.engines.llm.records import LlmReply, Request, Result
 from citeforge.evaluator.labels.annotation.of_benchmark import benchmark_rows
 from citeforge.evaluator.labels.annotation.tasks import TASKS
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.reports.withhold import withheld
+from citeforge.evaluator.reports.withhold import withhold_scores
 from citeforge.evaluator.score import score
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.check import check
@@ -199,7 +199,7 @@ def _scores_alike(folder: Path, public: Path, gold: Path, tmp_path: Path) -> Non
     same = {"submission", "submission_sha256", "gold"}
     assert found.file.model_dump(exclude=same) == wanted.file.model_dump(exclude=same)
     assert any(m.value is not None for m in found.file.measures)
-    build_site(public, [withheld(found.file)], tmp_path / "site", gold=gold)
+    build_site(public, [withhold_scores(found.file)], tmp_path / "site", gold=gold)
     for path in (p for p in (tmp_path / "site").rglob("*") if p.is_file()):
         text = path.read_text()
         assert '"relevant"' not in text, path
@@ -250,4 +250,4 @@ class First:
 
     def complete(self, requests: Sequence[Request]) -> list[Result]:
         self.prompts += [r.messages[-1][1] for r in requests]
-        return [Answer("It is so [1].") for _ in requests]
+        return [LlmReply("It is so [1].") for _ in requests]

@@ -15,7 +15,7 @@ from citeforge.builders.packaging.package import manifest_digest, render_manifes
 from citeforge.builders.packaging.prompts import TEMPLATES
 from citeforge.evaluator.labels.annotation.tasks import TASKS
 from citeforge.evaluator.measures.registry import measures
-from citeforge.evaluator.statements.reading import Reading
+from citeforge.evaluator.statements.reading import SubmissionReader
 from citeforge.ir_convert.registry import citation_of
 from citeforge.kinds.rage import RageKind
 from citeforge.package.kinds import kind_of, kinds, recipes
@@ -36,7 +36,7 @@ def test_whatever_a_kind_reads_there_is_a_reading_of(name: str) -> None:
     """Signatures are the type checker's; what is imported inside methods is there."""
     kind = kinds()[name]
     for reads in kind.readings:
-        assert issubclass(kind.reading(reads), Reading)
+        assert issubclass(kind.reading(reads), SubmissionReader)
 
 
 @pytest.mark.parametrize("name", EVERY)

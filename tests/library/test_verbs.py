@@ -12,7 +12,7 @@ from pydantic import ValidationError
 import citeforge as cf
 from citeforge import InputError, UsageError
 from citeforge.engines.judge.pairs import judge_pairs, plan_pairs
-from citeforge.engines.llm.records import Answer
+from citeforge.engines.llm.records import LlmReply
 from citeforge.engines.llm.stores.exchange import export_store, import_store
 from citeforge.engines.llm.stores.replay import ReplayStore
 from citeforge.evaluator.labels.annotation.sheets import export_sheet, import_sheets
@@ -168,7 +168,7 @@ def test_llm(inline: Cli, package: Path, tmp_path: Path) -> None:
     with ReplayStore(tmp_path / "a.db") as store:
         for n, request in enumerate(requests):
             cut = "length" if n == 0 else None
-            answer = Answer("So [1]." if n else "", finish_reason=cut)
+            answer = LlmReply("So [1]." if n else "", finish_reason=cut)
             store.put(request.key("m"), request.payload("m"), 0, answer)
     made = inline("llm", "run", "p.jsonl", "--llm", "replay:a.db", "--out", "c.jsonl")
     assert not made.returncode, made.stderr

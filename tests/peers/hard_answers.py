@@ -14,7 +14,7 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.text.punkt import PunktSegmenter
 from citeforge.evaluator.measures.compute import compute
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.statements.inputs import Inputs, Item
+from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.tools import Tools
 from citeforge.package.items import Gold, GoldRows, Passage
 from citeforge.schemas.citations.grammar import Grammar
@@ -136,7 +136,7 @@ def make_inputs(
 ) -> Inputs:
     """``reference`` inputs of hand-made rows."""
     world = World([str(i) for i in range(len(rows))], quotes or [[] for _ in rows])
-    items = [Item(i, q, output, shown) for i, (q, output, shown) in enumerate(rows)]
+    items = [AnswerItem(i, q, output, shown) for i, (q, output, shown) in enumerate(rows)]
     return Inputs(
         world,  # type: ignore[arg-type]
         "reference",

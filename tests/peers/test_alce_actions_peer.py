@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from citeforge.engines.llm.records import Answer, Request
+from citeforge.engines.llm.records import LlmReply, Request
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.items import Item
 from citeforge.systems.options import InteractOptions
@@ -106,14 +106,14 @@ class Model:
     def identity(self) -> dict[str, Any]:
         return {"name": "scripted"}
 
-    def complete(self, requests: Sequence[Request]) -> list[Answer]:
+    def complete(self, requests: Sequence[Request]) -> list[LlmReply]:
         return [self._one(r.messages[-1][1]) for r in requests]
 
-    def _one(self, prompt: str) -> Answer:
+    def _one(self, prompt: str) -> LlmReply:
         if prompt.endswith("Summary:"):
-            return Answer("s")
+            return LlmReply("s")
         self.prompts.append(prompt)
-        return Answer(next(self.replies, "End"))
+        return LlmReply(next(self.replies, "End"))
 
 
 def ours(benchmark: Benchmark, item: Item, replies: list[str], out: Path) -> Found:

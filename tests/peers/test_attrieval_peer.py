@@ -240,7 +240,7 @@ def test_confidence_of_our_own_log_probabilities(
     attrieval: ModuleType, benchmark: Benchmark, outputs: Path, tmp_path: Path
 ) -> None:
     """The same tokens by way of ``llm run``'s submission lines give AttriEval's confidence."""
-    from citeforge.engines.llm.records import Answer, Token
+    from citeforge.engines.llm.records import LlmReply, Token
     from citeforge.systems.llm.writing import citation_logprobs
 
     cell = CELLS[1]
@@ -261,7 +261,7 @@ def test_confidence_of_our_own_log_probabilities(
             assert not between or int(cleaned[i]) == expected
             pairs.append(Token(token, next(given) if between else -0.5))
             expected = next(cited, None) if between else expected
-        answer = Answer(row["rag_raw_answer"], logprobs=tuple(pairs))
+        answer = LlmReply(row["rag_raw_answer"], logprobs=tuple(pairs))
         lines.append(
             {
                 "query_id": row["query_id"],

@@ -24,7 +24,7 @@ import pytest
 from citeforge.engines.judge.records import Verdict
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.library.scores import Scores, score
-from citeforge.plugins.deep_research.pairs import as_written, read_pairs
+from citeforge.plugins.deep_research.pairs import as_written, statement_pairs
 from conftest import Cli, write_jsonl
 
 URLS = [
@@ -204,7 +204,7 @@ def test_every_figure(
     rows, lines, seen = [], [], {"unread": 0, "uncited": 0, "repeated": 0}
     for q in range(1, 31):
         report = _report(rng)
-        found = read_pairs(report, segmenter, as_written)
+        found = statement_pairs(report, segmenter, as_written)
         citations = [{"fact": p.statement, "ref_idx": 0, "url": p.key} for p in found.pairs]
         rows.append({"id": f"q{q:02}", "prompt": "", "article": report, "citations": citations})
         pages = [{"url": u, "text": "" if u in UNREADABLE else f"Page {u}"} for u in URLS]

@@ -22,7 +22,7 @@ import pytest
 from citeforge.builders.kalma.build import build_kalma
 from citeforge.engines.judge.records import Keep, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.llm.records import Answer, Request, Result
+from citeforge.engines.llm.records import LlmReply, Request, Result
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.score import score
 from citeforge.evaluator.submissions.benchmark import Benchmark
@@ -312,7 +312,7 @@ class Marks:
     def complete(self, requests: Sequence[Request]) -> list[Result]:
         texts = [r.messages[-1][1] for r in requests]
         return [
-            Answer(mark_for(t.partition("Answer: ")[2].removesuffix("\n\nMark:"))) for t in texts
+            LlmReply(mark_for(t.partition("Answer: ")[2].removesuffix("\n\nMark:"))) for t in texts
         ]
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from citeforge.evaluator.labels.preferences import (
-    Comparison,
+    PreferencePair,
     agreed,
     annotator_agreement,
     pairwise_agreement,
@@ -43,7 +43,7 @@ def theirs(folder: Path) -> dict[str, Any]:
 
 def _rows(
     folder: Path, names: Sequence[str], measure: str = "model_overall", people: str = PEOPLE
-) -> list[Comparison]:
+) -> list[PreferencePair]:
     files = [folder / "annotation" / f"pairwise_{name}.json" for name in names]
     return [one for file in files for one in read_preferences(file, people, measure)[0]]
 

@@ -23,7 +23,7 @@ from citeforge.builders.build import build
 from citeforge.builders.packaging.secret import write_secret
 from citeforge.builders.packaging.verify import verify
 from citeforge.library.benchmarks import load
-from citeforge.package.kinds import find
+from citeforge.package.kinds import find_kind
 from citeforge.package.package import Package
 from citeforge.publish.hidden import join_package, split_package
 from citeforge.publish.hub import Publisher
@@ -386,7 +386,7 @@ def test_what_cannot_be_hidden_says_why(root: Path, careless: dict[str, Target])
     ):
         split_package(careless["rage"].package, root / "no", root / "no")
     for name in ("kalma", "authorship", "deflection", "faithfulness", "position"):
-        kind = find(name)
+        kind = find_kind(name)
         assert kind is not None
         assert kind.refusal("hide-gold")
     with pytest.raises(ValueError, match="--hidden goes with one --mixture"):

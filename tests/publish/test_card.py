@@ -11,7 +11,12 @@ import pytest
 import yaml
 
 from citeforge.builders.packaging.card import bars, render_card
-from citeforge.builders.packaging.licences import conflicts, describe, most_restrictive, rank
+from citeforge.builders.packaging.licences import (
+    conflicts,
+    licence_words,
+    most_restrictive,
+    restrictiveness,
+)
 from citeforge.builders.packaging.verify import verify
 from citeforge.builders.recipes.command import command_of
 from citeforge.ir_convert.registry import licence_of
@@ -139,9 +144,9 @@ def test_what_others_say_is_one_line_without_tags(folder: Path) -> None:
 
 def test_licences() -> None:
     order = ["cc0-1.0", "mit", "cc-by-sa-4.0", "cc-by-nc-4.0", "cc-by-nc-sa-4.0", "cc-by-nd-4.0"]
-    assert [rank(x) for x in order] == [0, 1, 2, 3, 4, 5]
-    assert rank("other") == rank(None) == 6
-    assert describe("cc-by-nc-sa-3.0") == "non-commercial, share-alike"
+    assert [restrictiveness(x) for x in order] == [0, 1, 2, 3, 4, 5]
+    assert restrictiveness("other") == restrictiveness(None) == 6
+    assert licence_words("cc-by-nc-sa-3.0") == "non-commercial, share-alike"
     hagrid = made("apache-2.0", ("hagrid", licence_of("hagrid")))
     assert most_restrictive(hagrid) == "cc-by-sa-3.0"  # its passages are Wikipedia's
     assert "build with --licence cc-by-sa-3.0" in conflicts(hagrid)[0]

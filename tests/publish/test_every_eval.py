@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from citeforge.evaluator.measures.registry import find, select
+from citeforge.evaluator.measures.registry import find_measure, select
 from citeforge.evaluator.score import score
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.publish.export.every_eval import export_every_eval
@@ -99,7 +99,7 @@ def test_failures_are_not_praised(
     """Of a measure of failures, an answer with the lowest value is the right one."""
     path, _ = scored(package, tmp_path)
     file = ScoreFile.model_validate_json(path.read_text())
-    known = find(measure)
+    known = find_measure(measure)
     assert known is not None
     first = file.measures[0]
     values = [0.0, 1.0, *[None] * (len(file.query_ids) - 2)]

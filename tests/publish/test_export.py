@@ -18,7 +18,7 @@ from citeforge.builders.rage.build import build_rage
 from citeforge.builders.recipes.derive import Base
 from citeforge.engines.embedding.embed import make_embedder
 from citeforge.evaluator.submissions.formats import read_attributed_ir
-from citeforge.ir_convert.kalma import read_gold, read_items
+from citeforge.ir_convert.kalma import read_entries, read_gold
 from citeforge.ir_convert.registry import open_source
 from citeforge.ir_convert.source import ReadOptions
 from citeforge.publish.export.registry import FORMATS, export
@@ -188,7 +188,7 @@ def test_alce_and_kalma(cli: Cli, tmp_path: Path) -> None:
     result = cli("export", "kalma", "k", "--out", "kx")
     assert result.returncode == 0, result.stderr
     assert "further values of relations" in result.stdout
-    read = read_items(tmp_path / "kx" / "specific.json")
+    read = read_entries(tmp_path / "kx" / "specific.json")
     gold = read_gold(tmp_path / "kx" / "gold.json")
     assert len(read) == len(gold) > 0
     for item, triples in zip(read, gold, strict=True):

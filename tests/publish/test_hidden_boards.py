@@ -20,7 +20,7 @@ from benchmarks.hidden_board import (
 )
 
 from citeforge.engines.io.files import digest
-from citeforge.evaluator.reports.withhold import FEWEST_QUERIES, withheld
+from citeforge.evaluator.reports.withhold import FEWEST_QUERIES, withhold_scores
 from citeforge.evaluator.statistics.compare import compare, load_scores
 from citeforge.evaluator.statistics.planning import plan_queries
 from citeforge.library.leaderboards import build_leaderboard, build_one
@@ -143,7 +143,7 @@ def test_private_scores_are_for_the_maintainer(board: Board) -> None:
     plan = PlanOptions(effect=1.0)
     for verb in (lambda f: list(compare([f, f])), lambda f: plan_queries([f], plan)):
         with pytest.raises(InputError, match=r"gold is hidden: .* --private"):
-            verb(withheld(file))
+            verb(withhold_scores(file))
 
 
 def test_the_command_writes_withheld_scores(board: Board, cli: Cli) -> None:
@@ -152,7 +152,7 @@ def test_the_command_writes_withheld_scores(board: Board, cli: Cli) -> None:
     there = ("--benchmark", root / "public", "--gold", root / "gold", "--out")
     assert cli("score", root / "mine.jsonl", *there, root / "a.json").returncode == 0
     assert cli("score", root / "mine.jsonl", *there, root / "b.json", "--private").returncode == 0
-    assert load_scores(root / "a.json") == withheld(load_scores(root / "b.json"))
+    assert load_scores(root / "a.json") == withhold_scores(load_scores(root / "b.json"))
     assert load_scores(root / "a.json").gold == "withheld"
     report = cli("report", root / "a.json", "--out", root / "r.html")
     assert report.returncode == 0, report.stderr
@@ -166,7 +166,7 @@ def test_the_command_writes_withheld_scores(board: Board, cli: Cli) -> None:
 def test_figures_of_few_queries_are_left_out(board: Board) -> None:
     file = load_scores(private_file(board))
     few = file.measures[0].model_copy(update={"n": FEWEST_QUERIES - 1})
-    shown = withheld(file.model_copy(update={"measures": [few]}))
+    shown = withhold_scores(file.model_copy(update={"measures": [few]}))
     assert shown.measures == []
     assert shown.not_computed[-1].name == few.name
     with pytest.raises(ValueError, match="tells of single queries"):

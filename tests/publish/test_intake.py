@@ -18,7 +18,7 @@ from huggingface_hub import SpaceCard
 
 from citeforge.builders.rage.build import build_rage
 from citeforge.engines.embedding.embed import make_embedder
-from citeforge.evaluator.reports.withhold import withheld
+from citeforge.evaluator.reports.withhold import withhold_scores
 from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.library.leaderboards import build_leaderboard
 from citeforge.library.scores import score_files
@@ -189,7 +189,7 @@ def test_hidden_labels_stay_out_of_the_score_files(root: Path) -> None:
     whole = score_files([root / "blind.jsonl"], public, options, gold=gold).scores[0].file
     kept = load_scores(board / "scores" / "public" / "blind.json")
     assert any(p.label for a in whole.answers for p in a.passages)
-    assert kept == done.scored[root / "blind.jsonl"] == withheld(whole)
+    assert kept == done.scored[root / "blind.jsonl"] == withhold_scores(whole)
     assert kept.answers == []
     assert kept.measures == []  # three queries are too few for a figure
 

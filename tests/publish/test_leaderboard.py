@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from citeforge.evaluator.reports.withhold import withheld
+from citeforge.evaluator.reports.withhold import withhold_scores
 from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.package.package import Package
 from citeforge.publish.hidden import split_package
 from citeforge.publish.leaderboard.build import build_site
-from citeforge.publish.leaderboard.queries import differences, query_pages
+from citeforge.publish.leaderboard.queries import query_pages, text_differences
 from citeforge.publish.leaderboard.ranking import slug
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.scores import About, ScoreFile
@@ -227,7 +227,9 @@ def test_size_of_1000_systems_and_30_measures(package: Path, tmp_path: Path, bro
 
 
 def test_differences_and_names() -> None:
-    left, right = differences("The old bridge opened in 1937.", "In 1937. the old bridge opened")
+    left, right = text_differences(
+        "The old bridge opened in 1937.", "In 1937. the old bridge opened"
+    )
     assert " ".join(p.text for p in left) == "The old bridge opened in 1937."
     assert " ".join(p.text for p in right) == "In 1937. the old bridge opened"
     assert any(p.change == "gone" for p in left)
@@ -319,7 +321,8 @@ def hidden(hidden_package: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
     root = tmp_path_factory.mktemp("hidden")
     _, whole = split_package(hidden_package, root / "public", root / "gold")
     files = [
-        withheld(f.model_copy(update={"gold": "private"})) for f in answering(whole.benchmark_hash)
+        withhold_scores(f.model_copy(update={"gold": "private"}))
+        for f in answering(whole.benchmark_hash)
     ]
     build_site(root / "public", files, root / "site", gold=root / "gold")
     with pytest.raises(InputError, match="was scored on"):

@@ -18,7 +18,7 @@ from citeforge.package.kinds import kinds
 from citeforge.package.manifest import load_manifest
 from citeforge.publish.community import read_tasks, render_evals, task_id
 from citeforge.publish.hub import Publisher
-from citeforge.publish.results import Results, Sent, results_of, send, target_of
+from citeforge.publish.results import Results, Sent, open_pull_request, results_of, target_of
 from citeforge.schemas.commands.results import ResultsOptions
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.scores import About, ScoreFile
@@ -136,8 +136,8 @@ def test_a_pull_request_is_opened_once(hub: Hub, package: Path, tmp_path: Path) 
     assert (list(results.files), results.n_values) == ([PATH], 3)
     assert {line.split(": ")[1] for line in results.left_out} >= {"Distinct", "Reward"}
     url = f"{hub.url}/{MODEL}/discussions/1"
-    assert send(results, asked, publisher(hub)) == Sent("opened", url)
-    assert send(results, asked, publisher(hub)) == Sent("there", url)
+    assert open_pull_request(results, asked, publisher(hub)) == Sent("opened", url)
+    assert open_pull_request(results, asked, publisher(hub)) == Sent("there", url)
     repo = hub.repos[MODELS + MODEL]
     assert len(repo.pulls) == 1
     assert repo.history("main") == ["initial commit"]
@@ -161,13 +161,13 @@ def test_other_scores_bring_it_up_to_date(hub: Hub, package: Path, tmp_path: Pat
     for output, state in (("So [1].", "opened"), ("So [2].", "updated"), ("So [2].", "there")):
         file = scored(package, tmp_path, output)
         results = results_of([(Path("s.json"), file)], target, options())
-        assert send(results, options(), publisher(hub)).state == state
+        assert open_pull_request(results, options(), publisher(hub)).state == state
         assert content(hub, "refs/pr/1") == results.files[PATH]
     repo = hub.repos[MODELS + MODEL]
     assert len(repo.pulls) == 1
     repo.branches["main"] = repo.branches["refs/pr/1"]
     repo.pulls[0]["status"] = "merged"
-    assert send(results, options(), publisher(hub)) == Sent("merged", "")
+    assert open_pull_request(results, options(), publisher(hub)) == Sent("merged", "")
 
 
 def test_what_does_not_belong_there_is_refused(hub: Hub, package: Path, tmp_path: Path) -> None:
@@ -231,7 +231,7 @@ def test_names_that_the_hub_has_not_are_the_users_mistake(hub: Hub, name: str) -
     with pytest.raises(InputError, match="is no name of a repository"):
         target_of(asked, publisher(hub))
     with pytest.raises(InputError, match="is no name of a repository"):
-        send(Results({PATH: ""}, 0, []), options().model_copy(update={"model": name}),
+        open_pull_request(Results({PATH: ""}, 0, []), options().model_copy(update={"model": name}),
              publisher(hub))  # fmt: skip
 
 
@@ -241,7 +241,7 @@ def test_what_a_pull_request_replaces_is_said(hub: Hub, package: Path, tmp_path:
     target = target_of(options(), publisher(hub))
     results = results_of([(Path("s.json"), scored(package, tmp_path))], target, options())
     for state in ("opened", "there"):
-        sent = send(results, options(), publisher(hub))
+        sent = open_pull_request(results, options(), publisher(hub))
         assert (sent.state, sent.replaced) == (state, (PATH,))
 
 

@@ -126,7 +126,7 @@ def test_the_old_folder_is_there_until_the_new_one_is_whole(tmp_path: Path) -> N
     out = tmp_path / "site"
     out.mkdir()
     (out / "index.html").write_text("old")
-    with folders.whole_folder(out, lambda _: []) as made:
+    with folders.atomic_directory(out, lambda _: []) as made:
         (made / "index.html").write_text("new")
         assert (out / "index.html").read_text() == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["site"]
@@ -154,5 +154,5 @@ def test_a_folder_whose_replacer_died_between_two_renames_is_put_back(tmp_path: 
     died = subprocess.run([sys.executable, "-c", DIES_BETWEEN_THE_RENAMES, out], check=False)
     assert died.returncode == -signal.SIGKILL
     assert not out.exists()
-    with folders.growing(out):
+    with folders.staging_directory(out):
         assert (out / "index.html").read_text() == "old"

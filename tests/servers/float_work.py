@@ -103,7 +103,7 @@ def bertscore(folder: Path) -> Iterator[bytes]:
 
 
 def mauve(folder: Path) -> Iterator[bytes]:
-    from citeforge.engines.models.answer_models import mauve as compute
+    from citeforge.engines.models.answer_models import mauve_value as compute
 
     yield repr(compute(texts(40), texts(40, 1), str(folder / "gpt2"))).encode()
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from citeforge.engines.llm.budget import Plan
+from citeforge.engines.llm.budget import RunPlan
 from citeforge.engines.setup import require_cluster
 from citeforge.package.kind import Kind
-from citeforge.package.kinds import find, kinds
+from citeforge.package.kinds import find_kind, kinds
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes import Recipe, RunOptions
@@ -31,7 +31,7 @@ def build(recipe: Recipe, run: RunOptions) -> Manifest:
     return kind.build(recipe, run)
 
 
-def plan(recipe: Recipe, run: RunOptions) -> Plan:
+def plan_build(recipe: Recipe, run: RunOptions) -> RunPlan:
     """What a build would ask of a model, and what it would cost; nothing is asked.
 
     Raises:
@@ -42,12 +42,12 @@ def plan(recipe: Recipe, run: RunOptions) -> Plan:
     if not kind.has_plan:
         known = [k.name for k in kinds().values() if k.has_plan]
         raise UsageError(f"--dry-run: only builds of {', '.join(known)} have one")
-    found: Plan = kind.plan(recipe, run)
+    found: RunPlan = kind.plan(recipe, run)
     return found
 
 
 def _kind(recipe: Recipe) -> Kind:
-    kind = find(recipe.kind)
+    kind = find_kind(recipe.kind)
     if kind is None:
         known = f"known: {', '.join(kinds())}; another may come with a plugin"
         raise UsageError(f"nobody gives the kind {recipe.kind!r}; {known}")

@@ -12,7 +12,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from citeforge.cli.terminal import speak_the_terminals_language
+from citeforge.cli.terminal import set_locale
 from citeforge.schemas.errors import CiteforgeError, suggestion
 from citeforge.schemas.extras import extras_named
 from citeforge.schemas.version import __version__
@@ -216,7 +216,7 @@ def cli(files: tuple[str, ...], log_json: bool) -> None:
 
 def main(args: list[str] | None = None) -> None:
     """Entry point. Exit codes: 0 fine, 1 input at fault, 2 wrong usage, 3 counted failures."""
-    speak_the_terminals_language()
+    set_locale()
     try:
         with extras_named():
             cli.main(args=args, prog_name="citeforge", standalone_mode=False)

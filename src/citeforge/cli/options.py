@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from citeforge.cli.record_options import add, options_of, record_from
+from citeforge.cli.record_options import add_options, field_options, record_from
 from citeforge.schemas.labels import LABEL_FORMATS
 from citeforge.schemas.recipes.base import Judging
 from citeforge.schemas.recipes.run import ENDPOINT, LOCAL, RAY, RunOptions
@@ -21,15 +21,17 @@ benchmark_option = click.option(
     required=True,
     help="Package, or hub:ORG/NAME[@REVISION].",
 )
-verdicts_option = add(options_of(RunOptions, ("verdicts",)))
-endpoint_options = add(options_of(RunOptions, (*ENDPOINT, *RAY)))
+verdicts_option = add_options(field_options(RunOptions, ("verdicts",)))
+endpoint_options = add_options(field_options(RunOptions, (*ENDPOINT, *RAY)))
 """Options of everything that may talk to an endpoint, and on whose machines."""
 _LOCAL_JUDGE = [n for n in Judging.model_fields if n != "judge"]
 
 
 def model_options(command: F) -> F:
     """Options of local judge models."""
-    return add([*options_of(Judging, _LOCAL_JUDGE), *options_of(RunOptions, LOCAL)])(command)
+    return add_options([*field_options(Judging, _LOCAL_JUDGE), *field_options(RunOptions, LOCAL)])(
+        command
+    )
 
 
 def run_options(given: dict[str, Any], **known: Any) -> RunOptions:

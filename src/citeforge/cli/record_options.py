@@ -44,7 +44,7 @@ class OneOf(click.Choice[str]):
         return f"{said.removesuffix('.')}{suggestion(str(value), map(str, self.choices))}."
 
 
-def options_of(
+def field_options(
     record: type[BaseModel], only: Collection[str] | None = None, required: Collection[str] = ()
 ) -> list[click.Option]:
     """One option a field.
@@ -112,7 +112,7 @@ def _parameter(flag: Flag) -> str:
     return "__".join(flag.place)
 
 
-def add(options: Iterable[click.Option]) -> Callable[[F], F]:
+def add_options(options: Iterable[click.Option]) -> Callable[[F], F]:
     """Decorator of a command's function: gives it these options, in order."""
 
     def decorate(function: F) -> F:

@@ -61,7 +61,7 @@ class SafeText(io.TextIOWrapper):
             return
 
 
-def speak_the_terminals_language() -> None:
+def set_locale() -> None:
     """Let both streams replace what their encoding lacks, instead of ending in an error.
 
     Our own typographic characters get a plain look; everything else is shown as ``\\uXXXX``, so

@@ -41,7 +41,7 @@ TRACEBACK = "CITEFORGE_TRACEBACK"
 
 
 @dataclass(frozen=True)
-class Entry:
+class PluginEntry:
     """Something that a plugin gives.
 
     Attributes:
@@ -72,7 +72,7 @@ def add_file(path: Path) -> None:
     _read_file(path.resolve())
 
 
-def find(group: str, name: str) -> tuple[object, str] | None:
+def find_entry(group: str, name: str) -> tuple[object, str] | None:
     """What plugins give under a name, with its origin; None when nobody does.
 
     Raises:
@@ -98,7 +98,7 @@ def found(group: str) -> Iterator[tuple[object, str]]:
             yield value, entry.origin
 
 
-def named(group: str) -> Iterator[tuple[str, str]]:
+def entry_names(group: str) -> Iterator[tuple[str, str]]:
     """(name, origin) of everything that plugins give to a group; no package is imported."""
     return ((e.name, e.origin) for e in _entries() if e.group == group)
 
@@ -155,7 +155,7 @@ def warn(text: str) -> None:
     sys.stderr.write(f"warning: {text}\n")
 
 
-def _loaded(entry: Entry) -> object:
+def _loaded(entry: PluginEntry) -> object:
     """What an entry gives.
 
     Raises:
@@ -174,17 +174,17 @@ def _loaded(entry: Entry) -> object:
     return value
 
 
-def _entries() -> list[Entry]:
+def _entries() -> list[PluginEntry]:
     return [*_installed(), *(e for path in _files() for e in _read_file(path)[0])]
 
 
 @cache
-def _installed() -> tuple[Entry, ...]:
+def _installed() -> tuple[PluginEntry, ...]:
     from importlib.metadata import entry_points
 
     everything = entry_points()
     return tuple(
-        Entry(
+        PluginEntry(
             group,
             p.name,
             _origin(p),
@@ -218,7 +218,7 @@ def _files() -> list[Path]:
 
 
 @cache
-def _read_file(path: Path) -> tuple[tuple[Entry, ...], str]:
+def _read_file(path: Path) -> tuple[tuple[PluginEntry, ...], str]:
     """(what a file gives, what is wrong with it)."""
     try:
         content = path.read_bytes()
@@ -250,14 +250,14 @@ def _imported(path: Path, name: str) -> Any:
     return sys.modules[name]
 
 
-def _given(groups: Any, origin: str, module: str) -> Iterator[Entry]:
+def _given(groups: Any, origin: str, module: str) -> Iterator[PluginEntry]:
     for group, values in dict(groups).items():
         if group not in GROUPS:
             raise ValueError(f"PLUGINS has the group {group!r}; known: {', '.join(GROUPS)}")
         for value in values:
             if not isinstance(value.name, str):
                 raise ValueError(f"PLUGINS names something of {group} {value.name!r}; a text")
-            yield Entry(group, value.name, origin, module, lambda value=value: value)  # type: ignore[misc]
+            yield PluginEntry(group, value.name, origin, module, lambda value=value: value)  # type: ignore[misc]
 
 
 class Stamped:

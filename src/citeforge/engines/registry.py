@@ -68,11 +68,11 @@ class Registry(Generic[D, T]):
         name, _, argument = spec.partition(":")
         ours = self._ours.get(name)
         if ours is not None and name and bool(ours.argument) == bool(argument):
-            for origin in (o for n, o in plugins.named(self.group) if n == name):
+            for origin in (o for n, o in plugins.entry_names(self.group) if n == name):
                 plugins.warn(f"{origin}: there is a {self.what} {name!r} already; ours is used")
             known: T = self._made(ours, argument, settings)
             return known
-        theirs = None if ours is not None else plugins.find(self.group, name)
+        theirs = None if ours is not None else plugins.find_entry(self.group, name)
         if theirs is not None:
             return self._from_plugin(*theirs, argument, settings)
         if "" in self._ours and ours is None:
@@ -96,7 +96,7 @@ class Registry(Generic[D, T]):
         """The declaration of a name, ours or a plugin's; None when nobody has it."""
         if name in self._ours:
             return self._ours[name]
-        theirs = plugins.find(self.group, name)
+        theirs = plugins.find_entry(self.group, name)
         declared: Any = None if theirs is None else theirs[0]
         found: D | None = declared
         return found

@@ -19,7 +19,7 @@ from citeforge.schemas.recipes.base import Judging
 from citeforge.schemas.recipes.run import RunOptions
 
 if TYPE_CHECKING:
-    from citeforge.engines.search.exact import Nominate
+    from citeforge.engines.search.exact import FirstStage
 
 
 def cluster_options(run: RunOptions) -> ClusterOptions | None:
@@ -39,16 +39,16 @@ def require_cluster(run: RunOptions) -> None:
     """
     options = cluster_options(run)
     if options is not None:
-        connection.require(options)
+        connection.require_reachable(options)
 
 
-def nominator(run: RunOptions) -> Nominate:
+def first_stage(run: RunOptions) -> FirstStage:
     """What searches the vectors of a corpus."""
-    from citeforge.engines.search.exact import nominate
+    from citeforge.engines.search.exact import retrieve_candidates
 
     options = cluster_options(run)
     if options is None:
-        return partial(nominate, device=run.device)
+        return partial(retrieve_candidates, device=run.device)
     from citeforge.engines.cluster.searching import ClusterSearch
 
     return ClusterSearch(options, run.device)

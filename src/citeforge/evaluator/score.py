@@ -8,8 +8,8 @@ from pathlib import Path
 
 from citeforge.evaluator.labels.correct import Correction, correct
 from citeforge.evaluator.measures.declared import Measure
-from citeforge.evaluator.reports.entries import Row, make_entries, recipe
-from citeforge.evaluator.statements.reading import Reading
+from citeforge.evaluator.reports.entries import Row, make_entries, measure_signature
+from citeforge.evaluator.statements.reading import SubmissionReader
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.tools import Tools
@@ -85,7 +85,7 @@ def score(
     )
 
     def sign(row: Row) -> Signature:
-        found = recipe(row.measure, base, reading.tools, reading.splitter)
+        found = measure_signature(row.measure, base, reading.tools, reading.splitter)
         place = found.context if row.place is None else row.place
         return replace(
             found,
@@ -122,7 +122,7 @@ def score(
     )
 
 
-def _reading(benchmark: Benchmark, measures: Sequence[Measure]) -> type[Reading]:
+def _reading(benchmark: Benchmark, measures: Sequence[Measure]) -> type[SubmissionReader]:
     """How a kind reads answers for these measures: the first of its ways that one of them names.
 
     Raises:
@@ -140,5 +140,5 @@ def _reading(benchmark: Benchmark, measures: Sequence[Measure]) -> type[Reading]
             f"family: citeforge measures ({reads} are shown by the kinds {owners or 'of nobody'})"
         )
     name = next((n for n in known if any(m.reads == n for m in measures)), next(iter(known)))
-    reading: type[Reading] = benchmark.kind.reading(name)
+    reading: type[SubmissionReader] = benchmark.kind.reading(name)
     return reading

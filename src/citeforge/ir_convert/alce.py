@@ -27,7 +27,7 @@ from citeforge.schemas.text import contains_answer, normalise_answer, premise_of
 Task = Literal["asqa", "qampari", "eli5"]
 
 
-class Document(msgspec.Struct, gc=False):
+class AlceDocument(msgspec.Struct, gc=False):
     """A retrieved passage; further fields (score, summary, extraction) are not needed here."""
 
     title: str
@@ -50,11 +50,11 @@ class Annotation(msgspec.Struct, gc=False):
     long_answer: str
 
 
-class Item(msgspec.Struct, gc=False):
+class AlceItem(msgspec.Struct, gc=False):
     """One question with its documents and whatever gold its data set has."""
 
     question: str
-    docs: list[Document] = []
+    docs: list[AlceDocument] = []
     answer: str | None = None
     output: str | None = None
     qa_pairs: list[QaPair] | None = None
@@ -79,14 +79,14 @@ class Item(msgspec.Struct, gc=False):
         return list(dict.fromkeys(a for group in groups for a in group))
 
 
-def passage_id(doc: Document) -> str:
+def passage_id(doc: AlceDocument) -> str:
     """The document's id; a missing one becomes ``sha256(title, newline, text)[:16]``."""
     if doc.id is not None:
         return str(doc.id)
     return hashlib.sha256(f"{doc.title}\n{doc.text}".encode()).hexdigest()[:16]
 
 
-def read_items(path: Path, allow_blank: bool = False) -> list[Item]:
+def read_items(path: Path, allow_blank: bool = False) -> list[AlceItem]:
     """Read a list of items, or an object with such a list under ``data``.
 
     Args:
@@ -102,11 +102,11 @@ def read_items(path: Path, allow_blank: bool = False) -> list[Item]:
         raise InputError(
             "is not an ALCE file", path=path, allowed="a list of items, or an object with data: []"
         )
-    items: list[Item] = []
+    items: list[AlceItem] = []
     seen: dict[str, int] = {}
     for number, row in enumerate(rows, 1):
         try:
-            item = msgspec.convert(row, Item)
+            item = msgspec.convert(row, AlceItem)
         except msgspec.ValidationError as error:
             raise InputError(str(error), path=path, field=f"item {number}") from error
         items.append(item)
@@ -124,7 +124,7 @@ def read_items(path: Path, allow_blank: bool = False) -> list[Item]:
     return items
 
 
-def task_of(items: list[Item], path: Path) -> Task:
+def task_of(items: list[AlceItem], path: Path) -> Task:
     """Which of the three data sets a file is, by the gold its items carry.
 
     Raises:
@@ -186,7 +186,7 @@ class AlceSource:
     """
 
     def __init__(
-        self, path: Path, items: list[Item], task: Task, info: SourceInfo, options: ReadOptions
+        self, path: Path, items: list[AlceItem], task: Task, info: SourceInfo, options: ReadOptions
     ) -> None:
         self.path = path
         self.task = task
@@ -265,7 +265,7 @@ class AlceSource:
         return str(self.path), None
 
 
-def gold_table(items: list[Item]) -> pa.Table:
+def gold_table(items: list[AlceItem]) -> pa.Table:
     """All gold of the items, one row a piece: qa_pair, long_answer, answer_list, claim, answer."""
     rows: list[dict[str, Any]] = []
     for item in items:
@@ -277,7 +277,7 @@ def gold_table(items: list[Item]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=GOLD)
 
 
-def _gold_of(item: Item) -> Iterator[dict[str, Any]]:
+def _gold_of(item: AlceItem) -> Iterator[dict[str, Any]]:
     for pair in item.qa_pairs or []:
         extra = {"context": pair.context, "wikipage": pair.wikipage}
         yield {

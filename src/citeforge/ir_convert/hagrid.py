@@ -38,7 +38,7 @@ class Quote(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     text: str
 
 
-class Sentence(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+class HagridSentence(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     """A sentence of an answer with its labels (0, 1 or null)."""
 
     text: str
@@ -48,23 +48,23 @@ class Sentence(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     attributable: Label | None = None
 
 
-class Answer(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+class HagridAnswer(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     """A gold answer with its labels."""
 
     answer: str
     answer_type: str | None = None
     informative: Label | None = None
     attributable: Label | None = None
-    sentences: list[Sentence] | None = None
+    sentences: list[HagridSentence] | None = None
 
 
-class Question(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+class HagridQuestion(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     """A line of the file."""
 
     query_id: int | str
     query: str
     quotes: list[Quote]
-    answers: list[Answer]
+    answers: list[HagridAnswer]
 
 
 def open_hagrid(argument: str, split: str | None, options: ReadOptions) -> HagridSource:
@@ -119,11 +119,11 @@ class HagridSource:
             self._info.files[self.path.name] = sha256_file(self.path)
         return self._info
 
-    def _questions(self, with_blank: bool = False) -> Iterator[tuple[int, str, Question]]:
+    def _questions(self, with_blank: bool = False) -> Iterator[tuple[int, str, HagridQuestion]]:
         """Line, id and question; blank questions, where they are allowed, if asked for."""
         seen: dict[str, int] = {}
         skipped = 0
-        for line, row in read_rows(self.path, Question):
+        for line, row in read_rows(self.path, HagridQuestion):
             name = str(row.query_id)
             check_id(name, self.path, line, "query_id")
             if name in seen:
@@ -201,7 +201,7 @@ def resolve(text: str, ids: list[str]) -> tuple[list[str], int]:
     return list(dict.fromkeys(ids[i] for i in sorted(inside))), outside
 
 
-def _sentence(sentence: Sentence, ids: list[str]) -> dict[str, Any]:
+def _sentence(sentence: HagridSentence, ids: list[str]) -> dict[str, Any]:
     return {
         "text": sentence.text,
         "index": sentence.index,

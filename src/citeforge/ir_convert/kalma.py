@@ -19,7 +19,7 @@ _META = ("name", "qid")
 
 
 @dataclass(frozen=True)
-class Item:
+class KalmaItem:
     """One entry.
 
     Attributes:
@@ -59,7 +59,7 @@ def open_kalma(argument: str, split: str | None, options: ReadOptions) -> Source
     )
 
 
-def read_items(path: Path) -> list[Item]:
+def read_entries(path: Path) -> list[KalmaItem]:
     """All entries of a published file.
 
     Raises:
@@ -71,7 +71,7 @@ def read_items(path: Path) -> list[Item]:
     return [_item(path, number, row) for number, row in enumerate(content, 1)]
 
 
-def _item(path: Path, number: int, row: Any) -> Item:
+def _item(path: Path, number: int, row: Any) -> KalmaItem:
     shape = isinstance(row, list) and len(row) == 2 and isinstance(row[0], str)
     if not shape or not isinstance(row[1], list):
         raise InputError(
@@ -103,7 +103,7 @@ def _item(path: Path, number: int, row: Any) -> Item:
             precision = "unknown" if relation_key(relation) in _DATES else ""
             triples.append(Triple(graph["qid"], graph["name"], "", relation, value, "", precision))
         graphs.append(Graph(graph["qid"], graph["name"], tuple(triples)))
-    return Item(question, tuple(graphs), empty)
+    return KalmaItem(question, tuple(graphs), empty)
 
 
 def read_gold(path: Path, later: Path | None = None) -> list[list[GoldFact]]:

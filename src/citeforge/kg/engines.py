@@ -123,7 +123,7 @@ def make_engine(name: str, store: Path | None = None, **options: Any) -> SparqlE
     return GRAPHS.make(name, GraphSettings(store, options))
 
 
-def embedded(path: str, settings: GraphSettings) -> SparqlEngine:
+def open_file_graph(path: str, settings: GraphSettings) -> SparqlEngine:
     """``file:PATH``."""
     return StoreEngine(Path(path))
 
@@ -140,7 +140,7 @@ def asked(url: str, settings: GraphSettings) -> SparqlEngine:
     return EndpointEngine(url, EndpointOptions(**settings.options), kept)
 
 
-def replayed(file: str, settings: GraphSettings) -> SparqlEngine:
+def open_replayed_graph(file: str, settings: GraphSettings) -> SparqlEngine:
     """``replay:FILE``."""
     from citeforge.kg.client.replies import ReplayEngine
 
@@ -151,7 +151,7 @@ GRAPHS: Registry[Choice, SparqlEngine] = Registry(
     "graph",
     "graphs",
     CHOICES,
-    {"file": embedded, "sparql": asked, "replay": replayed},
+    {"file": open_file_graph, "sparql": asked, "replay": open_replayed_graph},
     "select identity",
     expected("--kg", CHOICES),
 )

@@ -124,7 +124,7 @@ class LinkQuality:
     linked: int
 
 
-def quality(links: Sequence[Sequence[Link]], expected: Sequence[set[str]]) -> LinkQuality:
+def linking_quality(links: Sequence[Sequence[Link]], expected: Sequence[set[str]]) -> LinkQuality:
     """Recall and precision of the best candidates, over all questions together."""
     hits = n_expected = n_linked = 0
     for found, wanted in zip(links, expected, strict=True):

@@ -50,7 +50,7 @@ class Profile:
     relations: list[RelationProfile]
 
 
-def profile(kg: KnowledgeGraph) -> Profile:
+def profile_class(kg: KnowledgeGraph) -> Profile:
     """Look what a graph says of the domain's class.
 
     Raises:

@@ -10,8 +10,8 @@ from pathlib import Path
 from citeforge.engines.io.files import write_text
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.ir_convert.beir import BeirQuery
-from citeforge.ir_convert.kalma import read_items
-from citeforge.kg.link import Link, Linker, LinkQuality, quality
+from citeforge.ir_convert.kalma import read_entries
+from citeforge.kg.link import Link, Linker, LinkQuality, linking_quality
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def read_questions(path: Path) -> Questions:
         InputError: a line or an item is wrong.
     """
     if path.suffix == ".json":
-        items = read_items(path)
+        items = read_entries(path)
         ids = [str(i) for i in range(1, len(items) + 1)]
         expected = [{g.qid for g in i.graphs} for i in items]
         return Questions(ids, [i.question for i in items], expected)
@@ -77,7 +77,7 @@ def link_questions(questions: Questions, linker: Linker, out: Path | None = None
     if out is not None:
         write_text(out, "".join(map(_line, questions.ids, links)))
     expected = questions.expected
-    return Linked(links, None if expected is None else quality(links, expected))
+    return Linked(links, None if expected is None else linking_quality(links, expected))
 
 
 def _line(name: str, links: Sequence[Link]) -> str:

@@ -13,7 +13,7 @@ from citeforge.schemas.submission import SubmissionLine
 
 if TYPE_CHECKING:
     from citeforge.builders.packaging.prompts import Labelling
-    from citeforge.evaluator.statements.reading import Reading
+    from citeforge.evaluator.statements.reading import SubmissionReader
     from citeforge.evaluator.submissions.benchmark import Benchmark
     from citeforge.package.package import Package
 
@@ -44,7 +44,7 @@ class AuthorshipKind(TwinsKind):
 
         return build_authorship(recipe, run)
 
-    def reading(self, reads: str) -> type[Reading]:
+    def reading(self, reads: str) -> type[SubmissionReader]:
         from citeforge.evaluator.measures.authorship.cells import CellReading
 
         return CellReading if reads == "cells" else super().reading(reads)

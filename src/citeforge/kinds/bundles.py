@@ -16,7 +16,7 @@ from citeforge.schemas.recipes.bundles import (
 )
 
 if TYPE_CHECKING:
-    from citeforge.evaluator.statements.reading import Reading
+    from citeforge.evaluator.statements.reading import SubmissionReader
     from citeforge.package.package import Package
 
 
@@ -40,7 +40,7 @@ class BundleKind(RageKind):
 
         return build_bundle(recipe, run)
 
-    def reading(self, reads: str) -> type[Reading]:
+    def reading(self, reads: str) -> type[SubmissionReader]:
         from citeforge.evaluator.measures.bundles.reading import BundleReading
 
         return BundleReading if reads == "bundle" else super().reading(reads)

@@ -15,7 +15,7 @@ from citeforge.schemas.benchmarks.tables import KG_BY_CONFIG
 from citeforge.schemas.recipes import KalmaRecipe, RunOptions
 
 if TYPE_CHECKING:
-    from citeforge.evaluator.statements.reading import Reading
+    from citeforge.evaluator.statements.reading import SubmissionReader
     from citeforge.evaluator.submissions.benchmark import Benchmark
     from citeforge.evaluator.submissions.check_answers import Triples
     from citeforge.package.package import Package
@@ -70,7 +70,7 @@ class KalmaKind(Kind):
     def items(self, package: Package, context: str, query_id: str | None) -> Iterator[Item]:
         return graph_items(package, context, query_id)
 
-    def reading(self, reads: str) -> type[Reading]:
+    def reading(self, reads: str) -> type[SubmissionReader]:
         from citeforge.evaluator.measures.kalma.graphs import GraphReading
 
         return GraphReading

@@ -15,7 +15,7 @@ from citeforge.schemas.benchmarks.tables import BY_CONFIG, CONDENSED_FORMS
 from citeforge.schemas.recipes import RageRecipe, Recipe, RunOptions
 
 if TYPE_CHECKING:
-    from citeforge.evaluator.statements.reading import Reading
+    from citeforge.evaluator.statements.reading import SubmissionReader
     from citeforge.evaluator.submissions.benchmark import Benchmark
     from citeforge.evaluator.submissions.check_answers import Marks
     from citeforge.package.package import Package
@@ -61,7 +61,7 @@ class RageKind(Kind):
     def items(self, package: Package, context: str, query_id: str | None) -> Iterator[Item]:
         return passage_items(package, context, query_id)
 
-    def reading(self, reads: str) -> type[Reading]:
+    def reading(self, reads: str) -> type[SubmissionReader]:
         from citeforge.evaluator.statements.passages import PassageReading
 
         return PassageReading

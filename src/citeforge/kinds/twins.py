@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from citeforge.engines.llm.budget import Plan
+from citeforge.engines.llm.budget import RunPlan
 from citeforge.kinds.rage import RageKind
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.recipes import Recipe, RunOptions, TwinsRecipe
@@ -29,7 +29,7 @@ class TwinsKind(RageKind):
 
         return build_twins(recipe, run)
 
-    def plan(self, recipe: TwinsRecipe, run: RunOptions) -> Plan:
+    def plan(self, recipe: TwinsRecipe, run: RunOptions) -> RunPlan:
         from citeforge.builders.twins.build import plan_twins
 
         return plan_twins(recipe, run)

@@ -130,7 +130,7 @@ class BoardCheck:
         return faults
 
 
-def printable(text: str) -> str:
+def escaped_line(text: str) -> str:
     """A text as one line of a terminal: what controls it is written in escapes."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 

@@ -38,7 +38,7 @@ Next, your own system (its file names the benchmark, its answers cite passages b
 and your own data: citeforge build rage --help"""
 
 
-def start(out: Path) -> list[str]:
+def start_demo(out: Path) -> list[str]:
     """Copy the examples into a new folder; what to do with them, one command line each.
 
     Args:

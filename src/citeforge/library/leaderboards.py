@@ -9,7 +9,7 @@ from pathlib import Path
 from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.library.benchmarks import gold_folder, package_folder
 from citeforge.publish.leaderboard.backing import backing_fault
-from citeforge.publish.leaderboard.build import Bench, build_site, growing_site
+from citeforge.publish.leaderboard.build import SiteBenchmark, build_site, growing_site
 from citeforge.publish.leaderboard.config import read_boards
 from citeforge.publish.leaderboard.history import latest, read_history
 from citeforge.publish.leaderboard.pages import Site
@@ -87,7 +87,7 @@ def build_leaderboard(boards: str | Path, out: str | Path | None = None) -> Buil
         return BuiltSite(site, folder, refused)
 
 
-def bench_of(board: Board, added: Added, refused: list[str]) -> Bench:
+def bench_of(board: Board, added: Added, refused: list[str]) -> SiteBenchmark:
     """A benchmark of a site, and where its scores are.
 
     Args:
@@ -101,7 +101,7 @@ def bench_of(board: Board, added: Added, refused: list[str]) -> Bench:
         refused.extend(faults)
         return files
 
-    return Bench(
+    return SiteBenchmark(
         board.name,
         package_folder(board.benchmark),
         load,

@@ -14,8 +14,8 @@ from citeforge.evaluator.measures.rage.reward import (
     RewardMeasure,
     RewardTerms,
     Shown,
+    completion_texts,
     rewards,
-    texts_of,
 )
 
 __all__ = ["RewardMeasure", "RewardTerms", "Shown", "citation_reward", "citation_reward_with"]
@@ -46,7 +46,7 @@ def citation_reward(
     Raises:
         UsageError: not one context a completion, or one that is none.
     """
-    return rewards(texts_of(completions), contexts, terms)
+    return rewards(completion_texts(completions), contexts, terms)
 
 
 def citation_reward_with(

@@ -16,8 +16,8 @@ from citeforge.evaluator.labels.calibration import calibration_of
 from citeforge.evaluator.labels.correct import Correction, require_known
 from citeforge.evaluator.labels.files import read_labels
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.reports.missing import not_computed
-from citeforge.evaluator.reports.withhold import withheld
+from citeforge.evaluator.reports.missing import missing_lines
+from citeforge.evaluator.reports.withhold import withhold_scores
 from citeforge.evaluator.score import score as score_file
 from citeforge.evaluator.statistics.compare import Difference, load_scores
 from citeforge.evaluator.statistics.compare import compare as compare_files
@@ -117,7 +117,7 @@ class Scores:
             path: of the file.
             private: where gold is hidden: with what single queries score. No site takes it.
         """
-        file = self.file if private else withheld(self.file)
+        file = self.file if private else withhold_scores(self.file)
         write_text(Path(path), file.model_dump_json() + "\n")
 
     def __repr__(self) -> str:
@@ -189,7 +189,7 @@ def score(
         **({"judge": "given"} if paths and judge is not None else {}),
     )
     found = [label for p in paths for label in read_labels(p)]
-    tools = choose_tools(wanted, options, judge_session(judge))
+    tools = choose_tools(wanted, options, judge_of(judge))
     with submission_file(answers, system) as path:
         return Scores(
             score_file(
@@ -352,11 +352,11 @@ def _require_any(found: Sequence[Scores]) -> None:
         UsageError: no measure could be computed for any submission; with the reasons.
     """
     if found and not any(len(scores) for scores in found):
-        reasons = "; ".join(not_computed([scores.file for scores in found]))
+        reasons = "; ".join(missing_lines([scores.file for scores in found]))
         raise UsageError(f"nothing that was asked for can be computed; {reasons}")
 
 
-def judge_session(judge: str | Judge | JudgeSession | None) -> JudgeSession | None:
+def judge_of(judge: str | Judge | JudgeSession | None) -> JudgeSession | None:
     """A judge by its name or as an object, ready to be asked; None without one."""
     if judge is None or isinstance(judge, JudgeSession):
         return judge

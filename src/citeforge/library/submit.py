@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from citeforge.engines.io.files import sha256_file, write_bytes, write_text
-from citeforge.engines.io.folders import held
+from citeforge.engines.io.folders import file_lock
 from citeforge.evaluator.reports.plots.choose import main_measure
-from citeforge.evaluator.reports.withhold import withheld
+from citeforge.evaluator.reports.withhold import withhold_scores
 from citeforge.evaluator.submissions.check import Findings
 from citeforge.evaluator.submissions.reader import bare_name, read_header
 from citeforge.library.benchmarks import load, package_folder
-from citeforge.library.board_check import BoardCheck, error_line, printable
+from citeforge.library.board_check import BoardCheck, error_line, escaped_line
 from citeforge.library.leaderboards import (
     backed_scores,
     bench_of,
@@ -41,7 +41,7 @@ _ERRORS_TOLD = 3
 
 
 @dataclass(frozen=True)
-class Taken:
+class PendingSubmission:
     """A submission on its way into a leaderboard.
 
     Attributes:
@@ -70,7 +70,7 @@ class Checked:
 
     source: Path
     findings: Findings
-    taken: Taken | None = None
+    taken: PendingSubmission | None = None
     event: Event | None = None
 
 
@@ -117,7 +117,7 @@ def _best(file: ScoreFile) -> str:
     value = (
         "no score" if entry is None or entry.value is None else f"{entry.name} {entry.value:.2f}"
     )
-    return f"{printable(file.system)}: {value}"
+    return f"{escaped_line(file.system)}: {value}"
 
 
 def add_submissions(
@@ -155,7 +155,7 @@ def add_submissions(
     if board is not None and found.find(board) is None:
         known = ", ".join(b.name for b in found.boards)
         raise UsageError(f"--board {board!r} is not in {config}; known: {known}")
-    with held(config.parent / LOCK, config.parent, wait=True):
+    with file_lock(config.parent / LOCK, config.parent, wait=True):
         paths = [Path(s) for s in submissions] or list(_all_in(found))
         checked = _verdicts(paths, found, board, replace)
         refused = [line for c in checked for line in _told(c)]
@@ -187,7 +187,7 @@ def _all_in(boards: Boards) -> Iterator[Path]:
                 yield path
 
 
-def _taken(path: Path, boards: Boards, name: str | None, replace: bool) -> Taken:
+def _taken(path: Path, boards: Boards, name: str | None, replace: bool) -> PendingSubmission:
     """Where a submission goes.
 
     Raises:
@@ -223,7 +223,7 @@ def _taken(path: Path, boards: Boards, name: str | None, replace: bool) -> Taken
             f"would write over the scores of {rival.name} in {scores}", path=path,
             allowed="another name",
         )  # fmt: skip
-    return Taken(board, path, target, scores)
+    return PendingSubmission(board, path, target, scores)
 
 
 def _twin(target: Path) -> Path | None:
@@ -264,7 +264,7 @@ def _verdicts(
     """
     places: dict[Path, Path] = {}
     verdicts: dict[Path, Checked] = {}
-    waiting: list[Taken] = []
+    waiting: list[PendingSubmission] = []
     for path in paths:
         try:
             taken = _taken(path, boards, name, replace)
@@ -287,9 +287,9 @@ def _verdicts(
 
 
 def _told(checked: Checked) -> list[str]:
-    path, errors = printable(str(checked.source)), checked.findings.errors
+    path, errors = escaped_line(str(checked.source)), checked.findings.errors
     lines = [
-        f"{path}{'' if line is None else f':{line}'}: {printable(text)}"
+        f"{path}{'' if line is None else f':{line}'}: {escaped_line(text)}"
         for line, text in errors[:_ERRORS_TOLD]
     ]
     if len(errors) > _ERRORS_TOLD:
@@ -323,8 +323,8 @@ def _scored(
             raise FailuresError(
                 f"the judge failed on {done.judge.n_failed:,} pairs; nothing was changed"
             )
-        refused += [f"{path}: {printable(str(error))}" for path, error in wrong.items()]
-        files = (withheld(scores.file) for scores in done.scores)
+        refused += [f"{path}: {escaped_line(str(error))}" for path, error in wrong.items()]
+        files = (withhold_scores(scores.file) for scores in done.scores)
         found |= dict(zip([p for p in mine if p not in wrong], files, strict=False))
     return found
 

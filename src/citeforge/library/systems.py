@@ -20,7 +20,7 @@ from citeforge.evaluator.statistics.compare import Difference
 from citeforge.evaluator.statistics.compare import compare as compare_files
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.library.benchmarks import load
-from citeforge.library.scores import Scores, judge_session, report, score
+from citeforge.library.scores import Scores, judge_of, report, score
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.extras import extras_named
 from citeforge.schemas.recipes import RunOptions
@@ -82,7 +82,7 @@ def run(
         seed,
         out,
         llm=_llm(llm, beside(out, ".replay.db"), endpoint),
-        judge=judge_session(judge),
+        judge=judge_of(judge),
         options=_options(system, options),
         limit=limit,
         title=title,
@@ -153,7 +153,7 @@ def bench(
     _require(systems, given, opened, llm is not None)
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
-    model, session = _llm(llm, folder / "replay.db", endpoint), judge_session(judge)
+    model, session = _llm(llm, folder / "replay.db", endpoint), judge_of(judge)
     made = Bench([], [])
     for name in systems:
         path = folder / f"{name}.jsonl"

@@ -89,7 +89,7 @@ class Kind(ABC):
         """Build a package by a recipe of this kind."""
 
     def plan(self, recipe: Any, run: RunOptions) -> Any:
-        """Requests of a build (:class:`citeforge.engines.llm.budget.Plan`), where ``has_plan``."""
+        """Requests of a build (:class:`~citeforge.engines.llm.budget.RunPlan`), if ``has_plan``."""
         return None
 
     @abstractmethod
@@ -98,7 +98,7 @@ class Kind(ABC):
 
     @abstractmethod
     def reading(self, reads: str) -> Any:
-        """The class that reads answers so: a ``citeforge.evaluator.statements.reading.Reading``.
+        """The class that reads answers so: a ``SubmissionReader`` of ``evaluator.statements``.
 
         Args:
             reads: one of ``readings``.

@@ -51,7 +51,7 @@ def kind_of(manifest: Manifest, path: object = None) -> Kind:
         InputError: this installation does not know it, or a plugin that should give it is broken.
         UsageError: two plugins give it.
     """
-    found = find(manifest.kind)
+    found = find_kind(manifest.kind)
     if found is None:
         raise InputError(
             f"is of the unknown kind {manifest.kind!r}",
@@ -61,7 +61,7 @@ def kind_of(manifest: Manifest, path: object = None) -> Kind:
     return found
 
 
-def find(name: str) -> Kind | None:
+def find_kind(name: str) -> Kind | None:
     """The kind of a name; None when nobody gives it.
 
     Raises:
@@ -70,7 +70,7 @@ def find(name: str) -> Kind | None:
     """
     if name in _entries():
         return _ours(name)
-    theirs = plugins.find(_GROUP, name)
+    theirs = plugins.find_entry(_GROUP, name)
     return None if theirs is None else _checked(*theirs)
 
 
@@ -81,7 +81,7 @@ def recipe_named(name: str) -> type[Recipe] | None:
         InputError: the plugin that should give it is broken.
         UsageError: two plugins give it.
     """
-    kind = find(name)
+    kind = find_kind(name)
     return None if kind is None else kind.recipe
 
 
@@ -97,12 +97,12 @@ def ours() -> list[Kind]:
 
 def of_plugins() -> Iterator[tuple[str, str]]:
     """(name, plugin) of the other ones; none is imported."""
-    return plugins.named(_GROUP)
+    return plugins.entry_names(_GROUP)
 
 
-def origin_of(name: str) -> str | None:
+def plugin_of(name: str) -> str | None:
     """Name and version of the plugin that gives a kind; None for ours."""
-    theirs = None if name in _entries() else plugins.find(_GROUP, name)
+    theirs = None if name in _entries() else plugins.find_entry(_GROUP, name)
     return None if theirs is None else theirs[1]
 
 

@@ -144,7 +144,7 @@ def splits_of(manifest: Manifest) -> dict[str, list[str]]:
     return splits
 
 
-def strangers(folder: Path) -> list[str]:
+def unknown_files(folder: Path) -> list[str]:
     """Files in the folder of a package that no build of ours put there, ``card.md`` among them:
     somebody wrote it by hand.
 

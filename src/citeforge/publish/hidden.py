@@ -126,7 +126,7 @@ def _public_contexts(package: Package) -> list[str]:
     return contexts
 
 
-def withheld(folder: Path) -> list[str]:
+def withheld_words(folder: Path) -> list[str]:
     """What a public half lacks besides labels and gold, in words for the user."""
     package = Package(folder)
     names = [name for name in package.contexts if name in package.kind.withheld]

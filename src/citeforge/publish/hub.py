@@ -14,7 +14,7 @@ from citeforge.builders.packaging.licences import conflicts
 from citeforge.builders.packaging.verify import verify
 from citeforge.engines.io.files import sha256_file
 from citeforge.package.manifest import MANIFEST, load_manifest, plain_file
-from citeforge.publish.hub_errors import error_line, hub_errors, is_network
+from citeforge.publish.hub_errors import hub_error_words, hub_errors, is_network
 from citeforge.schemas.benchmarks.manifest import SECRET, Manifest
 from citeforge.schemas.errors import InputError, UsageError
 
@@ -51,7 +51,7 @@ class Change:
 
 
 @dataclass
-class Plan:
+class PublishPlan:
     """What publishing would do.
 
     Attributes:
@@ -98,7 +98,7 @@ class Publisher:
 
         self.api = HfApi(endpoint=endpoint, token=token)
 
-    def plan(self, folder: Path, repo_id: str, branch: str = "main") -> Plan:
+    def plan(self, folder: Path, repo_id: str, branch: str = "main") -> PublishPlan:
         """Compare a package with what is there; changes nothing.
 
         Args:
@@ -116,7 +116,7 @@ class Publisher:
             remote = self._remote(repo_id, branch)
             if remote and manifest.config.get("hidden_gold"):
                 _require_same_contexts(package_files(folder), remote, repo_id)
-            plan = Plan(repo_id, remote is not None)
+            plan = PublishPlan(repo_id, remote is not None)
             there = remote or {}
             files = package_files(folder)
             for name, file in files.items():
@@ -292,7 +292,7 @@ class Publisher:
             if is_network(error):
                 raise
             # The Hub looks at the card's metadata before it takes anything.
-            raise InputError(error_line(error), path=folder / "README.md") from error
+            raise InputError(hub_error_words(error), path=folder / "README.md") from error
         return str(done.oid)
 
     def _read_back(self, folder: Path, repo_id: str, tag: str) -> None:

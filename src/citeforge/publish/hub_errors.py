@@ -36,11 +36,13 @@ def hub_errors(repo_id: str) -> Iterator[None]:
             404: "an existing repository, and a token that may see it",
         }.get(status or 0, "run the same command again")
         raise InputError(
-            f"the Hub answered {status} ({error_line(error)})", path=repo_id, allowed=hint
+            f"the Hub answered {status} ({hub_error_words(error)})", path=repo_id, allowed=hint
         ) from error
     except HFValidationError as error:
         raise InputError(
-            f"is no name of a repository ({error_line(error)})", path=repo_id, allowed="ORG/NAME"
+            f"is no name of a repository ({hub_error_words(error)})",
+            path=repo_id,
+            allowed="ORG/NAME",
         ) from error
     except InputError:
         raise  # ours, whatever it was made of
@@ -50,13 +52,13 @@ def hub_errors(repo_id: str) -> Iterator[None]:
             raise
         cause = error.__cause__ or error
         raise InputError(
-            f"the connection to the Hub failed ({error_line(cause) or type(cause).__name__})",
+            f"the connection to the Hub failed ({hub_error_words(cause) or type(cause).__name__})",
             path=repo_id,
             allowed="run the same command again: nothing is transferred or committed twice",
         ) from error
 
 
-def error_line(error: BaseException) -> str:
+def hub_error_words(error: BaseException) -> str:
     """What an error says, in whole sentences: as many as fit, at least the first."""
     text = " ".join(str(error).split())
     secret = os.environ.get("HF_TOKEN")

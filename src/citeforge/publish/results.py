@@ -232,7 +232,9 @@ def _text(entries: list[EvalResultEntry]) -> str:
     return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)
 
 
-def send(results: Results, options: ResultsOptions, publisher: Publisher | None = None) -> Sent:
+def open_pull_request(
+    results: Results, options: ResultsOptions, publisher: Publisher | None = None
+) -> Sent:
     """Open the pull request, or bring an open one of one's own up to date.
 
     May be run again after anything: what a pull request or the model already holds is not sent

@@ -61,10 +61,10 @@ _ASKING: dict[str, tuple[Callable[..., Any], type[Part]]] = {
     "authorship": (asking.authorship, CellOptions),
     "g": (generate.generate, air.GenerateOptions),
     "rtg-gold": (rtg.gold, air.GoldPassagesOptions),
-    "rtg-vanilla": (rtg.vanilla, air.VanillaOptions),
+    "rtg-vanilla": (rtg.retrieve_then_generate, air.VanillaOptions),
     "rtg-query-gen": (query_gen.query_gen, air.QueryGenOptions),
     "gtr": (gtr.gtr, air.GtrOptions),
-    "kalma": (asking_kalma.kalma, asking_kalma.KalmaOptions),
+    "kalma": (asking_kalma.kalma_system, asking_kalma.KalmaOptions),
 }
 _OPTIONS: dict[str, type[Part]] = {
     "gold": GoldOptions,

@@ -10,19 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from citeforge.builders.alce.candidates import split_names
-from citeforge.builders.alce.chunks import chunked, piece_id, pieces, whole_id
+from citeforge.builders.alce.chunks import passage_chunks, piece_id, pieces, whole_id
 from citeforge.builders.alce.condense import is_irrelevant
 from citeforge.builders.alce.coverage import (
     JUDGED,
     SHORT,
     Coverage,
+    covered_answers,
     judged,
     kept_by,
     recalls,
-    short_answers,
 )
 from citeforge.builders.alce.oracle import oracle
-from citeforge.builders.alce.subclaims import long_answer, read_claims
+from citeforge.builders.alce.subclaims import long_answer, parse_subclaims
 from citeforge.package.items import Gold, GoldRows
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.benchmarks.tables import CORPUS
@@ -99,7 +99,7 @@ class Passages:
 
 def test_pieces_keep_title_and_origin() -> None:
     source = Passages([("a", "A", "one two three"), ("blank", "B", " \n"), ("a#0", "C", "four")])
-    rows = [row for batch in chunked(source, 2) for row in batch.to_pylist()]  # type: ignore[arg-type]
+    rows = [row for batch in passage_chunks(source, 2) for row in batch.to_pylist()]  # type: ignore[arg-type]
     assert [(r["_id"], r["title"], r["text"]) for r in rows] == [
         ("a#0", "A", "one two"),
         ("a#1", "A", "three"),
@@ -113,7 +113,7 @@ def test_pieces_keep_title_and_origin() -> None:
         "passages after cutting": 3,
     }
     with pytest.raises(InputError, match="no passage with a word"):
-        list(chunked(Passages([("b", "", " ")]), 2))  # type: ignore[arg-type]
+        list(passage_chunks(Passages([("b", "", " ")]), 2))  # type: ignore[arg-type]
 
 
 def gold(kind: str, text: str | None = None, *aliases: str, **more: int) -> Gold:
@@ -130,7 +130,9 @@ def test_short_answers_are_found_as_alce_normalises() -> None:
         ]
     )
     texts = {"p": ("1973", "In the us, 'twas so."), "q": ("", "Opened in 1973!"), "r": ("", "no")}
-    found = short_answers({"x": rows, "empty": GoldRows()}, {"x": list(texts), "empty": []}, texts)
+    found = covered_answers(
+        {"x": rows, "empty": GoldRows()}, {"x": list(texts), "empty": []}, texts
+    )
     assert found.sizes == {"x": 3}
     assert found.of("x", ["p", "q", "r"]) == [frozenset({0}), frozenset({1}), frozenset()]
     assert found.recall("x", ["p", "q"]) == 2 / 3
@@ -143,7 +145,7 @@ def test_recall_is_of_units_and_five_of_a_list_are_enough() -> None:
         "b": ("", "answer1 answer3 answer4"),
         "c": ("", "nothing"),
     }
-    found = short_answers({"x": GoldRows(answers)}, {"x": list(texts)}, texts)
+    found = covered_answers({"x": GoldRows(answers)}, {"x": list(texts)}, texts)
     ranking = {"x": ["a", "c", "b"]}
     # 3 of 8 in the first; 5 of 8 in all three, which is all that recall-5 asks for.
     assert recalls("r", ranking, found, frozenset({"x"}), 3) == {
@@ -188,7 +190,7 @@ REPLIES = [
 
 @pytest.mark.parametrize(("reply", "claims"), REPLIES)
 def test_claims_are_lines(reply: str, claims: list[str]) -> None:
-    assert read_claims(reply, 3) == claims
+    assert parse_subclaims(reply, 3) == claims
 
 
 def test_claims_are_taken_from_the_answer_that_measures_select() -> None:

@@ -17,7 +17,7 @@ from citeforge.builders.frozen import build_alce
 from citeforge.builders.packaging.verify import verify
 from citeforge.engines.judge.records import Keep, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.llm.records import Answer, Failure, Request, Result
+from citeforge.engines.llm.records import Failure, LlmReply, Request, Result
 from citeforge.package.manifest import load_manifest
 from citeforge.package.package import Package
 from citeforge.schemas.benchmarks.manifest import Manifest
@@ -47,7 +47,7 @@ class Scripted:
     def complete(self, requests: Sequence[Request]) -> list[Result]:
         self.asked += requests
         found = [self.reply(r.task, r.values) for r in requests]
-        return [r if isinstance(r, Failure) else Answer(r) for r in found]
+        return [r if isinstance(r, Failure) else LlmReply(r) for r in found]
 
 
 class Literal:

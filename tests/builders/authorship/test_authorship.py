@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from citeforge.builders.authorship.build import build_authorship
 from citeforge.builders.authorship.candidates import from_bm25, from_mapping, from_run
 from citeforge.builders.authorship.labels import (
-    built_in,
-    choose,
+    built_in_label_sets,
+    choose_label_sets,
     draw,
-    labels_of,
     load_label_sets,
+    passage_labels,
 )
 from citeforge.builders.packaging.package import manifest_digest, render_manifest
 from citeforge.builders.packaging.prompts import load_template, render_prompts
@@ -139,13 +139,13 @@ def test_labels_differ_between_cells_in_nothing_but_the_side(built: Path) -> Non
 def test_the_placebo_is_drawn_by_lot() -> None:
     """Its prompt says so. In every cell relevant passages are Blue as often as others; cells that
     CAB subtracts carry opposite tags."""
-    placebo = built_in()["placebo"]
+    placebo = built_in_label_sets()["placebo"]
     assert "by lot" in placebo.note
     cells = make_cells((("human", "llm"), ("human", "human")), (placebo,))
     relevant = [True, *[False] * 9]
     tags = {
         c.context: np.array(
-            [labels_of(c, relevant, draw(placebo, f"q{q}", 10, 0)) for q in range(2000)]
+            [passage_labels(c, relevant, draw(placebo, f"q{q}", 10, 0)) for q in range(2000)]
         )
         == "Blue"
         for c in cells
@@ -166,12 +166,12 @@ def test_the_placebo_is_drawn_by_lot() -> None:
 
 @given(st.text(min_size=1), st.integers(2, 12), st.integers(0, 5))
 def test_draws_are_keyed_by_query(query: str, size: int, seed: int) -> None:
-    names = built_in()["names"]
+    names = built_in_label_sets()["names"]
     first, second = draw(names, query, size, seed)
     assert (first, second) == draw(names, query, size, seed)
     assert len(set(first)) == size  # no two passages of one context by one name
     assert set(second) == {"AI"}
-    words = built_in()["person_machine"]
+    words = built_in_label_sets()["person_machine"]
     for pool, found in zip(
         (words.first, words.second), draw(words, query, size, seed), strict=True
     ):
@@ -179,7 +179,7 @@ def test_draws_are_keyed_by_query(query: str, size: int, seed: int) -> None:
 
 
 def test_there_are_at_least_100_names_of_two_parts() -> None:
-    names = built_in()["names"].first
+    names = built_in_label_sets()["names"].first
     assert len(set(names)) >= 100
     assert all(len(n.split()) == 2 for n in names)
 
@@ -289,7 +289,7 @@ def test_labels_of_ones_own(package: Path, tmp_path: Path) -> None:
         'name: source\nfirst: [NASA]\nsecond: [a blog, a forum]\nphrase: "source: {label}"\n'
         "note: For each passage its source is given.\n"
     )
-    build(package, tmp_path / "a", label_sets=choose([], [path]))
+    build(package, tmp_path / "a", label_sets=choose_label_sets([], [path]))
     template = load_template("authorship")
     prompts = dict(render_prompts(Package(tmp_path / "a"), "hh_source_informed_cf", template))
     text = prompts["q01"]
@@ -297,9 +297,9 @@ def test_labels_of_ones_own(package: Path, tmp_path: Path) -> None:
     assert text.count("(source: NASA)") == 1  # the relevant passage
     assert text.count("(source: a blog)") + text.count("(source: a forum)") == 4
     with pytest.raises(InputError, match="comes twice"):
-        choose([], [path, path])
+        choose_label_sets([], [path, path])
     with pytest.raises(UnknownValueError):
-        choose(["nobody"], [])
+        choose_label_sets(["nobody"], [])
 
 
 def test_a_pool_of_names_smaller_than_k_is_refused(package: Path, tmp_path: Path) -> None:

@@ -17,12 +17,12 @@ import pytest
 
 from citeforge.builders.kalma import check
 from citeforge.builders.kalma.build import build_kalma
-from citeforge.builders.kalma.score import Specificity, rank
+from citeforge.builders.kalma.score import Specificity, rank_triples
 from citeforge.builders.kalma.selection import Stated, disambiguate, read_stated
 from citeforge.builders.kalma.tasks import template_writer_templates
 from citeforge.builders.packaging.verify import verify
 from citeforge.engines.io.tables import read_table, shard_paths
-from citeforge.engines.llm.records import Answer, Failure, Request, Result
+from citeforge.engines.llm.records import Failure, LlmReply, Request, Result
 from citeforge.engines.llm.writers import TemplateWriter
 from citeforge.engines.models.perplexity.records import make_perplexity
 from citeforge.kg.domain import Domain, load_domain
@@ -70,7 +70,7 @@ def test_the_score_by_hand() -> None:
     assert specificity.of("occupation") == math.log(2 * 3 / 3)
     assert specificity.of("hobby") == math.log(2 * 3 / 1)
     triples = [fact("Q1", "occupation", "x"), fact("Q1", "hobby", "y")]
-    found = rank(triples, [2.0, 4.0], specificity, alpha=0.25)
+    found = rank_triples(triples, [2.0, 4.0], specificity, alpha=0.25)
     soft = {
         "occupation": math.exp(1 / 2) / (math.exp(1 / 2) + math.exp(1 / 4)),
         "hobby": math.exp(1 / 4) / (math.exp(1 / 2) + math.exp(1 / 4)),
@@ -80,7 +80,7 @@ def test_the_score_by_hand() -> None:
     assert found[1].score == pytest.approx(0.25 * math.log(2) + 0.75 * soft["occupation"])
     assert found[1].coherence == pytest.approx(soft["occupation"])
     # With α = 0 the likelier sentence wins.
-    coherent = rank(triples, [2.0, 4.0], specificity, alpha=0.0)
+    coherent = rank_triples(triples, [2.0, 4.0], specificity, alpha=0.0)
     assert coherent[0].triple.relation == "occupation"
 
 
@@ -261,7 +261,7 @@ class Scripted:
             if answer is None:
                 results += self.base.complete([request])
             else:
-                results.append(Answer(answer) if isinstance(answer, str) else answer)
+                results.append(LlmReply(answer) if isinstance(answer, str) else answer)
         return results
 
 
@@ -293,7 +293,7 @@ class Mute(Scripted):
 
     def complete(self, requests: Sequence[Request]) -> list[Result]:
         if requests and requests[0].task == "extend":
-            return [Answer("No.") for _ in requests]
+            return [LlmReply("No.") for _ in requests]
         return super().complete(requests)
 
 

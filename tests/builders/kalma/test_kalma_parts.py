@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from citeforge.builders.kalma import check
-from citeforge.builders.kalma.contexts import Entry, make_contexts
+from citeforge.builders.kalma.contexts import QueryGraphs, make_contexts
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.kg.domain import load_domain
@@ -104,7 +104,7 @@ def test_annotations() -> None:
 # --- contexts ----------------------------------------------------------------------------------
 
 
-def entries(n: int) -> list[Entry]:
+def entries(n: int) -> list[QueryGraphs]:
     found = []
     for i in range(n):
         a, b = f"Q{10 + 2 * i}", f"Q{11 + 2 * i}"
@@ -112,7 +112,7 @@ def entries(n: int) -> list[Entry]:
         first = (*(fact(a, f"r{k}", f"v{k}") for k in range(4)), father)
         second = (fact(b, "child", a, value_id=a), fact(b, "r9", "v9"))
         gold = (first[-1], *first[:3])
-        found.append(Entry(f"q{i}", (Graph(a, a, first), Graph(b, b, second)), gold))
+        found.append(QueryGraphs(f"q{i}", (Graph(a, a, first), Graph(b, b, second)), gold))
     return found
 
 
@@ -157,6 +157,6 @@ def test_retrieval_sets_are_nested_and_exact() -> None:
 
 def test_a_short_minimum_set_is_recorded() -> None:
     first, *_ = entries(3)
-    short = Entry(first.query_id, first.graphs, first.gold[:2])
+    short = QueryGraphs(first.query_id, first.graphs, first.gold[:2])
     made = make_contexts([short, *entries(3)[1:]], PEOPLE, seed=0)
     assert made.short == {"absent_3": {"q0": {"absent": 2}}}

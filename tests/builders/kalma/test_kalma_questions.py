@@ -12,9 +12,9 @@ from citeforge.builders.kalma import check
 from citeforge.builders.kalma.build import build_kalma
 from citeforge.builders.kalma.check import Extension, ExtensionCheck
 from citeforge.builders.kalma.phrasing import Composer, cannot_be_asked, gives_away
-from citeforge.builders.kalma.selection import Pair
+from citeforge.builders.kalma.selection import EntityPair
 from citeforge.builders.kalma.tasks import template_writer_templates
-from citeforge.engines.llm.records import Answer, Request, Result
+from citeforge.engines.llm.records import LlmReply, Request, Result
 from citeforge.engines.llm.writers import TemplateWriter
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.kg.domain import Domain, load_domain
@@ -38,13 +38,13 @@ def fact(qid: str, relation: str, value: str, value_id: str = "") -> Triple:
     return Triple(qid, NAMES[qid], "P1", relation, value, value_id)
 
 
-def pair(relation: str = "father", born: str = "1815", **more: Sequence[Triple]) -> Pair:
+def pair(relation: str = "father", born: str = "1815", **more: Sequence[Triple]) -> EntityPair:
     ada = (fact("Q1", "sex or gender", "female"), fact("Q1", "date of birth", born))
     george = (fact("Q2", "sex or gender", "male"), fact("Q2", "date of birth", "1788"))
     graphs = [
         Graph(q, NAMES[q], (*own, *more.get(q, ()))) for q, own in (("Q1", ada), ("Q2", george))
     ]
-    return Pair(*graphs, fact("Q1", relation, "George Byron", "Q2"))
+    return EntityPair(*graphs, fact("Q1", relation, "George Byron", "Q2"))
 
 
 def asked(facts: Sequence[Triple], **given: Any) -> tuple[str, str]:
@@ -114,7 +114,7 @@ def test_without_further_facts_what_connects_the_two_is_asked() -> None:
 def test_without_a_known_sex_the_name_is_said_again() -> None:
     composer = Composer(PEOPLE, WORDS)
     graphs = [Graph(q, name, ()) for q, name in NAMES.items()]
-    bare = Pair(graphs[0], graphs[1], fact("Q1", "sibling", "George Byron", "Q2"))
+    bare = EntityPair(graphs[0], graphs[1], fact("Q1", "sibling", "George Byron", "Q2"))
     facts = [fact("Q1", "height", "x"), fact("Q1", "residence", "y")]
     assert composer.specific(bare, facts) == (
         "How were Ada Byron and George Byron related, how tall was Ada Byron, and where did Ada "
@@ -208,7 +208,7 @@ class Writer:
     def _one(self, request: Request) -> Result:
         self.asked.append(request.task)
         if request.task == "specific" and request.sample == 0:
-            return Answer(f"Did you know it all: {request.values['plain']}?")
+            return LlmReply(f"Did you know it all: {request.values['plain']}?")
         return self.base.complete([request])[0]  # type: ignore[return-value]
 
 

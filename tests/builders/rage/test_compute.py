@@ -66,19 +66,19 @@ def lists(folder: Path) -> list[tuple[str, str, int]]:
 
 @needs_fast
 def test_two_stages_give_the_lists_of_float32(world: Path, tmp_path: Path) -> None:
-    rough = build(world, tmp_path / "int8", "int8")
+    quantized = build(world, tmp_path / "int8", "int8")
     exact = build(world, tmp_path / "fp32", "fp32")
     assert lists(tmp_path / "int8") == lists(tmp_path / "fp32")
     assert len(lists(tmp_path / "int8")) == 6
-    assert rough.config["compute"] == "int8"
+    assert quantized.config["compute"] == "int8"
     assert exact.config["compute"] == "fp32"
-    assert rough.models["embedder"]["dtype"] == "float32"
-    assert rough.models["nominator"]["dtype"] == "int8"
-    assert 0 < rough.models["nominator"]["margin"] < 0.5
+    assert quantized.models["embedder"]["dtype"] == "float32"
+    assert quantized.models["nominator"]["dtype"] == "int8"
+    assert 0 < quantized.models["nominator"]["margin"] < 0.5
     assert "nominator" not in exact.models
-    assert rough.counts["queries not settled by nominations of any depth"] == 0
+    assert quantized.counts["queries not settled by nominations of any depth"] == 0
     # A sample of 200 for measuring, and what was nominated.
-    assert 200 < rough.counts["passages embedded in float32"] < 400
+    assert 200 < quantized.counts["passages embedded in float32"] < 400
 
 
 @needs_fast

@@ -21,7 +21,7 @@ from citeforge.builders.twins.build import build_twins
 from citeforge.cli.main import cli as cli_group
 from citeforge.engines.embedding.embed import make_embedder
 from citeforge.engines.llm.options import ClientOptions
-from citeforge.engines.llm.records import Answer, Request, Result
+from citeforge.engines.llm.records import LlmReply, Request, Result
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes import (
     AlceRecipe,
@@ -167,7 +167,7 @@ class Turning:
     def complete(self, requests: Sequence[Request]) -> list[Result]:
         self.asked += len(requests)
         texts = [r.values["text"].rstrip(".").split() for r in requests]
-        return [Answer(" ".join(reversed(t)) + ".") for t in texts]
+        return [LlmReply(" ".join(reversed(t)) + ".") for t in texts]
 
 
 def test_finished_twins_and_authorship_are_never_replaced_by_others(

@@ -232,10 +232,10 @@ def test_forged_shares_are_refused(made: Path, tmp_path: Path, forgery: str) -> 
 
 
 def test_two_merges_at_once(folder: Path, tmp_path: Path) -> None:
-    from citeforge.engines.io.folders import growing
+    from citeforge.engines.io.folders import staging_directory
 
     with (
-        growing(tmp_path / "out"),
+        staging_directory(tmp_path / "out"),
         pytest.raises(
             InputError, match=r"is being written by process \d+ .*wait until it has ended"
         ),

@@ -16,7 +16,7 @@ import pytest
 
 from citeforge.builders.packaging.verify import verify
 from citeforge.engines.io import files
-from citeforge.engines.io.folders import whole_folder
+from citeforge.engines.io.folders import atomic_directory
 from citeforge.publish.card import write_card
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.run import IfExists
@@ -221,7 +221,7 @@ def test_the_second_builder_is_told_who_holds_the_folder(tmp_path: Path, cli: Cl
     assert f"is being written by process {holder.pid} on " in result.stderr
     assert " since 20" in result.stderr
     assert "Traceback" not in result.stderr
-    with pytest.raises(InputError, match=f"process {holder.pid}"), whole_folder(out):
+    with pytest.raises(InputError, match=f"process {holder.pid}"), atomic_directory(out):
         pass
     holder.stdin.write("\n")
     holder.stdin.close()

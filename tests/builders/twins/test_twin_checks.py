@@ -6,13 +6,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from citeforge.builders.twins.checks import Checker, Passage, measure
+from citeforge.builders.twins.checks import Checker, SourcePassage, measure
 from citeforge.builders.twins.facts import (
     Entities,
     dates_of,
     language_of,
     missing_quotations,
-    numbers_of,
+    numbers_in_text,
 )
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.schemas.recipes.twins import Thresholds
@@ -31,7 +31,7 @@ ENTITIES = Entities()
 
 def failed(human: str, twin: str, **passage: object) -> dict[str, str]:
     checker = Checker(Thresholds(), ENTITIES)
-    report = checker.check([(Passage("p", "", human, **passage), twin)])[0]  # type: ignore[arg-type]
+    report = checker.check([(SourcePassage("p", "", human, **passage), twin)])[0]  # type: ignore[arg-type]
     assert report.accepted == (not report.failed)
     return report.failed
 
@@ -75,11 +75,11 @@ def test_the_writing_of_numbers_may_change_but_not_their_value() -> None:
 
 
 def test_numbers_and_months() -> None:
-    assert numbers_of("1,642 m, 3.5 %, 1990s, 3rd, 007").required == {
+    assert numbers_in_text("1,642 m, 3.5 %, 1990s, 3rd, 007").required == {
         "1642", "3.5", "1990s", "3", "7",
     }  # fmt: skip
-    assert numbers_of("twelve, second").allowed == {"12", "2"}
-    assert numbers_of("twelve, second").required == frozenset()
+    assert numbers_in_text("twelve, second").allowed == {"12", "2"}
+    assert numbers_in_text("twelve, second").required == frozenset()
     assert dates_of("on 12 May 1990; Sept. 3; he may march in august") == {
         "may", "september", "august",
     }  # fmt: skip
@@ -124,7 +124,7 @@ def test_entailment_is_asked_both_ways_and_only_of_twins_that_pass_the_rest() ->
         ("now A and B are said here again", "now A and B are said here again"),
         ("now A and B are said here # again", "here # again now B and A are being said"),
     ]
-    reports = checker.check([(Passage(str(i), "", h), t) for i, (h, t) in enumerate(pairs)])
+    reports = checker.check([(SourcePassage(str(i), "", h), t) for i, (h, t) in enumerate(pairs)])
     assert reports[0].failed == {}
     assert reports[1].failed == {"entailment": "twin to passage: not entailed"}
     assert set(reports[2].failed) == {"copy"}
@@ -143,10 +143,10 @@ def test_measures_by_hand() -> None:
 @given(st.text(max_size=300), st.text(max_size=300))
 @example(":A0_", "")  # one word to a regular expression, two to spaCy
 def test_any_two_texts_can_be_checked(human: str, twin: str) -> None:
-    report = Checker(Thresholds(), ENTITIES).check([(Passage("p", "", human), twin)])[0]
+    report = Checker(Thresholds(), ENTITIES).check([(SourcePassage("p", "", human), twin)])[0]
     assert 0 <= report.measured.edit_similarity <= 1
     assert 0 <= report.measured.ngram_overlap <= 1
-    same = Checker(Thresholds(), ENTITIES).check([(Passage("p", "", human), human)])[0]
+    same = Checker(Thresholds(), ENTITIES).check([(SourcePassage("p", "", human), human)])[0]
     # A text against itself fails for being a copy (or for having no words), for nothing else.
     assert set(same.failed) <= {"copy", "length"}
     assert "copy" in same.failed

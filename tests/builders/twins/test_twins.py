@@ -23,7 +23,7 @@ from citeforge.builders.rage.build import build_rage
 from citeforge.builders.recipes.derive import Base
 from citeforge.builders.twins.build import build_twins, twin_stats
 from citeforge.engines.embedding.embed import make_embedder
-from citeforge.engines.llm.records import Answer, Failure, Request, Result
+from citeforge.engines.llm.records import Failure, LlmReply, Request, Result
 from citeforge.package.manifest import load_intact
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes import RageRecipe, RunOptions, TwinsRecipe
@@ -61,7 +61,7 @@ class Scripted:
             number = int(text.split()[2])
             self.asked.append((number, request.sample, request.params["temperature"]))
             answer = self.script.get((number, request.sample), turned(text))
-            results.append(Answer(answer) if isinstance(answer, str) else answer)
+            results.append(LlmReply(answer) if isinstance(answer, str) else answer)
         return results
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from citeforge.builders.recipes.files import read_recipe, recipe_text
 from citeforge.cli.building.build import build
-from citeforge.cli.record_options import options_of, record_from
+from citeforge.cli.record_options import field_options, record_from
 from citeforge.package.kinds import recipes
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes import (
@@ -25,7 +25,7 @@ from citeforge.schemas.recipes import (
     Recipe,
     RunOptions,
 )
-from citeforge.schemas.recipes.flags import Flag, flags_of, nested, words_of
+from citeforge.schemas.recipes.flags import Flag, command_words, flags_of, nested
 from citeforge.schemas.recipes.mixture import Mixture
 from citeforge.schemas.recipes.run import ALWAYS
 
@@ -90,8 +90,8 @@ def drawn(draw: st.DrawFn) -> Recipe:
 
 @given(drawn())
 def test_record_to_command_line_to_record(recipe: Recipe) -> None:
-    command = click.Command("build", params=list(options_of(type(recipe))))
-    context = command.make_context("build", words_of(recipe))
+    command = click.Command("build", params=list(field_options(type(recipe))))
+    context = command.make_context("build", command_words(recipe))
     assert record_from(type(recipe), context.params) == recipe
 
 

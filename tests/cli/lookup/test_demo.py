@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from citeforge import UsageError
-from citeforge.library.demo import EXAMPLES, start
+from citeforge.library.demo import EXAMPLES, start_demo
 from conftest import EXAMPLES as REPOSITORY
 from conftest import Cli, content
 
@@ -34,11 +34,11 @@ def test_the_demo_shows_a_report_and_what_to_type_next(cli: Cli, tmp_path: Path)
 
 
 def test_what_it_types_is_what_runs(tmp_path: Path) -> None:
-    for line in start(tmp_path / "x"):
+    for line in start_demo(tmp_path / "x"):
         assert shlex.split(line) == line.split()
     for name in ("a b", "a'b"):
         with pytest.raises(UsageError, match="without spaces and quotes"):
-            start(tmp_path / name)
+            start_demo(tmp_path / name)
 
 
 def test_the_package_carries_the_examples() -> None:

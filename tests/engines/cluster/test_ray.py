@@ -25,7 +25,7 @@ from citeforge.engines.cluster.judging import ClusterJudge
 from citeforge.engines.cluster.options import ClusterOptions
 from citeforge.engines.cluster.searching import ClusterSearch
 from citeforge.engines.embedding.embedder import Embedder, Prefixes
-from citeforge.engines.embedding.vectors import VectorShard, ensure_shards, unit
+from citeforge.engines.embedding.vectors import VectorShard, ensure_shards, unit_rows
 from citeforge.engines.judge.hf import HfOptions
 from citeforge.engines.judge.records import JudgeFailure, Pair, Verdict
 from citeforge.engines.judge.registry import make_judge
@@ -34,10 +34,10 @@ from citeforge.engines.judge.store import VerdictStore
 from citeforge.engines.llm.client import OpenAiLlm
 from citeforge.engines.llm.local.offline import OfflineLlm
 from citeforge.engines.llm.options import ClientOptions
-from citeforge.engines.llm.records import Answer, Request, Result
+from citeforge.engines.llm.records import LlmReply, Request, Result
 from citeforge.engines.llm.stores.replay import ReplayStore
 from citeforge.engines.models.compute import cpu_has_bfloat16
-from citeforge.engines.search.exact import nominate
+from citeforge.engines.search.exact import retrieve_candidates
 from citeforge.schemas.errors import FailuresError, InputError, UsageError
 from conftest import EXAMPLES, content, write_beir
 from servers.dying import BAD, FATAL, ONCE, DyingEmbedder, DyingJudge, UnlikeEmbedder, refused
@@ -267,10 +267,10 @@ def test_workers_nominate_what_is_nominated_here(tmp_path: Path, cluster: Cluste
     vectors = np.concatenate([half, half])
     cuts = np.split(vectors, [50, 100, 150, 151, 300, 399])
     made = [_shard(tmp_path / f"{i}.f16", rows) for i, rows in enumerate(cuts)]
-    queries = unit(rng.standard_normal((30, 16)).astype(np.float32))
+    queries = unit_rows(rng.standard_normal((30, 16)).astype(np.float32))
     done: list[int] = []
     there = ClusterSearch(cluster, "cpu")(queries, made, 10, lambda n, *_: done.append(n))
-    here = nominate(queries, made, 10, lambda *_: None, device="cpu")
+    here = retrieve_candidates(queries, made, 10, lambda *_: None, device="cpu")
     assert np.allclose(there[0], here[0], atol=1e-6)
     assert (np.sort(there[1] % 200) == np.sort(here[1] % 200)).all()
     assert done == [50, 50, 50, 1, 149, 99, 1]
@@ -321,7 +321,7 @@ def test_an_endpoint_is_asked_by_workers(
         log = server.requests()
         here = OpenAiLlm("m", None, replace(options, cluster=None)).complete(requests)
     assert found == here
-    assert all(isinstance(one, Answer) for one in found)
+    assert all(isinstance(one, LlmReply) for one in found)
     assert {entry["fault"] for entry in log} > {None}
     assert OpenAiLlm("m", store, replace(options, base_url="http://127.0.0.1:9/v1")).complete(
         requests

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from citeforge.engines.cluster.judging import ClusterJudge
-from citeforge.engines.cluster.lost import Lost
-from citeforge.engines.cluster.pool import Pool
+from citeforge.engines.cluster.lost import FailedShard
+from citeforge.engines.cluster.pool import WorkerPool
 from citeforge.engines.cluster.share import Share
 from citeforge.engines.cluster.worker import Raised
 from citeforge.engines.cluster.writing import Writers
@@ -18,7 +18,7 @@ from citeforge.engines.llm.records import Failure, Request
 from citeforge.schemas.errors import CiteforgeError, FailuresError, InputError, UsageError
 
 
-class _Wrong(Pool[Any, Any]):
+class _Wrong(WorkerPool[Any, Any]):
     """A pool whose workers reply to every piece with the same."""
 
     def __init__(self, reply: Any) -> None:
@@ -49,7 +49,7 @@ def test_a_wrong_number_of_answers_is_a_failure_of_each_request() -> None:
     writers = Writers.__new__(Writers)
     writers._pool = _Wrong([])
     requests = {key: Request((("user", key),)) for key in "ab"}
-    failure = Failure("exhausted", str(Lost(1, "its reply to 1 was 0 results")))
+    failure = Failure("exhausted", str(FailedShard(1, "its reply to 1 was 0 results")))
     assert dict(writers.answers(requests)) == {"a": failure, "b": failure}
 
 

@@ -20,7 +20,7 @@ from citeforge.engines.embedding.vectors import (
     gather,
     iter_blocks,
 )
-from citeforge.engines.search.exact import nominate, rescore
+from citeforge.engines.search.exact import rescore, retrieve_candidates
 from citeforge.schemas.errors import InputError
 
 
@@ -144,7 +144,7 @@ def test_blocks_cover_everything_once(tmp_path: Path, vectors: np.ndarray, block
 def test_search_equals_brute_force(tmp_path: Path, vectors: np.ndarray, block_rows: int) -> None:
     shards = write_shards(tmp_path, vectors, 90)
     queries = vectors[:20] / np.linalg.norm(vectors[:20], axis=1, keepdims=True)
-    scores, positions = nominate(queries, shards, 10, silent, block_rows)
+    scores, positions = retrieve_candidates(queries, shards, 10, silent, block_rows)
     wide = vectors.astype(np.float64)
     wide /= np.linalg.norm(wide, axis=1, keepdims=True)
     brute = wide[:20] @ wide.T

@@ -65,29 +65,29 @@ def test_a_vector_depends_on_its_text_alone_and_on_no_threads(model: Path) -> No
             exact = fast(model)
             vectors = exact.encode(TEXTS, "passage")
             assert np.array_equal(exact.encode(TEXTS[7:9], "passage"), vectors[7:9])
-            found.append((vectors, exact.rough(TEXTS).encode(TEXTS, "passage")))
+            found.append((vectors, exact.quantized(TEXTS).encode(TEXTS, "passage")))
     finally:
         torch.set_num_threads(before)
     assert all(np.array_equal(found[0][0], exact) for exact, _ in found)
-    assert all(np.array_equal(found[0][1], rough) for _, rough in found)
+    assert all(np.array_equal(found[0][1], quantized) for _, quantized in found)
 
 
 def test_int8_is_near_and_says_what_it_is(model: Path) -> None:
     exact = fast(model)
-    rough = exact.rough(TEXTS)
-    a, b = exact.encode(TEXTS, "passage"), rough.encode(TEXTS, "passage")
+    quantized = exact.quantized(TEXTS)
+    a, b = exact.encode(TEXTS, "passage"), quantized.encode(TEXTS, "passage")
     cosines = (a * b).sum(axis=1)
     assert 0.98 < cosines.mean() < 0.999999
     assert exact.fingerprint()["dtype"] == "float32"
-    assert rough.fingerprint()["dtype"] == "int8"
-    assert rough.fingerprint() != exact.rough(TEXTS[1:]).fingerprint()
+    assert quantized.fingerprint()["dtype"] == "int8"
+    assert quantized.fingerprint() != exact.quantized(TEXTS[1:]).fingerprint()
 
 
 def test_converted_once_and_again_when_damaged(
     model: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = fast(model).encode(TEXTS[:3], "passage")
-    made: list[convert.Source] = []
+    made: list[convert.TorchModel] = []
     compare = convert._compare
     monkeypatch.setattr(convert, "_compare", lambda s, m: (made.append(s), compare(s, m)))
     assert np.array_equal(fast(model).encode(TEXTS[:3], "passage"), expected)

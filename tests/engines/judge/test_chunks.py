@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from citeforge.engines.judge.chunks import chunked, nltk_words, sentences
+from citeforge.engines.judge.chunks import nltk_words, sentence_chunks, sentences
 from citeforge.schemas.models.judge_profile import Chunks
 
 PREMISE = "The bridge opened in 1964. It was moved to Arizona in 1971.\nIt stands in Lake Havasu."
@@ -30,18 +30,23 @@ def minicheck_chunks(text: str, n: int) -> list[str]:
 
 @pytest.mark.parametrize("n", [1, 5, 6, 11, 12, 100])
 def test_chunks_hold_whole_sentences(n: int) -> None:
-    found = chunked(PREMISE, Chunks(size=n, of="words"), len)
+    found = sentence_chunks(PREMISE, Chunks(size=n, of="words"), len)
     assert found == minicheck_chunks(PREMISE, n)
     assert " ".join(" ".join(found).split()) == " ".join(PREMISE.split())
-    assert chunked("  \n ", Chunks(size=n, of="words"), len) == []
+    assert sentence_chunks("  \n ", Chunks(size=n, of="words"), len) == []
 
 
 def test_chunks_of_the_other_ways() -> None:
     # FactCG counts NLTK's tokens: 6 (five words and the full stop), 8 and 6.
     assert [nltk_words(s) for s in sentences(PREMISE)] == [6, 8, 6]
     one, two, three = sentences(PREMISE)
-    assert chunked(PREMISE, Chunks(size=14, of="nltk-words"), len) == [f"{one}\n{two}", three]
-    assert chunked(PREMISE, Chunks(size=13, of="nltk-words"), len) == [one, two, three]
-    assert chunked(PREMISE, Chunks(size=5, of="nltk-words"), len) == [one, two, three]
+    assert sentence_chunks(PREMISE, Chunks(size=14, of="nltk-words"), len) == [
+        f"{one}\n{two}",
+        three,
+    ]
+    assert sentence_chunks(PREMISE, Chunks(size=13, of="nltk-words"), len) == [one, two, three]
+    assert sentence_chunks(PREMISE, Chunks(size=5, of="nltk-words"), len) == [one, two, three]
     # AlignScore: 17 words // 350 + 1 = 1 chunk of 3 sentences.
-    assert chunked(PREMISE, Chunks(size=350, of="even-words"), len) == [f"{one} {two} {three}"]
+    assert sentence_chunks(PREMISE, Chunks(size=350, of="even-words"), len) == [
+        f"{one} {two} {three}"
+    ]

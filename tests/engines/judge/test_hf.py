@@ -130,9 +130,9 @@ def test_near_ties_of_bfloat16_are_asked_again_in_float32(t5: Path, tmp_path: Pa
     exact = ask(tmp_path, asked)
     assert all(abs(v.margin) < CLOSE_CALL["bfloat16"] for v in exact)
     for size in (16, 7):
-        rough = ask(tmp_path, asked, dtype="bfloat16", batch_size=size)
-        assert [v.entailed for v in rough] == [v.entailed for v in exact]
-        assert [v.margin for v in rough] == pytest.approx([v.margin for v in exact], abs=1e-5)
+        quantized = ask(tmp_path, asked, dtype="bfloat16", batch_size=size)
+        assert [v.entailed for v in quantized] == [v.entailed for v in exact]
+        assert [v.margin for v in quantized] == pytest.approx([v.margin for v in exact], abs=1e-5)
     options = [HfOptions(device="cpu", profile="true-t5", dtype=d) for d in ("bfloat16", "float32")]
     identities = [HfJudge(str(tmp_path), o).identity() for o in options]
     assert identities[0]["close_calls"] == "float32"

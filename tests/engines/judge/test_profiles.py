@@ -14,7 +14,7 @@ import pytest
 
 from citeforge.engines.judge.chunks import sentences
 from citeforge.engines.judge.hf import HfJudge, HfOptions
-from citeforge.engines.judge.profiles import built_in, named_profile, profile_of_model
+from citeforge.engines.judge.profiles import built_in_profiles, named_profile, profile_of_model
 from citeforge.engines.judge.records import JudgeFailure, Pair, Verdict
 from citeforge.engines.judge.registry import make_judge
 from citeforge.engines.judge.session import JudgeSession
@@ -131,11 +131,11 @@ def margin(of: HfJudge, pair: Pair) -> float:
 
 
 def test_every_profile_is_short_and_says_where_from() -> None:
-    for name, profile in built_in().items():
+    for name, profile in built_in_profiles().items():
         path = Path(named_profile.__code__.co_filename).parent / "data" / f"{name}.yaml"
         assert len(path.read_text().splitlines()) <= 15
         assert profile.source
-    assert {p for p in built_in() if not p.startswith("llm-")} == {
+    assert {p for p in built_in_profiles() if not p.startswith("llm-")} == {
         "true-t5", "minicheck-flan-t5", "minicheck-roberta", "minicheck-deberta",
         "bespoke-minicheck", "hhem-2.1-open", "alignscore", "factcg", "granite-guardian", "mnli",
     }  # fmt: skip
@@ -204,7 +204,7 @@ def test_hhem(tmp_path: Path) -> None:
     own.mkdir()
     state = {k: v.clone() for k, v in model.state_dict().items() if "embed_tokens" not in k}
     save_file({f"t5.{k}": v for k, v in state.items()}, own / "model.safetensors")
-    profile = built_in()["hhem-2.1-open"].model_copy(update={"foundation": str(base)})
+    profile = built_in_profiles()["hhem-2.1-open"].model_copy(update={"foundation": str(base)})
     file = tmp_path / "hhem.yaml"
     file.write_text(profile.model_dump_json(exclude_none=True))  # JSON is YAML
     asked = judge(own, str(file))
@@ -242,7 +242,9 @@ def test_alignscore(tmp_path: Path) -> None:
     update = {"foundation": str(base), "chunks": Chunks(size=10, of="even-words")}
     file = tmp_path / "align.yaml"
     file.write_text(
-        built_in()["alignscore"].model_copy(update=update).model_dump_json(exclude_none=True)
+        built_in_profiles()["alignscore"]
+        .model_copy(update=update)
+        .model_dump_json(exclude_none=True)
     )
     asked = judge(own, str(file))
     # 17 words, 3 sentences: 17 // 10 + 1 = 2 chunks, max(3 // 2, 1) = 1 sentence each.
@@ -278,7 +280,10 @@ def test_chat_models(llama: Path) -> None:
         with torch.inference_mode():
             return model(**own(text, return_tensors="pt")).logits[0, -1].softmax(dim=-1)
 
-    bespoke, system = judge(llama, "bespoke-minicheck"), built_in()["bespoke-minicheck"].messages[0]
+    bespoke, system = (
+        judge(llama, "bespoke-minicheck"),
+        built_in_profiles()["bespoke-minicheck"].messages[0],
+    )
     claims = sentences(HYPOTHESIS)
     texts = [
         own.apply_chat_template(
@@ -311,7 +316,7 @@ def test_chat_models(llama: Path) -> None:
 
 
 def test_the_best_chunk_decides_and_cuts_are_counted(roberta: Path, tmp_path: Path) -> None:
-    text = built_in()["minicheck-roberta"].model_copy(
+    text = built_in_profiles()["minicheck-roberta"].model_copy(
         update={"chunks": Chunks(size=9, of="tokens"), "max_tokens": 16}
     )
     file = tmp_path / "p.yaml"
@@ -351,7 +356,7 @@ def test_only_declared_models_are_comparable(t5: Path) -> None:
     assert not HfJudge("lytang/MiniCheck-Flan-T5-Large", HfOptions(profile="true-t5")).comparable
     assert HfJudge("google/t5_xxl_true_nli_mixture").comparable
     assert not make_judge("openai:m").comparable
-    assert profile_of_model("bespoke-minicheck") is built_in()["bespoke-minicheck"]
+    assert profile_of_model("bespoke-minicheck") is built_in_profiles()["bespoke-minicheck"]
 
 
 GOOD = {"name": "mine", "architecture": "seq2seq", "prompt": "{premise} {hypothesis}"}

@@ -8,7 +8,7 @@ import math
 import pytest
 import torch
 
-from citeforge.engines.llm.local.choice import Choice
+from citeforge.engines.llm.local.choice import TokenChooser
 from citeforge.engines.llm.records import Request
 
 END = 0
@@ -18,12 +18,12 @@ def key(text: object) -> str:
     return hashlib.sha256(str(text).encode()).hexdigest()
 
 
-def choice(*heats: float) -> Choice:
+def choice(*heats: float) -> TokenChooser:
     requests = [Request((), {"temperature": t}) for t in heats]
-    return Choice(requests, [key(n) for n in range(len(heats))], END)
+    return TokenChooser(requests, [key(n) for n in range(len(heats))], END)
 
 
-def step(chooser: Choice, *rows: list[float]) -> list[int]:
+def step(chooser: TokenChooser, *rows: list[float]) -> list[int]:
     sums = chooser(None, torch.tensor(rows))
     return [int(i) for i in sums.argmax(dim=1)]
 
@@ -52,7 +52,7 @@ def test_nothing_counts_behind_the_end() -> None:
 def test_draws_follow_the_distribution() -> None:
     n = 4000
     requests = [Request((), {"temperature": 2.0})] * n
-    chooser = Choice(requests, [key(i) for i in range(n)], END)
+    chooser = TokenChooser(requests, [key(i) for i in range(n)], END)
     # Over a temperature of 2 the odds are √9 : 1, so p = 3/4.
     drawn = step(chooser, *[[0.0, math.log(9)]] * n)
     share, p = sum(drawn) / n, 3 / 4
@@ -61,7 +61,7 @@ def test_draws_follow_the_distribution() -> None:
 
 def test_a_draw_is_its_requests_own() -> None:
     logits = [[0.1 * i for i in range(50)]]
-    alone = [Choice([Request((), {"temperature": 1.0})], [key(n)], END) for n in range(5)]
+    alone = [TokenChooser([Request((), {"temperature": 1.0})], [key(n)], END) for n in range(5)]
     together = choice(*[1.0] * 5)
     for _ in range(3):
         apart = [step(one, *logits)[0] for one in alone]

@@ -13,7 +13,7 @@ from citeforge.engines.llm.budget import BudgetError
 from citeforge.engines.llm.calls.rate import RetryPolicy
 from citeforge.engines.llm.client import OpenAiLlm
 from citeforge.engines.llm.options import ClientOptions
-from citeforge.engines.llm.records import Answer, Failure, Price, Request
+from citeforge.engines.llm.records import Failure, LlmReply, Price, Request
 from citeforge.engines.llm.stores.replay import ReplayStore
 from citeforge.engines.llm.writers import ReplayLlm, TemplateWriter, make_llm
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
@@ -42,7 +42,7 @@ def test_answers_in_order_and_nothing_asked_twice(tmp_path: Path) -> None:
     requests = [ask(f"text {i % 7}", max_tokens=9) for i in range(20)]
     with openai_server(tmp_path / "log") as server, ReplayStore(tmp_path / "s.db") as store:
         first = llm(server, store).complete(requests)
-        assert [r.text for r in first if isinstance(r, Answer)] == [
+        assert [r.text for r in first if isinstance(r, LlmReply)] == [
             f"echo: text {i % 7}" for i in range(20)
         ]
         assert len(server.requests()) == 7
@@ -58,7 +58,7 @@ def test_logprobs(tmp_path: Path) -> None:
     with openai_server(tmp_path / "log") as server, ReplayStore(tmp_path / "s.db") as store:
         for _ in range(2):  # from the server, then from the store
             (answer,) = llm(server, store).complete([ask("a b", logprobs=True)])
-            assert isinstance(answer, Answer)
+            assert isinstance(answer, LlmReply)
             assert answer.logprobs is not None
             assert [(t.token, t.logprob) for t in answer.logprobs] == [
                 ("echo:", -0.5),
@@ -80,7 +80,7 @@ def test_logprobs(tmp_path: Path) -> None:
 def test_a_200_without_a_whole_answer_is_a_failure(tmp_path: Path, text: str, kind: str) -> None:
     with openai_server(tmp_path / "log") as server, ReplayStore(tmp_path / "s.db") as store:
         good, bad = llm(server, store).complete([ask("fine"), ask(text)])
-        assert isinstance(good, Answer)
+        assert isinstance(good, LlmReply)
         assert isinstance(bad, Failure)
         if kind == "unparsable":
             # Retried like a broken connection, then given up.
@@ -102,13 +102,13 @@ def test_where_no_text_is_needed_empty_and_cut_replies_are_answers(tmp_path: Pat
     with openai_server(tmp_path / "log") as server, ReplayStore(tmp_path / "s.db") as store:
         results = llm(server, store).complete(requests)
         fine, cut, empty, withheld, nothing, refused = results
-        assert isinstance(fine, Answer)
+        assert isinstance(fine, LlmReply)
         assert fine.finish_reason is None
-        assert isinstance(cut, Answer)
+        assert isinstance(cut, LlmReply)
         assert (cut.text, cut.finish_reason) == ("echo: cut #length", "length")
-        assert isinstance(empty, Answer)
+        assert isinstance(empty, LlmReply)
         assert (empty.text, empty.finish_reason) == ("", None)
-        assert isinstance(refused, Answer)
+        assert isinstance(refused, LlmReply)
         assert (refused.text, refused.finish_reason) == ("I will not say.", "refusal")
         assert [r.reason for r in (withheld, nothing) if isinstance(r, Failure)] == [
             "content_filter",
@@ -164,7 +164,7 @@ def test_max_cost_is_never_passed_and_totals_survive(tmp_path: Path) -> None:
         assert spent > limit / 2  # 5 tokens a call, upper bound 34: it came close
         with ReplayStore(tmp_path / "s.db") as store:
             results = llm(server, store, price=price, max_cost=1e9).complete(requests)
-        assert all(isinstance(r, Answer) for r in results)
+        assert all(isinstance(r, LlmReply) for r in results)
         assert len(server.requests()) == 50
 
 
@@ -216,7 +216,7 @@ def test_the_rate_learns_from_429(tmp_path: Path) -> None:
     """A server that lets 40 requests a second through: all get there, with few refusals."""
     with openai_server(tmp_path / "log", limit=40) as server:
         results = llm(server, concurrency=32).complete([ask(f"{i}") for i in range(160)])
-        assert all(isinstance(r, Answer) for r in results)
+        assert all(isinstance(r, LlmReply) for r in results)
         # Without learning, 32 workers would be refused many times for each answer.
         assert len(server.requests()) < 3 * 160
 
@@ -236,11 +236,11 @@ def test_replay_of_several_models_wants_one_named(tmp_path: Path) -> None:
     with ReplayStore(tmp_path / "s.db") as store:
         for model in ("a", "b"):
             request = ask("x")
-            store.put(request.key(model), request.payload(model), 0, Answer(f"by {model}"))
+            store.put(request.key(model), request.payload(model), 0, LlmReply(f"by {model}"))
     with pytest.raises(InputError, match=r"2 models \(a, b\)"):
         ReplayLlm(tmp_path / "s.db")
     (answer,) = make_llm(f"replay:{tmp_path / 's.db'}#b").complete([ask("x")])
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, LlmReply)
     assert answer.text == "by b"
 
 
@@ -248,7 +248,7 @@ def test_the_template_writer() -> None:
     writer = TemplateWriter({"greet": "Hello {{ name }}."})
     request = Request((("user", "x"),), task="greet", values={"name": "Io"})
     (answer,) = writer.complete([request])
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, LlmReply)
     assert answer.text == "Hello Io."
     assert writer.identity()["name"] == "template"
     assert writer.identity() != TemplateWriter({"greet": "Hi {{ name }}."}).identity()

@@ -18,7 +18,7 @@ import pytest
 from citeforge.engines.llm.calls.rate import RetryPolicy
 from citeforge.engines.llm.client import OpenAiLlm
 from citeforge.engines.llm.options import ClientOptions
-from citeforge.engines.llm.records import Answer, Failure, Request
+from citeforge.engines.llm.records import Failure, LlmReply, Request
 from citeforge.engines.llm.stores.replay import ReplayStore
 from conftest import sampled
 from patience import patience
@@ -76,7 +76,7 @@ def test_every_item_ends_in_one_answer_or_one_failure(tmp_path: Path, seed: int)
         text = request.messages[0][1]
         end = expected_end(met[text], retry)
         ends[end] += 1
-        if isinstance(result, Answer):
+        if isinstance(result, LlmReply):
             assert end == "answer"
             assert answer == result
             assert result.text == f"echo: {text}"
@@ -101,7 +101,7 @@ def test_hanging_calls_are_asked_again(tmp_path: Path) -> None:
         tries = Counter(r["text"] for r in server.requests())
         hanging = Counter(r["text"] for r in server.requests() if r["fault"] == "hang")
     texts = [r.messages[0][1] for r in requests]
-    assert [r.text for r in results if isinstance(r, Answer)] == [f"echo: {t}" for t in texts]
+    assert [r.text for r in results if isinstance(r, LlmReply)] == [f"echo: {t}" for t in texts]
     assert hanging == Counter(texts)
     assert all(tries[t] >= 2 for t in texts)
 
@@ -118,7 +118,7 @@ def test_calls_that_always_hang_are_given_up_after_their_tries(tmp_path: Path) -
 
 def store_rows(
     tmp_path: Path, requests: Sequence[Request]
-) -> list[tuple[Answer | None, str | None]]:
+) -> list[tuple[LlmReply | None, str | None]]:
     """What the store holds of each request: an answer, the kind of a failure."""
     keys = [request.key("m") for request in requests]
     with ReplayStore(tmp_path / "s.db", readonly=True) as store:

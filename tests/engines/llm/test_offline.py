@@ -15,9 +15,9 @@ import pytest
 import torch
 
 from citeforge.engines.llm.local import smollm
-from citeforge.engines.llm.local.choice import Choice
+from citeforge.engines.llm.local.choice import TokenChooser
 from citeforge.engines.llm.local.offline import OfflineLlm
-from citeforge.engines.llm.records import Answer, Failure, Request, Result
+from citeforge.engines.llm.records import Failure, LlmReply, Request, Result
 from citeforge.engines.llm.stores.replay import ReplayStore
 from citeforge.schemas.errors import InputError, UsageError
 from conftest import ROOT
@@ -46,7 +46,7 @@ def llm() -> Iterator[OfflineLlm]:
 
 
 def text_of(result: object) -> str:
-    assert isinstance(result, Answer), result
+    assert isinstance(result, LlmReply), result
     return result.text
 
 
@@ -57,7 +57,7 @@ def test_equal_to_transformers_own_greedy_search(llm: OfflineLlm) -> None:
     model = AutoModelForCausalLM.from_pretrained(smollm.model_folder()).eval()
     requests = [request(q, logprobs=True) for q in QUESTIONS]
     for one, found in zip(requests, llm.complete(requests), strict=True):
-        assert isinstance(found, Answer)
+        assert isinstance(found, LlmReply)
         ids = tokenizer.apply_chat_template(
             [{"role": "user", "content": one.messages[0][1]}],
             add_generation_prompt=True,
@@ -126,11 +126,11 @@ def test_ends_where_it_is_told_to(llm: OfflineLlm) -> None:
             request(QUESTIONS[0], stop=[" opened"]),
         ]
     )
-    assert isinstance(short, Answer)
+    assert isinstance(short, LlmReply)
     assert short.finish_reason == "length"
     assert short.completion_tokens == 3
     assert text_of(whole).startswith(short.text)
-    assert isinstance(stopped, Answer)
+    assert isinstance(stopped, LlmReply)
     assert stopped.finish_reason is None
     assert stopped.text == text_of(whole).partition(" opened")[0] != text_of(whole)
 
@@ -157,17 +157,17 @@ def test_what_has_ended_is_stored_while_the_rest_of_its_batch_is_written(
     llm: OfflineLlm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     steps: list[int] = []
-    written = Choice.__call__
+    written = TokenChooser.__call__
 
-    def counted(self: Choice, *given: Any) -> Any:
+    def counted(self: TokenChooser, *given: Any) -> Any:
         steps.append(len(self.rows))
         return written(self, *given)
 
-    monkeypatch.setattr(Choice, "__call__", counted)
+    monkeypatch.setattr(TokenChooser, "__call__", counted)
     stored: list[tuple[int, int | None]] = []
 
     class Watched(ReplayStore):
-        def put(self, key: str, payload: Any, sample: int, answer: Answer) -> None:
+        def put(self, key: str, payload: Any, sample: int, answer: LlmReply) -> None:
             super().put(key, payload, sample, answer)
             stored.append((len(steps), answer.completion_tokens))
 

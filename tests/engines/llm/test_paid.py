@@ -17,7 +17,7 @@ import pytest
 from citeforge.engines.io import sqlite
 from citeforge.engines.llm.client import OpenAiLlm
 from citeforge.engines.llm.options import ClientOptions
-from citeforge.engines.llm.records import Answer, Request
+from citeforge.engines.llm.records import LlmReply, Request
 from citeforge.engines.llm.stores.replay import ReplayStore
 from citeforge.schemas.errors import InputError
 from servers.running import Running, openai_server
@@ -82,7 +82,7 @@ def test_a_locked_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         assert len(kept_of(tmp_path)) == 1
         results = complete(server, path)
         assert len(server.requests()) == N  # none of the sixteen a second time
-    assert all(isinstance(r, Answer) for r in results)
+    assert all(isinstance(r, LlmReply) for r in results)
     assert kept_of(tmp_path) == []
     with ReplayStore(path) as store:
         prompt, completion = store.tokens()
@@ -217,11 +217,11 @@ def test_a_torn_row_and_a_foreign_one(tmp_path: Path) -> None:
     from citeforge.engines.llm.stores.replay import exported_row
 
     request = requests()[0]
-    row = exported_row(request.key("m"), request.payload("m"), 0, Answer("yes", 1, 2, "m"))
+    row = exported_row(request.key("m"), request.payload("m"), 0, LlmReply("yes", 1, 2, "m"))
     spill = tmp_path / f"s.db.spill.{os.getpid()}"
     spill.write_bytes(json.dumps(row).encode() + b"\n" + json.dumps(row).encode()[:40] + b"\0" * 99)
     with ReplayStore(tmp_path / "s.db") as store:
-        assert store.get(request.key("m")) == Answer("yes", 1, 2, "m")
+        assert store.get(request.key("m")) == LlmReply("yes", 1, 2, "m")
         assert store.tokens() == (1, 2)
     assert not spill.exists()
     spill.write_bytes(json.dumps({**row, "key": "0" * 64}).encode() + b"\n")

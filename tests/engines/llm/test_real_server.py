@@ -17,7 +17,7 @@ from citeforge.engines.embedding.embed import make_embedder
 from citeforge.engines.llm.client import OpenAiLlm
 from citeforge.engines.llm.local import smollm
 from citeforge.engines.llm.options import ClientOptions
-from citeforge.engines.llm.records import Answer, Request
+from citeforge.engines.llm.records import LlmReply, Request
 from citeforge.schemas.recipes import RageRecipe, RunOptions, TwinsRecipe
 from citeforge.schemas.recipes.mixture import Mixture
 from citeforge.schemas.recipes.twins import Attempts
@@ -156,5 +156,5 @@ def test_the_text_that_ends_an_answer_is_no_part_of_it(served: Served) -> None:
     params = {"temperature": 0.0, "max_tokens": 12, "stop": [" opened"]}
     request = Request((("user", prompt),), params, needs_text=False)
     (answer,) = served.client().complete([request])
-    assert isinstance(answer, Answer), answer
+    assert isinstance(answer, LlmReply), answer
     assert answer.text == "The Golden Gate Bridge"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from citeforge.engines.models import compute
-from citeforge.engines.models.compute import choose
+from citeforge.engines.models.compute import choose_compute
 from citeforge.schemas.errors import MissingExtraError, UsageError
 
 BF16 = {"avx512f", "avx512_bf16", "avx512_vnni"}
@@ -31,22 +31,22 @@ def test_auto(
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(compute, "abilities", lambda: flags)
     monkeypatch.setattr(compute, "find_spec", lambda name: object() if installed else None)
-    assert choose("auto", "cpu") == expected
-    assert choose("fp32", "cpu") == "fp32"
+    assert choose_compute("auto", "cpu") == expected
+    assert choose_compute("fp32", "cpu") == "fp32"
 
 
 def test_bfloat16_hidden_from_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compute, "abilities", lambda: BF16)
     monkeypatch.setattr(compute, "find_spec", lambda name: None)
     monkeypatch.setenv("ATEN_CPU_CAPABILITY", "avx2")
-    assert choose("auto", "cpu") == "fp32"
+    assert choose_compute("auto", "cpu") == "fp32"
     with pytest.raises(UsageError, match=r"does not multiply in bfloat16.*--compute fp32"):
-        choose("bf16", "cpu")
+        choose_compute("bf16", "cpu")
 
 
 def test_int8_needs_its_extra_and_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("citeforge.schemas.extras.find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r"citeforge\[fast\]"):
-        choose("int8", "cpu")
+        choose_compute("int8", "cpu")
     with pytest.raises(UsageError, match="runs on a CPU, not on cuda"):
-        choose("int8", "cuda")
+        choose_compute("int8", "cuda")

@@ -9,7 +9,7 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from citeforge.engines.models.packed import pack_linears
-from citeforge.engines.models.prefill import common_length, read_all
+from citeforge.engines.models.prefill import common_length, prefill_many
 
 SHARED = list(range(3, 40))
 TEXTS = [[*SHARED, 7, 8, 9, 10], [*SHARED, 11], [*SHARED, 12, 5, 13]]
@@ -34,7 +34,7 @@ def logits(model: Any, texts: list[list[int]]) -> torch.Tensor:
             input_ids=torch.tensor([[t[-1]] for t in texts]),
             attention_mask=mask,
             position_ids=torch.tensor([[len(t) - 1] for t in texts]),
-            past_key_values=read_all(model, [t[:-1] for t in texts]),
+            past_key_values=prefill_many(model, [t[:-1] for t in texts]),
         ).logits[:, -1]
     return found
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from citeforge.engines.embedding.vectors import VectorShard
 from citeforge.engines.models import compute
 from citeforge.engines.search import exact as search
-from citeforge.engines.search.exact import Faiss, choose, nominate, rescore
+from citeforge.engines.search.exact import Faiss, choose_first_stage, rescore, retrieve_candidates
 from citeforge.engines.search.gemm import Best, Gemm, Precision
 
 WAYS: dict[str, Callable[[Any], Any]] = {
@@ -41,7 +41,7 @@ def decided(
     queries: np.ndarray, shards: list[VectorShard], k: int, block: int
 ) -> tuple[list[list[tuple[float, int]]], np.ndarray]:
     """What rescoring makes of k nominations: those surely in front, by score and position."""
-    floor, positions = nominate(queries, shards, k, lambda n: None, block)
+    floor, positions = retrieve_candidates(queries, shards, k, lambda n: None, block)
     rows = np.repeat(np.arange(len(queries)), k)
     exact = rescore(queries, shards, rows, positions.ravel()).reshape(-1, k)
     lists = []
@@ -73,7 +73,9 @@ def test_all_ways_agree_after_rescoring(
     found = {}
     for name, way in WAYS.items():
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(search, "choose", lambda queries, *rest, way=way: way(queries))
+            patch.setattr(
+                search, "choose_first_stage", lambda queries, *rest, way=way: way(queries)
+            )
             found[name] = decided(queries, shards, min(k, n), block)
     for name in ("float32", "bfloat16"):
         assert np.allclose(found[name][1], found["faiss"][1], atol=1e-5)
@@ -124,9 +126,9 @@ def test_a_crowd_is_scored_in_float32() -> None:
 
 def test_small_searches_do_not_wait_for_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     queries = unit(np.ones((4, 8)))
-    assert isinstance(choose(queries, 1e6), Gemm)
+    assert isinstance(choose_first_stage(queries, 1e6), Gemm)
     monkeypatch.delitem(sys.modules, "torch")
-    assert isinstance(choose(queries, 1e6), Faiss)
+    assert isinstance(choose_first_stage(queries, 1e6), Faiss)
 
 
 @pytest.mark.parametrize(
@@ -146,16 +148,16 @@ def test_the_processor_and_the_queries_say_what_nominates(
     monkeypatch.delenv("ATEN_CPU_CAPABILITY", raising=False)
     monkeypatch.delenv("ONEDNN_MAX_CPU_ISA", raising=False)
     monkeypatch.setenv("DNNL_MAX_CPU_ISA", limit)
-    ways = [choose(unit(np.ones((n, 8))), 1e13, "cpu") for n in (3, 4, 351, 352)]
+    ways = [choose_first_stage(unit(np.ones((n, 8))), 1e13, "cpu") for n in (3, 4, 351, 352)]
     assert [w.precision if isinstance(w, Gemm) else "faiss" for w in ways] == expected
 
 
 def test_no_products_where_torch_would_round_them() -> None:
     queries = unit(np.ones((4, 8)))
     before = torch.get_float32_matmul_precision()
-    assert isinstance(choose(queries, 1e13), Gemm)
+    assert isinstance(choose_first_stage(queries, 1e13), Gemm)
     torch.set_float32_matmul_precision("medium")
     try:
-        assert isinstance(choose(queries, 1e13), Faiss)
+        assert isinstance(choose_first_stage(queries, 1e13), Faiss)
     finally:
         torch.set_float32_matmul_precision(before)

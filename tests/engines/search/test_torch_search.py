@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 import torch
 
-from citeforge.engines.embedding.vectors import unit
-from citeforge.engines.search.exact import Faiss, choose
+from citeforge.engines.embedding.vectors import unit_rows
+from citeforge.engines.search.exact import Faiss, choose_first_stage
 from citeforge.engines.search.gemm import Best
 from citeforge.engines.search.torch_search import TorchSearch
 from citeforge.schemas.errors import InputError
 
 RNG = np.random.default_rng(3)
-QUERIES = unit(RNG.standard_normal((13, 24)).astype(np.float32))
-BLOCKS = [unit(RNG.standard_normal((n, 24)).astype(np.float32)) for n in (40, 3, 57)]
+QUERIES = unit_rows(RNG.standard_normal((13, 24)).astype(np.float32))
+BLOCKS = [unit_rows(RNG.standard_normal((n, 24)).astype(np.float32)) for n in (40, 3, 57)]
 
 
 def found(search: Any) -> Best:
@@ -64,8 +64,8 @@ def test_memory_that_never_suffices_is_told(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_device_that_is_named_is_taken() -> None:
-    assert not isinstance(choose(QUERIES, 1.0, "cpu"), TorchSearch)
-    named = choose(QUERIES, 1.0, "meta")
+    assert not isinstance(choose_first_stage(QUERIES, 1.0, "cpu"), TorchSearch)
+    named = choose_first_stage(QUERIES, 1.0, "meta")
     assert isinstance(named, TorchSearch)
     assert named.device == "meta"
 

@@ -28,13 +28,13 @@ class World:
         rng = np.random.default_rng(seed)
         self.folder, self.asked = folder, [0]
         self.exact = self._unit(rng.normal(size=(N, DIMENSION)))
-        rough = self._unit(self.exact + noise * rng.normal(size=(N, DIMENSION)))
+        quantized = self._unit(self.exact + noise * rng.normal(size=(N, DIMENSION)))
         self.queries = self._unit(rng.normal(size=(QUERIES, DIMENSION))).astype(np.float32)
         texts = [f"text {i}" for i in range(N)]
         ids = [f"p{i:03}" for i in range(N)]
         write_table(folder, "corpus", pa.table([ids, [""] * N, texts, [None] * N], schema=CORPUS))
         self.corpus = shard_paths(folder, "corpus")
-        self.rough = self.shard("rough", rough)
+        self.quantized = self.shard("rough", quantized)
         self.all = self.shard("all", self.exact)
 
     @staticmethod
@@ -53,7 +53,7 @@ class World:
 
     def search(self, sample: int = 30) -> TwoStageSearch:
         rows = np.arange(0, N, N // sample)
-        return TwoStageSearch(self.corpus, self.queries, self.rough, self.embed, rows)
+        return TwoStageSearch(self.corpus, self.queries, self.quantized, self.embed, rows)
 
     def miner(self, search: ExactSearch | TwoStageSearch, **options: float) -> SeeminglyRelevant:
         relevant = [[q] for q in range(QUERIES)]
@@ -98,12 +98,12 @@ def test_only_what_can_reach_a_list_is_embedded(tmp_path: Path) -> None:
     first = 3 + 6 + 1  # asked, in reserve, may be relevant
     miner = world.miner(search, seemingly_relevant=3)
     lists = miner.mine()
-    rough = world.queries @ _read(world.rough).T
-    order = np.argsort(-rough, axis=1)
+    quantized = world.queries @ _read(world.quantized).T
+    order = np.argsort(-quantized, axis=1)
     wanted = set(np.arange(0, N, N // 30))
     for row, chosen in enumerate(lists):
         wanted.update(order[row, :first])
-        reach = np.flatnonzero(rough[row] + search.margin >= chosen[-1].score)
+        reach = np.flatnonzero(quantized[row] + search.margin >= chosen[-1].score)
         assert {m.position for m in chosen} <= set(reach)
         wanted.update(reach)
     known = {int(i) for rows, _ in search._rounds for i in rows}
@@ -139,8 +139,8 @@ def _read(shards: list[VectorShard]) -> np.ndarray:
 def test_the_margin_is_the_largest_excess_seen_and_a_quarter(tmp_path: Path) -> None:
     world = World(tmp_path, 0.03)
     everything = np.arange(N)
-    search = TwoStageSearch(world.corpus, world.queries, world.rough, world.embed, everything)
-    differences = world.queries @ (_read(world.all) - _read(world.rough)).T
+    search = TwoStageSearch(world.corpus, world.queries, world.quantized, world.embed, everything)
+    differences = world.queries @ (_read(world.all) - _read(world.quantized)).T
     assert search.margin == pytest.approx(1.25 * differences.max(), abs=1.1e-4)
     assert search.margin >= 1.25 * differences.max()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import citeforge
-from citeforge.builders.packaging.prompts import load_template, render
+from citeforge.builders.packaging.prompts import load_template, render_template
 from citeforge.engines.llm.records import Request
 from citeforge.engines.llm.writers import TemplateWriter
 from citeforge.engines.text.template_bounds import LARGEST, MOST_STEPS
@@ -59,7 +59,7 @@ def message(folder: Path, text: str) -> str:
     path = folder / "t.j2"
     path.write_text(f"first line\n{text}\n")
     with pytest.raises(InputError) as error:
-        render(load_template(str(path)), "query", query="q")
+        render_template(load_template(str(path)), "query", query="q")
     assert str(error.value).startswith(f"{path}:2: cannot be rendered (")
     return str(error.value)
 
@@ -90,7 +90,7 @@ def test_what_prompts_do_is_within_the_bounds(tmp_path: Path) -> None:
         "{{ '{}'.format(big) }}{{ ', '.join(['a', 'b']) }}{{ docs|map(attribute='n')|sum }}"
     )
     docs = [{"n": 1, "t": "ab"}, {"n": 2, "t": "c"}]
-    text = render(load_template(str(path)), "docs", docs=docs, big=99_999_999)
+    text = render_template(load_template(str(path)), "docs", docs=docs, big=99_999_999)
     one, two = "1/2 001 abBBB---x1None", "2/2 002 cC---x2None"
     assert text == f"{one}, {two} 11234567799999999a, b3"
 

@@ -19,7 +19,7 @@ from citeforge.evaluator.labels.calibration import (
     write_calibration,
 )
 from citeforge.evaluator.labels.pairs import labelled_pairs
-from citeforge.evaluator.reports.plots.people import beside
+from citeforge.evaluator.reports.plots.people import judges_and_people
 from citeforge.library.scores import score_files
 from citeforge.package.package import Package
 from citeforge.schemas.commands.command_options import ScoreOptions
@@ -62,7 +62,7 @@ def test_rates_by_hand(tmp_path: Path) -> None:
         "a": Shares(24, 6, 12 / 24, 12 / 24),
         "b": Shares(24, 6, 6 / 24, 12 / 24),
     }
-    figure = beside(found.shares, found.judge)
+    figure = judges_and_people(found.shares, found.judge)
     assert figure.title == (
         "Of b the judge finds 25.0 % of the statements supported, people 50.0 %, the largest gap"
     )

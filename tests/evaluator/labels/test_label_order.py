@@ -14,7 +14,7 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.text.segmenters import make_segmenter
 from citeforge.evaluator.labels.correct import Correction
 from citeforge.evaluator.labels.files import read_labels
-from citeforge.evaluator.labels.people import People, find_people
+from citeforge.evaluator.labels.people import HumanLabels, find_people
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.score import score
 from citeforge.evaluator.statements.inputs import Inputs, ItemReader
@@ -58,7 +58,7 @@ def inputs(benchmark: Benchmark) -> Inputs:
     return reader.inputs()
 
 
-def people(folder: Path, inputs: Inputs, lines: list[dict[str, Any]]) -> People:
+def people(folder: Path, inputs: Inputs, lines: list[dict[str, Any]]) -> HumanLabels:
     return find_people(read_labels(write_jsonl(folder / "labels.jsonl", lines)), inputs)
 
 

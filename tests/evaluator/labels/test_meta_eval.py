@@ -16,8 +16,14 @@ from citeforge.engines.judge.lexical import LexicalJudge
 from citeforge.engines.judge.records import Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.labels.calibration import calibrate
-from citeforge.evaluator.labels.meta_eval import quality
-from citeforge.evaluator.labels.pairs import REPEATED, UNCITED, UNLABELLED, Judged, labelled_pairs
+from citeforge.evaluator.labels.meta_eval import judge_quality
+from citeforge.evaluator.labels.pairs import (
+    REPEATED,
+    UNCITED,
+    UNLABELLED,
+    LabelledPair,
+    labelled_pairs,
+)
 from citeforge.schemas.errors import InputError
 from conftest import Cli, write_jsonl
 
@@ -37,10 +43,10 @@ class Rule:
         keep([(i, Verdict(p.premise == "yes")) for i, p in enumerate(pairs)])
 
 
-def judged(decisions: list[tuple[bool, bool]]) -> list[Judged]:
+def judged(decisions: list[tuple[bool, bool]]) -> list[LabelledPair]:
     """(people, judge) of statements."""
     return [
-        Judged("s", str(i), Pair("yes" if machine else "no", f"statement {i}"), human)
+        LabelledPair("s", str(i), Pair("yes" if machine else "no", f"statement {i}"), human)
         for i, (human, machine) in enumerate(decisions)
     ]
 
@@ -48,7 +54,7 @@ def judged(decisions: list[tuple[bool, bool]]) -> list[Judged]:
 def test_macro_f1_and_balanced_accuracy_by_hand() -> None:
     """Of 5 supported the judge finds 4, of 3 others 1."""
     pairs = [(True, True)] * 4 + [(True, False)] + [(False, True)] * 2 + [(False, False)]
-    found = quality(judged(pairs), JudgeSession(Rule()))
+    found = judge_quality(judged(pairs), JudgeSession(Rule()))
     assert found.accuracy == 5 / 8
     assert found.balanced_accuracy == (4 / 5 + 1 / 3) / 2
     # F1 of supported: precision 4/6, recall 4/5; of not supported: precision 1/2, recall 1/3.
@@ -56,7 +62,7 @@ def test_macro_f1_and_balanced_accuracy_by_hand() -> None:
 
 
 def test_people_who_say_the_same_of_all() -> None:
-    found = quality(judged([(True, True), (True, False)]), JudgeSession(Rule()))
+    found = judge_quality(judged([(True, True), (True, False)]), JudgeSession(Rule()))
     assert math.isnan(found.balanced_accuracy)
     assert found.macro_f1 == (2 / 3 + 0) / 2
 
@@ -64,7 +70,7 @@ def test_people_who_say_the_same_of_all() -> None:
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=20))
 def test_macro_f1_is_scikit_learns(pairs: list[tuple[bool, bool]]) -> None:
     sklearn = pytest.importorskip("sklearn.metrics")
-    found = quality(judged(pairs), JudgeSession(Rule())).macro_f1
+    found = judge_quality(judged(pairs), JudgeSession(Rule())).macro_f1
     people, machine = zip(*pairs, strict=True)
     theirs = sklearn.f1_score(people, machine, labels=[False, True], average="macro",
                               zero_division=0)  # fmt: skip
@@ -127,7 +133,7 @@ def test_order_and_repeats_of_labels_change_no_figure(
     )
     assert other.left_out - first.left_out == Counter({REPEATED: len(repeats)})
     assert calibrate(other.pairs, judge) == calibrate(first.pairs, judge)
-    assert quality(other.pairs, judge) == quality(first.pairs, judge)
+    assert judge_quality(other.pairs, judge) == judge_quality(first.pairs, judge)
 
 
 def test_contradictions_are_refused_with_both_lines(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau
 
 from citeforge.evaluator.labels.preferences import (
-    Comparison,
+    PreferencePair,
     agreed,
     annotator_agreement,
     decision,
@@ -31,10 +31,11 @@ Pair = tuple[float, float]
 
 def comparisons(
     *rows: tuple[Pair, Pair | None], systems: tuple[str, str] = ("a", "b")
-) -> list[Comparison]:
+) -> list[PreferencePair]:
     """(people, measure) of questions 0, 1, …"""
     return [
-        Comparison(f"q{i}", systems, people, measure) for i, (people, measure) in enumerate(rows)
+        PreferencePair(f"q{i}", systems, people, measure)
+        for i, (people, measure) in enumerate(rows)
     ]
 
 
@@ -118,12 +119,12 @@ def test_rows_of_scholarqa_and_ours(tmp_path: Path) -> None:
     path.write_text(json.dumps(rows))
     found = read_preferences(path, "preference_ranking_norm", "model_overall")
     assert found[0] == [
-        Comparison("Why?", ("a", "b"), (1.0, 0.5), (0.75, 0.25)),
-        Comparison("Who?", ("a", "b"), (1.0, 1.0), None),
+        PreferencePair("Why?", ("a", "b"), (1.0, 0.5), (0.75, 0.25)),
+        PreferencePair("Who?", ("a", "b"), (1.0, 1.0), None),
     ]
     ours = write_jsonl(tmp_path / "o.jsonl", [
         {"query_id": "q01", "systems": ["s", "t"], "preference": [0, 1]}])  # fmt: skip
-    assert read_preferences(ours) == ([Comparison("q01", ("s", "t"), (0.0, 1.0))], 0)
+    assert read_preferences(ours) == ([PreferencePair("q01", ("s", "t"), (0.0, 1.0))], 0)
 
 
 GOOD = {"question": "q", "models": ["a", "b"], "preference": [1, 0], "m": [1, 2]}
@@ -188,14 +189,14 @@ def _score_file(system: str, values: list[float | None]) -> ScoreFile:
 
 
 def test_values_of_score_files() -> None:
-    rows = [Comparison(q, ("s", "t"), (1, 0)) for q in ("q0", "q1")]
+    rows = [PreferencePair(q, ("s", "t"), (1, 0)) for q in ("q0", "q1")]
     assert [c.measure for c in with_scores(rows, files(), "M")] == [(80.0, 40.0), None]
     with pytest.raises(UnknownValueError, match="measure"):
         with_scores(rows, files(), "N")
     with pytest.raises(UnknownValueError, match="query"):
-        with_scores([Comparison("q9", ("s", "t"), (1, 0))], files(), "M")
+        with_scores([PreferencePair("q9", ("s", "t"), (1, 0))], files(), "M")
     with pytest.raises(InputError, match="'u' has no score file"):
-        with_scores([Comparison("q0", ("s", "u"), (1, 0))], files(), "M")
+        with_scores([PreferencePair("q0", ("s", "u"), (1, 0))], files(), "M")
 
 
 def test_at_the_command_line(cli: Cli, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from citeforge.engines import plugins
-from citeforge.evaluator.measures.registry import families, find, measures, select
+from citeforge.evaluator.measures.registry import families, find_measure, measures, select
 from citeforge.evaluator.score import score
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.schemas.errors import UnknownValueError, UsageError
@@ -142,7 +142,7 @@ def test_parameters_of_names() -> None:
 def test_bad_parameters_are_answered_with_good_ones(name: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         select([name])
-    assert find(name) is None
+    assert find_measure(name) is None
 
 
 def test_other_names_are_unknown() -> None:

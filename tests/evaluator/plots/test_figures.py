@@ -270,7 +270,7 @@ points = st.lists(
 def test_labels_stand_beside_their_own_dot(
     dots: list[tuple[float, float]], texts: list[str]
 ) -> None:
-    boxes = labels.place(dots, texts[: len(dots)], (400, 300))
+    boxes = labels.place_labels(dots, texts[: len(dots)], (400, 300))
     if boxes is None:
         return
     for i, box in enumerate(boxes):
@@ -283,8 +283,8 @@ def test_labels_stand_beside_their_own_dot(
 
 def test_labels_find_room_and_say_when_there_is_none() -> None:
     spread = [(40.0 + 60 * (i % 6), 60.0 + 90 * (i // 6)) for i in range(12)]
-    assert labels.place(spread, ["system"] * 12, (400, 300)) is not None
-    assert labels.place([(100.0, 100.0)] * 2, ["a", "b"], (400, 300)) is None
+    assert labels.place_labels(spread, ["system"] * 12, (400, 300)) is not None
+    assert labels.place_labels([(100.0, 100.0)] * 2, ["a", "b"], (400, 300)) is None
 
 
 def linear(colour: str) -> np.ndarray:

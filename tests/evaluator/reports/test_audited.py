@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from scipy.stats import binomtest
 
-from citeforge.builders.audit.records import Audit, Cascade, Share
+from citeforge.builders.audit.records import Audit, Cascade, EstimatedShare
 from citeforge.evaluator.reports.audited import told_of_negatives
-from citeforge.evaluator.reports.plots.negatives import negatives
+from citeforge.evaluator.reports.plots.negatives import negatives_plot
 from citeforge.evaluator.reports.report import rendered
 from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.package.package import Package
@@ -20,7 +20,7 @@ from citeforge.publish.leaderboard.build import build_site
 from citeforge.schemas.errors import UsageError
 from conftest import Cli
 
-BEFORE = Share(share=0.05, low=0.02, high=0.09, n=60, by="l", method="stratified")
+BEFORE = EstimatedShare(share=0.05, low=0.02, high=0.09, n=60, by="l", method="stratified")
 
 
 def audit(benchmark_hash: str = "0" * 64) -> Audit:
@@ -38,7 +38,7 @@ def audit(benchmark_hash: str = "0" * 64) -> Audit:
 
 
 def test_shares_before_and_after_by_hand() -> None:
-    found = negatives(audit())
+    found = negatives_plot(audit())
     assert found is not None
     assert found.title == (
         "5.0 % of the negatives are relevant, 1.2 % of those that stay when what was decided "
@@ -54,7 +54,7 @@ def test_shares_before_and_after_by_hand() -> None:
     assert float(rows[2]["high"]) == pytest.approx(100 * ends.high)
     assert ">those that stay</text>" in found.svg
     bare = audit().model_copy(update={"false_negatives": None, "cascade": None})
-    assert negatives(bare) is None
+    assert negatives_plot(bare) is None
     assert "nobody labelled a sample" in told_of_negatives(bare)[0]
 
 

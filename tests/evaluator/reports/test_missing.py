@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from citeforge.evaluator.reports.missing import not_computed
+from citeforge.evaluator.reports.missing import missing_lines
 from citeforge.schemas.scores import Counts, NotComputed, ScoreFile
 
 
@@ -17,12 +17,12 @@ def scores(system: str, *missing: tuple[str, str]) -> ScoreFile:
 
 
 def test_measures_with_one_reason_share_a_line() -> None:
-    found = not_computed([scores("a", ("M", "needs x"), ("N", "needs x"), ("O", "needs y"))])
+    found = missing_lines([scores("a", ("M", "needs x"), ("N", "needs x"), ("O", "needs y"))])
     assert found == ["M, N: needs x", "O: needs y"]
 
 
 def test_a_line_names_the_systems_unless_it_concerns_all() -> None:
     first = scores("a", ("M", "needs x"), ("N", "no query defines it"))
     second = scores("b", ("M", "needs x"))
-    assert not_computed([first, second]) == ["M: needs x", "N: no query defines it (a)"]
-    assert not_computed([]) == []
+    assert missing_lines([first, second]) == ["M: needs x", "N: no query defines it (a)"]
+    assert missing_lines([]) == []

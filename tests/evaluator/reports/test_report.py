@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from citeforge.evaluator.reports.report import RENDERERS, embed, render_html
+from citeforge.evaluator.reports.plots.page import script_json
+from citeforge.evaluator.reports.report import RENDERERS, render_html
 from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.schemas.scores import ScoreFile
 from conftest import Cli, write_jsonl
@@ -68,8 +69,8 @@ def test_the_page_refers_to_nothing_outside(files: list[ScoreFile]) -> None:
 
 
 def test_embedded_data_cannot_leave_its_element(files: list[ScoreFile]) -> None:
-    assert "<" not in embed([f.model_dump(mode="json") for f in files])
-    assert json.loads(embed({"a": "</script>&<!--"})) == {"a": "</script>&<!--"}
+    assert "<" not in script_json([f.model_dump(mode="json") for f in files])
+    assert json.loads(script_json({"a": "</script>&<!--"})) == {"a": "</script>&<!--"}
     assert render_html(files).count("<script") == 5  # data, index, chunks; two of ours
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from citeforge.engines.text.sentences import SentenceSegmenter
-from citeforge.evaluator.statements.split import split_statements
+from citeforge.evaluator.statements.split import strict_statements
 from citeforge.schemas.citations.grammar import Grammar
 
 SEGMENTER = SentenceSegmenter()
@@ -48,13 +48,13 @@ CASES: list[tuple[str, list[tuple[str, list[int]]]]] = [
 
 @pytest.mark.parametrize(("output", "expected"), CASES, ids=[c[0][:40] for c in CASES])
 def test_attachment(output: str, expected: list[tuple[str, list[int]]]) -> None:
-    found = split_statements(output, Grammar(), SEGMENTER, 5)
+    found = strict_statements(output, Grammar(), SEGMENTER, 5)
     assert [(s.text, s.numbers) for s in found.statements] == expected
 
 
 @pytest.mark.parametrize("output", ["", "   ", "[1]", "[1] [2]\n[3]"])
 def test_outputs_without_statements(output: str) -> None:
-    found = split_statements(output, Grammar(), SEGMENTER, 5)
+    found = strict_statements(output, Grammar(), SEGMENTER, 5)
     assert found.statements == ()
     assert len(found.stray) == output.count("[")
 
@@ -62,7 +62,7 @@ def test_outputs_without_statements(output: str) -> None:
 @given(st.text(st.sampled_from('[]12, .ABab\n!?"【】') | st.characters(codec="utf-8"), max_size=60))
 def test_no_character_or_marker_is_in_two_statements(output: str) -> None:
     grammar = Grammar()
-    found = split_statements(output, grammar, SEGMENTER, 5)
+    found = strict_statements(output, grammar, SEGMENTER, 5)
     markers = grammar.parse(output, 5).markers
     owner = [0] * len(output)
     for start, end in [*((m.start, m.end) for m in markers),

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from citeforge.builders.authorship.labels import choose
+from citeforge.builders.authorship.labels import choose_label_sets
 from citeforge.evaluator.reports.comparisons import to_html, to_markdown
 from citeforge.evaluator.reports.table import render_differences
 from citeforge.evaluator.statistics.compare import (
@@ -202,7 +202,7 @@ def test_measures_of_a_cell_with_equal_values_share_a_row() -> None:
 
 
 def test_the_placebo_is_a_control_and_no_hypothesis() -> None:
-    sets = choose(["human_llm", "placebo"], [])
+    sets = choose_label_sets(["human_llm", "placebo"], [])
     cells = make_cells((("human", "human"),), sets)
     design = Design(k=3, label_sets=sets, cells=tuple(cells))
     rng = np.random.default_rng(9)

@@ -7,7 +7,7 @@ import pytest
 
 from citeforge.evaluator.labels.differences import corrected_difference
 from citeforge.evaluator.labels.ppi import Units, linearised, powered
-from citeforge.evaluator.measures.registry import find
+from citeforge.evaluator.measures.registry import find_measure
 from citeforge.evaluator.reports.entries import make_entry
 from citeforge.evaluator.statistics.compare import compare
 from citeforge.evaluator.statistics.estimates import (
@@ -18,14 +18,14 @@ from citeforge.evaluator.statistics.estimates import (
     mean_sample,
     ratio,
 )
-from citeforge.evaluator.statistics.jackknife import change, linear
+from citeforge.evaluator.statistics.jackknife import change, jackknife_pseudovalues
 from citeforge.evaluator.statistics.ranks import ranks_of
 from citeforge.schemas.scores import Corrected, Counts, MeasureScore, ScoreFile
 from citeforge.schemas.signature import Signature
 
 
 def entry(sample: Sample) -> MeasureScore:
-    measure = find(sample.name)
+    measure = find_measure(sample.name)
     assert measure is not None
     signature = Signature(sample.name, "strict", "1,strict2", "m", "b@00000000")
     return make_entry(measure, sample, estimate_all([sample])[0], signature)
@@ -54,7 +54,7 @@ def test_the_difference_is_that_of_the_values_displayed() -> None:
     assert np.mean(np.array(weak.per_query, float)) == 0.5
     (found,) = compare([file("a", weak), file("b", strong)])
     assert found.difference == pytest.approx(100 / 3)
-    assert linear(weak).mean() == pytest.approx(2 / 3)
+    assert jackknife_pseudovalues(weak).mean() == pytest.approx(2 / 3)
 
 
 def test_its_standard_error_is_that_of_resampled_queries() -> None:
@@ -101,7 +101,7 @@ def test_means_need_none() -> None:
     assert influences(mean_sample("CiteP", np.array([[1.0, 0.5, np.nan]]))) is None
     plain = entry(mean_sample("CiteP", np.array([[1.0, 0.5, np.nan]])))
     assert plain.influence is None
-    assert np.array_equal(linear(plain), [1.0, 0.5, np.nan], equal_nan=True)
+    assert np.array_equal(jackknife_pseudovalues(plain), [1.0, 0.5, np.nan], equal_nan=True)
 
 
 def test_corrected_differences_are_of_corrected_values() -> None:

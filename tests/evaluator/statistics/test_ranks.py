@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from citeforge.evaluator.statistics.estimates import Floats
-from citeforge.evaluator.statistics.ranks import as_text, rank_intervals
+from citeforge.evaluator.statistics.ranks import rank_intervals, rank_text
 from citeforge.evaluator.statistics.significance import holm
 
 
@@ -46,7 +46,7 @@ def test_by_hand() -> None:
     first = np.array([0.1, 0.5, 0.3, 0.9])
     found = rank_intervals([first, first + 1, None, first.copy()])
     assert found == [(2, 3), (1, 1), None, (2, 3)]
-    assert [as_text(r) for r in found] == ["2–3", "1", "–", "2–3"]
+    assert [rank_text(r) for r in found] == ["2–3", "1", "–", "2–3"]
     assert rank_intervals([first]) == [(1, 1)]
     assert rank_intervals([]) == []
 

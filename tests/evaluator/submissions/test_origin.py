@@ -9,13 +9,13 @@ import pytest
 
 from citeforge.builders.rage.build import build_rage
 from citeforge.engines.embedding.embed import make_embedder
-from citeforge.engines.llm.records import Answer
+from citeforge.engines.llm.records import LlmReply
 from citeforge.engines.llm.stores.replay import ReplayStore
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.score import score
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.check import check
-from citeforge.evaluator.submissions.origin import Reach
+from citeforge.evaluator.submissions.origin import CitationRange
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes import RageRecipe, RunOptions
 from citeforge.systems.llm.writing import read_prompts, requests_of
@@ -49,7 +49,7 @@ def answered(cli: Cli, folder: Path, package: Path, wrong: str | None) -> Path:
             relevant = table.relevant[at]
             others = set(range(table.sizes[at])) - relevant
             cited = 1 + min(others if row.query_id == wrong else relevant)
-            store.put(request.key("m"), request.payload("m"), 0, Answer(f"So it is [{cited}]."))
+            store.put(request.key("m"), request.payload("m"), 0, LlmReply(f"So it is [{cited}]."))
     made = cli("llm", "run", "p.jsonl", "--llm", "replay:made.db", "--out", "s.jsonl")
     assert made.returncode == 0, made.stderr
     return folder / "s.jsonl"
@@ -166,24 +166,24 @@ def test_a_hash_that_is_none_is_refused(package: Path, tmp_path: Path, value: ob
 
 
 def test_how_far_citations_reach() -> None:
-    few = Reach()
+    few = CitationRange()
     for _ in range(20):
         few.add({1, 2, 3}, 0, 6)
     # 60 citations that all miss the last three of six: (1/2)^60 < 1e-9
     assert len(few.warnings()) == 1
-    top = Reach()
+    top = CitationRange()
     for _ in range(1000):
         top.add({1}, 0, 10)
     assert top.warnings() == []  # copying the first passage is a system
-    spread = Reach()
+    spread = CitationRange()
     for _ in range(8):
         spread.add({1, 2, 3}, 0, 6)
     assert spread.warnings() == []  # (1/2)^24 = 6e-8: may be chance
-    beyond = Reach()
+    beyond = CitationRange()
     for i in range(100):
         beyond.add({1, 2}, int(i < 20), 2)
     assert "20 of 100 answers with citations cite" in beyond.warnings()[0]
-    one = Reach()
+    one = CitationRange()
     for i in range(100):
         one.add({1, 2}, int(i < 19), 2)
     assert one.warnings() == []

@@ -17,7 +17,7 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.check import check
 from citeforge.evaluator.submissions.formats import answers_of, detect
 from citeforge.library.scores import score
-from citeforge.plugins.deep_research.pairs import as_written, read_pairs
+from citeforge.plugins.deep_research.pairs import as_written, statement_pairs
 from citeforge.schemas.citations.urls import same_url
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.submission import CitedFact, ReportLine
@@ -34,7 +34,7 @@ def benchmark(package: Path) -> Benchmark:
 
 
 def pairs(report: str, *shown: str) -> list[tuple[str, str]]:
-    found = read_pairs(report, SEGMENTER, same_url, shown).pairs
+    found = statement_pairs(report, SEGMENTER, same_url, shown).pairs
     return [(p.statement, p.key) for p in found]
 
 
@@ -114,7 +114,7 @@ def test_urls_of_the_authors_code() -> None:
     """As written, but for the words that a browser should mark."""
     assert as_written(f"{A}?utm_source=x#:~:text=io,moon") == f"{A}?utm_source=x"
     report = f"Io is a moon ({A}). It is hot ({A}/). It is far ({A}#:~:text=far)."
-    found = read_pairs(report, SEGMENTER, as_written).pairs
+    found = statement_pairs(report, SEGMENTER, as_written).pairs
     assert [p.key for p in found] == [A, f"{A}/", A]
 
 
@@ -134,7 +134,7 @@ TOKENS = st.sampled_from(
 
 @given(st.lists(TOKENS, max_size=25).map("".join) | st.text(max_size=80))
 def test_any_text_is_read(report: str) -> None:
-    found = read_pairs(report, SEGMENTER, same_url)
+    found = statement_pairs(report, SEGMENTER, same_url)
     assert len({(p.statement, p.key) for p in found.pairs}) == len(found.pairs)
     ends = [0]
     for mention in found.markup.mentions:

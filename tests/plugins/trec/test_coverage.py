@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from citeforge.engines.judge.llm import read_decision
-from citeforge.engines.judge.profiles import built_in
+from citeforge.engines.judge.profiles import built_in_profiles
 from citeforge.engines.judge.records import JudgeFailure, Keep, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.judge.table import TableJudge
-from citeforge.engines.llm.records import Answer
+from citeforge.engines.llm.records import LlmReply
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.score import score
 from citeforge.evaluator.submissions.benchmark import Benchmark
@@ -280,7 +280,7 @@ def test_a_judge_that_fails_leaves_bounds_and_one_without_contradictions_says_so
     ],
 )
 def test_profiles_of_a_chat_model(name: str, reply: str, support: float | None) -> None:
-    found = read_decision(Answer(reply), built_in()[name])
+    found = read_decision(LlmReply(reply), built_in_profiles()[name])
     assert (found.support if isinstance(found, Verdict) else None) == support
     if isinstance(found, Verdict):
         assert (found.entailed, found.level) == (support == 1, max(support or 0, 0))

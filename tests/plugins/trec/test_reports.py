@@ -17,7 +17,7 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.check import check
 from citeforge.evaluator.submissions.formats import answers_of, detect
 from citeforge.evaluator.submissions.index import Submission
-from citeforge.plugins.trec.reports import Report, Sentence, read_reports
+from citeforge.plugins.trec.reports import ReportSentence, TrecReport, read_reports
 from citeforge.plugins.trec.rules import breaches
 from citeforge.publish.export.registry import export
 from citeforge.schemas.commands.training import TrainingOptions
@@ -188,7 +188,7 @@ def test_many_references_cost_no_more_each() -> None:
 
     listed: list[str] = [Name(f"d{n}") for n in range(300)]
     track = BY_FORMAT["trec-ragtime25"]
-    report = Report(1, "q01", about(track), [*listed, Name("d299")], [Sentence("A.", [])])
+    report = TrecReport(1, "q01", about(track), [*listed, Name("d299")], [ReportSentence("A.", [])])
     found = [b.message for b in breaches(report, track) if b.rule == "references_duplicate"]
     assert found == ["references: 'd299' stands there more than once"]
     assert compared < 10 * len(listed)
@@ -351,10 +351,10 @@ def written(
 def said(benchmark: Benchmark, answer: SubmissionLine) -> list[tuple[str, list[str | None]]]:
     """Statements with the ids that they cite."""
     from citeforge.engines.text.sentences import SentenceSegmenter
-    from citeforge.evaluator.statements.split import split_statements
+    from citeforge.evaluator.statements.split import strict_statements
 
     shown = [p.docid for p in answer.passages or []]
-    found = split_statements(answer.output, benchmark.grammar, SentenceSegmenter(), len(shown))
+    found = strict_statements(answer.output, benchmark.grammar, SentenceSegmenter(), len(shown))
     return [(s.text, [shown[n - 1] for n in s.numbers]) for s in found.statements]
 
 

@@ -19,7 +19,7 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.convert import convert
 from citeforge.evaluator.submissions.formats import answers_of, detect
 from citeforge.evaluator.submissions.placing.matching import Matching
-from citeforge.evaluator.submissions.placing.records import Response, Source, Wrong
+from citeforge.evaluator.submissions.placing.records import CitedSource, Response, Wrong
 from citeforge.package.items import Passage
 from citeforge.plugins.vendors.gemini import GEMINI
 from citeforge.plugins.vendors.reader import VENDORS
@@ -216,19 +216,19 @@ def test_documents_of_the_request(tmp_path: Path, benchmark: Benchmark) -> None:
 def test_ways_to_find_a_source(tmp_path: Path, benchmark: Benchmark) -> None:
     shown = shown_to(benchmark, "q01")
     third = shown[2]
-    twice = Source(title=third.title)
-    assert Matching(benchmark, "id").find(Source((third.id,)), shown) == 2
-    assert Matching(benchmark, "title").find(Source(title=third.title), shown) == 2
+    twice = CitedSource(title=third.title)
+    assert Matching(benchmark, "id").find(CitedSource((third.id,)), shown) == 2
+    assert Matching(benchmark, "title").find(CitedSource(title=third.title), shown) == 2
     assert Matching(benchmark, "title").find(twice, (*shown, third)) is None  # which of the two?
-    assert Matching(benchmark, "index").find(Source(index=2), shown) == 2
-    assert Matching(benchmark, "index").find(Source(index=99), shown) is None
+    assert Matching(benchmark, "index").find(CitedSource(index=2), shown) == 2
+    assert Matching(benchmark, "index").find(CitedSource(index=99), shown) is None
     for way in ("id", "title", "index"):
-        assert Matching(benchmark, way).find(Source(("?",), "?", index=-1), shown) is None
+        assert Matching(benchmark, way).find(CitedSource(("?",), "?", index=-1), shown) is None
     # By id before by title, before by number.
-    source = Source((shown[1].id,), third.title, index=0)
+    source = CitedSource((shown[1].id,), third.title, index=0)
     assert Matching(benchmark, "shown").find(source, shown) == 1
     with pytest.raises(UsageError, match="no passage of .* has 'link' in its metadata"):
-        Matching(benchmark, "url=link").find(Source(url="https://a.b"), shown)
+        Matching(benchmark, "url=link").find(CitedSource(url="https://a.b"), shown)
     with pytest.raises(UsageError, match="unknown way to find sources 'ids'.*did you mean 'id'"):
         Matching(benchmark, "ids")
     with pytest.raises(UsageError, match="gemini's sources have no number.*gemini:id, :title"):
@@ -247,11 +247,11 @@ def test_by_the_url_in_the_metadata(tmp_path: Path) -> None:
     shown = [Passage(f"p{i}", "", "x") for i in (3, 2, 1)]
     matching = Matching(known, "url=link")
     page = "https://example.org/p2?utm_source=openai"
-    assert matching.find(Source(url=page), shown) == 1
-    assert matching.find(Source(url="https://example.org/p0"), shown) is None  # not shown
-    assert matching.find(Source(("p2",)), shown) is None
+    assert matching.find(CitedSource(url=page), shown) == 1
+    assert matching.find(CitedSource(url="https://example.org/p0"), shown) is None  # not shown
+    assert matching.find(CitedSource(("p2",)), shown) is None
     with pytest.raises(UsageError, match="no passage of b has 'adress' in its metadata"):
-        Matching(known, "url=adress").find(Source(url=page), shown)
+        Matching(known, "url=adress").find(CitedSource(url=page), shown)
 
 
 @pytest.mark.parametrize(
@@ -290,9 +290,9 @@ def test_offsets_in_bytes(text: str, data: st.DataObject) -> None:
 
 def test_a_source_comes_once() -> None:
     found = Response()
-    assert found.source(Source(("u",), url="https://a.b/c?utm_source=x", text="One.")) == 0
-    assert found.source(Source(("v",), url="https://a.b/c#d", text="Two.")) == 0
-    assert found.source(Source(("v",), url="https://a.b/d")) == 1
+    assert found.source(CitedSource(("u",), url="https://a.b/c?utm_source=x", text="One.")) == 0
+    assert found.source(CitedSource(("v",), url="https://a.b/c#d", text="Two.")) == 0
+    assert found.source(CitedSource(("v",), url="https://a.b/d")) == 1
     assert found.sources[0].text == "One.\nTwo."
 
 

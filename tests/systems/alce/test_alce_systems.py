@@ -237,10 +237,10 @@ class Drawing:
         return {"name": "drawing"}
 
     def complete(self, requests: Any) -> list[Any]:
-        from citeforge.engines.llm.records import Answer
+        from citeforge.engines.llm.records import LlmReply
 
         self.samples += [r.sample for r in requests]
-        return [Answer(self.draws[r.sample % len(self.draws)]) for r in requests]
+        return [LlmReply(self.draws[r.sample % len(self.draws)]) for r in requests]
 
 
 DEMO = """- question: Q?

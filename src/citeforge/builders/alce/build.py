@@ -14,14 +14,14 @@ from citeforge.builders.alce.candidates import (
     DOCUMENTS,
     candidate_table,
     documents,
-    retrieve,
+    retrieve_all,
     split_names,
 )
-from citeforge.builders.alce.chunks import chunked, whole_id
+from citeforge.builders.alce.chunks import passage_chunks, whole_id
 from citeforge.builders.alce.condense import condense
 from citeforge.builders.alce.contexts import ContextWriter, relevant_table
-from citeforge.builders.alce.coverage import Coverage, claims, judged, recalls, short_answers
-from citeforge.builders.alce.questions import gold_of, grouped, open_questions
+from citeforge.builders.alce.coverage import Coverage, claims, covered_answers, judged, recalls
+from citeforge.builders.alce.questions import gold_rows, grouped, open_questions
 from citeforge.builders.alce.subclaims import sub_claims
 from citeforge.builders.alce.writing import prompt_sha256
 from citeforge.builders.packaging.package import PackageWriter
@@ -52,7 +52,7 @@ from citeforge.schemas.benchmarks.tables import (
 )
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes import AlceRecipe, RunOptions
-from citeforge.schemas.recipes.base import name_of
+from citeforge.schemas.recipes.base import model_name
 from citeforge.schemas.version import __version__
 
 
@@ -88,7 +88,7 @@ class _Chunks:
         self.info = source.info
 
     def passages(self) -> Iterator[pa.RecordBatch]:
-        return chunked(self.source, self.size)
+        return passage_chunks(self.source, self.size)
 
 
 class _Retrieved(Build[AlceRecipe]):
@@ -122,10 +122,10 @@ class _Retrieved(Build[AlceRecipe]):
         if runs:
             facts["runs_sha256"] = [sha256_file(Path(path)) for path in runs]
         # As models call themselves: answers of a store are those of the model that gave them.
-        judge = name_of(self.models, "entailment judge")
+        judge = model_name(self.models, "entailment judge")
         told = recipe.model_copy(
             update={
-                "writing": writing.model_copy(update={"llm": name_of(self.models, "writer")}),
+                "writing": writing.model_copy(update={"llm": model_name(self.models, "writer")}),
                 "judging": recipe.judging.model_copy(update={"judge": judge}),
             }
         )
@@ -152,7 +152,7 @@ class _Retrieved(Build[AlceRecipe]):
         # Documents of items say nothing of another corpus.
         of_items = isinstance(self.source, AlceSource) and self.recipe.corpus is not None
         self.judged_rows = MAPPING.empty_table() if of_items else self.source.relevant()
-        self.gold = gold_of(self.source, self.queries)
+        self.gold = gold_rows(self.source, self.queries)
         if not self.gold.num_rows and not self.judged_rows.num_rows:
             raise InputError(
                 "has no gold: neither answers nor judgements",
@@ -198,7 +198,7 @@ class _Retrieved(Build[AlceRecipe]):
         if self.recipe.corpus is None:
             items = self.source.items if isinstance(self.source, AlceSource) else []
             return {DOCUMENTS: documents(items)}
-        found, models = retrieve(
+        found, models = retrieve_all(
             self.recipe.retrieving, self.run, self.questions, self.corpus,
             self.workspace.stage("embeddings"), self.counts,
         )  # fmt: skip
@@ -217,7 +217,7 @@ class _Retrieved(Build[AlceRecipe]):
 
     def _coverages(self) -> list[Coverage]:
         """What candidates hold of each sort of gold that there is; the first decides."""
-        found = [short_answers(self.rows, self.named, self.texts)]
+        found = [covered_answers(self.rows, self.named, self.texts)]
         if self.judge is not None:
             found.append(claims(self.rows, self.named, self.texts, self.judge))
         relevant: dict[str, list[str]] = {query: [] for query in self.questions}

@@ -14,8 +14,8 @@ from citeforge.engines.embedding.embed import make_embedder
 from citeforge.engines.io.tables import table_of
 from citeforge.engines.retrieval.records import Rankings, Retrieved, RetrieverSettings, ranked
 from citeforge.engines.retrieval.registry import make_retriever
-from citeforge.engines.setup import client_options, cluster_options, nominator, replay_store
-from citeforge.ir_convert.alce import Item, passage_id
+from citeforge.engines.setup import client_options, cluster_options, first_stage, replay_store
+from citeforge.ir_convert.alce import AlceItem, passage_id
 from citeforge.schemas.benchmarks.tables import CANDIDATES
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes import RunOptions
@@ -39,7 +39,7 @@ def split_names(specs: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def retrieve(
+def retrieve_all(
     retrieving: Retrieving,
     run: RunOptions,
     questions: Mapping[str, str],
@@ -75,7 +75,7 @@ def retrieve(
         ),
         run.embeddings or folder,
         run.shard_rows,
-        nominator(run),
+        first_stage(run),
     )
     found, models = {}, {}
     for name, spec in split_names(retrieving.retrievers).items():
@@ -94,7 +94,7 @@ def retrieve(
     return found, models
 
 
-def documents(items: Sequence[Item]) -> Rankings:
+def documents(items: Sequence[AlceItem]) -> Rankings:
     """The documents of ALCE's items in their order; where scores are, 1 / rank stands."""
     found: Rankings = {}
     for item in items:

@@ -32,7 +32,7 @@ def whole_id(piece: str) -> str:
     return piece.rpartition(_SIGN)[0]
 
 
-def chunked(source: Source, size: int) -> Iterator[pa.RecordBatch]:
+def passage_chunks(source: Source, size: int) -> Iterator[pa.RecordBatch]:
     """The passages of a source (schema CORPUS) in pieces, each with title and metadata of its
     passage; what was cut is counted in ``source.info().counts``.
 

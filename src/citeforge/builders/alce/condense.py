@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 
 from citeforge.builders.alce.coverage import Texts
-from citeforge.builders.alce.writing import ask
+from citeforge.builders.alce.writing import write_texts
 from citeforge.engines.io.tables import table_of
 from citeforge.engines.llm.records import Failure, Llm
 from citeforge.schemas.benchmarks.tables import CONDENSED
@@ -52,7 +52,7 @@ def condense(
     pairs = [(query, name) for query in questions for name in candidates[query]]
     rows = [{"question": questions[q], "title": texts[p][0], "text": texts[p][1]} for q, p in pairs]
     found = []
-    for (query, name), reply in zip(pairs, ask(llm, form, rows, _MOST_TOKENS), strict=True):
+    for (query, name), reply in zip(pairs, write_texts(llm, form, rows, _MOST_TOKENS), strict=True):
         if isinstance(reply, Failure):
             counts[f"{form}: passages for which the writer failed"] += 1
             continue

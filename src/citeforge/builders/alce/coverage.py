@@ -58,7 +58,7 @@ class Coverage:
         return min(ENOUGH, self.hits(query, passages)) / min(ENOUGH, self.sizes[query])
 
 
-def short_answers(gold: Mapping[str, GoldRows], named: Named, texts: Texts) -> Coverage:
+def covered_answers(gold: Mapping[str, GoldRows], named: Named, texts: Texts) -> Coverage:
     """Groups of accepted forms of which one stands in the passage's text, both normalised as ALCE
     does (``qa_pair`` and ``answer_list`` rows)."""
     found = Coverage(SHORT)

@@ -35,7 +35,7 @@ def open_questions(recipe: AlceRecipe, read: ReadOptions) -> Source:
     return open_source(recipe.source, recipe.split, read)
 
 
-def gold_of(source: Source, queries: pa.Table) -> pa.Table:
+def gold_rows(source: Source, queries: pa.Table) -> pa.Table:
     """Gold of a source, and ``answers`` in the metadata of queries that have none (schema GOLD).
 
     ``answers`` is a list of accepted forms of one answer, or a list of such lists.

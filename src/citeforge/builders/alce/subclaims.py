@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from citeforge.builders.alce.writing import ask
+from citeforge.builders.alce.writing import write_texts
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Failure, Llm
@@ -28,7 +28,7 @@ def long_answer(rows: GoldRows) -> str:
     return without_markers(text, Grammar().parse(text, 1 << 30).markers).strip()
 
 
-def read_claims(reply: str, n: int) -> list[str]:
+def parse_subclaims(reply: str, n: int) -> list[str]:
     """The first n distinct lines of a reply, without what numbers them. A line that announces
     others (it ends in a colon) is none; where lines are numbered, the others are none either."""
     lines = [line.strip() for line in reply.splitlines()]
@@ -59,11 +59,13 @@ def sub_claims(
     answers = {q: text for q in questions if not gold[q].claims and (text := long_answer(gold[q]))}
     rows = [{"question": questions[q], "answer": a, "n": n} for q, a in answers.items()]
     written: dict[str, list[str]] = {}
-    for query, reply in zip(answers, ask(llm, "subclaims", rows, _MOST_TOKENS), strict=True):
+    for query, reply in zip(
+        answers, write_texts(llm, "subclaims", rows, _MOST_TOKENS), strict=True
+    ):
         if isinstance(reply, Failure):
             counts["sub-claims: answers for which the writer failed"] += 1
             continue
-        written[query] = read_claims(reply, n)
+        written[query] = parse_subclaims(reply, n)
         counts["sub-claims written"] += len(written[query])
         counts["sub-claims missing from replies"] += n - len(written[query])
     decisions = judge.ask(Pair(answers[q], c) for q, claims in written.items() for c in claims)

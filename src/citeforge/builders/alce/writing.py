@@ -32,7 +32,7 @@ def prompt_sha256(task: str) -> str:
     return digest(_source(task))
 
 
-def ask(
+def write_texts(
     llm: Llm, task: str, rows: Sequence[dict[str, Any]], most_tokens: int
 ) -> list[str | Failure]:
     """What the model writes for each row of values, at temperature 0; a failure says why nothing.

@@ -13,8 +13,8 @@ from typing import Final, Literal
 
 import msgspec
 
-from citeforge.builders.audit.flaws import negatives, texts_to_entail
-from citeforge.builders.audit.records import SUSPECT, Cascade, Decided, Flaw, Share
+from citeforge.builders.audit.flaws import mapped_negatives, texts_to_entail
+from citeforge.builders.audit.records import SUSPECT, Cascade, Decided, EstimatedShare, Flaw
 from citeforge.builders.audit.strata import Stratum, stratified
 from citeforge.builders.recipes.derive import Base
 from citeforge.engines.io.jsonlines import read_rows
@@ -53,7 +53,7 @@ def decide(
         reason = flaw.kind
         if reason in SUSPECT:
             suspected.setdefault((flaw.query, flaw.passage), []).append(reason)
-    pairs = [pair for pair in negatives(base) if pair in suspected]
+    pairs = [pair for pair in mapped_negatives(base) if pair in suspected]
     rows = {
         pair: Decided(query=pair[0], passage=pair[1], suspected=suspected[pair], by=cheap,
                       verdict=RELEVANT, stratum=RELEVANT)
@@ -108,7 +108,7 @@ def summed_up(
         InputError: labels that were drawn within other strata, or of rows that are no negatives.
     """
     sizes: dict[str, int] = dict.fromkeys((RELEVANT, CLEARED, UNSUSPECTED), 0)
-    there = set(negatives(base))
+    there = set(mapped_negatives(base))
     for pair in there:
         sizes[stratum_of(rows, *pair)] += 1
     cascade = Cascade(stages=stages, strata=sizes)
@@ -170,7 +170,7 @@ def _label(rows: Rows, there: set[tuple[str, str]], path: Path) -> dict[str, tup
     return tally
 
 
-def _shares(strata: dict[str, Stratum], by: str) -> tuple[Share, Share | None]:
+def _shares(strata: dict[str, Stratum], by: str) -> tuple[EstimatedShare, EstimatedShare | None]:
     """Share of negatives that are relevant: of all, and of what stays when the decided ones go.
 
     What stays: the strata that nobody calls relevant, without what people found there, and what
@@ -178,7 +178,7 @@ def _shares(strata: dict[str, Stratum], by: str) -> tuple[Share, Share | None]:
     """
     n = sum(s.labelled for s in strata.values())
     share, low, high = stratified(list(strata.values()))
-    before = Share(share=share, low=low, high=high, n=n, by=by, method=METHOD)
+    before = EstimatedShare(share=share, low=low, high=high, n=n, by=by, method=METHOD)
     kept = [s for name, s in strata.items() if name != RELEVANT]
     dropped = strata.get(RELEVANT)
     cleared = 0 if dropped is None else dropped.labelled - dropped.hits
@@ -188,10 +188,10 @@ def _shares(strata: dict[str, Stratum], by: str) -> tuple[Share, Share | None]:
     if not stays:
         return before, None
     if not total:
-        return before, Share(share=0, low=0, high=0, n=n, by=by, method=METHOD)
+        return before, EstimatedShare(share=0, low=0, high=0, n=n, by=by, method=METHOD)
     ends = (max(0.0, (total * end - found) / stays) for end in stratified(kept))
     share, low, high = ends
-    return before, Share(share=share, low=low, high=high, n=n, by=by, method=METHOD)
+    return before, EstimatedShare(share=share, low=low, high=high, n=n, by=by, method=METHOD)
 
 
 METHOD = "stratified, Wilson's intervals combined (MOVER)"

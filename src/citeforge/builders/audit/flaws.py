@@ -48,7 +48,7 @@ class Mapped(Protocol):
         ...
 
 
-def negatives(base: Mapped) -> Iterator[tuple[str, str]]:
+def mapped_negatives(base: Mapped) -> Iterator[tuple[str, str]]:
     """(query, passage) of every mapped negative."""
     for query, docs in base.negatives.items():
         for doc in docs:
@@ -59,7 +59,7 @@ def near_duplicates(base: Mapped, texts: dict[str, str]) -> list[Flaw]:
     """Negatives that nearly repeat a relevant passage of their query (MinHash)."""
     sketches: dict[str, Any] = {}
     found = []
-    for query, passage in negatives(base):
+    for query, passage in mapped_negatives(base):
         for relevant in base.relevant[query]:
             if passage not in texts or relevant not in texts:
                 continue
@@ -96,7 +96,7 @@ def overlapping(base: Mapped, texts: dict[str, str], least: float) -> list[Flaw]
     """
     cut: dict[str, Shingles] = {}
     found = []
-    for query, passage in negatives(base):
+    for query, passage in mapped_negatives(base):
         near = [r for r in base.relevant[query] if r in texts] if passage in texts else []
         for name in (passage, *near) if near else ():
             if name not in cut:
@@ -111,7 +111,7 @@ def answer_carriers(base: Mapped, texts: dict[str, str]) -> list[Flaw]:
     """Negatives that contain a gold short answer."""
     forms: dict[str, str] = {}
     found = []
-    for query, passage in negatives(base):
+    for query, passage in mapped_negatives(base):
         answers = base.answers[query]
         if not answers or passage not in texts:
             continue
@@ -128,7 +128,7 @@ def judged_relevant(base: Base, texts: dict[str, str], judge: JudgeSession) -> l
     answers = _gold_texts(base)
     pairs = {
         (query, passage): [Pair(texts[passage], a) for a in answers[query]]
-        for query, passage in negatives(base)
+        for query, passage in mapped_negatives(base)
         if passage in texts and answers[query]
     }
     decisions = judge.ask(p for group in pairs.values() for p in group)
@@ -182,7 +182,7 @@ def cross_encoded(
     located = find_model(model, None, "audit without --cross-encoder")
     encoder = CrossEncoderReranker(model, located, device, runtime)
     asked = dict(zip(base.query_ids, base.queries["text"].to_pylist(), strict=True))
-    rows = [(q, p) for q, p in negatives(base) if p in texts]
+    rows = [(q, p) for q, p in mapped_negatives(base) if p in texts]
     scores = encoder.scores([(asked[q], texts[p]) for q, p in rows])
     return [
         Flaw("cross-encoder-relevant", q, p, f"score {s:.3f}")

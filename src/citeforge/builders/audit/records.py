@@ -39,7 +39,7 @@ class Flaw(NamedTuple):
         return (self.kind, self.query, self.passage)
 
 
-class Share(BaseModel):
+class EstimatedShare(BaseModel):
     """A share with its 95 % interval.
 
     Attributes:
@@ -106,8 +106,8 @@ class Cascade(BaseModel):
     stages: list[str]
     strata: dict[str, int]
     labelled: dict[str, tuple[int, int]] = {}
-    before: Share | None = None
-    after: Share | None = None
+    before: EstimatedShare | None = None
+    after: EstimatedShare | None = None
 
 
 class Audit(BaseModel):
@@ -135,6 +135,6 @@ class Audit(BaseModel):
     negatives: int
     personal_data: dict[str, int]
     languages: dict[str, int]
-    false_negatives: Share | None = None
+    false_negatives: EstimatedShare | None = None
     cascade: Cascade | None = None
     decisions: list[Decided] = []

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from citeforge.builders.audit import flaws
 from citeforge.builders.audit.cascade import decide, summed_up
-from citeforge.builders.audit.records import Audit, Cascade, Decided, Flaw, Share
+from citeforge.builders.audit.records import Audit, Cascade, Decided, EstimatedShare, Flaw
 from citeforge.builders.audit.survey import LONG, Survey, survey
 from citeforge.builders.rage.exclusions import short_answers
 from citeforge.builders.recipes.derive import Base, Docs
@@ -54,7 +54,7 @@ def audit(
     judge = judge_session(options, run)
     strong = judge_session(Judging(judge=options.strong_judge), run)
     base = Base(package.folder, package.manifest) if package.corpus else None
-    pairs = [] if base is None else list(flaws.negatives(base))
+    pairs = [] if base is None else list(flaws.mapped_negatives(base))
     wanted = {p for _, p in pairs}
     if base is not None:
         wanted |= {i for ids in base.relevant.values() for i in ids}
@@ -191,7 +191,7 @@ class _Label(msgspec.Struct):
     label: str | None = None
 
 
-def estimate(labels: Path) -> Share:
+def estimate(labels: Path) -> EstimatedShare:
     """Share of sampled negatives that annotators call relevant.
 
     Raises:
@@ -207,7 +207,7 @@ def estimate(labels: Path) -> Share:
         raise InputError("holds no labels", path=labels, allowed=wrote)
     hits = decided["relevant"]
     interval = binomtest(hits, n).proportion_ci(0.95, method="exact")
-    return Share(
+    return EstimatedShare(
         share=hits / n, low=float(interval.low), high=float(interval.high), n=n, by=labels.name
     )
 
@@ -224,7 +224,7 @@ def sample_negatives(
         strata: stratum of each negative: as many are drawn of each as there are, to an equal
             share; None draws uniformly from all.
     """
-    pairs = list(flaws.negatives(base))
+    pairs = list(flaws.mapped_negatives(base))
     if strata is None:
         chosen = sample_ids(pairs, size, seed, "audit sample")
     else:

@@ -12,14 +12,14 @@ import pyarrow as pa
 from citeforge.builders.authorship import candidates
 from citeforge.builders.authorship.candidates import Ranked
 from citeforge.builders.authorship.labels import (
-    built_in,
-    choose,
+    built_in_label_sets,
+    choose_label_sets,
     draw,
-    labels_of,
+    passage_labels,
     require_enough,
 )
-from citeforge.builders.authorship.select import Chosen
-from citeforge.builders.authorship.select import choose as choose_passages
+from citeforge.builders.authorship.select import ChosenPassages
+from citeforge.builders.authorship.select import choose_contexts as choose_passages
 from citeforge.builders.packaging.package import PackageWriter
 from citeforge.builders.packaging.stats import context_stats, corpus_stats, mapping_stats
 from citeforge.builders.recipes.derive import Base, Docs
@@ -98,7 +98,7 @@ class _Authorship(Build[AuthorshipRecipe]):
         self.rank = rank
         self.base = Base(recipe.start)
         self.twins = _twins(self.base)
-        self.label_sets = choose(recipe.label_sets, recipe.labels)
+        self.label_sets = choose_label_sets(recipe.label_sets, recipe.labels)
         self.design = self._design()
         self.shown: set[str] = set()
         self.rewritten: set[tuple[str, str, str]] = set()
@@ -119,7 +119,7 @@ class _Authorship(Build[AuthorshipRecipe]):
 
     def draft(self) -> Manifest:
         recipe, base = self.recipe, self.base.manifest
-        known = built_in()
+        known = built_in_label_sets()
         told = recipe.model_copy(
             update={
                 "benchmark": recipe.benchmark and Path(base.name),
@@ -147,7 +147,7 @@ class _Authorship(Build[AuthorshipRecipe]):
         self.chosen = self._choose()
         self.queries = list(self.chosen.docs)
 
-    def _choose(self) -> Chosen:
+    def _choose(self) -> ChosenPassages:
         ranked = self.rank(self.base)
         chosen = choose_passages(self.base, ranked, self.recipe.selection, self.twins or None)
         if not chosen.docs:
@@ -200,7 +200,7 @@ class _Authorship(Build[AuthorshipRecipe]):
                     self.design.label_set(cell.labels), query, len(docs),
                     self.recipe.selection.seed,
                 )  # fmt: skip
-                labels.append({"query_id": query, "labels": labels_of(cell, relevant, drawn)})
+                labels.append({"query_id": query, "labels": passage_labels(cell, relevant, drawn)})
         writer.add("contexts", cell.context, pa.Table.from_pylist(rows, schema=CONTEXTS))
         if labels:
             writer.add("authors", cell.context, pa.Table.from_pylist(labels, schema=AUTHORS))

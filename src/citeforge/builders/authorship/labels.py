@@ -19,7 +19,7 @@ _AUTHORS = (
 
 
 @cache
-def built_in() -> dict[str, LabelSet]:
+def built_in_label_sets() -> dict[str, LabelSet]:
     """The label sets that have names of their own."""
     names = tuple(_NAMES.read_text(encoding="utf-8").split("\n")[:-1])
     sets = (
@@ -77,7 +77,9 @@ def load_label_sets(path: Path) -> list[LabelSet]:
     return found
 
 
-def choose(given: Sequence[LabelSet | str], files: Sequence[Path]) -> tuple[LabelSet, ...]:
+def choose_label_sets(
+    given: Sequence[LabelSet | str], files: Sequence[Path]
+) -> tuple[LabelSet, ...]:
     """Given label sets or names of some, then those of files; by default ``human_llm`` and
     ``placebo``.
 
@@ -85,7 +87,7 @@ def choose(given: Sequence[LabelSet | str], files: Sequence[Path]) -> tuple[Labe
         UnknownValueError: no such set.
         InputError: a name comes twice, or a file is wrong.
     """
-    known = built_in()
+    known = built_in_label_sets()
     sets = []
     for one in given or ([] if files else ["human_llm", PLACEBO]):
         if isinstance(one, str) and one not in known:
@@ -138,7 +140,7 @@ def draw(labels: LabelSet, query: str, size: int, seed: int) -> tuple[list[str],
     return sides[0], sides[1]
 
 
-def labels_of(
+def passage_labels(
     cell: Cell, relevant: Sequence[bool], drawn: tuple[list[str], list[str]]
 ) -> list[str]:
     """Labels that the passages of one context carry in a cell.

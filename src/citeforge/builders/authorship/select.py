@@ -17,7 +17,7 @@ from citeforge.schemas.text import contains_answer, normalise_answer, normalise_
 
 
 @dataclass
-class Chosen:
+class ChosenPassages:
     """What was chosen.
 
     Attributes:
@@ -31,9 +31,9 @@ class Chosen:
     counts: Counter[str] = field(default_factory=Counter)
 
 
-def choose(
+def choose_contexts(
     base: Base, ranked: Ranked, selection: Selection, usable: Collection[str] | None = None
-) -> Chosen:
+) -> ChosenPassages:
     """Freeze one ordered list of passages a query.
 
     Non-relevant passages keep the order of the candidates; the relevant ones are put at positions
@@ -45,7 +45,7 @@ def choose(
         selection: choices.
         usable: passages that may be shown (those with a twin); None for all.
     """
-    chosen = Chosen()
+    chosen = ChosenPassages()
     texts = _Texts(base, ranked)
     kept: dict[str, tuple[list[str], list[str]]] = {}
     for query in base.query_ids:

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from citeforge.builders.kalma.check import ExtensionCheck
-from citeforge.builders.kalma.contexts import Entry
+from citeforge.builders.kalma.contexts import QueryGraphs
 from citeforge.builders.kalma.evolve import Evolution, Evolver
-from citeforge.builders.kalma.package import Question, write_tables
+from citeforge.builders.kalma.package import KalmaQuestion, write_tables
 from citeforge.builders.kalma.published import read_published
-from citeforge.builders.kalma.retrieved import Retrieved, retrieve
+from citeforge.builders.kalma.retrieved import RetrievedGraphs, retrieve_graphs
 from citeforge.builders.kalma.selection import (
     Selected,
     disambiguate,
@@ -38,7 +38,7 @@ from citeforge.schemas.benchmarks.manifest import GrammarInfo, Manifest
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes import KalmaRecipe, RunOptions
-from citeforge.schemas.recipes.base import name_of
+from citeforge.schemas.recipes.base import model_name
 
 _GRAMMAR = GrammarInfo(name="triples-1", form="[QID, relation: value]")
 
@@ -110,15 +110,17 @@ class _Grown(Build[KalmaRecipe]):
     def draft(self) -> Manifest:
         recipe, kg, models = self.recipe, self.kg, self.models
         source = graph_source(kg, recipe.licence)
-        judging = recipe.judging.model_copy(update={"judge": name_of(models, "judge of sentences")})
+        judging = recipe.judging.model_copy(
+            update={"judge": model_name(models, "judge of sentences")}
+        )
         told = recipe.model_copy(
             update={
                 "kg": _spec_of(source),
                 "domain": kg.domain.model_dump(mode="json"),
                 "languages": kg.languages,
                 "pairs": recipe.pairs and Path(recipe.pairs.name),
-                "writer": name_of(models, "writer"),
-                "perplexity": name_of(models, "perplexity"),
+                "writer": model_name(models, "writer"),
+                "perplexity": model_name(models, "perplexity"),
                 "judging": judging,
             }
         )
@@ -160,7 +162,7 @@ class _Grown(Build[KalmaRecipe]):
             )
         questions = [_question(e) for e in kept]
         entries = [
-            Entry(e.pair.id, (e.pair.first, e.pair.second), tuple(t for t, _ in e.gold))
+            QueryGraphs(e.pair.id, (e.pair.first, e.pair.second), tuple(t for t, _ in e.gold))
             for e in kept
         ]
         retrieved = _retrieved(self.recipe, self.kg, questions, entries)
@@ -205,8 +207,8 @@ class _Grown(Build[KalmaRecipe]):
         return {"facts asked for without words of the domain": wordless.total()}
 
 
-def _question(e: Evolution) -> Question:
-    return Question(
+def _question(e: Evolution) -> KalmaQuestion:
+    return KalmaQuestion(
         e.specific,
         e.general,
         {
@@ -220,13 +222,13 @@ def _question(e: Evolution) -> Question:
 def _retrieved(
     recipe: KalmaRecipe,
     kg: KnowledgeGraph,
-    questions: Sequence[Question],
-    entries: Sequence[Entry],
-) -> Retrieved | None:
+    questions: Sequence[KalmaQuestion],
+    entries: Sequence[QueryGraphs],
+) -> RetrievedGraphs | None:
     """What the baseline's retrieval finds, where the recipe asks for it."""
     if not recipe.retrieved:
         return None
-    return retrieve(kg, [q.specific for q in questions], entries, recipe.ner)
+    return retrieve_graphs(kg, [q.specific for q in questions], entries, recipe.ner)
 
 
 def graph_source(kg: KnowledgeGraph, licence: str | None) -> SourceInfo:

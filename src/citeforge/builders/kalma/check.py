@@ -19,19 +19,27 @@ from citeforge.schemas.citations.triples import TripleGrammar
 from citeforge.schemas.text import normalise_em
 
 __all__ = [
-    "Extension", "ExtensionCheck", "annotate", "cited", "marker", "misplaced", "plain",
-    "renderings", "wrong_annotation", "wrong_question",
+    "Extension",
+    "ExtensionCheck",
+    "annotate",
+    "cited_triples",
+    "marker",
+    "misplaced",
+    "renderings",
+    "without_citations",
+    "wrong_annotation",
+    "wrong_question",
 ]  # fmt: skip
 
 _YEAR = re.compile(r"(?<!\d)\d{3,4}(?!\d)")
 
 
-def plain(paragraph: str, pool: Sequence[Triple]) -> str:
+def without_citations(paragraph: str, pool: Sequence[Triple]) -> str:
     """A paragraph without its citations."""
     return without_markers(paragraph, TripleGrammar(pool).parse(paragraph).markers)
 
 
-def cited(paragraph: str, pool: Sequence[Triple]) -> list[Key]:
+def cited_triples(paragraph: str, pool: Sequence[Triple]) -> list[Key]:
     """Triples cited in a paragraph, in order."""
     grammar = TripleGrammar(pool)
     grammar.parse(paragraph)
@@ -46,11 +54,11 @@ def misplaced(reply: str, pool: Sequence[Triple], link: Triple) -> str | None:
     """Why a mark of an annotated seed stands at the wrong place: its value is only found inside
     another name, or where the sentence speaks of somebody else. Values in other words, and
     sentences with a pronoun for a subject, are not looked at."""
-    text = plain(reply, pool)
+    text = without_citations(reply, pool)
     known = {*(t.name for t in pool), *(t.value for t in pool)}
     names = Names(text, {t.qid: t.name for t in pool})
     by_key = {t.key: t for t in reversed(pool)}
-    for triple in (by_key[k] for k in cited(reply, pool) if k in by_key and k != link.key):
+    for triple in (by_key[k] for k in cited_triples(reply, pool) if k in by_key and k != link.key):
         if not any(_holds_word(text, shape) for shape in renderings(triple)):
             continue
         found = list(mentions_of(triple, text, known))
@@ -69,7 +77,7 @@ def _is_of_another(names: Names, at: int, triple: Triple) -> bool:
 def wrong_annotation(reply: str, seed: str, pool: Sequence[Triple]) -> str | None:
     """Why an annotated seed cannot be taken."""
     known = {t.key for t in pool}
-    found = cited(reply, pool)
+    found = cited_triples(reply, pool)
     if not found:
         return "cites no fact"
     stray = [k for k in found if k not in known]
@@ -79,7 +87,7 @@ def wrong_annotation(reply: str, seed: str, pool: Sequence[Triple]) -> str | Non
         return f"cites what is not given: {key.relation}: {key.value} of {key.qid}"
     if unnamed:
         return f"cites {unnamed[0].value}, which has no label"
-    if normalise_em(plain(reply, pool)) != normalise_em(seed):
+    if normalise_em(without_citations(reply, pool)) != normalise_em(seed):
         return "changed the text"
     return None
 
@@ -153,13 +161,16 @@ class ExtensionCheck:
     def _checked(self, extension: Extension) -> tuple[str | None, str]:
         """The rule that an extension breaks, if any, and the sentences that it adds."""
         triple, pool = extension.triple, extension.pool
-        old, new = cited(extension.before, pool), cited(extension.after, pool)
+        old, new = cited_triples(extension.before, pool), cited_triples(extension.after, pool)
         if any(new.count(k) < old.count(k) for k in old):
             return "lost a citation", ""
         if sorted(new) != sorted([*old, triple.key]):
             return "does not add just the citation of the new fact", ""
-        text = plain(extension.after, pool)
-        before, after = self._sentences(plain(extension.before, pool)), self._sentences(text)
+        text = without_citations(extension.after, pool)
+        before, after = (
+            self._sentences(without_citations(extension.before, pool)),
+            self._sentences(text),
+        )
         grown = len(after) - len(before)
         if not 0 <= grown <= 1:
             return f"is {grown} sentences longer", ""

@@ -19,7 +19,7 @@ RETRIEVAL = (80, 60, 40, 20)
 
 
 @dataclass(frozen=True)
-class Entry:
+class QueryGraphs:
     """A query with its sub-graphs.
 
     Attributes:
@@ -50,7 +50,7 @@ class Contexts:
     shares: dict[str, tuple[int, int]] = field(default_factory=dict)
 
 
-def make_contexts(entries: Sequence[Entry], domain: Domain, seed: int) -> Contexts:
+def make_contexts(entries: Sequence[QueryGraphs], domain: Domain, seed: int) -> Contexts:
     """Freeze all context sets.
 
     Args:
@@ -67,7 +67,7 @@ def make_contexts(entries: Sequence[Entry], domain: Domain, seed: int) -> Contex
     return found
 
 
-def _absent(found: Contexts, entries: Sequence[Entry], domain: Domain, seed: int) -> None:
+def _absent(found: Contexts, entries: Sequence[QueryGraphs], domain: Domain, seed: int) -> None:
     for size in ABSENT:
         name = f"absent_{size}"
         found.triples[name], found.removed[name] = {}, {}
@@ -98,7 +98,7 @@ def _leaks(triple: Triple, gone: Triple, domain: Domain) -> bool:
     return mirrored and triple.relation in domain.inverses(gone.relation)
 
 
-def _retrieval(found: Contexts, entries: Sequence[Entry], seed: int) -> None:
+def _retrieval(found: Contexts, entries: Sequence[QueryGraphs], seed: int) -> None:
     slots = [(e.query_id, at) for e in entries for at in range(len(e.graphs))]
     order = sorted(slots, key=lambda s: key(seed, "kalma retrieval", *s))
     graphs: Mapping[str, Graph] = {g.qid: g for e in entries for g in e.graphs}
@@ -123,7 +123,7 @@ def _retrieval(found: Contexts, entries: Sequence[Entry], seed: int) -> None:
         }
 
 
-def _irrelevant(entry: Entry, at: int, graphs: Mapping[str, Graph], seed: int) -> Graph:
+def _irrelevant(entry: QueryGraphs, at: int, graphs: Mapping[str, Graph], seed: int) -> Graph:
     """A sub-graph of somebody whom the query is not about, another one for each place."""
     own = {g.qid for g in entry.graphs}
     others = sorted(

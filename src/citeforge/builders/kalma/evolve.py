@@ -9,8 +9,8 @@ from typing import Any
 from citeforge.builders.kalma import check
 from citeforge.builders.kalma.asking import Asker, each
 from citeforge.builders.kalma.phrasing import Composer, cannot_be_asked, gives_away
-from citeforge.builders.kalma.score import Scored, Specificity, rank
-from citeforge.builders.kalma.selection import Pair
+from citeforge.builders.kalma.score import ScoredTriple, Specificity, rank_triples
+from citeforge.builders.kalma.selection import EntityPair
 from citeforge.engines.io.progress import progress
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.models.perplexity.records import Perplexity
@@ -35,7 +35,7 @@ class Round:
     number: int
     paragraph: str
     triples: tuple[Triple, ...]
-    candidates: tuple[Scored, ...] = ()
+    candidates: tuple[ScoredTriple, ...] = ()
     refused: tuple[str, ...] = ()
 
 
@@ -51,7 +51,7 @@ class Evolution:
         dropped: why it was given up; empty while it goes on.
     """
 
-    pair: Pair
+    pair: EntityPair
     rounds: list[Round] = field(default_factory=list)
     general: str = ""
     specific: str = ""
@@ -88,7 +88,7 @@ class Evolver:
         self.asker = Asker(llm, choices, kg.domain)
         self._aliases: dict[str, list[str]] = {}
 
-    def evolve(self, pairs: Sequence[Pair]) -> list[Evolution]:
+    def evolve(self, pairs: Sequence[EntityPair]) -> list[Evolution]:
         """All pairs, in order; those given up say why."""
         evolutions = [Evolution(p) for p in pairs]
         seeds = self._seeds(evolutions)
@@ -152,7 +152,7 @@ class Evolver:
                 e.dropped = "the seed could not be annotated"
                 continue
             by_key = {t.key: t for t in reversed(e.pair.pool)}
-            keys = dict.fromkeys(check.cited(taken[e.pair.id], e.pair.pool))
+            keys = dict.fromkeys(check.cited_triples(taken[e.pair.id], e.pair.pool))
             e.rounds.append(Round(1, taken[e.pair.id], tuple(by_key[k] for k in keys), (), notes))
 
     def _candidates(self, e: Evolution, left_out: Sequence[str]) -> list[Triple]:
@@ -196,15 +196,15 @@ class Evolver:
 
     def _extend(self, evolutions: list[Evolution], number: int, specificity: Specificity) -> None:
         assert self.perplexity is not None
-        ranked: dict[str, list[Scored]] = {}
+        ranked: dict[str, list[ScoredTriple]] = {}
         active = [e for e in evolutions if not e.dropped]
         with progress(f"scoring, round {number}", len(active), "paragraphs") as advance:
             for e in active:
                 triples = self._askable(e)
-                before = check.plain(e.paragraph, e.pair.pool)
+                before = check.without_citations(e.paragraph, e.pair.pool)
                 texts = [f"{before} {verbalise(t, self.kg.domain)}" for t in triples]
                 found = self.perplexity.of(texts)
-                ranked[e.pair.id] = rank(triples, found, specificity, self.choices.alpha)
+                ranked[e.pair.id] = rank_triples(triples, found, specificity, self.choices.alpha)
                 advance(1)
         turn = {e.pair.id: 0 for e in active}
         notes: dict[str, list[str]] = {e.pair.id: [] for e in active}
@@ -232,7 +232,7 @@ class Evolver:
     def _try(
         self,
         waiting: list[Evolution],
-        ranked: dict[str, list[Scored]],
+        ranked: dict[str, list[ScoredTriple]],
         turn: dict[str, int],
         taken: dict[str, str],
     ) -> dict[str, list[str]]:
@@ -308,7 +308,7 @@ def _question_values(e: Evolution) -> dict[str, Any]:
         if triple.relation not in mine:
             mine.append(triple.relation)
     return {
-        "plain": check.plain(e.paragraph, e.pair.pool),
+        "plain": check.without_citations(e.paragraph, e.pair.pool),
         "names": [e.pair.first.name, e.pair.second.name],
         "facts": list(relations.items()),
     }

@@ -12,9 +12,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from citeforge.builders.kalma.contexts import Contexts, Entry, make_contexts
+from citeforge.builders.kalma.contexts import Contexts, QueryGraphs, make_contexts
 from citeforge.builders.kalma.evolve import Evolution
-from citeforge.builders.kalma.retrieved import RETRIEVED, Retrieved
+from citeforge.builders.kalma.retrieved import RETRIEVED, RetrievedGraphs
 from citeforge.builders.packaging.package import PackageWriter
 from citeforge.builders.stages.skeleton import Stats
 from citeforge.kg.domain import Domain
@@ -42,7 +42,7 @@ _WORDS = {
 
 
 @dataclass(frozen=True)
-class Question:
+class KalmaQuestion:
     """A query in both forms; the general one may be missing."""
 
     specific: str
@@ -52,13 +52,13 @@ class Question:
 
 def write_tables(
     writer: PackageWriter,
-    questions: Sequence[Question],
-    entries: Sequence[Entry],
+    questions: Sequence[KalmaQuestion],
+    entries: Sequence[QueryGraphs],
     gold: Sequence[Sequence[tuple[Triple, int]]],
     evolutions: Sequence[Evolution],
     domain: Domain,
     seed: int,
-    retrieved: Retrieved | None = None,
+    retrieved: RetrievedGraphs | None = None,
 ) -> tuple[Stats, dict[str, ContextSet]]:
     """Write the tables; gives statistics and what the manifest says of the context sets.
 
@@ -159,8 +159,8 @@ def _evolution_table(evolutions: Sequence[Evolution]) -> pa.Table:
 
 
 def kalma_stats(
-    questions: Sequence[Question],
-    entries: Sequence[Entry],
+    questions: Sequence[KalmaQuestion],
+    entries: Sequence[QueryGraphs],
     gold: Sequence[Sequence[tuple[Triple, int]]],
 ) -> Stats:
     """Statistics as the paper gives them (section 2.3), and spreads."""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from citeforge.builders.kalma.annotate import renderings
-from citeforge.builders.kalma.selection import Pair
+from citeforge.builders.kalma.selection import EntityPair
 from citeforge.kg.domain import Domain
 from citeforge.kg.phrasing import Phrase, Phrasing
 from citeforge.kg.verbalise import form_of
@@ -83,7 +83,7 @@ class Composer:
     phrasing: Phrasing
     wordless: Counter[str] = field(default_factory=Counter)
 
-    def general(self, pair: Pair, facts: Sequence[Triple]) -> str:
+    def general(self, pair: EntityPair, facts: Sequence[Triple]) -> str:
         """The general question: what the facts are about, and what connects the two."""
         topic = self._topic(facts)
         frame = self.phrasing.frame(topic)
@@ -102,7 +102,7 @@ class Composer:
             was="is" if one.lives else "was", did="does" if one.lives else "did",
         )  # fmt: skip
 
-    def specific(self, pair: Pair, facts: Sequence[Triple]) -> str:
+    def specific(self, pair: EntityPair, facts: Sequence[Triple]) -> str:
         """The specific question: a clause for every fact, and one for what connects the two."""
         topic = self._topic(facts)
         frame = self.phrasing.frame(topic)
@@ -135,7 +135,7 @@ class Composer:
         return triple.relation if phrase is None else phrase.ask.format(**slots)
 
     def _of_both(
-        self, facts: Sequence[Triple], pair: Pair, speakers: dict[str, Speaker]
+        self, facts: Sequence[Triple], pair: EntityPair, speakers: dict[str, Speaker]
     ) -> list[tuple[str, str]]:
         """Clauses for relations that are asked of both at once."""
         present = all(s.lives for s in speakers.values())
@@ -152,9 +152,13 @@ class Composer:
         return found
 
     def _link(
-        self, pair: Pair, facts: Sequence[Triple], speakers: dict[str, Speaker], is_first: bool,
+        self,
+        pair: EntityPair,
+        facts: Sequence[Triple],
+        speakers: dict[str, Speaker],
+        is_first: bool,
         shared: bool,
-    ) -> str:  # fmt: skip
+    ) -> str:
         related = relation_key(pair.link.relation) in map(relation_key, self.phrasing.related)
         word, of = ("related", "to") if related else ("connected", "with")
         present = all(s.lives for s in speakers.values())
@@ -209,7 +213,7 @@ def gives_away(question: str, facts: Sequence[Triple]) -> Triple | None:
     return next((t for t in facts if any(holds(question, s) for s in renderings(t))), None)
 
 
-def cannot_be_asked(triple: Triple, pair: Pair, clause: str) -> bool:
+def cannot_be_asked(triple: Triple, pair: EntityPair, clause: str) -> bool:
     """Whether a question for a fact would say its answer: the other entity, whom every question
     names; a part of a name; what has a whole name in it; or a word of the question itself."""
     names = (pair.first.name, pair.second.name)

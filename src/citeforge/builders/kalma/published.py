@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from citeforge.builders.kalma.contexts import Entry
-from citeforge.builders.kalma.package import Question
+from citeforge.builders.kalma.contexts import QueryGraphs
+from citeforge.builders.kalma.package import KalmaQuestion
 from citeforge.engines.io.files import sha256_file
-from citeforge.ir_convert.kalma import read_gold, read_items
+from citeforge.ir_convert.kalma import read_entries, read_gold
 from citeforge.schemas.benchmarks.kg import EMPTY, Key, Triple
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.errors import InputError, UsageError
@@ -18,11 +18,11 @@ LICENCE = "other"
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedData:
     """What the files hold, and which files they are."""
 
-    questions: list[Question]
-    entries: list[Entry]
+    questions: list[KalmaQuestion]
+    entries: list[QueryGraphs]
     gold: list[list[tuple[Triple, int]]]
     source: SourceInfo
 
@@ -33,7 +33,7 @@ def read_published(
     gold: Path | None,
     limit: int | None,
     later: Path | None = None,
-) -> Published:
+) -> PublishedData:
     """Read the files together; entries belong together by their position.
 
     Args:
@@ -49,8 +49,8 @@ def read_published(
     """
     if later is not None and gold is None:
         raise UsageError("--gold-later goes with --gold, the sets of all rounds")
-    items = read_items(specific)
-    others = read_items(general) if general is not None else None
+    items = read_entries(specific)
+    others = read_entries(general) if general is not None else None
     sets = read_gold(gold, later) if gold is not None else None
     for path, found in ((general, others), (gold, sets)):
         if found is not None and len(found) != len(items):
@@ -70,7 +70,7 @@ def read_published(
     for at, item in enumerate(items[:limit]):
         query = f"e{at + 1:04d}"
         questions.append(
-            Question(
+            KalmaQuestion(
                 item.question,
                 others[at].question if others is not None else "",
                 {
@@ -87,8 +87,8 @@ def read_published(
             for f in (sets[at] if sets is not None else [])
         ]
         strangers += sum(t.key not in shown for t, _ in mine)
-        entries.append(Entry(query, item.graphs, tuple(t for t, _ in mine)))
+        entries.append(QueryGraphs(query, item.graphs, tuple(t for t, _ in mine)))
         golds.append(mine)
     if strangers:
         source.counts["gold facts that no shown graph has"] = strangers
-    return Published(questions, entries, golds, source)
+    return PublishedData(questions, entries, golds, source)

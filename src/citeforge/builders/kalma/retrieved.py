@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from citeforge.builders.kalma.contexts import Entry
+from citeforge.builders.kalma.contexts import QueryGraphs
 from citeforge.kg.graph import KnowledgeGraph
-from citeforge.kg.link import Linker, quality
+from citeforge.kg.link import Linker, linking_quality
 from citeforge.schemas.benchmarks.kg import Triple
 
 RETRIEVED = "retrieved"
@@ -15,7 +15,7 @@ RETRIEVED = "retrieved"
 
 
 @dataclass(frozen=True)
-class Retrieved:
+class RetrievedGraphs:
     """The sub-graphs that names in the questions led to.
 
     Attributes:
@@ -29,9 +29,9 @@ class Retrieved:
     counts: dict[str, int]
 
 
-def retrieve(
-    kg: KnowledgeGraph, questions: Sequence[str], entries: Sequence[Entry], ner: str | None
-) -> Retrieved:
+def retrieve_graphs(
+    kg: KnowledgeGraph, questions: Sequence[str], entries: Sequence[QueryGraphs], ner: str | None
+) -> RetrievedGraphs:
     """Names to entities, namesakes ranked by exact matches, the best one's sub-graph.
 
     Args:
@@ -49,9 +49,9 @@ def retrieve(
     for entry, mine in zip(entries, links, strict=True):
         chosen = dict.fromkeys(link.candidates[0].qid for link in mine if link.candidates)
         found[entry.query_id] = [t for qid in chosen for t in graphs[qid].triples]
-    right = quality(links, [{g.qid for g in e.graphs} for e in entries])
+    right = linking_quality(links, [{g.qid for g in e.graphs} for e in entries])
     by = f"names by {ner}" if ner else "names by the graph's own labels"
-    return Retrieved(
+    return RetrievedGraphs(
         found,
         f"sub-graphs that names in the specific question lead to ({by}): "
         f"{100 * right.recall:.1f} % of the right ones, {100 * right.precision:.1f} % right",

@@ -11,7 +11,7 @@ from citeforge.schemas.benchmarks.kg import Graph, Triple, relation_key
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredTriple:
     """A candidate of a round.
 
     Attributes:
@@ -46,12 +46,12 @@ class Specificity:
         return math.log(2 * self.n_graphs / max(self.counts[relation_key(relation)], 1))
 
 
-def rank(
+def rank_triples(
     triples: Sequence[Triple],
     perplexities: Sequence[float],
     specificity: Specificity,
     alpha: float,
-) -> list[Scored]:
+) -> list[ScoredTriple]:
     """Candidates, best first; ties by id, relation and value."""
     inverse = [1.0 / p if p > 0 else 0.0 for p in perplexities]
     top = max(inverse, default=0.0)
@@ -63,7 +63,7 @@ def rank(
         score = alpha * rare + (1 - alpha) * coherent
         # Rounded where the last bits of a perplexity may depend on the machine's libraries.
         found.append(
-            Scored(
+            ScoredTriple(
                 triple, round(score, 9), round(rare, 9), round(coherent, 9), round(perplexity, 6)
             )
         )

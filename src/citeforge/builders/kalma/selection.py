@@ -45,7 +45,7 @@ class Stated:
 
 
 @dataclass(frozen=True)
-class Pair:
+class EntityPair:
     """Two connected entities.
 
     Attributes:
@@ -75,7 +75,7 @@ class Pair:
 class Selected:
     """Pairs, and why others were dropped."""
 
-    pairs: list[Pair] = field(default_factory=list)
+    pairs: list[EntityPair] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
 
 
@@ -159,7 +159,7 @@ def disambiguate(kg: KnowledgeGraph, stated: Sequence[Stated]) -> Selected:
             selected.counts["pairs dropped: several entities fit"] += 1
         else:
             a, b, link = agreeing[0]
-            selected.pairs.append(Pair(a, b, link, row.paragraph))
+            selected.pairs.append(EntityPair(a, b, link, row.paragraph))
     selected.pairs = _without_repeats(selected)
     return selected
 
@@ -187,7 +187,7 @@ def _connections(
     return connected, agreeing
 
 
-def _without_repeats(selected: Selected) -> list[Pair]:
+def _without_repeats(selected: Selected) -> list[EntityPair]:
     seen: set[frozenset[str]] = set()
     kept = []
     for pair in selected.pairs:
@@ -237,7 +237,7 @@ def from_graph(
         usable = sample_ids(usable, limit, seed, "kalma pairs")
     for a, prop, b in usable:
         link = next(t for t in graphs[a].triples if t.pid == prop and t.value_id == b)
-        selected.pairs.append(Pair(graphs[a], graphs[b], link))
+        selected.pairs.append(EntityPair(graphs[a], graphs[b], link))
     if not selected.pairs:
         raise InputError("finds no pair", path="--pairs-from-kg", allowed="other relations")
     return selected

@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from citeforge.builders.audit.records import Audit
-from citeforge.builders.packaging.licences import describe, licences_of, most_restrictive
+from citeforge.builders.packaging.licences import licence_words, licences_of, most_restrictive
 from citeforge.builders.recipes.command import command_of
 from citeforge.engines.io.files import read_json
 from citeforge.engines.io.textfiles import validated
@@ -252,7 +252,7 @@ def _cascade(cascade: dict[str, Any]) -> str:
 
 
 def _licences(manifest: Manifest) -> list[str]:
-    rows = [(_plain(what), _plain(lic or "not stated"), describe(lic))
+    rows = [(_plain(what), _plain(lic or "not stated"), licence_words(lic))
             for what, lic in licences_of(manifest)]  # fmt: skip
     binding = _plain(most_restrictive(manifest) or "not stated")
     return [

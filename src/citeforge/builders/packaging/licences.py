@@ -20,7 +20,7 @@ _UNKNOWN = len(_RANKS)
 _SHARE_ALIKE, _NON_COMMERCIAL, _NO_DERIVATIVES = 2, (3, 4), 5
 
 
-def rank(licence: str | None) -> int:
+def restrictiveness(licence: str | None) -> int:
     """How restrictive a licence is; the higher, the more. Unknown ones rank highest."""
     name = (licence or "").lower()
     # The longest prefix wins: cc-by-nc-sa is not cc-by-nc.
@@ -32,9 +32,9 @@ def rank(licence: str | None) -> int:
     return found
 
 
-def describe(licence: str | None) -> str:
+def licence_words(licence: str | None) -> str:
     """Its kind, in words."""
-    number = rank(licence)
+    number = restrictiveness(licence)
     return "other or unknown" if number == _UNKNOWN else _RANKS[number][0]
 
 
@@ -50,7 +50,7 @@ def most_restrictive(manifest: Manifest) -> str | None:
         return manifest.licence
     if any(licence is None for _, licence in found):
         return None
-    return max((licence for _, licence in found), key=rank)
+    return max((licence for _, licence in found), key=restrictiveness)
 
 
 def conflicts(manifest: Manifest) -> list[str]:
@@ -67,10 +67,10 @@ def conflicts(manifest: Manifest) -> list[str]:
         return list(dict.fromkeys(problems))
     known = [(what, licence) for what, licence in found if licence is not None]
     for what, licence in known:
-        if rank(licence) == _NO_DERIVATIVES:
+        if restrictiveness(licence) == _NO_DERIVATIVES:
             problems.append(f"{what} is {licence}, which allows no derived works")
-    share_alike = [(w, x) for w, x in known if rank(x) == _SHARE_ALIKE]
-    non_commercial = [(w, x) for w, x in known if rank(x) in _NON_COMMERCIAL]
+    share_alike = [(w, x) for w, x in known if restrictiveness(x) == _SHARE_ALIKE]
+    non_commercial = [(w, x) for w, x in known if restrictiveness(x) in _NON_COMMERCIAL]
     if share_alike and non_commercial:
         problems.append(
             f"{share_alike[0][0]} ({share_alike[0][1]}) and {non_commercial[0][0]} "
@@ -78,14 +78,14 @@ def conflicts(manifest: Manifest) -> list[str]:
             "licence, the other forbids commercial use"
         )
     for what, licence in known:
-        if rank(licence) == _UNKNOWN and licence != manifest.licence:
+        if restrictiveness(licence) == _UNKNOWN and licence != manifest.licence:
             problems.append(
                 f"{what} is under {licence!r}, which is not known here, and the benchmark says "
                 f"{manifest.licence}; build with --licence {licence}"
             )
-        elif rank(manifest.licence) < rank(licence) < _UNKNOWN:
+        elif restrictiveness(manifest.licence) < restrictiveness(licence) < _UNKNOWN:
             problems.append(
                 f"the benchmark says {manifest.licence}, but {what} is {licence} "
-                f"({describe(licence)}); build with --licence {licence}"
+                f"({licence_words(licence)}); build with --licence {licence}"
             )
     return list(dict.fromkeys(problems))

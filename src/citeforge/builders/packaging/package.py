@@ -14,7 +14,7 @@ from citeforge.builders.packaging.card import Beside, render_card
 from citeforge.engines.io.files import digest, sha256_file, write_text
 from citeforge.engines.io.folders import amending
 from citeforge.engines.io.tables import write_table
-from citeforge.package.kinds import origin_of
+from citeforge.package.kinds import plugin_of
 from citeforge.package.manifest import (
     BESIDE,
     CARD,
@@ -71,7 +71,7 @@ class PackageWriter:
                 "files": dict(self.files),
                 "empty_tables": sorted(self.empty),
                 "benchmark_hash": benchmark_hash(self.files),
-                "plugin": origin_of(manifest.kind),
+                "plugin": plugin_of(manifest.kind),
                 "libraries": {n: version(n) for n in ("numpy", "pyarrow")} | manifest.libraries,
             }
         )
@@ -123,7 +123,7 @@ def refreshed(
     card = render_card(manifest, splits_of(manifest), stats, Beside.read(folder, changed))
     files = {**changed, STATS: pretty_json(stats), CARD: card}
     manifest = manifest.model_copy(
-        update={"files": dict(manifest.files), "plugin": origin_of(manifest.kind)}
+        update={"files": dict(manifest.files), "plugin": plugin_of(manifest.kind)}
     )
     for name in (STATS, CARD, *BESIDE):
         manifest.files.pop(name, None)

@@ -95,7 +95,7 @@ def load_template(name: str) -> Template:
     return template
 
 
-def render(template: Template, allowed: str, **values: Any) -> str:
+def render_template(template: Template, allowed: str, **values: Any) -> str:
     """A filled-in template. What its expressions do to the values is its author's affair, and so
     is the text's being Unicode.
 
@@ -195,7 +195,7 @@ def render_prompts(
     labelling: Labelling = package.kind.labelling(package, context) or Labelling()
     base = package.manifest.grammar.base
     for item in package.items(context):
-        text = render(
+        text = render_template(
             template,
             "query, base, note, docs with number, title, text, label",
             query=item.query,
@@ -210,7 +210,10 @@ def _render_graphs(package: Package, context: str, template: Template) -> Iterat
     """Prompts with sub-graphs instead of passages."""
     for item in package.items(context):
         allowed = "query, and graphs with qid, name, triples (relation, value)"
-        yield item.query_id, render(template, allowed, query=item.query, graphs=item.graphs)
+        yield (
+            item.query_id,
+            render_template(template, allowed, query=item.query, graphs=item.graphs),
+        )
 
 
 def docs_of(

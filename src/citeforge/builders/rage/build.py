@@ -26,10 +26,10 @@ from citeforge.builders.shards.folder import (
     EMBEDDINGS,
     from_shards,
     merged,
-    rows_of,
+    shard_rows,
 )
 from citeforge.builders.shards.int8 import EmbeddedByShares
-from citeforge.builders.stages.embedding import Embedded, Embedding, from_others
+from citeforge.builders.stages.embedding import CorpusEmbedding, Embedded, from_others
 from citeforge.builders.stages.records import only, require_relevant
 from citeforge.builders.stages.skeleton import Stats
 from citeforge.engines.draws import keyed
@@ -46,7 +46,7 @@ from citeforge.engines.io.tables import (
 from citeforge.engines.retrieval.records import Rankings, RetrieverSettings
 from citeforge.engines.retrieval.registry import make_retriever
 from citeforge.engines.search.two_stage import TwoStageSearch
-from citeforge.engines.setup import nominator
+from citeforge.engines.setup import first_stage
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.benchmarks.tables import (
     CORPUS,
@@ -171,8 +171,8 @@ class RageBuild(RageSources):
         if known is None:
             known = self._mine(key, embedded, positions, rankings)
         records.counts.update(known["counts"])
-        if embedded is not None and embedded.nominator:
-            self.models["nominator"] = {**embedded.nominator, **known["measured"]}
+        if embedded is not None and embedded.first_stage:
+            self.models["nominator"] = {**embedded.first_stage, **known["measured"]}
         folder = self.workspace.stage("mapping")
         mined = {
             label: read_table(shard_paths(folder, label), MAPPING)
@@ -223,12 +223,12 @@ class RageBuild(RageSources):
             return from_others(
                 self.vectors_given, self.corpus, names, self.records.ids, folder, rows
             )
-        seed, found_by = self.recipe.seed, nominator(self.run)
+        seed, found_by = self.recipe.seed, first_stage(self.run)
         place = self.embedder, self.corpus, folder
         work = (
-            Embedding(*place, rows, seed, found_by)
+            CorpusEmbedding(*place, rows, seed, found_by)
             if shares is None
-            else EmbeddedByShares(*place, shares, rows_of(shares), seed, found_by)
+            else EmbeddedByShares(*place, shares, shard_rows(shares), seed, found_by)
         )
         return work.of(queries["text"], self.recipe.mining)
 

@@ -138,7 +138,7 @@ class SeeminglyRelevant:
 
     def _search(self, rows: npt.NDArray[np.int64], k: int, found: list[_Chosen]) -> list[int]:
         """Settle what k nominations can settle; returns the rows that need more."""
-        bounds, positions = self.search.nominate(rows, k, self._least[rows])
+        bounds, positions = self.search.retrieve_candidates(rows, k, self._least[rows])
         pairs = [
             (row, position)
             for row, candidates in zip(rows.tolist(), positions.tolist(), strict=True)
@@ -162,7 +162,7 @@ class SeeminglyRelevant:
             last = chosen.passages[-1].score if whole else -np.inf
             # What scores above all that was not scored is certain.
             chosen.certain = bool(bounds[i] < last or bounds[i] == -np.inf)
-            if chosen.certain and self.search.rough:
+            if chosen.certain and self.search.quantized:
                 chosen.stands = float(self.search.margin + last - bounds[i])
             if chosen.certain or self.search.is_deepest(k):
                 found[row] = chosen

@@ -21,14 +21,14 @@ from citeforge.builders.stages.skeleton import Build
 from citeforge.engines.cluster.embedding import ClusterEmbedder
 from citeforge.engines.embedding.embed import TransformerEmbedder, make_embedder
 from citeforge.engines.embedding.embedder import Embedder, Prefixes
-from citeforge.engines.embedding.precomputed import Given, open_both
+from citeforge.engines.embedding.precomputed import PrecomputedVectors, open_both
 from citeforge.engines.io.files import sha256_file
 from citeforge.engines.io.folders import beside
 from citeforge.engines.io.tables import (
     shard_paths,
 )
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.models.compute import choose
+from citeforge.engines.models.compute import choose_compute
 from citeforge.engines.setup import client_options, cluster_options, judge_session, replay_store
 from citeforge.ir_convert.registry import licence_of, open_corpus, open_source
 from citeforge.ir_convert.source import ReadOptions
@@ -37,7 +37,7 @@ from citeforge.schemas.benchmarks.manifest import GrammarInfo, Manifest
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes import RageRecipe, RunOptions
-from citeforge.schemas.recipes.base import checked, name_of
+from citeforge.schemas.recipes.base import checked, model_name
 from citeforge.schemas.version import __version__
 
 
@@ -139,7 +139,7 @@ class RageSources(Build[RageRecipe]):
 
     def _chooses_int8(self) -> bool:
         here = isinstance(self.embedder, TransformerEmbedder)
-        return here and choose("auto", self.run.device) == "int8"
+        return here and choose_compute("auto", self.run.device) == "int8"
 
     def _judge(self) -> JudgeSession | None:
         """What decides relevance in a source of claims.
@@ -164,7 +164,7 @@ class RageSources(Build[RageRecipe]):
 
     def _told(self) -> dict[str, Any]:
         """``config`` of the manifest."""
-        judge = name_of(self.models, "relevance judge")
+        judge = model_name(self.models, "relevance judge")
         judging = self.recipe.judging.model_copy(update={"judge": judge})
         facts: dict[str, Any] = {}
         candidates = self.recipe.candidates or ""
@@ -205,7 +205,7 @@ class RageSources(Build[RageRecipe]):
         return self.embedder.fingerprint() if shards is None else embedder_of(shards)
 
     @cached_property
-    def vectors_given(self) -> tuple[Given, Given] | None:
+    def vectors_given(self) -> tuple[PrecomputedVectors, PrecomputedVectors] | None:
         """Vectors of passages and queries that the recipe names.
 
         Raises:

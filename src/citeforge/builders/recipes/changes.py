@@ -27,7 +27,7 @@ def recipe_of(manifest: Manifest) -> Recipe | None:
         return None
 
 
-def differences(known: Manifest, draft: Manifest) -> list[str]:
+def recipe_differences(known: Manifest, draft: Manifest) -> list[str]:
     """``field: old → new`` of everything that tables or the manifest's identity depend on.
 
     Args:
@@ -93,7 +93,7 @@ def require_same(known: Manifest, draft: Manifest, out: Path) -> None:
     Raises:
         InputError: names what differs.
     """
-    _refuse("a finished package", differences(known, draft), out, "another --out")
+    _refuse("a finished package", recipe_differences(known, draft), out, "another --out")
 
 
 def require_same_choices(begun: Manifest, draft: Manifest, partial: Path) -> None:

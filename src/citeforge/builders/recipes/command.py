@@ -6,7 +6,7 @@ import shlex
 
 from citeforge.builders.recipes.changes import recipe_of
 from citeforge.schemas.benchmarks.manifest import Manifest
-from citeforge.schemas.recipes.flags import words_of
+from citeforge.schemas.recipes.flags import command_words
 
 
 def command_of(manifest: Manifest) -> str | None:
@@ -21,5 +21,5 @@ def command_of(manifest: Manifest) -> str | None:
     if recipe is None:
         return None
     unnamed = recipe.named().model_copy(update={"name": None})
-    words = ["citeforge", "build", manifest.kind, *words_of(unnamed), "--out", manifest.name]
+    words = ["citeforge", "build", manifest.kind, *command_words(unnamed), "--out", manifest.name]
     return shlex.join(words)

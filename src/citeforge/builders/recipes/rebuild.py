@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from citeforge.builders.build import build
 from citeforge.builders.recipes.changes import recipe_of
 from citeforge.engines.io.folders import beside
-from citeforge.package.kinds import origin_of
+from citeforge.package.kinds import plugin_of
 from citeforge.package.manifest import load_manifest
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
@@ -71,7 +71,7 @@ def uses_of(recipe: Recipe, except_for: Collection[str] = ()) -> list[str]:
         recipe: somebody's.
         except_for: fields that the user has filled in.
     """
-    origin = origin_of(recipe.kind)
+    origin = plugin_of(recipe.kind)
     uses = [] if origin is None else [f"the plugin {origin}"]
     for flag in flags_of(type(recipe)):
         value = flag.of(recipe)

@@ -30,7 +30,7 @@ from citeforge.engines.embedding.embedder import Kind
 from citeforge.engines.embedding.vectors import PLURALS, VectorShard, require_shards
 from citeforge.engines.io.corpus import embedding_texts
 from citeforge.engines.io.files import atomic_file, read_json, storage_errors
-from citeforge.engines.io.folders import held, is_temporary, refuse_strangers
+from citeforge.engines.io.folders import file_lock, is_temporary, refuse_strangers
 from citeforge.engines.io.progress import progress
 from citeforge.engines.io.tables import iter_batches, read_table, shard_paths, table_of, write_table
 from citeforge.schemas.commands.shard import Shard
@@ -85,7 +85,7 @@ class ShardFolder(Workspace):
 
     def alone(self, name: str) -> AbstractContextManager[bool]:
         """While a stage is looked for and, if need be, made; others wait."""
-        return held(self.root / f"{name}.lock", self.root, wait=True)
+        return file_lock(self.root / f"{name}.lock", self.root, wait=True)
 
 
 def claim(folder: Path, name: str, facts: dict[str, Any]) -> None:
@@ -183,7 +183,7 @@ def from_shards(folder: Path, corpus: list[Path], queries: pa.ChunkedArray) -> E
     Raises:
         InputError: a shard is missing, is damaged, or is of other texts or another model.
     """
-    fingerprint, rows = embedder_of(folder), rows_of(folder)
+    fingerprint, rows = embedder_of(folder), shard_rows(folder)
     total = sum(b.num_rows for b in iter_batches(corpus, ["_id"]))
     texts = {"passage": embedding_texts(corpus, rows), "query": query_texts(queries, rows)}
     found: dict[Kind, list[VectorShard]] = {}
@@ -195,7 +195,7 @@ def from_shards(folder: Path, corpus: list[Path], queries: pa.ChunkedArray) -> E
     return of_shards(found["passage"], found["query"])
 
 
-def rows_of(folder: Path) -> int:
+def shard_rows(folder: Path) -> int:
     """Passages an embedding shard.
 
     Raises:

@@ -12,14 +12,14 @@ from pathlib import Path
 import pyarrow as pa
 
 from citeforge.builders.shards.folder import EMBEDDINGS, NOMINATE, ShardFolder, claim
-from citeforge.builders.stages.embedding import NOMINATING, Embedding
+from citeforge.builders.stages.embedding import NOMINATING, CorpusEmbedding
 from citeforge.engines.embedding.embedder import Embedder, Kind
 from citeforge.engines.embedding.vectors import PLURALS, VectorShard, require_shards
 from citeforge.engines.io.corpus import embedding_texts
 from citeforge.engines.io.files import sha256_file, write_bytes
 from citeforge.engines.io.progress import progress
 from citeforge.engines.models.fast.embed import RoughEmbedder, SentEmbedder
-from citeforge.engines.search.exact import Nominate
+from citeforge.engines.search.exact import FirstStage
 from citeforge.schemas.recipes.rage import Mining
 
 _MODEL = "int8"
@@ -27,7 +27,7 @@ _MODEL = "int8"
 
 
 def share_embedder(
-    place: ShardFolder, embedding: Embedding, n_queries: int, mining: Mining
+    place: ShardFolder, embedding: CorpusEmbedding, n_queries: int, mining: Mining
 ) -> tuple[str, Embedder] | None:
     """What shares embed passages by.
 
@@ -45,26 +45,26 @@ def share_embedder(
     """
     if not embedding.has_two_stages(n_queries, mining):
         return None
-    rough, _ = embedding.nominator()
-    assert isinstance(rough, RoughEmbedder)
-    claim(place.root, NOMINATE, {"nominator": rough.fingerprint()})
-    return NOMINATING, _kept(place, rough)
+    quantized, _ = embedding.first_stage()
+    assert isinstance(quantized, RoughEmbedder)
+    claim(place.root, NOMINATE, {"nominator": quantized.fingerprint()})
+    return NOMINATING, _kept(place, quantized)
 
 
-def _kept(place: ShardFolder, rough: RoughEmbedder) -> SentEmbedder:
+def _kept(place: ShardFolder, quantized: RoughEmbedder) -> SentEmbedder:
     """The same embedder with the model of the folder; made when no share has made it."""
-    key = rough.fingerprint()
+    key = quantized.fingerprint()
     with place.alone(_MODEL):
         if place.finished(_MODEL, key) is None:
             fresh = place.start(_MODEL)
-            for name, content in rough.files().items():
+            for name, content in quantized.files().items():
                 write_bytes(fresh / name, content)
             place.finish(_MODEL, key, {p.name: sha256_file(p) for p in fresh.iterdir()}, {})
         files = {p.name: p.read_bytes() for p in place.stage(_MODEL).iterdir()}
-    return rough.sent(files)
+    return quantized.sent(files)
 
 
-class EmbeddedByShares(Embedding):
+class EmbeddedByShares(CorpusEmbedding):
     """What shares embedded; passages that decide are embedded now."""
 
     def __init__(
@@ -75,7 +75,7 @@ class EmbeddedByShares(Embedding):
         shards: Path,
         shard_rows: int,
         seed: int,
-        nominate: Nominate,
+        retrieve_candidates: FirstStage,
     ) -> None:
         """Take them.
 
@@ -86,9 +86,9 @@ class EmbeddedByShares(Embedding):
             shards: folder of the shares.
             shard_rows: likewise.
             seed: likewise.
-            nominate: likewise.
+            retrieve_candidates: likewise.
         """
-        super().__init__(embedder, corpus, folder, shard_rows, seed, nominate)
+        super().__init__(embedder, corpus, folder, shard_rows, seed, retrieve_candidates)
         self._shards = shards / EMBEDDINGS
 
     def _passages(self, name: str, embedder: Embedder) -> list[VectorShard]:

@@ -30,7 +30,7 @@ from citeforge.builders.shards.folder import (
     query_texts,
 )
 from citeforge.builders.shards.int8 import share_embedder
-from citeforge.builders.stages.embedding import Embedding
+from citeforge.builders.stages.embedding import CorpusEmbedding
 from citeforge.engines.embedding.embedder import Embedder, Kind
 from citeforge.engines.embedding.vectors import PLURALS, ensure_shards
 from citeforge.engines.io.corpus import embedding_texts
@@ -44,7 +44,7 @@ from citeforge.schemas.recipes import RageRecipe, RunOptions
 
 
 @dataclass(frozen=True)
-class Share:
+class ShareOutcome:
     """What one share came to.
 
     Attributes:
@@ -65,7 +65,7 @@ def embed_shard(
     run: RunOptions,
     shard: Shard,
     embedder: Callable[[], Embedder] | None = None,
-) -> Share:
+) -> ShareOutcome:
     """Embed one share of the passages and queries of a build.
 
     Args:
@@ -84,7 +84,7 @@ def embed_shard(
         return worker.embed_share()
 
 
-def mine_shard(recipe: RageRecipe, run: RunOptions, shard: Shard) -> Share:
+def mine_shard(recipe: RageRecipe, run: RunOptions, shard: Shard) -> ShareOutcome:
     """Mine for one share of the queries of a build, in the vectors of all shares.
 
     Args:
@@ -108,8 +108,10 @@ class _Some(ExactSearch):
         self._whole, self._of = whole, np.array(rows, np.int64)
         self.size = whole.size
 
-    def nominate(self, rows: Rows, k: int, floors: Scores | None = None) -> tuple[Scores, Rows]:
-        return self._whole.nominate(self._of[rows], k, floors)
+    def retrieve_candidates(
+        self, rows: Rows, k: int, floors: Scores | None = None
+    ) -> tuple[Scores, Rows]:
+        return self._whole.retrieve_candidates(self._of[rows], k, floors)
 
     def rescore(self, rows: Rows, positions: Rows) -> npt.NDArray[np.float64]:
         return self._whole.rescore(self._of[rows], positions)
@@ -150,7 +152,7 @@ class _Worker(RageBuild):
     def __exit__(self, *error: object) -> None:
         remove_tree(self.place.stage("archives"))
 
-    def embed_share(self) -> Share:
+    def embed_share(self) -> ShareOutcome:
         """See :func:`embed_shard`."""
         facts = self.shard_facts(self.vectors_without())
         made_by = {"embedder": self.embedder.fingerprint(), "shard_rows": self.run.shard_rows}
@@ -164,14 +166,14 @@ class _Worker(RageBuild):
             "query", query_texts(self.records.queries["text"], self.run.shard_rows),
             self.records.queries.num_rows, PLURALS["query"], self.embedder,
         )  # fmt: skip
-        return Share(self.place.root, self.shard, passages, queries)
+        return ShareOutcome(self.place.root, self.shard, passages, queries)
 
     def _passages_by(self) -> tuple[str, Embedder]:
         """First part of the names of shards of passages, and what embeds them."""
         if self.recipe.compute == "int8":
             found = share_embedder(
                 self.place,
-                Embedding(
+                CorpusEmbedding(
                     self.embedder, self.corpus, self.place.stage(EMBEDDINGS),
                     self.run.shard_rows, self.recipe.seed,
                 ),
@@ -191,7 +193,7 @@ class _Worker(RageBuild):
             )
         return sum(s.rows for s in shards)
 
-    def mine_share(self) -> Share:
+    def mine_share(self) -> ShareOutcome:
         """See :func:`mine_shard`."""
         self.check_shards(self.place.root)
         if self.recipe.compute == "int8":
@@ -216,4 +218,4 @@ class _Worker(RageBuild):
                 )
                 miner = SeeminglyRelevant(self.corpus, search, part, self.recipe.mining)
                 keep(self.place, self.shard, key, rows, miner)
-        return Share(self.place.root, self.shard, search.size, len(rows))
+        return ShareOutcome(self.place.root, self.shard, search.size, len(rows))

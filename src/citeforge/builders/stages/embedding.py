@@ -12,14 +12,14 @@ import pyarrow as pa
 
 from citeforge.builders.rage.mining import nominations
 from citeforge.engines.draws import distinct_below, generator
-from citeforge.engines.embedding.embedder import Embedder, Kind, Roughened
-from citeforge.engines.embedding.precomputed import Given, passage_shards, query_rows
+from citeforge.engines.embedding.embedder import Embedder, Kind, Quantizable
+from citeforge.engines.embedding.precomputed import PrecomputedVectors, passage_shards, query_rows
 from citeforge.engines.embedding.vectors import VectorShard, ensure_shards, iter_blocks
 from citeforge.engines.io.corpus import embedding_texts, take_rows, titled
 from citeforge.engines.io.progress import progress
 from citeforge.engines.io.tables import iter_batches
 from citeforge.engines.models.fast.convert import CALIBRATION
-from citeforge.engines.search.exact import Nominate, nominate
+from citeforge.engines.search.exact import FirstStage, retrieve_candidates
 from citeforge.engines.search.two_stage import ExactSearch, Rows, TwoStageSearch
 from citeforge.schemas.recipes.rage import Mining
 
@@ -38,15 +38,15 @@ class Embedded:
     Attributes:
         key: all that lists made from them depend on.
         search: makes the search over them.
-        nominator: fingerprint of the model that nominates, when it is not the one that decides.
+        first_stage: fingerprint of the model that nominates, when it is not the one that decides.
     """
 
     key: Sequence[Any]
     search: Callable[[], ExactSearch | TwoStageSearch]
-    nominator: dict[str, Any] = field(default_factory=dict)
+    first_stage: dict[str, Any] = field(default_factory=dict)
 
 
-class Embedding:
+class CorpusEmbedding:
     """Embeds a corpus for one build."""
 
     def __init__(
@@ -56,7 +56,7 @@ class Embedding:
         folder: Path,
         shard_rows: int,
         seed: int,
-        nominate: Nominate = nominate,
+        retrieve_candidates: FirstStage = retrieve_candidates,
     ) -> None:
         """Say what is embedded, and where vectors are kept.
 
@@ -66,9 +66,9 @@ class Embedding:
             folder: where vectors are kept.
             shard_rows: texts a shard.
             seed: of the draw of passages that int8 is calibrated and measured on.
-            nominate: what searches vectors in float32.
+            retrieve_candidates: what searches vectors in float32.
         """
-        self._nominate = nominate
+        self._nominate = retrieve_candidates
         self._embedder, self._corpus, self._folder = embedder, corpus, folder
         self._rows, self._seed = shard_rows, seed
         self._size = sum(b.num_rows for b in iter_batches(corpus, ["_id"]))
@@ -93,9 +93,9 @@ class Embedding:
     def has_two_stages(self, n_queries: int, mining: Mining) -> bool:
         """Whether int8 nominates and float32 decides."""
         decided = _DECIDED * n_queries * nominations(mining)
-        return isinstance(self._embedder, Roughened) and 2 * decided <= self._size
+        return isinstance(self._embedder, Quantizable) and 2 * decided <= self._size
 
-    def nominator(self) -> tuple[Embedder, Rows]:
+    def first_stage(self) -> tuple[Embedder, Rows]:
         """What embeds all passages roughly, and the passages on which it is measured."""
         draw = generator(self._seed, "calibration")
         sample = np.sort(np.array(distinct_below(self._size, _MEASURED, draw, ()), np.int64))
@@ -103,13 +103,13 @@ class Embedding:
         return self._rough(texts[:: max(1, len(texts) // CALIBRATION)][:CALIBRATION]), sample
 
     def _rough(self, calibration: Sequence[str]) -> Embedder:
-        assert isinstance(self._embedder, Roughened)
-        return self._embedder.rough(calibration)
+        assert isinstance(self._embedder, Quantizable)
+        return self._embedder.quantized(calibration)
 
     def _two_stages(self, vectors: np.ndarray) -> Embedded:
         embedder = self._embedder
-        rough, sample = self.nominator()
-        shards = self._passages(NOMINATING, rough)
+        quantized, sample = self.first_stage()
+        shards = self._passages(NOMINATING, quantized)
 
         def decided(name: str, texts: pa.Array) -> list[VectorShard]:
             return self._kept(name, texts, embedder, "passage")
@@ -118,7 +118,7 @@ class Embedding:
             return TwoStageSearch(self._corpus, vectors, shards, decided, sample)
 
         key = [[s.key for s in shards], embedder.fingerprint()]
-        return Embedded(key, search, rough.fingerprint())
+        return Embedded(key, search, quantized.fingerprint())
 
     def _passages(self, name: str, embedder: Embedder) -> list[VectorShard]:
         dtype = embedder.fingerprint().get("dtype")
@@ -137,7 +137,7 @@ class Embedding:
 
 
 def from_others(
-    given: tuple[Given, Given],
+    given: tuple[PrecomputedVectors, PrecomputedVectors],
     corpus: list[Path],
     all_queries: Sequence[str],
     queries: Sequence[str],

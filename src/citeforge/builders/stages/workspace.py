@@ -23,13 +23,13 @@ from citeforge.engines.io.files import (
     write_text,
 )
 from citeforge.engines.io.folders import (
-    growing,
     is_taken,
     partial_of,
     put_in_place,
     refuse_strangers,
+    staging_directory,
 )
-from citeforge.package.manifest import load_intact, load_manifest, strangers
+from citeforge.package.manifest import load_intact, load_manifest, unknown_files
 from citeforge.schemas.benchmarks.manifest import SECRET, Manifest
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes import Recipe
@@ -67,7 +67,7 @@ class Workspace:
             InputError: something is there already that may not be replaced, or another process
                 builds there.
         """
-        with growing(self.out, _KNOWN):
+        with staging_directory(self.out, _KNOWN):
             self._had_stages = any(
                 p.name.removesuffix(".json") in _STAGES for p in self.root.iterdir()
             )
@@ -85,7 +85,7 @@ class Workspace:
     def _admit(self) -> None:
         """Only a package of ours is ever replaced, and only when that was asked for."""
         if is_taken(self.out):
-            names = strangers(self.out)
+            names = unknown_files(self.out)
             if names:
                 refuse_strangers(self.out, names)
             if self.if_exists == "refuse":

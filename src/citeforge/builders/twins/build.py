@@ -14,13 +14,13 @@ from citeforge.builders.packaging.package import PackageWriter
 from citeforge.builders.packaging.stats import context_stats, corpus_stats, mapping_stats
 from citeforge.builders.recipes.derive import Base, Docs
 from citeforge.builders.stages.skeleton import Build, Stats
-from citeforge.builders.twins.checks import CHECKS, ENTAILMENT, Checker, Passage
+from citeforge.builders.twins.checks import CHECKS, ENTAILMENT, Checker, SourcePassage
 from citeforge.builders.twins.facts import Entities
 from citeforge.builders.twins.write import Twin, TwinWriter
 from citeforge.engines.io.folders import beside
 from citeforge.engines.io.tables import shard_paths
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.llm.budget import Plan
+from citeforge.engines.llm.budget import RunPlan
 from citeforge.engines.llm.client import OpenAiLlm
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.llm.writers import make_llm
@@ -37,7 +37,7 @@ from citeforge.schemas.benchmarks.tables import (
 )
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes import RunOptions, TwinsRecipe
-from citeforge.schemas.recipes.base import name_of
+from citeforge.schemas.recipes.base import model_name
 
 
 def build_twins(
@@ -65,7 +65,7 @@ def build_twins(
     return _Twins(recipe, run, writer, judge).make()
 
 
-def plan_twins(recipe: TwinsRecipe, run: RunOptions) -> Plan:
+def plan_twins(recipe: TwinsRecipe, run: RunOptions) -> RunPlan:
     """What the first attempt would ask, and what it would cost; further attempts come on top.
 
     Raises:
@@ -81,7 +81,7 @@ def plan_twins(recipe: TwinsRecipe, run: RunOptions) -> Plan:
     texts = base.shown_texts(d["corpus-id"] for d in docs)
     checker = Checker(recipe.thresholds, Entities(recipe.ner))
     writer = TwinWriter(llm, checker, recipe.attempts)
-    return llm.plan([writer.request(Passage(i, *texts[i]), 0) for i in texts])
+    return llm.plan([writer.request(SourcePassage(i, *texts[i]), 0) for i in texts])
 
 
 def _contexts(base: Base, recipe: TwinsRecipe) -> dict[str, dict[str, Docs]]:
@@ -116,13 +116,13 @@ class _Twins(Build[TwinsRecipe]):
             models["entailment judge"] = self.judge.judge.identity()
         # As models call themselves: answers of a store are those of the model that gave them.
         judging = self.recipe.judging.model_copy(
-            update={"judge": name_of(models, "entailment judge")}
+            update={"judge": model_name(models, "entailment judge")}
         )
         told = self.recipe.model_copy(
             update={
                 "ner": self.entities.model,
                 "benchmark": Path(base.name),
-                "llm": name_of(models, "twin author"),
+                "llm": model_name(models, "twin author"),
                 "contexts": tuple(self.contexts),
                 "judging": judging,
             }
@@ -168,7 +168,8 @@ class _Twins(Build[TwinsRecipe]):
                 side = present if passage in self.relevant[query] else absent
                 side.setdefault(passage, []).append(tuple(answers))
         passages = [
-            Passage(i, *texts[i], tuple(present.get(i, ())), tuple(absent.get(i, ()))) for i in ids
+            SourcePassage(i, *texts[i], tuple(present.get(i, ())), tuple(absent.get(i, ())))
+            for i in ids
         ]
         for twin in self.writer.write(passages):
             self.twins[twin.passage.id] = twin

@@ -16,11 +16,11 @@ from rapidfuzz.distance import Levenshtein
 
 from citeforge.builders.twins.facts import (
     Entities,
+    bare_words,
     dates_of,
     language_of,
     missing_quotations,
-    numbers_of,
-    words_of,
+    numbers_in_text,
 )
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
@@ -45,7 +45,7 @@ ENTAILMENT = "entailment"
 
 
 @dataclass(frozen=True)
-class Passage:
+class SourcePassage:
     """A passage to be rewritten.
 
     Attributes:
@@ -63,7 +63,7 @@ class Passage:
     absent: tuple[tuple[str, ...], ...] = ()
 
 
-class Measured(NamedTuple):
+class TwinFigures(NamedTuple):
     """Figures of a twin."""
 
     length_ratio: float
@@ -72,7 +72,7 @@ class Measured(NamedTuple):
 
 
 @dataclass
-class Report:
+class TwinReport:
     """What the checks found.
 
     Attributes:
@@ -80,7 +80,7 @@ class Report:
         measured: figures, whether they pass or not.
     """
 
-    measured: Measured
+    measured: TwinFigures
     failed: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -99,7 +99,7 @@ class Checker:
         self.entities = entities
         self.judge = judge
 
-    def check(self, pairs: Sequence[tuple[Passage, str]]) -> list[Report]:
+    def check(self, pairs: Sequence[tuple[SourcePassage, str]]) -> list[TwinReport]:
         """Reports of (passage, twin) pairs, in order. The judge is asked once for all of them,
         and only about twins that pass everything else."""
         reports = [self._report(passage, twin) for passage, twin in pairs]
@@ -121,9 +121,9 @@ class Checker:
                     report.failed[ENTAILMENT] = f"{what}: not entailed"
         return reports
 
-    def _report(self, passage: Passage, twin: str) -> Report:
-        report = Report(measure(passage.text, twin, self.thresholds.ngram))
-        checks: tuple[Callable[[Passage, str, Measured], str | None], ...] = (
+    def _report(self, passage: SourcePassage, twin: str) -> TwinReport:
+        report = TwinReport(measure(passage.text, twin, self.thresholds.ngram))
+        checks: tuple[Callable[[SourcePassage, str, TwinFigures], str | None], ...] = (
             self._length, self._copy, _preamble, _markdown, _numbers, _dates, _quotations,
             self._entities, _answer, _language,
         )  # fmt: skip
@@ -133,30 +133,30 @@ class Checker:
                 report.failed[name] = reason
         return report
 
-    def _length(self, passage: Passage, twin: str, measured: Measured) -> str | None:
+    def _length(self, passage: SourcePassage, twin: str, measured: TwinFigures) -> str | None:
         low, high = self.thresholds.shortest, self.thresholds.longest
         # A ratio on the very edge passes whatever the last bit of the division says.
         if low - 1e-9 <= measured.length_ratio <= high + 1e-9:
             return None
         return f"{measured.length_ratio:.2f} times as long; {low} to {high} is allowed"
 
-    def _copy(self, passage: Passage, twin: str, measured: Measured) -> str | None:
+    def _copy(self, passage: SourcePassage, twin: str, measured: TwinFigures) -> str | None:
         if measured.edit_similarity < self.thresholds.copy_similarity:
             return None
         return f"edit similarity {measured.edit_similarity:.3f}: a copy"
 
-    def _entities(self, passage: Passage, twin: str, measured: Measured) -> str | None:
+    def _entities(self, passage: SourcePassage, twin: str, measured: TwinFigures) -> str | None:
         missing = self.entities.missing(passage.text, twin)
         return f"lacks {_listed(missing)}" if missing else None
 
 
-def measure(human: str, twin: str, n: int) -> Measured:
+def measure(human: str, twin: str, n: int) -> TwinFigures:
     """Length ratio, normalised edit similarity (1 for a copy) and share of shared n-grams."""
-    a, b = words_of(human), words_of(twin)
+    a, b = bare_words(human), bare_words(twin)
     similarity = Levenshtein.normalized_similarity(" ".join(a), " ".join(b))
     shared = Counter(_grams(a, n)) & Counter(_grams(b, n))
     total = max(len(b) - n + 1, 0)
-    return Measured(
+    return TwinFigures(
         length_ratio=round(len(b) / max(len(a), 1), 6),
         edit_similarity=round(similarity, 6),
         ngram_overlap=round(shared.total() / total, 6) if total else 0.0,
@@ -167,22 +167,22 @@ def _grams(words: Sequence[str], n: int) -> Iterator[tuple[str, ...]]:
     return (tuple(words[i : i + n]) for i in range(len(words) - n + 1))
 
 
-def _preamble(passage: Passage, twin: str, measured: Measured) -> str | None:
+def _preamble(passage: SourcePassage, twin: str, measured: TwinFigures) -> str | None:
     found = _PREAMBLE.match(twin)
     if found is None or _PREAMBLE.match(passage.text):
         return None
     return f"begins with {twin.strip()[:40]!r}"
 
 
-def _markdown(passage: Passage, twin: str, measured: Measured) -> str | None:
+def _markdown(passage: SourcePassage, twin: str, measured: TwinFigures) -> str | None:
     found = _MARKDOWN.search(twin)
     if found is None or _MARKDOWN.search(passage.text):
         return None
     return f"holds {found.group().strip()!r}"
 
 
-def _numbers(passage: Passage, twin: str, measured: Measured) -> str | None:
-    before, after = numbers_of(passage.text), numbers_of(twin)
+def _numbers(passage: SourcePassage, twin: str, measured: TwinFigures) -> str | None:
+    before, after = numbers_in_text(passage.text), numbers_in_text(twin)
     lost = sorted(before.required - after.allowed)
     added = sorted(after.required - before.allowed)
     if not lost and not added:
@@ -191,19 +191,19 @@ def _numbers(passage: Passage, twin: str, measured: Measured) -> str | None:
     return "; ".join(parts + ([f"adds {_listed(added)}"] if added else []))
 
 
-def _dates(passage: Passage, twin: str, measured: Measured) -> str | None:
+def _dates(passage: SourcePassage, twin: str, measured: TwinFigures) -> str | None:
     before, after = dates_of(passage.text), dates_of(twin)
     lost, added = sorted(before - after), sorted(after - before)
     parts = [f"lacks {_listed(lost)}"] if lost else []
     return "; ".join(parts + ([f"adds {_listed(added)}"] if added else [])) or None
 
 
-def _quotations(passage: Passage, twin: str, measured: Measured) -> str | None:
+def _quotations(passage: SourcePassage, twin: str, measured: TwinFigures) -> str | None:
     lost = missing_quotations(passage.text, twin)
     return f"lacks {_listed(lost)}" if lost else None
 
 
-def _answer(passage: Passage, twin: str, measured: Measured) -> str | None:
+def _answer(passage: SourcePassage, twin: str, measured: TwinFigures) -> str | None:
     before, after = normalise_answer(passage.text), normalise_answer(twin)
     for answers in passage.present:
         if contains_answer(before, list(answers)) and not contains_answer(after, list(answers)):
@@ -214,7 +214,7 @@ def _answer(passage: Passage, twin: str, measured: Measured) -> str | None:
     return None
 
 
-def _language(passage: Passage, twin: str, measured: Measured) -> str | None:
+def _language(passage: SourcePassage, twin: str, measured: TwinFigures) -> str | None:
     before, after = language_of(passage.text), language_of(twin)
     if before is None or after is None or before == after:
         return None

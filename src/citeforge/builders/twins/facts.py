@@ -54,15 +54,15 @@ class Numbers(NamedTuple):
     allowed: frozenset[str]
 
 
-def words_of(text: str) -> list[str]:
+def bare_words(text: str) -> list[str]:
     """Lower-case words without punctuation."""
     return [w.lower() for w in _WORD.findall(text)]
 
 
-def numbers_of(text: str) -> Numbers:
+def numbers_in_text(text: str) -> Numbers:
     """Numbers with thousands separators and ordinal endings taken away (``1,200`` is ``1200``)."""
     digits = frozenset(_plain(n) for n in _NUMBER.findall(text))
-    words = frozenset(_WORD_NUMBERS[w] for w in words_of(text) if w in _WORD_NUMBERS)
+    words = frozenset(_WORD_NUMBERS[w] for w in bare_words(text) if w in _WORD_NUMBERS)
     return Numbers(digits, digits | words)
 
 
@@ -86,11 +86,11 @@ def dates_of(text: str) -> frozenset[str]:
 
 def missing_quotations(human: str, twin: str) -> list[str]:
     """Quoted strings of the passage that the twin does not hold word for word."""
-    there = " ".join(words_of(twin))
+    there = " ".join(bare_words(twin))
     found = []
     for groups in _QUOTED.findall(human):
         quotation = next(g for g in groups if g)
-        words = " ".join(words_of(quotation))
+        words = " ".join(bare_words(quotation))
         if words and f" {words} " not in f" {there} ":
             found.append(quotation)
     return found
@@ -149,7 +149,7 @@ class Entities:
     def missing(self, human: str, twin: str) -> list[str]:
         """Entities of the passage of which some capitalised word is not in the twin."""
         # spaCy cuts words where the regular expression does not ("A0_"): the twin has both kinds.
-        words = words_of(twin) + [w for t in self._pipeline(twin) for w in words_of(t.text)]
+        words = bare_words(twin) + [w for t in self._pipeline(twin) for w in bare_words(t.text)]
         there = {form for word in words for form in (word, _stem(word))}
         lost = []
         for span in self._spans(self._pipeline(human)):

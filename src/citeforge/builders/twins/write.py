@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from citeforge.builders.twins.checks import Checker, Passage, Report
+from citeforge.builders.twins.checks import Checker, SourcePassage, TwinReport
 from citeforge.engines.io.files import digest
 from citeforge.engines.io.progress import progress
 from citeforge.engines.llm.records import Failure, Llm, Request
@@ -30,9 +30,9 @@ class Twin:
         failures: why the writer gave nothing, by attempt.
     """
 
-    passage: Passage
+    passage: SourcePassage
     text: str = ""
-    report: Report | None = None
+    report: TwinReport | None = None
     attempts: int = 0
     temperature: float = 0.0
     failures: list[str] = field(default_factory=list)
@@ -61,7 +61,7 @@ class TwinWriter:
         self.prompt_sha256 = digest(source)
         self._template = BoundedEnvironment().from_string(source)
 
-    def write(self, passages: Iterable[Passage]) -> list[Twin]:
+    def write(self, passages: Iterable[SourcePassage]) -> list[Twin]:
         """Twins of passages, in order; those that never passed keep their best attempt."""
         twins = [Twin(p) for p in passages]
         for attempt in range(self.attempts.limit):
@@ -73,7 +73,7 @@ class TwinWriter:
                 advance(len(rest))
         return twins
 
-    def request(self, passage: Passage, attempt: int) -> Request:
+    def request(self, passage: SourcePassage, attempt: int) -> Request:
         """The request for one attempt."""
         params = {
             "temperature": self.attempts.at(attempt),

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from citeforge.cli.consent import confirmation, trusting
-from citeforge.cli.record_options import add, options_of, record_from
+from citeforge.cli.record_options import add_options, field_options, record_from
 from citeforge.package.kinds import of_plugins, ours, recipe_named
 from citeforge.schemas.recipes import Recipe, RunOptions
 from citeforge.schemas.recipes.run import ALWAYS
@@ -51,10 +51,10 @@ def _command(recipe: type[Recipe]) -> click.Command:
     own = [n for n in recipe.model_fields if n not in _IDENTITY]
     out = () if dry else ("out",)
 
-    @add(options_of(recipe, own))
-    @add(options_of(RunOptions, ("out",), out))
-    @add(options_of(recipe, _IDENTITY))
-    @add(options_of(RunOptions, shown - {"out"}))
+    @add_options(field_options(recipe, own))
+    @add_options(field_options(RunOptions, ("out",), out))
+    @add_options(field_options(recipe, _IDENTITY))
+    @add_options(field_options(RunOptions, shown - {"out"}))
     def run(**given: Any) -> None:
         _run(record_from(recipe, given), record_from(RunOptions, given))
 
@@ -63,11 +63,11 @@ def _command(recipe: type[Recipe]) -> click.Command:
 
 def _run(recipe: Recipe, run: RunOptions) -> None:
     from citeforge.builders.build import build as make
-    from citeforge.builders.build import plan
+    from citeforge.builders.build import plan_build
     from citeforge.cli.output import summarise
 
     if run.dry_run:
-        click.echo("\n".join(plan(recipe, run).lines()))
+        click.echo("\n".join(plan_build(recipe, run).lines()))
         return
     summarise(run.folder, make(recipe, run))
 
@@ -75,7 +75,7 @@ def _run(recipe: Recipe, run: RunOptions) -> None:
 @click.command(FILE)
 @click.argument("file", type=click.Path(path_type=Path))
 @trusting
-@add(options_of(RunOptions))
+@add_options(field_options(RunOptions))
 def from_file(file: Path, trust: bool, **given: Any) -> None:
     """Build by a recipe file (YAML or JSON); `citeforge recipe KIND` writes one to start from.
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from citeforge.cli.record_options import add, options_of, record_from
+from citeforge.cli.record_options import add_options, field_options, record_from
 from citeforge.schemas.commands.shard import ShardOptions
 from citeforge.schemas.recipes import RageRecipe, RunOptions
 
@@ -14,9 +14,9 @@ _OWN = [n for n in RageRecipe.model_fields if n not in ("name", "licence")]
 
 
 @click.command()
-@add(options_of(ShardOptions))
-@add(options_of(RunOptions, ("out",), ("out",)))
-@add(options_of(RageRecipe, _OWN))
+@add_options(field_options(ShardOptions))
+@add_options(field_options(RunOptions, ("out",), ("out",)))
+@add_options(field_options(RageRecipe, _OWN))
 def mine(**given: Any) -> None:
     """Mine for one share of the queries of a `build rage`, once all shares are embedded.
 

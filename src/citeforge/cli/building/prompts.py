@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from citeforge.cli.publishing.fetch import package_folder
+from citeforge.cli.publishing.fetch import local_package
 from citeforge.cli.terminal import write_data
 
 
@@ -35,7 +35,7 @@ def prompts(
     from citeforge.engines.io.files import atomic_file
     from citeforge.package.package import Package
 
-    package = Package(package_folder(folder))
+    package = Package(local_package(folder))
     chosen = contexts_for(package, context)
     lines = prompt_lines(package, chosen, template, show)
     if out is None:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from citeforge.cli.consent import confirmation, trusting
-from citeforge.cli.record_options import add, options_of, record_from
+from citeforge.cli.record_options import add_options, field_options, record_from
 from citeforge.schemas.recipes.run import RunOptions
 
 _RUN = [n for n in RunOptions.model_fields if n not in ("out", "dry_run")]
@@ -17,7 +17,7 @@ _RUN = [n for n in RunOptions.model_fields if n not in ("out", "dry_run")]
 
 @click.command("rebuild")
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
-@add(options_of(RunOptions, ("out",), ("out",)))
+@add_options(field_options(RunOptions, ("out",), ("out",)))
 @click.option(
     "--source",
     "inputs",
@@ -26,7 +26,7 @@ _RUN = [n for n in RunOptions.model_fields if n not in ("out", "dry_run")]
     help="Where an input lies now, when it is not where it was; repeatable.",
 )
 @trusting
-@add(options_of(RunOptions, _RUN))
+@add_options(field_options(RunOptions, _RUN))
 def rebuild(folder: Path, inputs: tuple[str, ...], trust: bool, **given: Any) -> None:
     """Make a package again from its manifest alone; exit code 1 when its tables differ.
 

@@ -22,9 +22,9 @@ def demo(out: Path) -> None:
     command is printed before it runs.
     """
     from citeforge.cli.main import cli
-    from citeforge.library.demo import next_steps, start
+    from citeforge.library.demo import next_steps, start_demo
 
-    for line in start(out):
+    for line in start_demo(out):
         click.echo(click.style(f"$ citeforge {line}", bold=True))
         cli.main(args=line.split(), prog_name="citeforge", standalone_mode=False)
         click.echo()

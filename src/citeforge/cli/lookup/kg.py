@@ -26,7 +26,7 @@ def profile(out: Path | None, **given: Any) -> None:
     """
     from citeforge.engines.io.files import write_text
     from citeforge.kg.profile import draft
-    from citeforge.kg.profile import profile as look
+    from citeforge.kg.profile import profile_class as look
     from citeforge.schemas.text import markdown_table
 
     graph = open_kg(given)

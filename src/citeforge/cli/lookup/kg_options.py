@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from citeforge.cli.record_options import add, options_of, record_from
+from citeforge.cli.record_options import add_options, field_options, record_from
 from citeforge.schemas.recipes import KalmaRecipe, RunOptions
 from citeforge.schemas.recipes.run import GRAPH
 
@@ -15,7 +15,9 @@ _NAMED = ("kg", "domain", "languages")
 
 def kg_options(command: F) -> F:
     """Options that name a graph."""
-    return add([*options_of(KalmaRecipe, _NAMED), *options_of(RunOptions, GRAPH)])(command)
+    return add_options([*field_options(KalmaRecipe, _NAMED), *field_options(RunOptions, GRAPH)])(
+        command
+    )
 
 
 def open_kg(given: dict[str, Any]) -> Any:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from citeforge.cli.publishing.fetch import package_folder
+from citeforge.cli.publishing.fetch import local_package
 
 
 @click.command()
@@ -20,7 +20,7 @@ def show(folder: Path, query: str | None, context: str | None, full: bool) -> No
     from citeforge.package.manifest import load_manifest
     from citeforge.package.package import Package
 
-    folder = package_folder(folder)
+    folder = local_package(folder)
     manifest = load_manifest(folder)
     if query is None:
         summarise(folder, manifest)

@@ -18,7 +18,7 @@ PAPERS = {
 """Source to what its paper is called."""
 
 
-def place(system: System) -> str:
+def source_words(system: System) -> str:
     """Where a system is described, in words; empty for nowhere."""
     paper = PAPERS.get(system.paper, system.paper)
     return f"{paper}, {system.section}" if paper and system.section else paper
@@ -33,6 +33,6 @@ def systems() -> None:
     for family, group in groupby(several, lambda s: s.family):
         click.echo(family or "other")
         for system in group:
-            notes = [place(system), "needs an LLM" if system.llm else ""]
+            notes = [source_words(system), "needs an LLM" if system.llm else ""]
             told = "; ".join(n for n in notes if n)
             click.echo(f"  {system.name:<20} {system.what}" + (f" ({told})" if told else ""))

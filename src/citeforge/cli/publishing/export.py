@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from citeforge.cli.record_options import add, options_of, record_from
+from citeforge.cli.record_options import add_options, field_options, record_from
 from citeforge.schemas.commands.results import RecordOptions
 from citeforge.schemas.commands.training import TrainingOptions
 from citeforge.schemas.commands.trec import TrecOptions
@@ -18,9 +18,9 @@ from citeforge.schemas.commands.trec import TrecOptions
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder to make.")
 @click.option("--context", help="Context set, where a format has one a question.")
-@add(options_of(TrainingOptions))
-@add(options_of(RecordOptions))
-@add(options_of(TrecOptions))
+@add_options(field_options(TrainingOptions))
+@add_options(field_options(RecordOptions))
+@add_options(field_options(TrecOptions))
 def export(format_name: str, folder: Path, out: Path, context: str | None, **given: Any) -> None:
     """Write a package in the layout of another tool, or as training data.
 

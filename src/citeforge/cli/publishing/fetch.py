@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 
-def package_folder(name: Path) -> Path:
+def local_package(name: Path) -> Path:
     """The folder of a package, downloaded from the Hub when the name says so."""
     from citeforge.library.benchmarks import package_folder as find
 

@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from citeforge.cli.options import run_options
-from citeforge.cli.record_options import add as add_options
-from citeforge.cli.record_options import options_of
+from citeforge.cli.record_options import add_options as add_options
+from citeforge.cli.record_options import field_options
 from citeforge.schemas.recipes.run import ENDPOINT, LOCAL_JUDGE, RAY, RunOptions
 
 
@@ -86,7 +86,7 @@ def build(
 @click.option("--replace", is_flag=True, help="Take a file in the place of one of the same name.")
 @click.option("--check", "only_check", is_flag=True, help="Check alone: change nothing.")
 @click.option("--allow-judge-failures", is_flag=True, help="Take scores with bounds.")
-@add_options(options_of(RunOptions, (*LOCAL_JUDGE, *ENDPOINT, *RAY)))
+@add_options(field_options(RunOptions, (*LOCAL_JUDGE, *ENDPOINT, *RAY)))
 def add(
     submissions: tuple[Path, ...],
     boards: Path,

@@ -39,7 +39,7 @@ def publish(
     """
     import tempfile
 
-    from citeforge.publish.hidden import split_package, withheld
+    from citeforge.publish.hidden import split_package, withheld_words
     from citeforge.publish.hub import Publisher, check_sound
     from citeforge.schemas.errors import UsageError
 
@@ -56,7 +56,7 @@ def publish(
     with tempfile.TemporaryDirectory() as work:
         public, gold = Path(work) / "public", Path(work) / "gold"
         split_package(folder, public, gold, metadata)
-        for line in withheld(folder):
+        for line in withheld_words(folder):
             click.echo(f"note: {line}", err=True)
         _one(publisher, public, repo_id, private, revision, dry_run)
         _gold(publisher, gold, f"{repo_id}-gold", revision, dry_run)

@@ -7,13 +7,13 @@ from typing import Any
 
 import click
 
-from citeforge.cli.record_options import add, options_of, record_from
+from citeforge.cli.record_options import add_options, field_options, record_from
 from citeforge.schemas.commands.results import ResultsOptions
 
 
 @click.command("publish-results")
 @click.argument("scores", type=click.Path(path_type=Path), nargs=-1, required=True)
-@add(options_of(ResultsOptions))
+@add_options(field_options(ResultsOptions))
 @click.option("--out", type=click.Path(path_type=Path), help="Also write the files below here.")
 @click.option("--dry-run", is_flag=True, help="Print the files; open no pull request.")
 def publish_results(
@@ -28,7 +28,7 @@ def publish_results(
     from citeforge.cli.terminal import write_data
     from citeforge.engines.io.files import write_text
     from citeforge.evaluator.statistics.compare import load_scores
-    from citeforge.publish.results import results_of, send, target_of
+    from citeforge.publish.results import open_pull_request, results_of, target_of
 
     options = record_from(ResultsOptions, given)
     files = [(path, load_scores(path)) for path in scores]
@@ -42,7 +42,7 @@ def publish_results(
         click.echo(f"no leaderboard, or no value: {line}", err=True)
     if dry_run:
         return
-    sent = send(results, options)
+    sent = open_pull_request(results, options)
     what = {
         "opened": f"pull request opened: {sent.url}",
         "updated": f"pull request brought up to date: {sent.url}",

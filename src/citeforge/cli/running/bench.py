@@ -16,7 +16,7 @@ from citeforge.cli.options import (
     run_options,
     verdicts_option,
 )
-from citeforge.cli.record_options import add, options_of, record_from
+from citeforge.cli.record_options import add_options, field_options, record_from
 from citeforge.schemas.commands.command_options import AmountOptions
 from citeforge.schemas.models.choices import ANSWERING, JUDGES, listed
 from citeforge.schemas.recipes.base import Judging
@@ -28,7 +28,7 @@ from citeforge.schemas.recipes.base import Judging
 @click.option("--llm", help=f"What systems ask: {listed(ANSWERING)}.")
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder to write.")
 @click.option("--context", help="Context set (default: the only one).")
-@add(options_of(AmountOptions))
+@add_options(field_options(AmountOptions))
 @click.option("--measures", help="Measures or families, with commas between.")
 @click.option(
     "--options",

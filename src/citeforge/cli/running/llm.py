@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from citeforge.cli.options import endpoint_options, run_options
-from citeforge.cli.record_options import add, options_of, record_from
+from citeforge.cli.record_options import add_options, field_options, record_from
 from citeforge.schemas.commands.command_options import PromptingOptions
 from citeforge.schemas.recipes.run import RunOptions
 
@@ -22,9 +22,9 @@ def llm() -> None:
 
 @llm.command("run")
 @click.argument("prompts", type=click.Path(path_type=Path))
-@add(options_of(PromptingOptions, ("llm",)))
+@add_options(field_options(PromptingOptions, ("llm",)))
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Submission to write.")
-@add(options_of(PromptingOptions, _THEN))
+@add_options(field_options(PromptingOptions, _THEN))
 @click.option("--dry-run", is_flag=True, help="Say what would be asked and what it would cost.")
 @endpoint_options
 def run(prompts: Path, out: Path, dry_run: bool, **given: Any) -> None:
@@ -60,7 +60,7 @@ def run(prompts: Path, out: Path, dry_run: bool, **given: Any) -> None:
 
 @llm.command("stats")
 @click.argument("store", type=click.Path(path_type=Path))
-@add(options_of(RunOptions, ("price",)))
+@add_options(field_options(RunOptions, ("price",)))
 def stats(store: Path, **given: Any) -> None:
     """Count the answers, failures and tokens of a store."""
     from citeforge.engines.llm.stores.replay import ReplayStore

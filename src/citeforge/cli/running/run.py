@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from citeforge.cli.options import benchmark_option, endpoint_options, run_options
-from citeforge.cli.record_options import add, options_of, record_from
+from citeforge.cli.record_options import add_options, field_options, record_from
 from citeforge.schemas.commands.command_options import AmountOptions
 from citeforge.schemas.models.choices import ANSWERING, listed
 from citeforge.schemas.systems.declaration import System
@@ -51,7 +51,7 @@ def _command(system: System) -> click.Command:
 
     if system.llm:
         command = endpoint_options(command)
-    command = _common(system)(add(options_of(record))(command))
+    command = _common(system)(add_options(field_options(record))(command))
     return click.command(system.name, help=_about(system))(command)
 
 
@@ -62,7 +62,7 @@ def _common(system: System) -> Callable[[Any], Any]:
             "--out", type=click.Path(path_type=Path), required=True, help="Submission to write."
         ),
         click.option("--context", "contexts", multiple=True, help=_contexts_help(system)),
-        add(options_of(AmountOptions)),
+        add_options(field_options(AmountOptions)),
         click.option("--system", "title", help="Name in the submission's header."),
     ]
     if system.llm:
@@ -85,9 +85,9 @@ def _contexts_help(system: System) -> str:
 
 
 def _about(system: System) -> str:
-    from citeforge.cli.lookup.systems import place
+    from citeforge.cli.lookup.systems import source_words
 
-    source = place(system)
+    source = source_words(system)
     return f"{system.what[:1].upper()}{system.what[1:]}" + (f" ({source})." if source else ".")
 
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import click
 
-from citeforge.cli.record_options import add, options_of, record_from
+from citeforge.cli.record_options import add_options, field_options, record_from
 from citeforge.schemas.commands.command_options import CompareOptions
 
 
 @click.command()
 @click.argument("scores", type=click.Path(path_type=Path), nargs=-1, required=True)
-@add(options_of(CompareOptions))
+@add_options(field_options(CompareOptions))
 @click.option(
     "--out",
     type=click.Path(path_type=Path),

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from citeforge.cli.record_options import OneOf, add, options_of, record_from
+from citeforge.cli.record_options import OneOf, add_options, field_options, record_from
 from citeforge.cli.terminal import write_data
 from citeforge.schemas.commands.command_options import TableOptions
 
@@ -34,7 +34,7 @@ from citeforge.schemas.commands.command_options import TableOptions
     "distribution, position, citations, cost, corrected, calibration, bias, length, "
     "or negatives (with --benchmark).",
 )
-@add(options_of(TableOptions))
+@add_options(field_options(TableOptions))
 @click.option(
     "--benchmark",
     type=click.Path(path_type=Path),
@@ -57,7 +57,7 @@ def report(
     The HTML report is one file that needs no network. It shows answers when the scores were made
     with --details.
     """
-    from citeforge.evaluator.reports.plots.drawing import start
+    from citeforge.evaluator.reports.plots.drawing import start_drawing
     from citeforge.evaluator.reports.plots.files import DRAWN, format_of
     from citeforge.schemas.errors import UsageError
 
@@ -65,7 +65,7 @@ def report(
     if out is None and chosen in DRAWN:
         raise UsageError(f"--format {chosen}: name a file with --out")
     if chosen == "html" or chosen in DRAWN:
-        start()  # while the other modules load
+        start_drawing()  # while the other modules load
     from citeforge.engines.io.files import write_bytes
     from citeforge.evaluator.reports.audited import audit_for
     from citeforge.evaluator.reports.report import rendered, write_page

@@ -16,7 +16,7 @@ from citeforge.cli.options import (
     run_options,
     verdicts_option,
 )
-from citeforge.cli.record_options import add, options_of, record_from
+from citeforge.cli.record_options import add_options, field_options, record_from
 from citeforge.schemas.commands.command_options import JudgeOptions, ScoreOptions
 
 _FIRST = ("context", "protocol", "measures", "file_format", "judge", "llm")
@@ -35,9 +35,9 @@ _THEN = [n for n in ScoreOptions.model_fields if n not in (*_FIRST, *JudgeOption
 @click.option(
     "--gold", type=click.Path(path_type=Path), help="Gold half of publish --hide-gold, also hub:."
 )
-@add(options_of(ScoreOptions, _FIRST))
+@add_options(field_options(ScoreOptions, _FIRST))
 @verdicts_option
-@add(options_of(ScoreOptions, _THEN))
+@add_options(field_options(ScoreOptions, _THEN))
 @click.option("--allow-judge-failures", is_flag=True, help="Exit with 0 in spite of failures.")
 @model_options
 @endpoint_options

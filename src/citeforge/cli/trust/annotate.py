@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from citeforge.cli.options import endpoint_options, model_options, run_options, verdicts_option
-from citeforge.cli.record_options import add, options_of, record_from
+from citeforge.cli.record_options import add_options, field_options, record_from
 from citeforge.schemas.commands.command_options import AnnotationOptions, LabelPlanOptions
 from citeforge.schemas.recipes.base import Judging
 
@@ -20,7 +20,7 @@ def annotate() -> None:
 
 @annotate.command("export")
 @click.argument("scores", type=click.Path(path_type=Path), nargs=-1)
-@add(options_of(AnnotationOptions))
+@add_options(field_options(AnnotationOptions))
 def export(scores: tuple[Path, ...], **given: Any) -> None:
     """Write a blind, shuffled sample for annotators.
 
@@ -39,7 +39,7 @@ _PLAN = [n for n in LabelPlanOptions.model_fields if n == "judge" or n not in Ju
 
 @annotate.command("plan")
 @click.argument("answers", type=click.Path(path_type=Path))
-@add(options_of(LabelPlanOptions, _PLAN))
+@add_options(field_options(LabelPlanOptions, _PLAN))
 @verdicts_option
 @model_options
 @endpoint_options

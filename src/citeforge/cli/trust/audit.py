@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from citeforge.cli.options import endpoint_options, model_options, run_options, verdicts_option
-from citeforge.cli.record_options import add, options_of, record_from
+from citeforge.cli.record_options import add_options, field_options, record_from
 from citeforge.schemas.commands.command_options import AuditOptions
 from citeforge.schemas.recipes.base import Judging
 
@@ -18,9 +18,9 @@ _THEN = [n for n in AuditOptions.model_fields if n not in (*_FIRST, *Judging.mod
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path))
-@add(options_of(AuditOptions, _FIRST))
+@add_options(field_options(AuditOptions, _FIRST))
 @verdicts_option
-@add(options_of(AuditOptions, _THEN))
+@add_options(field_options(AuditOptions, _THEN))
 @model_options
 @endpoint_options
 def audit(folder: Path, **given: Any) -> None:

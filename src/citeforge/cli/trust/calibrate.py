@@ -14,14 +14,14 @@ from citeforge.cli.options import (
     run_options,
     verdicts_option,
 )
-from citeforge.cli.record_options import add, options_of, record_from
+from citeforge.cli.record_options import add_options, field_options, record_from
 from citeforge.schemas.commands.command_options import JudgeOptions
 
 
 @click.command()
 @click.argument("benchmark", type=click.Path(path_type=Path))
 @labels_options
-@add(options_of(JudgeOptions, ("judge",), required=("judge",)))
+@add_options(field_options(JudgeOptions, ("judge",), required=("judge",)))
 @verdicts_option
 @model_options
 @endpoint_options
@@ -46,7 +46,7 @@ def calibrate(
     from citeforge.evaluator.labels import calibration
     from citeforge.evaluator.labels.pairs import labelled_pairs
     from citeforge.evaluator.reports.plots.files import require_plot, write_plot
-    from citeforge.evaluator.reports.plots.people import beside
+    from citeforge.evaluator.reports.plots.people import judges_and_people
     from citeforge.evaluator.reports.table import render_calibration
     from citeforge.schemas.errors import UsageError
 
@@ -61,6 +61,6 @@ def calibrate(
     for line in rows.lines():
         click.echo(line)
     if out is not None:
-        write_plot(out, beside(found.shares, found.judge))
+        write_plot(out, judges_and_people(found.shares, found.judge))
         click.echo(f"{out}: {len(found.shares)} systems")
     click.echo(f"{benchmark}: kept in stats.json; tables and benchmark hash are as they were")

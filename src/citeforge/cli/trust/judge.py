@@ -8,13 +8,13 @@ from typing import Any
 import click
 
 from citeforge.cli.options import endpoint_options, model_options, run_options, verdicts_option
-from citeforge.cli.record_options import add, options_of, record_from
+from citeforge.cli.record_options import add_options, field_options, record_from
 from citeforge.schemas.commands.command_options import JudgeOptions
 
 
 @click.command()
 @click.argument("pairs", type=click.Path(path_type=Path))
-@add(options_of(JudgeOptions, ("judge",), required=("judge",)))
+@add_options(field_options(JudgeOptions, ("judge",), required=("judge",)))
 @click.option("--out", type=click.Path(path_type=Path), help="Verdicts as JSON Lines.")
 @verdicts_option
 @click.option("--dry-run", is_flag=True, help="Say what would be asked.")

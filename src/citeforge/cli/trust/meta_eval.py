@@ -14,12 +14,12 @@ from citeforge.cli.options import (
     run_options,
     verdicts_option,
 )
-from citeforge.cli.record_options import add, options_of, record_from
+from citeforge.cli.record_options import add_options, field_options, record_from
 from citeforge.schemas.commands.command_options import JudgeOptions
 
 
 @click.command("meta-eval")
-@add(options_of(JudgeOptions, ("judge",)))
+@add_options(field_options(JudgeOptions, ("judge",)))
 @click.option(
     "--benchmark",
     type=click.Path(path_type=Path),
@@ -94,7 +94,7 @@ def meta_eval(
         return
     from citeforge.cli.publishing.fetch import open_benchmark
     from citeforge.engines.setup import require_judge
-    from citeforge.evaluator.labels.meta_eval import hagrid_pairs, quality
+    from citeforge.evaluator.labels.meta_eval import hagrid_pairs, judge_quality
     from citeforge.evaluator.labels.pairs import labelled_pairs
     from citeforge.schemas.errors import FailuresError, UsageError
 
@@ -105,7 +105,7 @@ def meta_eval(
     else:
         rows = hagrid_pairs(open_benchmark(benchmark))
     session = require_judge(record_from(JudgeOptions, given), run_options(given))
-    found = quality(rows.pairs, session)
+    found = judge_quality(rows.pairs, session)
     click.echo(f"judge {session.judge.signature} against {found.n:,} human labels")
     for line in rows.lines():
         click.echo(line)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from citeforge.cli.publishing.fetch import package_folder
+from citeforge.cli.publishing.fetch import local_package
 
 
 @click.command()
@@ -20,7 +20,7 @@ def verify(folder: Path) -> None:
     from citeforge.package.manifest import load_manifest
     from citeforge.schemas.errors import InputError
 
-    folder = package_folder(folder)
+    folder = local_package(folder)
     problems = find_problems(folder)
     for problem in problems:
         click.echo(f"{folder / problem.file}: {problem.message}", err=True)

@@ -20,7 +20,7 @@ from citeforge.engines.llm.calls.bounds import UnboundedReplyError, bounded_clie
 
 
 @dataclass(frozen=True)
-class Sent:
+class SentRequest:
     """A request, as it travels."""
 
     method: str
@@ -47,7 +47,7 @@ class Connections:
     def __init__(self) -> None:
         self._client: Any = None
 
-    async def send(self, sent: Sent) -> Received:
+    async def send(self, sent: SentRequest) -> Received:
         """One request, one reply; nothing is tried again here."""
         if self._client is None:
             self._client = bounded_client(600.0)
@@ -95,7 +95,7 @@ class ClusterTransport:
 
     async def handle_async_request(self, request: Any) -> Any:
         """As httpx calls it."""
-        sent = Sent(
+        sent = SentRequest(
             request.method,
             str(request.url),
             tuple(request.headers.raw),

@@ -21,7 +21,7 @@ _HOW = "start one with: ray start --head, or leave --ray-address out for a Ray o
 _connected: dict[str, str | None] = {}
 
 
-def require(options: ClusterOptions) -> None:
+def require_reachable(options: ClusterOptions) -> None:
     """Stop before work is done that a cluster is needed for later; Ray is not imported.
 
     Raises:
@@ -59,7 +59,7 @@ def connect(options: ClusterOptions) -> Any:
         _require_same(address)
         return ray
     quiet = {"log_to_driver": False, "logging_level": "ERROR"}
-    require(options)
+    require_reachable(options)
     try:
         if address is None:
             ray.init(

@@ -9,9 +9,9 @@ from typing import Any, cast
 
 import pyarrow as pa
 
-from citeforge.engines.cluster.lost import Lost
+from citeforge.engines.cluster.lost import FailedShard
 from citeforge.engines.cluster.options import ClusterOptions
-from citeforge.engines.cluster.pool import Pool
+from citeforge.engines.cluster.pool import WorkerPool
 from citeforge.engines.embedding.embedder import Embedder, Kind, Prefixes, Vectors
 from citeforge.engines.models.fast.embed import FastEmbedder, Files, SentEmbedder
 from citeforge.schemas.errors import FailuresError
@@ -26,12 +26,12 @@ class EmbeddingWork:
 
     make: Callable[[], Embedder]
 
-    def load(self) -> Embedding:
+    def load(self) -> EmbeddingWorker:
         """Find the model; loaded with the first shard."""
-        return Embedding(self.make())
+        return EmbeddingWorker(self.make())
 
 
-class Embedding:
+class EmbeddingWorker:
     """An embedder in a worker."""
 
     def __init__(self, embedder: Embedder) -> None:
@@ -62,7 +62,7 @@ class ClusterEmbedder:
     ) -> None:
         self.prefixes = prefixes
         self._make, self._device, self._options = make, device, options
-        self._pool: Pool[Texts, Vectors] = Pool(options, device, EmbeddingWork(make))
+        self._pool: WorkerPool[Texts, Vectors] = WorkerPool(options, device, EmbeddingWork(make))
 
     @property
     def compute(self) -> Chosen:
@@ -80,13 +80,13 @@ class ClusterEmbedder:
             FailuresError: no worker survives it.
         """
         ((_, found),) = self.encode_each([pa.array(texts, pa.large_string())], kind)
-        if isinstance(found, Lost):
+        if isinstance(found, FailedShard):
             raise FailuresError(f"{len(texts):,} texts have no vectors: {found}")
         return found
 
     def encode_each(
         self, pieces: Iterable[pa.Array], kind: Kind
-    ) -> Iterator[tuple[int, Vectors | Lost]]:
+    ) -> Iterator[tuple[int, Vectors | FailedShard]]:
         """Likewise of many lists, in the order in which they are done: (index, vectors)."""
         return self._pool.run((piece, kind) for piece in pieces)
 
@@ -114,7 +114,7 @@ class Quantising:
 
     def do(self, piece: Sequence[str]) -> Files:
         """The model, calibrated on these texts."""
-        return self._embedder.rough(piece).files()
+        return self._embedder.quantized(piece).files()
 
 
 class FastClusterEmbedder(ClusterEmbedder):
@@ -122,19 +122,21 @@ class FastClusterEmbedder(ClusterEmbedder):
 
     compute: Chosen = "int8"
 
-    def rough(self, calibration: Sequence[str]) -> ClusterEmbedder:
+    def quantized(self, calibration: Sequence[str]) -> ClusterEmbedder:
         """The same model in int8: quantised by one worker, and sent to all.
 
         Raises:
             FailuresError: no worker survives it.
         """
         make = cast(Callable[[], FastEmbedder], self._make)
-        pool: Pool[Sequence[str], Files] = Pool(self._options, self._device, QuantisingWork(make))
+        pool: WorkerPool[Sequence[str], Files] = WorkerPool(
+            self._options, self._device, QuantisingWork(make)
+        )
         try:
             ((_, found),) = pool.run([calibration])
         finally:
             pool.close()
-        if isinstance(found, Lost):
+        if isinstance(found, FailedShard):
             raise FailuresError(f"the model cannot be quantised: {found}")
         sent = partial(_sent, make, calibration, found)
         return ClusterEmbedder(sent, self.prefixes, self._device, self._options)

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from citeforge.engines.cluster.lost import Lost
+from citeforge.engines.cluster.lost import FailedShard
 from citeforge.engines.cluster.options import ClusterOptions
-from citeforge.engines.cluster.pool import Pool, of_each
+from citeforge.engines.cluster.pool import WorkerPool, of_each
 from citeforge.engines.judge.records import Decision, Judge, JudgeFailure, Keep, Pair
 
 PAIRS = 128
@@ -26,12 +26,12 @@ class JudgingWork:
 
     make: Callable[[], Judge]
 
-    def load(self) -> Judging:
+    def load(self) -> JudgingWorker:
         """Load the model."""
-        return Judging(self.make())
+        return JudgingWorker(self.make())
 
 
-class Judging:
+class JudgingWorker:
     """A judge in a worker."""
 
     def __init__(self, judge: Judge) -> None:
@@ -78,7 +78,7 @@ class ClusterJudge:
             options: which cluster, and how much of it.
             batch_size: pairs a batch, where the user says so.
         """
-        self._pool: Pool[Asked, Told] = Pool(options, device, JudgingWork(make))
+        self._pool: WorkerPool[Asked, Told] = WorkerPool(options, device, JudgingWork(make))
         self._size = PAIRS if batch_size is None else batch_size * max(1, PAIRS // batch_size)
 
     @property
@@ -109,7 +109,7 @@ class ClusterJudge:
         counts: list[list[int | None]] = [[None] * len(piece[1]) for piece in pieces]
         for index, found in self._pool.run(pieces):
             found = of_each(found, len(counts[index]))
-            if not isinstance(found, Lost):
+            if not isinstance(found, FailedShard):
                 counts[index] = found
         return [n for part in counts for n in part]
 
@@ -124,7 +124,7 @@ class ClusterJudge:
         ]
         for (_, asked), found in self._pool.run_splitting(pieces, _one_by_one):
             decisions = (
-                [JudgeFailure(str(found))] * len(asked) if isinstance(found, Lost) else found
+                [JudgeFailure(str(found))] * len(asked) if isinstance(found, FailedShard) else found
             )
             keep([(places[p], d) for p, d in zip(asked, decisions, strict=True)])
 

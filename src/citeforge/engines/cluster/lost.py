@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Lost:
+class FailedShard:
     """A piece that no worker survives.
 
     Attributes:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from citeforge.engines.cluster.connection import connect
-from citeforge.engines.cluster.lost import Lost
+from citeforge.engines.cluster.lost import FailedShard
 from citeforge.engines.cluster.options import ClusterOptions
 from citeforge.engines.cluster.share import Share, alive, share_out
 from citeforge.engines.cluster.worker import Raised, Started, Work, Worker
@@ -44,7 +44,7 @@ class _Piece(Generic[T]):
 
 
 @dataclass(eq=False)
-class _Hand(Generic[T]):
+class WorkerHandle(Generic[T]):
     """A worker as the driver sees it; of its pieces it does the first."""
 
     actor: Any
@@ -58,7 +58,7 @@ class _Hand(Generic[T]):
         return self.started is not None and not suspect and len(self.pieces) < _AHEAD
 
 
-class Pool(Generic[T, R]):
+class WorkerPool(Generic[T, R]):
     """Workers of one sort on a cluster; they are started when there is something to do."""
 
     def __init__(self, options: ClusterOptions, device: str, work: Work[T, R]) -> None:
@@ -76,7 +76,7 @@ class Pool(Generic[T, R]):
         self._ray = connect(options)
         self.share: Share = share_out(options, device, alive(self._ray))
         self._work = work
-        self._hands: list[_Hand[T]] = []
+        self._hands: list[WorkerHandle[T]] = []
         self._failed_starts = 0
         self._first: Started | None = None
 
@@ -92,7 +92,7 @@ class Pool(Generic[T, R]):
             self._wait([hand.began for hand in self._hands])
         return self._first.identity
 
-    def run(self, pieces: Iterable[T]) -> Iterator[tuple[int, R | Lost]]:
+    def run(self, pieces: Iterable[T]) -> Iterator[tuple[int, R | FailedShard]]:
         """Results as they come: (index of the piece, result, or why there is none).
 
         Args:
@@ -104,7 +104,7 @@ class Pool(Generic[T, R]):
         coming = enumerate(pieces)
         ready: deque[_Piece[T]] = deque()
         suspects: deque[_Piece[T]] = deque()
-        results: deque[tuple[int, R | Lost]] = deque()
+        results: deque[tuple[int, R | FailedShard]] = deque()
         more = True
         while True:
             while more and len(ready) < self.share.workers:
@@ -124,7 +124,7 @@ class Pool(Generic[T, R]):
 
     def run_splitting(
         self, pieces: list[T], split: Callable[[T], list[T]]
-    ) -> Iterator[tuple[T, R | Lost]]:
+    ) -> Iterator[tuple[T, R | FailedShard]]:
         """(piece, result); a piece that is lost is done again in parts, so that one is named.
 
         Args:
@@ -136,7 +136,7 @@ class Pool(Generic[T, R]):
             for index, found in self.run(pieces):
                 each = split(pieces[index])
                 found = of_each(found, len(each))
-                smaller = each if isinstance(found, Lost) else []
+                smaller = each if isinstance(found, FailedShard) else []
                 if len(smaller) > 1:
                     parts.extend(smaller)
                 else:
@@ -157,7 +157,7 @@ class Pool(Generic[T, R]):
             **self.share.resources, scheduling_strategy="SPREAD"
         )
         actor = remote.remote(self._work)
-        self._hands.append(_Hand(actor, actor.start.remote()))
+        self._hands.append(WorkerHandle(actor, actor.start.remote()))
 
     def _hand_out(self, ready: deque[_Piece[T]], suspects: deque[_Piece[T]]) -> None:
         """Give pieces to workers: the least busy first; a suspect to one with nothing else."""
@@ -178,7 +178,7 @@ class Pool(Generic[T, R]):
             while len(self._hands) < wanted:
                 self._start()
 
-    def _give(self, hand: _Hand[T], piece: _Piece[T]) -> None:
+    def _give(self, hand: WorkerHandle[T], piece: _Piece[T]) -> None:
         hand.pieces.append((hand.actor.do.remote(piece.content), piece))
 
     def _wait(self, refs: list[Any]) -> list[Any]:
@@ -201,7 +201,7 @@ class Pool(Generic[T, R]):
                 self._take_start(hand)
         return done
 
-    def _take_start(self, hand: _Hand[T]) -> None:
+    def _take_start(self, hand: WorkerHandle[T]) -> None:
         found: Started | Raised
         try:
             found = self._ray.get(hand.began)
@@ -254,7 +254,7 @@ class Pool(Generic[T, R]):
         ref: Any,
         ready: deque[_Piece[T]],
         suspects: deque[_Piece[T]],
-        results: deque[tuple[int, R | Lost]],
+        results: deque[tuple[int, R | FailedShard]],
     ) -> None:
         hand = next((h for h in self._hands if any(r == ref for r, _ in h.pieces)), None)
         if hand is None:
@@ -262,18 +262,18 @@ class Pool(Generic[T, R]):
         try:
             found = self._ray.get(ref)
         except self._ray.exceptions.RayError:
-            self._bury(hand, ready, suspects, results)
+            self._on_worker_death(hand, ready, suspects, results)
             return
         piece = next(p for r, p in hand.pieces if r == ref)
         hand.pieces.remove((ref, piece))
         self._settle(piece, found, suspects, results)
 
-    def _bury(
+    def _on_worker_death(
         self,
-        hand: _Hand[T],
+        hand: WorkerHandle[T],
         ready: deque[_Piece[T]],
         suspects: deque[_Piece[T]],
-        results: deque[tuple[int, R | Lost]],
+        results: deque[tuple[int, R | FailedShard]],
     ) -> None:
         """A worker is dead: the first piece that it did not finish is suspected, others are not."""
         self._hands.remove(hand)
@@ -299,7 +299,7 @@ class Pool(Generic[T, R]):
         piece: _Piece[T],
         found: Any,
         suspects: deque[_Piece[T]],
-        results: deque[tuple[int, R | Lost]],
+        results: deque[tuple[int, R | FailedShard]],
     ) -> None:
         if not isinstance(found, Raised):
             results.append((piece.index, found))
@@ -312,27 +312,27 @@ class Pool(Generic[T, R]):
         piece: _Piece[T],
         reason: str,
         suspects: deque[_Piece[T]],
-        results: deque[tuple[int, R | Lost]],
+        results: deque[tuple[int, R | FailedShard]],
     ) -> None:
         piece.tries += 1
         if piece.tries < TRIES:
             suspects.append(piece)
         else:
-            results.append((piece.index, Lost(piece.tries, reason)))
+            results.append((piece.index, FailedShard(piece.tries, reason)))
 
 
-def of_each(found: R | Lost, n: int) -> R | Lost:
+def of_each(found: R | FailedShard, n: int) -> R | FailedShard:
     """The reply to a piece of n things, which is a list of as many; Lost where it is another."""
-    if isinstance(found, Lost) or (isinstance(found, list) and len(found) == n):
+    if isinstance(found, FailedShard) or (isinstance(found, list) and len(found) == n):
         return found
     replied = f"{len(found)} results" if isinstance(found, list) else type(found).__name__
-    return Lost(1, f"its reply to {n} was {replied}")
+    return FailedShard(1, f"its reply to {n} was {replied}")
 
 
-_pools: list[Pool[Any, Any]] = []
+_pools: list[WorkerPool[Any, Any]] = []
 
 
-def make_room(ray: Any, pool: Pool[Any, Any], share: Share) -> None:
+def make_room(ray: Any, pool: WorkerPool[Any, Any], share: Share) -> None:
     """Let idle workers of other pools of this process go while the cluster is too full for one."""
     if pool not in _pools:
         _pools.append(pool)

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from citeforge.engines.cluster.lost import Lost
+from citeforge.engines.cluster.lost import FailedShard
 from citeforge.engines.cluster.options import ClusterOptions
-from citeforge.engines.cluster.pool import Pool
-from citeforge.engines.embedding.vectors import VectorShard, unit
+from citeforge.engines.cluster.pool import WorkerPool
+from citeforge.engines.embedding.vectors import VectorShard, unit_rows
 from citeforge.engines.io.progress import Advance
-from citeforge.engines.search.exact import Searcher, choose
+from citeforge.engines.search.exact import Searcher, choose_first_stage
 from citeforge.engines.search.gemm import Best, Floats
 from citeforge.schemas.errors import FailuresError
 
@@ -56,10 +56,10 @@ class Searching:
     def do(self, piece: npt.NDArray[np.float16]) -> Found:
         """The best of a shard: (scores, rows in it), best first."""
         work = self._work
-        block = unit(piece.astype(np.float32))
+        block = unit_rows(piece.astype(np.float32))
         if self._search is None:
             # Arrays out of Ray's memory cannot be written to, which torch warns of.
-            self._search = choose(work.queries.copy(), work.work, work.device)
+            self._search = choose_first_stage(work.queries.copy(), work.work, work.device)
         best = Best(len(work.queries), min(work.k, len(block)))
         self._search.search(block, 0, best)
         return best.scores, best.where
@@ -82,7 +82,7 @@ class ClusterSearch:
         """
         rows = sum(shard.rows for shard in shards)
         work = 2.0 * len(queries) * rows * queries.shape[1] / (self.options.workers or 1)
-        pool: Pool[npt.NDArray[np.float16], Found] = Pool(
+        pool: WorkerPool[npt.NDArray[np.float16], Found] = WorkerPool(
             self.options, self.device, SearchingWork(queries, k, self.device, work)
         )
         starts = np.cumsum([0, *(shard.rows for shard in shards)])
@@ -97,10 +97,10 @@ class ClusterSearch:
 
 
 def _told(
-    pool: Pool[npt.NDArray[np.float16], Found], shards: Sequence[VectorShard]
+    pool: WorkerPool[npt.NDArray[np.float16], Found], shards: Sequence[VectorShard]
 ) -> Iterator[tuple[int, Found]]:
     for number, found in pool.run(shard.read() for shard in shards):
-        if isinstance(found, Lost):
+        if isinstance(found, FailedShard):
             raise FailuresError(
                 f"{shards[number].path}: cannot be searched: {found}. Run again with --resume"
             )

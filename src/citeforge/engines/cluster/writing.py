@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from citeforge.engines.cluster.lost import Lost
+from citeforge.engines.cluster.lost import FailedShard
 from citeforge.engines.cluster.options import ClusterOptions
-from citeforge.engines.cluster.pool import Pool
+from citeforge.engines.cluster.pool import WorkerPool
 from citeforge.engines.llm.local.offline import ROWS, OfflineLlm
 from citeforge.engines.llm.records import Failure, Request, Result
 
@@ -20,12 +20,12 @@ _BATCHES = 2
 class WritingWork:
     """What a worker that writes is made with: nothing."""
 
-    def load(self) -> Writing:
+    def load(self) -> WritingWorker:
         """The model is loaded with the first request."""
-        return Writing()
+        return WritingWorker()
 
 
-class Writing:
+class WritingWorker:
     """The embedded LLM in a worker."""
 
     def __init__(self) -> None:
@@ -44,7 +44,9 @@ class Writers:
     """Workers with the embedded LLM."""
 
     def __init__(self, options: ClusterOptions) -> None:
-        self._pool: Pool[list[Request], list[Result]] = Pool(options, "cpu", WritingWork())
+        self._pool: WorkerPool[list[Request], list[Result]] = WorkerPool(
+            options, "cpu", WritingWork()
+        )
 
     def answers(self, requests: dict[str, Request]) -> Iterator[tuple[str, Result]]:
         """Results as they come.
@@ -62,7 +64,7 @@ class Writers:
         for piece, found in self._pool.run_splitting(pieces, lambda p: [[one] for one in p]):
             results: Sequence[Result] = (
                 [Failure("exhausted", str(found))] * len(piece)
-                if isinstance(found, Lost)
+                if isinstance(found, FailedShard)
                 else found
             )
             for request, result in zip(piece, results, strict=True):

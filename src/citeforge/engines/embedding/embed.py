@@ -17,7 +17,7 @@ from citeforge.engines.io.files import sha256_file
 from citeforge.engines.io.progress import Advance
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.stores.replay import ReplayStore
-from citeforge.engines.models.compute import choose, device_of
+from citeforge.engines.models.compute import choose_compute, device_of
 from citeforge.engines.models.files import Located, find_model
 from citeforge.engines.models.parallel import one_thread_each
 from citeforge.engines.registry import Registry, expected
@@ -87,12 +87,12 @@ def make_embedder(
     return EMBEDDERS.make(name, settings)
 
 
-def offline(settings: EmbedderSettings) -> Embedder:
+def make_offline_embedder(settings: EmbedderSettings) -> Embedder:
     """``offline``."""
     return _local(OFFLINE, _offline_model, settings)
 
 
-def local(name: str, settings: EmbedderSettings) -> Embedder:
+def make_local_embedder(name: str, settings: EmbedderSettings) -> Embedder:
     """A Hub id or a folder."""
     return _local(
         name, lambda: find_model(name, settings.revision, f"--embedder {OFFLINE}"), settings
@@ -106,7 +106,7 @@ def _local(name: str, locate: Callable[[], Located], settings: EmbedderSettings)
     if settings.compute == "int8":
         from citeforge.engines.models.fast.embed import FastEmbedder
 
-        choose("int8", settings.device)
+        choose_compute("int8", settings.device)
         return FastEmbedder(name, locate, prefixes)
     return TransformerEmbedder(name, locate, settings.device, prefixes, settings.compute)
 
@@ -127,7 +127,7 @@ def _on_cluster(name: str, settings: EmbedderSettings, cluster: ClusterOptions) 
     return maker(make, prefixes, settings.device, cluster)
 
 
-def served(model: str, settings: EmbedderSettings) -> Embedder:
+def make_served_embedder(model: str, settings: EmbedderSettings) -> Embedder:
     """``openai:MODEL``."""
     from citeforge.engines.embedding.embed_openai import OpenAiEmbedder
 
@@ -175,8 +175,8 @@ class TransformerEmbedder:
     def compute(self) -> Chosen:
         """``fp32`` or ``bf16``."""
         if self._compute == "auto":
-            return "bf16" if choose("auto", self.device) == "bf16" else "fp32"
-        return choose(self._compute, self.device)
+            return "bf16" if choose_compute("auto", self.device) == "bf16" else "fp32"
+        return choose_compute(self._compute, self.device)
 
     @cached_property
     def dtype(self) -> str:
@@ -294,7 +294,7 @@ EMBEDDERS: Registry[Choice, Embedder] = Registry(
     "embedder",
     "embedders",
     CHOICES,
-    {"offline": offline, "": local, "openai": served},
+    {"offline": make_offline_embedder, "": make_local_embedder, "openai": make_served_embedder},
     "fingerprint encode",
     expected("--embedder", CHOICES),
 )

@@ -15,7 +15,7 @@ from citeforge.engines.embedding.embedder import Kind, Prefixes, Vectors
 from citeforge.engines.llm.budget import estimate_prompt_tokens
 from citeforge.engines.llm.calls.endpoint import Endpoint, Route, numbers_of
 from citeforge.engines.llm.options import ClientOptions
-from citeforge.engines.llm.records import Answer, Failure, Result
+from citeforge.engines.llm.records import Failure, LlmReply, Result
 from citeforge.engines.llm.stores.replay import ReplayStore
 
 _BATCH = 64
@@ -68,7 +68,7 @@ def _read(batch: _Batch, body: bytes) -> Result:
     if len({len(e.embedding) for e in ordered}) != 1 or not np.isfinite(numbers).all():
         return Failure("unparsable", "the reply holds embeddings of unequal length or NaN", 200)
     usage = reply.usage or _Usage(estimate_prompt_tokens(batch))
-    return Answer("", usage.prompt_tokens, numbers=numbers)
+    return LlmReply("", usage.prompt_tokens, numbers=numbers)
 
 
 _EMBEDDINGS: Route[_Batch] = Route("embedding", "embeddings", _read)

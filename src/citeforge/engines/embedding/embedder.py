@@ -26,10 +26,10 @@ class Embedder(Protocol):
 
 
 @runtime_checkable
-class Roughened(Embedder, Protocol):
+class Quantizable(Embedder, Protocol):
     """An embedder beside which there is a faster one that comes near it."""
 
-    def rough(self, calibration: Sequence[str]) -> Embedder:
+    def quantized(self, calibration: Sequence[str]) -> Embedder:
         """The faster one.
 
         Args:

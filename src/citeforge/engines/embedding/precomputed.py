@@ -49,7 +49,7 @@ class NpyFile:
 
 
 @dataclass(frozen=True)
-class Given:
+class PrecomputedVectors:
     """Vectors on disk.
 
     Attributes:
@@ -70,7 +70,7 @@ class Given:
         return self.files[0].suffix == ".parquet"
 
 
-def open_given(path: Path) -> Given:
+def open_given(path: Path) -> PrecomputedVectors:
     """Look at vectors.
 
     Raises:
@@ -91,10 +91,10 @@ def open_given(path: Path) -> Given:
         if one != other:
             raise InputError(f"has {other} values a vector, and the file before {one}", path=file)
     whole = digest_folder(path) if path.is_dir() else sha256_file(path)
-    return Given(path, files, dimensions[0], whole)
+    return PrecomputedVectors(path, files, dimensions[0], whole)
 
 
-def open_both(passages: Path, queries: Path) -> tuple[Given, Given]:
+def open_both(passages: Path, queries: Path) -> tuple[PrecomputedVectors, PrecomputedVectors]:
     """Vectors of passages and of queries.
 
     Raises:
@@ -181,7 +181,7 @@ def npy_file(path: Path) -> NpyFile:
 
 
 def passage_shards(
-    given: Given,
+    given: PrecomputedVectors,
     ids: Iterator[pa.Array],
     total: int,
     folder: Path,
@@ -222,7 +222,9 @@ def passage_shards(
     return shards
 
 
-def query_rows(given: Given, all_ids: Sequence[str], wanted: Sequence[str]) -> npt.NDArray[Any]:
+def query_rows(
+    given: PrecomputedVectors, all_ids: Sequence[str], wanted: Sequence[str]
+) -> npt.NDArray[Any]:
     """Unit vectors of some queries, float32.
 
     Args:
@@ -252,7 +254,7 @@ def query_rows(given: Given, all_ids: Sequence[str], wanted: Sequence[str]) -> n
     return _unit(found)
 
 
-def _require_size(given: Given, total: int) -> None:
+def _require_size(given: PrecomputedVectors, total: int) -> None:
     rows = _length(given)
     if rows != total:
         raise InputError(
@@ -262,7 +264,7 @@ def _require_size(given: Given, total: int) -> None:
         )
 
 
-def _length(given: Given) -> int:
+def _length(given: PrecomputedVectors) -> int:
     if not given.has_ids:
         return sum(npy_file(p).rows for p in given.files)
     import pyarrow.parquet as pq
@@ -274,7 +276,7 @@ def _length(given: Given) -> int:
     return rows
 
 
-def _refuse_ids(given: Given, start: int, theirs: pa.Array, ours: pa.Array) -> None:
+def _refuse_ids(given: PrecomputedVectors, start: int, theirs: pa.Array, ours: pa.Array) -> None:
     for row, (their, our) in enumerate(zip(theirs.to_pylist(), ours.to_pylist(), strict=True)):
         if their != our:
             raise InputError(
@@ -286,7 +288,9 @@ def _refuse_ids(given: Given, start: int, theirs: pa.Array, ours: pa.Array) -> N
             )
 
 
-def _check(given: Given, vectors: npt.NDArray[Any], start: int | None, names: pa.Array) -> None:
+def _check(
+    given: PrecomputedVectors, vectors: npt.NDArray[Any], start: int | None, names: pa.Array
+) -> None:
     if vectors.dtype == np.float16:
         bits = vectors.view(np.uint16)
         bad = ((bits & _INFINITE) == _INFINITE).any(axis=1)
@@ -317,7 +321,7 @@ def _unit(vectors: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
 class _Rows:
     """Reads rows of all files one after another."""
 
-    def __init__(self, given: Given) -> None:
+    def __init__(self, given: PrecomputedVectors) -> None:
         self.at = 0
         self._given = given
         self._npy = [] if given.has_ids else [npy_file(p) for p in given.files]

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from citeforge.engines.cluster.lost import Lost
+from citeforge.engines.cluster.lost import FailedShard
 from citeforge.engines.embedding.embedder import Embedder, Kind, Vectors
 from citeforge.engines.io.files import atomic_file, canonical_json, digest, read_json, sha256_file
 from citeforge.engines.io.files import write_text as write_atomically
@@ -134,10 +134,10 @@ def ensure_shards(
                 advance(len(texts))
             start += len(texts)
 
-    lost: list[tuple[_Missing, Lost]] = []
+    lost: list[tuple[_Missing, FailedShard]] = []
     for index, vectors in _embedded(embedder, to_embed(), kind, advance):
         place = missing[index]
-        if isinstance(vectors, Lost):
+        if isinstance(vectors, FailedShard):
             lost.append((place, vectors))
         else:
             shards[place.number] = _write(place.path, vectors, place.key, recipe)
@@ -159,13 +159,13 @@ class _Missing:
 
 def _embedded(
     embedder: Embedder, pieces: Iterator[pa.Array], kind: Kind, advance: Advance
-) -> Iterator[tuple[int, Vectors | Lost]]:
+) -> Iterator[tuple[int, Vectors | FailedShard]]:
     """(index, vectors) of each piece: in order here, as they come where many are done at once."""
     many = getattr(embedder, "encode_each", None)
     if many is not None:
         for index, vectors in many(pieces, kind):
             yield index, vectors
-            if not isinstance(vectors, Lost):
+            if not isinstance(vectors, FailedShard):
                 advance(len(vectors))
         return
     watched = getattr(embedder, "encode_watched", None)
@@ -177,7 +177,7 @@ def _embedded(
             advance(len(texts))
 
 
-def _lost(lost: list[tuple[_Missing, Lost]], made: int) -> FailuresError:
+def _lost(lost: list[tuple[_Missing, FailedShard]], made: int) -> FailuresError:
     place, why = min(lost, key=lambda pair: pair[0].number)
     rows = f"texts {place.start + 1:,} to {place.start + place.rows:,}"
     names = ", ".join(sorted(p.path.name for p, _ in lost)[:5])
@@ -322,14 +322,14 @@ def iter_blocks(
             filled += take
             at += take
             if filled == len(buffer):
-                yield start, unit(buffer)
+                yield start, unit_rows(buffer)
                 start, filled = start + filled, 0
                 buffer = next(turn)
     if filled:
-        yield start, unit(buffer[:filled])
+        yield start, unit_rows(buffer[:filled])
 
 
-def unit(block: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+def unit_rows(block: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     """The same rows, in place, each with length 1; a row of zeros stays."""
     norms = np.sqrt(np.einsum("ij,ij->i", block, block))
     norms[norms == 0] = 1

@@ -85,7 +85,7 @@ def is_taken(out: Path) -> bool:
 
 
 @contextmanager
-def held(
+def file_lock(
     lock: Path, target: Path, wait: bool = False, shared: bool = False,
     instead: str = "another --out",
 ) -> Iterator[bool]:  # fmt: skip
@@ -156,7 +156,7 @@ def _holder(lock: Path) -> str:
 
 
 @contextmanager
-def growing(out: Path, known: Iterable[str] = (PACKAGE,)) -> Iterator[Path]:
+def staging_directory(out: Path, known: Iterable[str] = (PACKAGE,)) -> Iterator[Path]:
     """Hold ``OUT.partial``, made when it is not there; what is in it stays.
 
     A folder that was moved away and not yet replaced when its process died is put back.
@@ -177,7 +177,7 @@ def growing(out: Path, known: Iterable[str] = (PACKAGE,)) -> Iterator[Path]:
             _refuse_strange_partial(root, {*known, LOCK, OLD})
             root.mkdir(exist_ok=True)
             stack.callback(_leave, root)
-            stack.enter_context(held(root / LOCK, out))
+            stack.enter_context(file_lock(root / LOCK, out))
             _restore(root, out)
             sweep(root)
         yield root
@@ -252,7 +252,7 @@ def put_in_place(folder: Path, out: Path) -> None:
 
 
 @contextmanager
-def whole_folder(out: Path, strangers: Strangers | None = None) -> Iterator[Path]:
+def atomic_directory(out: Path, strangers: Strangers | None = None) -> Iterator[Path]:
     """An empty folder that takes the name ``out`` when the block ends well.
 
     A folder that is replaced steps aside for the moment of the rename; when a process dies in that
@@ -265,7 +265,7 @@ def whole_folder(out: Path, strangers: Strangers | None = None) -> Iterator[Path
     Raises:
         InputError: something is there that is not ours, or another process is making it.
     """
-    with growing(out) as root:
+    with staging_directory(out) as root:
         folder = root / PACKAGE
         remove_tree(folder)
         if is_taken(out):
@@ -313,7 +313,7 @@ def amending(folder: Path) -> Iterator[Callable[[Mapping[str, str]], None]]:
         with storage_errors(folder):
             root.mkdir(exist_ok=True)
             stack.callback(_leave, root)
-            stack.enter_context(held(root / LOCK, folder))
+            stack.enter_context(file_lock(root / LOCK, folder))
             _move_amendments(folder)
             remove_tree(root / "new")
         try:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from citeforge.engines.io.files import remove_tree, storage_errors, sync_folder
-from citeforge.engines.io.folders import held
+from citeforge.engines.io.folders import file_lock
 from citeforge.schemas.errors import InputError
 
 BUSY_SECONDS = 30.0
@@ -127,7 +127,7 @@ def _sole_writer(path: Path) -> Iterator[bool]:
     with ExitStack() as stack:
         with storage_errors(path):
             place.parent.mkdir(parents=True, exist_ok=True)
-            hold = held(lock, path, shared=True, instead="another store")
+            hold = file_lock(lock, path, shared=True, instead="another store")
             is_first = stack.enter_context(hold)
         yield is_first
 

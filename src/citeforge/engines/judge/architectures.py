@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from citeforge.engines.judge.nli_models import Encoded, NliModel, Settings, verdict_indices
-from citeforge.engines.judge.profiles import filled
+from citeforge.engines.judge.nli_models import Encoded, NliModel, NliSettings, verdict_indices
+from citeforge.engines.judge.profiles import fill_prompt
 from citeforge.engines.judge.records import Pair
 from citeforge.engines.models.compute import require_openvino
 from citeforge.engines.models.fast.classify import Compute, classifier
@@ -16,7 +16,7 @@ from citeforge.engines.models.files import Located
 from citeforge.schemas.errors import InputError, UsageError
 
 
-def load_model(settings: Settings) -> NliModel:
+def load_model(settings: NliSettings) -> NliModel:
     """Load a model as its profile says.
 
     Raises:
@@ -45,7 +45,7 @@ def load_model(settings: Settings) -> NliModel:
         ) from error
 
 
-def _suiting_dtype(settings: Settings) -> str:
+def _suiting_dtype(settings: NliSettings) -> str:
     import torch
 
     half = settings.device.startswith("cuda") and torch.cuda.is_bf16_supported()
@@ -60,7 +60,7 @@ class Seq2SeqModel(NliModel):
     the best other one. Else the margin is its probability among the verdicts minus the threshold.
     """
 
-    def __init__(self, settings: Settings, config: Any) -> None:
+    def __init__(self, settings: NliSettings, config: Any) -> None:
         from transformers import AutoModelForSeq2SeqLM
 
         model = AutoModelForSeq2SeqLM.from_pretrained(settings.folder, local_files_only=True)
@@ -105,7 +105,7 @@ class ClassifierModel(NliModel):
 
     is_classifier = True
 
-    def __init__(self, settings: Settings, config: Any) -> None:
+    def __init__(self, settings: NliSettings, config: Any) -> None:
         labels = {int(i): str(name) for i, name in (config.id2label or {}).items()}
         self._labels = [i for one in settings.profile.supported for i in label_indices(labels, one)]
         if not self._labels:
@@ -130,7 +130,7 @@ class ClassifierModel(NliModel):
         found: dict[str, Any] = self.tokenizer(*texts, padding=True, return_tensors="pt")
         return found
 
-    def _load(self, settings: Settings, config: Any) -> Any:
+    def _load(self, settings: NliSettings, config: Any) -> Any:
         from transformers import AutoModelForSequenceClassification
 
         return AutoModelForSequenceClassification.from_pretrained(
@@ -195,7 +195,7 @@ class TokenClassifierModel(ClassifierModel):
         # T5 has relative positions; the model card sets no limit.
         return NliModel._own_limit(self)
 
-    def _load(self, settings: Settings, config: Any) -> Any:
+    def _load(self, settings: NliSettings, config: Any) -> Any:
         from transformers import AutoModelForTokenClassification
 
         model = AutoModelForTokenClassification.from_config(config)  # type: ignore[no-untyped-call]
@@ -214,11 +214,11 @@ class TokenClassifierModel(ClassifierModel):
 class ThreeHeadsModel(ClassifierModel):
     """AlignScore: RoBERTa, its pooler, and a head of three classes (Zha et al. 2023)."""
 
-    def __init__(self, settings: Settings, config: Any) -> None:
+    def __init__(self, settings: NliSettings, config: Any) -> None:
         config.id2label = {0: "aligned", 1: "neutral", 2: "contradicted"}
         super().__init__(settings, config)
 
-    def _load(self, settings: Settings, config: Any) -> Any:
+    def _load(self, settings: NliSettings, config: Any) -> Any:
         import torch
         from transformers import AutoModel
 
@@ -242,7 +242,7 @@ class ThreeHeadsModel(ClassifierModel):
         return self.model(input_ids=ids, attention_mask=mask, **extra).float()
 
 
-def _weights(settings: Settings) -> dict[str, Any]:
+def _weights(settings: NliSettings) -> dict[str, Any]:
     """Tensors of a model file by name; pickles are read as tensors alone."""
     name = settings.profile.weights
     files = [settings.folder / name] if name else sorted(settings.folder.glob("*.safetensors"))
@@ -271,7 +271,7 @@ def _checkpoint(path: Path) -> dict[str, Any]:
     return dict(found.get("state_dict", found))
 
 
-class CausalModel(NliModel):
+class CausalJudge(NliModel):
     """A chat model that says one of the verdicts next (Bespoke-MiniCheck, Granite Guardian).
 
     Every token that spells a verdict counts, whatever its case and the space before it. Where
@@ -281,7 +281,7 @@ class CausalModel(NliModel):
 
     pads_left = True
 
-    def __init__(self, settings: Settings, config: Any) -> None:
+    def __init__(self, settings: NliSettings, config: Any) -> None:
         from transformers import AutoModelForCausalLM
 
         model = AutoModelForCausalLM.from_pretrained(settings.folder, local_files_only=True)
@@ -299,7 +299,7 @@ class CausalModel(NliModel):
 
     def prompt(self, premise: str, hypothesis: str) -> str:
         turns = [
-            {"role": m.role, "content": filled(m.text, premise, hypothesis)}
+            {"role": m.role, "content": fill_prompt(m.text, premise, hypothesis)}
             for m in self.profile.messages
         ]
         text: str = self.tokenizer.apply_chat_template(
@@ -325,10 +325,10 @@ class CausalModel(NliModel):
         return margins
 
 
-ARCHITECTURES: dict[str, Callable[[Settings, Any], NliModel]] = {
+ARCHITECTURES: dict[str, Callable[[NliSettings, Any], NliModel]] = {
     "seq2seq": Seq2SeqModel,
     "classifier": ClassifierModel,
     "token-classifier": TokenClassifierModel,
     "three-heads": ThreeHeadsModel,
-    "causal": CausalModel,
+    "causal": CausalJudge,
 }

@@ -28,11 +28,11 @@ def parts(profile: JudgeProfile, pair: Pair, count: Count) -> list[list[Pair]]:
         claims = sentences(pair.hypothesis) or claims
     pieces = [pair.premise]
     if profile.chunks is not None:
-        pieces = chunked(pair.premise, profile.chunks, count) or pieces
+        pieces = sentence_chunks(pair.premise, profile.chunks, count) or pieces
     return [[Pair(piece, claim) for piece in pieces] for claim in claims]
 
 
-def chunked(premise: str, chunks: Chunks, count: Count) -> list[str]:
+def sentence_chunks(premise: str, chunks: Chunks, count: Count) -> list[str]:
     """Chunks of whole sentences, none of them empty; a longer sentence is a chunk by itself.
 
     ``even-words`` is AlignScore's way, ``nltk-words`` FactCG's (whose empty chunk before a first

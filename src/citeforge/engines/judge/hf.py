@@ -11,10 +11,10 @@ from typing import Any
 
 from citeforge.engines.cluster.options import ClusterOptions
 from citeforge.engines.judge.architectures import label_indices, load_model
-from citeforge.engines.judge.nli_models import Encoded, NliModel, Settings
+from citeforge.engines.judge.nli_models import Encoded, NliModel, NliSettings
 from citeforge.engines.judge.profiles import (
     PLAIN,
-    built_in,
+    built_in_profiles,
     in_signature,
     named_profile,
     names,
@@ -109,7 +109,7 @@ class HfJudge:
         """MNLI's, for classifiers that name an entailment label."""
         from transformers import AutoConfig
 
-        mnli = built_in()[PLAIN]
+        mnli = built_in_profiles()[PLAIN]
         try:
             config = AutoConfig.from_pretrained(self._located.folder, local_files_only=True)
         except (OSError, ValueError, KeyError) as error:
@@ -128,7 +128,7 @@ class HfJudge:
             f"has no judge profile: how it is asked, and what its answers mean, is not known{said}",
             path=self.name,
             allowed="--judge-profile FILE.yaml or one of "
-            + names(built_in().values())
+            + names(built_in_profiles().values())
             + ("; or --entailment-label" if classifies else ""),
         )
 
@@ -143,7 +143,7 @@ class HfJudge:
         return None if name is None else find_model(name, None, _INSTEAD, weights="")
 
     @cached_property
-    def _settings(self) -> Settings:
+    def _settings(self) -> NliSettings:
         o = self.options
         device = o.device
         if device == "auto":
@@ -152,7 +152,7 @@ class HfJudge:
             device = "cuda" if torch.cuda.is_available() else "cpu"
         threshold = self.profile.threshold if o.threshold is None else o.threshold
         foundation = None if self._foundation is None else self._foundation.folder
-        return Settings(
+        return NliSettings(
             self._located.folder, device, self.profile, threshold, o.max_tokens, foundation,
             o.dtype, self._located.identity if o.runtime == "openvino" else None,
         )  # fmt: skip
@@ -188,7 +188,7 @@ class HfJudge:
 
     def _prompt_version(self) -> str:
         if self.options.entailment_label is not None and self._given is None:
-            return prompt_version(built_in()[PLAIN])  # as before profiles
+            return prompt_version(built_in_profiles()[PLAIN])  # as before profiles
         return prompt_version(self.profile)
 
     @property
@@ -312,7 +312,7 @@ def _settle(
 _worker: Any = None
 
 
-def _start_worker(settings: Settings) -> None:
+def _start_worker(settings: NliSettings) -> None:
     global _worker
     import torch
 

@@ -10,8 +10,8 @@ from typing import Any
 from citeforge.engines.io.files import digest
 from citeforge.engines.judge.chunks import parts
 from citeforge.engines.judge.profiles import (
-    built_in,
-    filled,
+    built_in_profiles,
+    fill_prompt,
     is_ours,
     profile_digest,
     profile_of_model,
@@ -19,7 +19,7 @@ from citeforge.engines.judge.profiles import (
 from citeforge.engines.judge.records import Decision, JudgeFailure, Keep, Pair, Verdict
 from citeforge.engines.llm.budget import estimate_prompt_tokens
 from citeforge.engines.llm.client import OpenAiLlm
-from citeforge.engines.llm.records import Answer, Request, Result
+from citeforge.engines.llm.records import LlmReply, Request, Result
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.models.judge_profile import LEVELS, JudgeProfile
 
@@ -46,13 +46,13 @@ class LlmJudge:
             UsageError: the profile is none of a chat model, or needs a chat template of its own.
         """
         self.llm = llm
-        self.profile = profile or profile_of_model(llm.model) or built_in()[BINARY]
+        self.profile = profile or profile_of_model(llm.model) or built_in_profiles()[BINARY]
         if not self.profile.messages or self.profile.template:
             raise UsageError(
                 f"--judge-profile {self.profile.name}: is asked with hf:MODEL; of an endpoint take "
                 "llm-binary, llm-three-level or a profile with messages alone"
             )
-        self._binary = self.profile == built_in()[BINARY]
+        self._binary = self.profile == built_in_profiles()[BINARY]
         self._format = _reply_format(self.profile)
 
     @property
@@ -129,7 +129,7 @@ class LlmJudge:
         return parts(self.profile.model_copy(update={"chunks": None}), pair, len)
 
     def _request(self, pair: Pair, sample: int) -> Request:
-        turns = tuple((m.role, filled(m.text, *pair)) for m in self.profile.messages)
+        turns = tuple((m.role, fill_prompt(m.text, *pair)) for m in self.profile.messages)
         params: dict[str, Any] = {"temperature": 0.0, "max_tokens": ANSWER_TOKENS}
         if self._format is not None:
             params["response_format"] = self._format
@@ -166,7 +166,7 @@ def _reply_format(profile: JudgeProfile) -> dict[str, Any] | None:
 
 def read_decision(result: Result, profile: JudgeProfile) -> Decision | None:
     """A verdict, a failure, or None when the reply cannot be read and may be asked for again."""
-    if not isinstance(result, Answer):
+    if not isinstance(result, LlmReply):
         unreadable = result.reason in ("truncated", "empty")
         return None if unreadable else JudgeFailure(result.message)
     return _read_json(result.text, profile) if profile.field else _read_word(result.text, profile)

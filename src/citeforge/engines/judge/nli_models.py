@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from citeforge.engines.judge.chunks import parts
-from citeforge.engines.judge.profiles import filled
+from citeforge.engines.judge.profiles import fill_prompt
 from citeforge.engines.judge.records import Pair
 from citeforge.schemas.models.judge_profile import JudgeProfile
 
@@ -20,7 +20,7 @@ _LONGEST = 4096
 
 
 @dataclass(frozen=True)
-class Settings:
+class NliSettings:
     """What a model is loaded with; travels to worker processes.
 
     Attributes:
@@ -75,7 +75,7 @@ class NliModel(ABC):
     is_classifier = False
     pads_left = False
 
-    def __init__(self, settings: Settings, model: Any, dtype: str) -> None:
+    def __init__(self, settings: NliSettings, model: Any, dtype: str) -> None:
         import torch
         from transformers import AutoTokenizer
 
@@ -98,7 +98,7 @@ class NliModel(ABC):
     def prompt(self, premise: str, hypothesis: str) -> str:
         """The text that the model reads."""
         eos = str(self.tokenizer.eos_token)
-        return filled(self.profile.prompt or "", premise, hypothesis, eos)
+        return fill_prompt(self.profile.prompt or "", premise, hypothesis, eos)
 
     def encode(self, pairs: Sequence[Pair]) -> list[Encoded]:
         """Tokens of every pair, the premise cut where the input would be too long."""

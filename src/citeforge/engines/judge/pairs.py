@@ -40,7 +40,7 @@ def read_pairs(path: Path) -> list[Pair]:
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedFile:
     """What a judge said of a file of pairs.
 
     Attributes:
@@ -54,7 +54,7 @@ class Judged:
     session: JudgeSession
 
 
-def judge_pairs(path: Path, judging: Judging, run: RunOptions, out: Path) -> Judged:
+def judge_pairs(path: Path, judging: Judging, run: RunOptions, out: Path) -> JudgedFile:
     """Judge the pairs of a file, as ``citeforge judge`` does.
 
     Args:
@@ -70,7 +70,7 @@ def judge_pairs(path: Path, judging: Judging, run: RunOptions, out: Path) -> Jud
     asked = read_pairs(path)
     session = require_judge(judging, run)
     entailed = write_verdicts(out, asked, session.ask(asked))
-    return Judged(len(asked), entailed, session)
+    return JudgedFile(len(asked), entailed, session)
 
 
 def plan_pairs(path: Path, judging: Judging, run: RunOptions) -> JudgePlan:

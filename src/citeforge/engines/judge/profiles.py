@@ -21,7 +21,7 @@ _BEFORE_PROFILES = {"true-t5": "true-nli/1", PLAIN: "pair/1", "llm-binary": ""}
 
 
 @cache
-def built_in() -> dict[str, JudgeProfile]:
+def built_in_profiles() -> dict[str, JudgeProfile]:
     """Ours by name."""
     found = (read_profile(path) for path in sorted(_DATA.glob("*.yaml")))
     return {profile.name: profile for profile in found}
@@ -51,20 +51,20 @@ def named_profile(name: str) -> JudgeProfile:
     """
     if name.endswith((".yaml", ".yml")):
         return read_profile(Path(name))
-    if name not in built_in():
-        raise UnknownValueError("judge profile", name, [*built_in(), "FILE.yaml"])
-    return built_in()[name]
+    if name not in built_in_profiles():
+        raise UnknownValueError("judge profile", name, [*built_in_profiles(), "FILE.yaml"])
+    return built_in_profiles()[name]
 
 
 def profile_of_model(model: str) -> JudgeProfile | None:
     """Ours of a Hub repository; None when it has none."""
-    found = (p for p in built_in().values() if model in p.models)
+    found = (p for p in built_in_profiles().values() if model in p.models)
     return next(found, None)
 
 
 def is_ours(profile: JudgeProfile) -> bool:
     """Whether a profile is one of :func:`built_in`, unchanged."""
-    return built_in().get(profile.name) == profile
+    return built_in_profiles().get(profile.name) == profile
 
 
 def prompt_version(profile: JudgeProfile) -> str:
@@ -90,7 +90,7 @@ def in_signature(profile: JudgeProfile) -> str:
     return f"+{profile.name}@{profile_digest(profile)}"
 
 
-def filled(text: str, premise: str, hypothesis: str, eos: str = "") -> str:
+def fill_prompt(text: str, premise: str, hypothesis: str, eos: str = "") -> str:
     """A prompt with its places filled in, in one pass: texts may hold places, too."""
     texts = {"premise": premise, "hypothesis": hypothesis, "eos": eos}
     return _PLACE.sub(lambda place: texts[place[1]], text)

@@ -24,7 +24,7 @@ def most_prompt_tokens(call: Call) -> int:
 
 
 @dataclass(frozen=True)
-class Plan:
+class RunPlan:
     """What a run would do.
 
     Attributes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from citeforge.engines.llm.budget import Plan, estimate_prompt_tokens
+from citeforge.engines.llm.budget import RunPlan, estimate_prompt_tokens
 from citeforge.engines.llm.calls.endpoint import Endpoint, OnResult, Route
 from citeforge.engines.llm.calls.reply import read_reply
 from citeforge.engines.llm.options import ClientOptions
@@ -27,7 +27,7 @@ class OpenAiLlm:
     def identity(self) -> dict[str, Any]:
         return {"name": f"openai:{self.model}"}
 
-    def plan(self, requests: Sequence[Request]) -> Plan:
+    def plan(self, requests: Sequence[Request]) -> RunPlan:
         """What :meth:`complete` would ask; sends nothing."""
         distinct = {r.key(self.model): r for r in requests}
         known = {k for k in distinct if self._endpoint.stored(k) is not None}
@@ -40,7 +40,7 @@ class OpenAiLlm:
         cost = None
         if price is not None and completion is not None:
             cost = price.cost(prompt, completion)
-        return Plan(len(distinct), len(known), prompt, completion, cost)
+        return RunPlan(len(distinct), len(known), prompt, completion, cost)
 
     def complete(
         self, requests: Sequence[Request], on_result: OnResult | None = None

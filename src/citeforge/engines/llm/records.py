@@ -136,7 +136,7 @@ class Token:
 
 
 @dataclass(frozen=True)
-class Answer:
+class LlmReply:
     """What a model replied.
 
     Attributes:
@@ -177,7 +177,7 @@ class Failure:
     completion_tokens: int = 0
 
 
-Result = Answer | Failure
+Result = LlmReply | Failure
 
 TRUNCATED, REFUSED = "length", "refusal"
 """``finish_reason`` of an answer that was cut at its limit, and of one whose text is a refusal that
@@ -189,7 +189,7 @@ def before(text: str, stop: Sequence[str]) -> str:
     return text[: min((at for at in map(text.find, stop) if at >= 0), default=None)]
 
 
-def settle(request: Request, answer: Answer) -> Result:
+def settle(request: Request, answer: LlmReply) -> Result:
     """A reply as its request takes it: where a text is needed, one that is cut, empty or a refusal
     is a failure. Some servers (transformers serve) leave the text that ended a reply in it."""
     answer = replace(answer, text=before(answer.text, request.stop))

@@ -27,7 +27,7 @@ class Counter(Protocol):
         ...
 
 
-class Estimate:
+class TokenEstimate:
     """For models whose tokenizer is not at hand: a token for every three bytes, on the safe side
     of the four characters that English words usually take."""
 
@@ -86,4 +86,4 @@ def make_counter(tokenizer: str | None, llm: object) -> Counter:
     """
     if tokenizer is not None:
         return HfCounter(tokenizer)
-    return _OfModel(llm) if hasattr(llm, "count_tokens") else Estimate()
+    return _OfModel(llm) if hasattr(llm, "count_tokens") else TokenEstimate()

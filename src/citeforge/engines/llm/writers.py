@@ -13,7 +13,7 @@ from citeforge.engines.io.files import digest
 from citeforge.engines.llm.client import OpenAiLlm
 from citeforge.engines.llm.local import smollm
 from citeforge.engines.llm.options import ClientOptions
-from citeforge.engines.llm.records import Answer, Llm, Request, Result, settle
+from citeforge.engines.llm.records import Llm, LlmReply, Request, Result, settle
 from citeforge.engines.llm.stores.replay import ReplayStore
 from citeforge.engines.registry import Registry, expected
 from citeforge.engines.text.template_bounds import BoundedEnvironment, bounded_text
@@ -106,14 +106,14 @@ class TemplateWriter:
         """
         return [self._fill(request) for request in requests]
 
-    def _fill(self, request: Request) -> Answer:
+    def _fill(self, request: Request) -> LlmReply:
         if request.task not in self._templates:
             raise UnknownValueError("task of the template writer", request.task, self._templates)
         try:
             text = bounded_text(self._templates[request.task], request.values)
         except TemplateError as error:
             raise InputError(f"cannot be filled in ({error})", path=request.task) from error
-        return Answer(text, model="template")
+        return LlmReply(text, model="template")
 
 
 @dataclass(frozen=True)
@@ -147,25 +147,25 @@ def make_llm(
     return LLMS.make(name, LlmSettings(store, options, templates))
 
 
-def served(model: str, settings: LlmSettings) -> Llm:
+def make_served_writer(model: str, settings: LlmSettings) -> Llm:
     """``openai:MODEL``."""
     return OpenAiLlm(model, settings.store, settings.options)
 
 
-def replayed(argument: str, settings: LlmSettings) -> Llm:
+def make_replay_writer(argument: str, settings: LlmSettings) -> Llm:
     """``replay:FILE`` or ``replay:FILE#MODEL``."""
     path, _, model = argument.partition("#")
     return ReplayLlm(Path(path), model or None)
 
 
-def filled(settings: LlmSettings) -> Llm:
+def make_template_writer(settings: LlmSettings) -> Llm:
     """``template``."""
     if settings.templates is None:
         raise UsageError("--llm template: this command has no templates; name openai: or replay:")
     return TemplateWriter(settings.templates)
 
 
-def embedded(settings: LlmSettings) -> Llm:
+def make_offline_writer(settings: LlmSettings) -> Llm:
     """``offline``."""
     from citeforge.engines.llm.local.offline import OfflineLlm
 
@@ -177,7 +177,12 @@ LLMS: Registry[Choice, Llm] = Registry(
     "LLM",
     "llms",
     CHOICES,
-    {"openai": served, "offline": embedded, "replay": replayed, "template": filled},
+    {
+        "openai": make_served_writer,
+        "offline": make_offline_writer,
+        "replay": make_replay_writer,
+        "template": make_template_writer,
+    },
     "identity complete",
     expected("--llm", CHOICES),
 )

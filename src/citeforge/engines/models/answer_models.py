@@ -124,7 +124,7 @@ def _matched(
     return [(p, r, f) for p, r, f in found]
 
 
-def mauve(human: Sequence[str], written: Sequence[str], model: str = MAUVE_MODEL) -> float:
+def mauve_value(human: Sequence[str], written: Sequence[str], model: str = MAUVE_MODEL) -> float:
     """MAUVE of two sets of texts.
 
     Raises:

@@ -21,7 +21,7 @@ _INTEGERS = ("avx512_vnni", "avx_vnni", "amx_int8")
 _FAST = ("openvino", "nncf")
 
 
-def choose(wanted: Compute, device: str) -> Chosen:
+def choose_compute(wanted: Compute, device: str) -> Chosen:
     """What to compute in; the same on processors of one kind, whatever else they are doing.
 
     Args:

@@ -25,7 +25,7 @@ def common_length(texts: Sequence[Sequence[int]]) -> int:
     return found if found >= _WORTH_SHARING else 0
 
 
-def read(model: Any, ids: Sequence[int], behind: Any = None) -> Any:
+def prefill_one(model: Any, ids: Sequence[int], behind: Any = None) -> Any:
     """Keys and values of one text.
 
     Args:
@@ -48,7 +48,7 @@ def read(model: Any, ids: Sequence[int], behind: Any = None) -> Any:
     return cache
 
 
-def read_all(model: Any, texts: Sequence[Sequence[int]]) -> Any:
+def prefill_many(model: Any, texts: Sequence[Sequence[int]]) -> Any:
     """Keys and values of several texts, one row each, all ending at the last column.
 
     Returns:
@@ -58,8 +58,8 @@ def read_all(model: Any, texts: Sequence[Sequence[int]]) -> Any:
     from transformers import DynamicCache
 
     shared = min(common_length(texts), min(map(len, texts)) - 1)
-    head = read(model, texts[0][:shared]) if shared else None
-    rows = [read(model, ids[shared:], head) for ids in texts]
+    head = prefill_one(model, texts[0][:shared]) if shared else None
+    rows = [prefill_one(model, ids[shared:], head) for ids in texts]
     if len(rows) == 1:
         return rows[0]
     width = max(map(len, texts))

@@ -17,7 +17,12 @@ from citeforge.engines.io.corpus import embedding_texts, names_at
 from citeforge.engines.io.progress import progress
 from citeforge.engines.io.tables import iter_batches, write_table
 from citeforge.engines.retrieval.records import DEPTH, Rankings, RetrieverSettings, ranked
-from citeforge.engines.search.exact import NOMINATION_ERROR, Nominate, nominate, rescore
+from citeforge.engines.search.exact import (
+    NOMINATION_ERROR,
+    FirstStage,
+    rescore,
+    retrieve_candidates,
+)
 from citeforge.schemas.benchmarks.tables import CORPUS
 
 _RESERVE = 6
@@ -35,7 +40,7 @@ class DenseCorpus:
         embedder: Embedder,
         folder: Path,
         shard_rows: int = SHARD_ROWS,
-        nominate: Nominate = nominate,
+        retrieve_candidates: FirstStage = retrieve_candidates,
     ) -> None:
         """Embed the passages that ``folder`` has no vectors of yet.
 
@@ -46,7 +51,7 @@ class DenseCorpus:
             shard_rows: passages a shard of vectors.
             nominate: what searches them.
         """
-        self._nominate = nominate
+        self._nominate = retrieve_candidates
         self._corpus, self._embedder, self._folder = corpus, embedder, folder
         total = sum(b.num_rows for b in iter_batches(corpus, ["_id"]))
         with progress("embedding passages", total, "passages") as advance:
@@ -104,7 +109,7 @@ def nearest(
     shards: Sequence[VectorShard],
     queries: npt.NDArray[np.float32],
     depth: int,
-    nominate: Nominate = nominate,
+    retrieve_candidates: FirstStage = retrieve_candidates,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
     """Positions and cosines of the nearest passages, best first, ties by id.
 
@@ -130,7 +135,7 @@ def nearest(
         for start in range(0, len(rows), step):
             part = rows[start : start + step]
             with progress("searching", size, "passages") as advance:
-                floor, positions = nominate(queries[part], shards, k, advance)
+                floor, positions = retrieve_candidates(queries[part], shards, k, advance)
             flat, asked = positions.ravel(), np.repeat(part, k)
             exact = rescore(queries, shards, asked, flat)
             _, places = names_at(corpus, flat)
@@ -150,5 +155,5 @@ def by_meaning(settings: RetrieverSettings) -> DenseCorpus:
         settings.embedder(),
         settings.folder,
         settings.shard_rows,
-        settings.nominate or nominate,
+        settings.retrieve_candidates or retrieve_candidates,
     )

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from citeforge.engines.embedding.embedder import Embedder
 from citeforge.engines.embedding.vectors import SHARD_ROWS
-from citeforge.engines.search.exact import Nominate
+from citeforge.engines.search.exact import FirstStage
 from citeforge.schemas.errors import UsageError
 
 DEPTH = 100
@@ -75,4 +75,4 @@ class RetrieverSettings:
     embedder: Callable[[], Embedder] = _no_embedder
     folder: Path = field(default_factory=Path)
     shard_rows: int = SHARD_ROWS
-    nominate: Nominate | None = None
+    retrieve_candidates: FirstStage | None = None

@@ -43,7 +43,7 @@ class Searcher(Protocol):
     def search(self, block: Floats, start: int, best: Best) -> None: ...
 
 
-def nominate(
+def retrieve_candidates(
     queries: Floats,
     shards: Sequence[VectorShard],
     k: int,
@@ -68,7 +68,7 @@ def nominate(
     """
     best = Best(len(queries), k)
     work = 2.0 * queries.size * sum(s.rows for s in shards)
-    search = choose(queries, work, device)
+    search = choose_first_stage(queries, work, device)
     with closing(one_ahead(iter_blocks(shards, block_rows, 2))) as blocks:
         for start, block in blocks:
             search.search(block, start, best)
@@ -76,7 +76,7 @@ def nominate(
     return best.scores, best.where
 
 
-class Nominate(Protocol):
+class FirstStage(Protocol):
     """:func:`nominate`, wherever it is done."""
 
     def __call__(
@@ -124,7 +124,7 @@ def on_torch(device: str) -> str | None:
     return None if device == "cpu" else device
 
 
-def choose(queries: Floats, work: float, device: str = "auto") -> Searcher:
+def choose_first_stage(queries: Floats, work: float, device: str = "auto") -> Searcher:
     """What nominates: a GPU where there is one, else matrix products or FAISS.
 
     FAISS where torch is missing or rounds its products, for fewer than 4 queries, and for 352 and

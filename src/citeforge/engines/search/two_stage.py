@@ -20,7 +20,12 @@ from citeforge.engines.embedding.vectors import VectorShard, gather
 from citeforge.engines.io.corpus import take_rows, titled
 from citeforge.engines.io.progress import progress
 from citeforge.engines.retrieval.dense import nearest
-from citeforge.engines.search.exact import NOMINATION_ERROR, Nominate, nominate, rescore
+from citeforge.engines.search.exact import (
+    NOMINATION_ERROR,
+    FirstStage,
+    rescore,
+    retrieve_candidates,
+)
 
 _SAFETY = 1.25
 """The margin is the largest difference seen, times this."""
@@ -45,14 +50,14 @@ class ExactSearch:
         margin: of rough scores.
     """
 
-    rough = False
+    quantized = False
     margin = 0.0
 
     def __init__(
         self,
         queries: npt.NDArray[np.float32],
         shards: list[VectorShard],
-        nominate: Nominate = nominate,
+        retrieve_candidates: FirstStage = retrieve_candidates,
     ) -> None:
         """Take vectors.
 
@@ -61,7 +66,7 @@ class ExactSearch:
             shards: vectors of the corpus, in order.
             nominate: what searches them.
         """
-        self._nominate = nominate
+        self._nominate = retrieve_candidates
         self._queries, self._shards = queries, shards
         self.size = sum(shard.rows for shard in shards)
 
@@ -69,7 +74,9 @@ class ExactSearch:
         """Whether no more than ``k`` are ever nominated."""
         return k >= self.size
 
-    def nominate(self, rows: Rows, k: int, floors: Scores | None = None) -> tuple[Scores, Rows]:
+    def retrieve_candidates(
+        self, rows: Rows, k: int, floors: Scores | None = None
+    ) -> tuple[Scores, Rows]:
         """The best k passages of some queries.
 
         Args:
@@ -101,7 +108,7 @@ class TwoStageSearch:
         embedded: passages with an exact vector.
     """
 
-    rough = True
+    quantized = True
 
     def __init__(
         self,
@@ -137,7 +144,9 @@ class TwoStageSearch:
         """Whether no more than ``k`` are ever nominated."""
         return k >= min(self.size, _DEEPER * (self._first or k))
 
-    def nominate(self, rows: Rows, k: int, floors: Scores | None = None) -> tuple[Scores, Rows]:
+    def retrieve_candidates(
+        self, rows: Rows, k: int, floors: Scores | None = None
+    ) -> tuple[Scores, Rows]:
         """The k passages of some queries that score best roughly; they get exact vectors.
 
         Args:

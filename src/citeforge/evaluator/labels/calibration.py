@@ -14,7 +14,7 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.labels.annotation.agreement import cohen_kappa
 from citeforge.evaluator.labels.correct import Correction
 from citeforge.evaluator.labels.error_rates import Rates, rates_of
-from citeforge.evaluator.labels.pairs import Judged
+from citeforge.evaluator.labels.pairs import LabelledPair
 from citeforge.evaluator.labels.ppi import LEAST_LABELS
 from citeforge.package.manifest import read_stats
 from citeforge.package.package import Package
@@ -99,7 +99,7 @@ def key_of(judge: str) -> str:
 
 
 def calibrate(
-    labelled: Sequence[Judged], judge: JudgeSession, path: Path | None = None
+    labelled: Sequence[LabelledPair], judge: JudgeSession, path: Path | None = None
 ) -> Calibration:
     """Ask the judge what people were asked.
 

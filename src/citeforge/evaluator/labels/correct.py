@@ -11,11 +11,11 @@ import numpy.typing as npt
 
 from citeforge.evaluator.labels.error_rates import Rates, rogan_gladen
 from citeforge.evaluator.labels.files import Label
-from citeforge.evaluator.labels.people import People, find_people, of_system, systems_of
+from citeforge.evaluator.labels.people import HumanLabels, find_people, of_system, systems_of
 from citeforge.evaluator.labels.ppi import LEAST_LABELS, Powered, Units, linearised, powered
 from citeforge.evaluator.measures.declared import Measure
-from citeforge.evaluator.reports.entries import Row, shown
-from citeforge.evaluator.statements.reading import Reading
+from citeforge.evaluator.reports.entries import Row, displayed_value
+from citeforge.evaluator.statements.reading import SubmissionReader
 from citeforge.evaluator.statistics.estimates import Measured, Sample
 from citeforge.schemas.scores import Corrected, MeasureScore
 from citeforge.schemas.signature import Signature
@@ -43,7 +43,7 @@ class Correction:
 
 
 def correct(
-    reading: Reading,
+    reading: SubmissionReader,
     rows: Sequence[Row],
     entries: Sequence[MeasureScore],
     sign: Mapping[str, Signature],
@@ -77,7 +77,7 @@ def correct(
         return []
     if not judged:
         return ["--labels correct nothing: no measure asks a judge"] if correction.labels else []
-    nobody = reading.by_people(People(), measures)
+    nobody = reading.by_people(HumanLabels(), measures)
     if correction.labels:
         return _by_labels(reading, judged, nobody, sign, correction.labels, system)
     assert correction.rates is not None
@@ -103,7 +103,7 @@ def require_known(labels: Sequence[Label], systems: Sequence[tuple[str, str]]) -
 
 
 def _by_labels(
-    reading: Reading,
+    reading: SubmissionReader,
     judged: Mapping[str, tuple[Row, MeasureScore]],
     nobody: Mapping[str, Measured | str],
     sign: Mapping[str, Signature],
@@ -137,9 +137,9 @@ def _by_labels(
         entry.corrected = _record(row.measure, value, PPI, signed).model_copy(
             update={
                 "tuning": round(value.tuning, 10),
-                "labels_value": shown(alone.value, entry.scale),
-                "labels_low": shown(_inside(alone.low, row.measure), entry.scale),
-                "labels_high": shown(_inside(alone.high, row.measure), entry.scale),
+                "labels_value": displayed_value(alone.value, entry.scale),
+                "labels_low": displayed_value(_inside(alone.low, row.measure), entry.scale),
+                "labels_high": displayed_value(_inside(alone.high, row.measure), entry.scale),
                 "human": _known(human.sample, found),
                 "labelled": np.flatnonzero(found.labelled).tolist(),
                 **({} if entry.influence is None else _linear(found, sample, value.tuning)),
@@ -148,7 +148,7 @@ def _by_labels(
     return list(dict.fromkeys(warnings))
 
 
-def _about(people: People) -> list[str]:
+def _about(people: HumanLabels) -> list[str]:
     warnings = []
     if people.n_undecided:
         warnings.append(
@@ -177,7 +177,7 @@ def _units(
     raw: Sample,
     human: Measured,
     nobody: Measured,
-    people: People,
+    people: HumanLabels,
     clusters: npt.NDArray[np.int64] | None,
 ) -> Units:
     """Sums of each answer by judge and people.
@@ -200,7 +200,7 @@ def _differs(measured: Measured) -> npt.NDArray[np.bool_]:
     return differs
 
 
-def _why_not(units: Units, people: People, sample: Sample) -> str:
+def _why_not(units: Units, people: HumanLabels, sample: Sample) -> str:
     """Why labels cannot correct a measure; empty when they can."""
     if units.settled.all():
         return "no answer of it depends on a verdict"
@@ -292,11 +292,11 @@ def _by_rates(
 def _record(measure: Measure, found: Powered, method: str, signature: Signature) -> Corrected:
     scale = measure.scale
     return Corrected(
-        value=shown(_inside(found.value, measure), scale),
-        low=shown(_inside(found.low, measure), scale),
-        high=shown(_inside(found.high, measure), scale),
-        stderr=shown(found.stderr, scale),
-        df=None if math.isinf(found.df) else shown(found.df, 1),
+        value=displayed_value(_inside(found.value, measure), scale),
+        low=displayed_value(_inside(found.low, measure), scale),
+        high=displayed_value(_inside(found.high, measure), scale),
+        stderr=displayed_value(found.stderr, scale),
+        df=None if math.isinf(found.df) else displayed_value(found.df, 1),
         method=method,
         n_labels=found.n_labels,
         signature=str(signature),

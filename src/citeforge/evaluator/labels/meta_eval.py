@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.labels.annotation.agreement import cohen_kappa
-from citeforge.evaluator.labels.pairs import UNCITED, UNLABELLED, Judged, LabelledPairs
-from citeforge.evaluator.measures.judging import render
+from citeforge.evaluator.labels.pairs import UNCITED, UNLABELLED, LabelledPair, LabelledPairs
+from citeforge.evaluator.measures.judging import premise_text
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.items import Passage
 from citeforge.schemas.citations.grammar import without_markers
@@ -74,12 +74,12 @@ def hagrid_pairs(benchmark: Benchmark) -> LabelledPairs:
         markers = benchmark.grammar.parse(sentence["text"], 1 << 30).markers
         text = without_markers(sentence["text"], markers)
         shown = [Passage(i, *passages[i]) for i in sentence["citations"]]
-        pair = Pair("\n".join(render(s, strict=True) for s in shown), text)
-        found.pairs.append(Judged("gold", query, pair, bool(sentence["attributable"])))
+        pair = Pair("\n".join(premise_text(s, strict=True) for s in shown), text)
+        found.pairs.append(LabelledPair("gold", query, pair, bool(sentence["attributable"])))
     return found
 
 
-def quality(labelled: Sequence[Judged], judge: JudgeSession) -> JudgeQuality:
+def judge_quality(labelled: Sequence[LabelledPair], judge: JudgeSession) -> JudgeQuality:
     """Ask the judge and compare."""
     decisions = judge.ask(row.pair for row in labelled)
     pairs: list[tuple[bool, bool]] = []

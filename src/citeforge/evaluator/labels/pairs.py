@@ -21,7 +21,7 @@ REPEATED = "the label repeats another one word for word"
 
 
 @dataclass(frozen=True, order=True)
-class Judged:
+class LabelledPair:
     """A labelled pair of an answer.
 
     Attributes:
@@ -46,7 +46,7 @@ class LabelledPairs:
         left_out: why others are not asked, to how many these are.
     """
 
-    pairs: list[Judged] = field(default_factory=list)
+    pairs: list[LabelledPair] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
 
     def lines(self) -> list[str]:
@@ -91,7 +91,7 @@ def labelled_pairs(
                 found.left_out[UNLABELLED] += 1
             else:
                 pair = Pair(cited, statement)
-                found.pairs.append(Judged(label.system, answer, pair, label.level == FULL))
+                found.pairs.append(LabelledPair(label.system, answer, pair, label.level == FULL))
     found.pairs.sort()
     return found
 

@@ -14,14 +14,14 @@ from citeforge.evaluator.measures.alce.answers import reference_claims, strict_c
 from citeforge.evaluator.measures.attributed_ir.answers import claims_of
 from citeforge.evaluator.measures.claims import Claim
 from citeforge.evaluator.measures.judging import premise
-from citeforge.evaluator.statements.inputs import Inputs, Item
+from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.schemas.text import normalise_answer
 
 _SUPPORT = {FULL: 1.0, PARTIAL: 0.5, NOT: 0.0}
 
 
 @dataclass
-class People:
+class HumanLabels:
     """What people say of the answers of one system.
 
     Attributes:
@@ -67,7 +67,7 @@ class LabelJudge:
     signature = "people"
     comparable = False
 
-    def __init__(self, people: People) -> None:
+    def __init__(self, people: HumanLabels) -> None:
         self._people = people
 
     def identity(self) -> dict[str, Any]:
@@ -104,7 +104,7 @@ def of_system(labels: Sequence[Label], system: str, submission: str) -> list[Lab
 class _Way:
     """How a family of measures reads statements, and shows passages to a judge."""
 
-    read: Callable[[Item, Inputs], list[Claim]]
+    read: Callable[[AnswerItem, Inputs], list[Claim]]
     with_titles: tuple[bool, ...]
 
 
@@ -112,7 +112,7 @@ _STRICT = (_Way(strict_claims, (True, False)),)
 _REFERENCE = (_Way(reference_claims, (True,)), _Way(claims_of, (False,)))
 
 
-def find_people(labels: Sequence[Label], inputs: Inputs) -> People:
+def find_people(labels: Sequence[Label], inputs: Inputs) -> HumanLabels:
     """Labels of a system as verdicts about the pairs that measures ask about.
 
     Labels are about the statements that ``strict`` reads. Under ``reference`` those count that the
@@ -137,7 +137,7 @@ class _Finder:
     """Places labels, one after the other."""
 
     def __init__(self, inputs: Inputs) -> None:
-        self.people = People()
+        self.people = HumanLabels()
         self._inputs = inputs
         self._is_strict = inputs.protocol == "strict"
         self._ways = _STRICT if self._is_strict else _REFERENCE
@@ -149,7 +149,7 @@ class _Finder:
         self._register = LabelRegister()
         self._said: defaultdict[Pair, _Levels] = defaultdict(_Levels)
 
-    def decided(self) -> People:
+    def decided(self) -> HumanLabels:
         """What all labels together say, in whatever order they came."""
         for pair, levels in self._said.items():
             _decide(self.people, pair, levels)
@@ -180,7 +180,7 @@ class _Finder:
                 self._learn(label, item, claim, citation, way)
 
     def _learn(
-        self, label: Label, item: Item, claim: Claim, citation: int | None, way: _Way
+        self, label: Label, item: AnswerItem, claim: Claim, citation: int | None, way: _Way
     ) -> None:
         """Keep a label under the premises of ALCE and of Attributed-IR."""
         assert label.level is not None
@@ -194,7 +194,7 @@ class _Finder:
                 levels.statement.add(label.level)
             levels.is_single |= len(cited) == 1
 
-    def _read(self, read: Callable[[Item, Inputs], list[Claim]], row: int) -> list[Claim]:
+    def _read(self, read: Callable[[AnswerItem, Inputs], list[Claim]], row: int) -> list[Claim]:
         known = (read, row)
         if known not in self._claims:
             of = self._labelled if read is strict_claims else self._inputs
@@ -250,7 +250,7 @@ def _words(text: str) -> str:
     return normalise_answer(re.sub(r"\[\d+(?:,\s*\d+)*\]", " ", text))
 
 
-def _citation(label: Label, claim: Claim, item: Item) -> int | None:
+def _citation(label: Label, claim: Claim, item: AnswerItem) -> int | None:
     """Position of the passage that a label is about; None for all together."""
     if label.nth is not None:
         if label.nth >= len(claim.cited):
@@ -267,7 +267,7 @@ def _citation(label: Label, claim: Claim, item: Item) -> int | None:
     return label.citation
 
 
-def _decide(people: People, pair: Pair, levels: _Levels) -> None:
+def _decide(people: HumanLabels, pair: Pair, levels: _Levels) -> None:
     """Keep the verdict on a pair, unless answers that share it were labelled differently."""
     # What is said of a statement stands before what is said of its only citation.
     decisive = levels.statement or levels.citation

@@ -30,7 +30,7 @@ _FIELDS: Any = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Comparison:
+class PreferencePair:
     """Two answers to one question; systems in alphabetical order.
 
     Attributes:
@@ -110,7 +110,7 @@ class _Row(msgspec.Struct):
 
 def read_preferences(
     path: Path, people: str = PEOPLE, measure: str | None = None
-) -> tuple[list[Comparison], int]:
+) -> tuple[list[PreferencePair], int]:
     """One annotator's comparisons, and how many rows repeat another one.
 
     Args:
@@ -130,7 +130,7 @@ def read_preferences(
         rows, unit = list(enumerate(content, 1)), "item"
     else:
         rows, unit = list(read_rows(path, _FIELDS)), "line"
-    comparisons: dict[tuple[str, tuple[str, str]], tuple[int, Comparison]] = {}
+    comparisons: dict[tuple[str, tuple[str, str]], tuple[int, PreferencePair]] = {}
     for number, row in rows:
         where = f"{unit} {number}"
         try:
@@ -154,7 +154,7 @@ def read_preferences(
                 field=where,
                 allowed="query_id or question, and systems or models with two names",
             )
-        one = _sorted(Comparison(question, systems, values, by_measure))
+        one = _sorted(PreferencePair(question, systems, values, by_measure))
         first, same = comparisons.setdefault(one.key, (number, one))
         if same != one:
             raise InputError(
@@ -171,17 +171,17 @@ def _values(row: Mapping[str, Any], field: str) -> Values | None:
     return None if None in values else msgspec.convert(values, Values)
 
 
-def _sorted(one: Comparison) -> Comparison:
+def _sorted(one: PreferencePair) -> PreferencePair:
     if one.systems[0] < one.systems[1]:
         return one
     flipped = None if one.measure is None else (one.measure[1], one.measure[0])
     systems, people = (one.systems[1], one.systems[0]), (one.people[1], one.people[0])
-    return Comparison(one.question, systems, people, flipped)
+    return PreferencePair(one.question, systems, people, flipped)
 
 
 def with_scores(
-    comparisons: Sequence[Comparison], scores: Sequence[ScoreFile], measure: str
-) -> list[Comparison]:
+    comparisons: Sequence[PreferencePair], scores: Sequence[ScoreFile], measure: str
+) -> list[PreferencePair]:
     """Comparisons with the values per query of score files, one file a system.
 
     Raises:
@@ -211,7 +211,7 @@ def with_scores(
 
 
 def tie_threshold(
-    comparisons: Sequence[Comparison], candidates: Sequence[float] | None = None
+    comparisons: Sequence[PreferencePair], candidates: Sequence[float] | None = None
 ) -> float:
     """The difference at which the measure ties as often as people do, as nearly as can be.
 
@@ -230,7 +230,7 @@ def tie_threshold(
 
 
 def pairwise_agreement(
-    comparisons: Sequence[Comparison], threshold: float | None = None
+    comparisons: Sequence[PreferencePair], threshold: float | None = None
 ) -> PairwiseAgreement:
     """Agreement and correlation of people and a measure.
 
@@ -255,7 +255,7 @@ def pairwise_agreement(
     )
 
 
-def win_rates(comparisons: Sequence[Comparison]) -> tuple[dict[str, float], dict[str, float]]:
+def win_rates(comparisons: Sequence[PreferencePair]) -> tuple[dict[str, float], dict[str, float]]:
     """System to the share of its comparisons that it wins, a tie half: by people, by the measure.
 
     Comparisons without a value of the measure are left out.
@@ -272,7 +272,7 @@ def win_rates(comparisons: Sequence[Comparison]) -> tuple[dict[str, float], dict
     return {s: by_people[s] / 2 / n[s] for s in names}, {s: by_measure[s] / 2 / n[s] for s in names}
 
 
-def annotator_agreement(annotators: Sequence[Sequence[Comparison]]) -> AnnotatorAgreement:
+def annotator_agreement(annotators: Sequence[Sequence[PreferencePair]]) -> AnnotatorAgreement:
     """How often two annotators decide alike; all pairs of them count."""
     of_all = [{c.key: c.preference for c in one} for one in annotators]
     pairs = [
@@ -290,7 +290,7 @@ def annotator_agreement(annotators: Sequence[Sequence[Comparison]]) -> Annotator
     return AnnotatorAgreement(n, equal / n, (equal + half / 2) / n)
 
 
-def agreed(annotators: Sequence[Sequence[Comparison]]) -> list[Comparison]:
+def agreed(annotators: Sequence[Sequence[PreferencePair]]) -> list[PreferencePair]:
     """The first annotator's comparisons that all made, and decided alike."""
     others = [{c.key: c.preference for c in one} for one in annotators[1:]]
     return [c for c in annotators[0] if all(o.get(c.key) == c.preference for o in others)]
@@ -298,7 +298,7 @@ def agreed(annotators: Sequence[Sequence[Comparison]]) -> list[Comparison]:
 
 def render_preferences(
     measure: str,
-    annotators: Mapping[str, Sequence[Comparison]],
+    annotators: Mapping[str, Sequence[PreferencePair]],
     among: AnnotatorAgreement,
     threshold: float | None = None,
     n_repeats: int = 0,

@@ -10,7 +10,7 @@ import numpy as np
 
 from citeforge.evaluator.labels.differences import CorrectedDifference, corrected_difference
 from citeforge.evaluator.labels.ppi import interval_of
-from citeforge.evaluator.measures.registry import direction, find
+from citeforge.evaluator.measures.registry import direction, find_measure
 from citeforge.evaluator.statistics.intervals import Range
 from citeforge.evaluator.statistics.ranks import (
     LEVEL,
@@ -93,7 +93,7 @@ def _by_differences(known: Sequence[tuple[ScoreFile, MeasureScore]]) -> list[Ran
 
 def _simultaneous(entry: MeasureScore, systems: int) -> tuple[float, float]:
     """Interval of a corrected value that holds together with those of the other systems."""
-    c, declared = entry.corrected, find(entry.name.partition("[")[0])
+    c, declared = entry.corrected, find_measure(entry.name.partition("[")[0])
     assert c is not None and c.value is not None and c.stderr is not None and c.df is not None
     within = Range() if declared is None else declared.range
     value, stderr = c.value / entry.scale, c.stderr / entry.scale

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from citeforge.evaluator.measures.cannot import CannotError
 from citeforge.evaluator.measures.columns import Key
-from citeforge.evaluator.statements.inputs import Inputs, Item
+from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.tools import NO_JUDGE
 
 
@@ -30,8 +30,8 @@ class Claim:
 
 
 def read_claims(
-    inputs: Inputs, read: Callable[[Item, Inputs], list[Claim]]
-) -> list[tuple[Key, Item, list[Claim]]]:
+    inputs: Inputs, read: Callable[[AnswerItem, Inputs], list[Claim]]
+) -> list[tuple[Key, AnswerItem, list[Claim]]]:
     """Statements of every answer with what it cites: ((run, query row), answer, statements).
 
     Raises:

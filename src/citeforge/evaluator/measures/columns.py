@@ -11,7 +11,7 @@ Key = tuple[int, int]
 Rows = dict[Key, float]
 
 
-def plain(inputs: Inputs, name: str, rows: Rows) -> tuple[str, Measured]:
+def mean_of_defined(inputs: Inputs, name: str, rows: Rows) -> tuple[str, Measured]:
     """The mean of values over the queries that have one."""
     return name, Measured(mean_sample(name, inputs.column(rows)))
 

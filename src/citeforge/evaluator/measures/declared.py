@@ -11,8 +11,8 @@ from citeforge.evaluator.statistics.estimates import Measured, mean_sample
 from citeforge.evaluator.statistics.intervals import Range
 
 if TYPE_CHECKING:
-    from citeforge.evaluator.statements.inputs import Inputs, Item
-    from citeforge.evaluator.statistics.per_answer import AnswerNumbers
+    from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
+    from citeforge.evaluator.statistics.per_answer import AnswerScorer
     from citeforge.evaluator.tools import Tools
 
 Found = Iterator[tuple[str, Measured | str]]
@@ -49,7 +49,7 @@ class Measure:
             ``triples`` of a graph, or what else a kind declares among its ``readings``.
         numbers: for a measure that needs a few numbers of one answer at a time: makes these. Then
             nothing else is kept, and ``compute`` is given
-            :class:`~citeforge.evaluator.statistics.per_answer.Kept`.
+            :class:`~citeforge.evaluator.statistics.per_answer.PerAnswerScores`.
         own_numbers: makes the same for passages that answers bring; None where they have none.
         parameters: what its name says beside the base: cutoff, part, references.
         options: (tools, protocol) to choices that move it, as they stand in its signature.
@@ -72,8 +72,8 @@ class Measure:
     uses: tuple[str, ...] = ()
     compute: Compute = field(kw_only=True)
     reads: str = "passages"
-    numbers: Callable[..., AnswerNumbers] | None = None
-    own_numbers: Callable[..., AnswerNumbers] | None = None
+    numbers: Callable[..., AnswerScorer] | None = None
+    own_numbers: Callable[..., AnswerScorer] | None = None
     parameters: Mapping[str, object] = field(default_factory=dict, compare=False)
     options: Callable[[Tools, str], str | None] | None = None
     gold: Mapping[str, str] = field(default_factory=dict, compare=False)
@@ -104,7 +104,7 @@ def count(name: str, family: str, definition: str, **given: Any) -> Measure:
     return Measure(name, family, definition, 0, None, 1, **{**usual, **given})
 
 
-def per_answer(value: Callable[[Item], float | None]) -> Compute:
+def per_answer(value: Callable[[AnswerItem], float | None]) -> Compute:
     """The mean over queries of a plain function of one answer.
 
     Args:

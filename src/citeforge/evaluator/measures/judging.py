@@ -10,7 +10,7 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.measures.bounds import BOTH, Bounds, Value
 from citeforge.evaluator.measures.claims import Claim, read_claims
 from citeforge.evaluator.measures.columns import Key, bounded
-from citeforge.evaluator.statements.inputs import Inputs, Item
+from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.statistics.estimates import Measured, harmonic_sample
 from citeforge.package.items import Passage
 from citeforge.schemas.text import premise_of
@@ -35,7 +35,7 @@ class CitationScores:
     supported: list[Bounds] = field(default_factory=list)
 
 
-def render(passage: Passage, strict: bool, with_title: bool = True) -> str:
+def premise_text(passage: Passage, strict: bool, with_title: bool = True) -> str:
     """A passage as a premise."""
     if not with_title:
         return passage.text
@@ -51,7 +51,7 @@ def premise(
     chosen = [passages[c] for c in cited]
     # Attributed-IR's own code joins texts as they are, empty ones too.
     kept = [p for p in chosen if p.text.strip() or not with_title]
-    return "\n".join(render(p, strict, with_title) for p in kept)
+    return "\n".join(premise_text(p, strict, with_title) for p in kept)
 
 
 class CitationJudging:
@@ -78,7 +78,7 @@ class CitationJudging:
         self._as_alce = not strict and with_title
         self._as_air = not strict and not with_title
 
-    def score(self, answers: list[tuple[Item, list[Claim]]]) -> list[CitationScores]:
+    def score(self, answers: list[tuple[AnswerItem, list[Claim]]]) -> list[CitationScores]:
         """Scores of every answer, in order."""
         self.judge.ask(
             self._pair(item, claim.cited, claim)
@@ -101,17 +101,17 @@ class CitationJudging:
         )
         return [self._answer(item, claims) for item, claims in answers]
 
-    def _pair(self, item: Item, cited: Iterable[int], claim: Claim) -> Pair:
+    def _pair(self, item: AnswerItem, cited: Iterable[int], claim: Claim) -> Pair:
         return Pair(premise(item.passages, cited, self.strict, self.with_title), claim.text)
 
-    def _known(self, item: Item, cited: Iterable[int], claim: Claim) -> Bounds:
+    def _known(self, item: AnswerItem, cited: Iterable[int], claim: Claim) -> Bounds:
         pair = self._pair(item, cited, claim)
         decision = self.judge.ask([pair])[pair]
         if isinstance(decision, JudgeFailure):
             return BOTH
         return Bounds(decision.entailed, decision.entailed)
 
-    def _all(self, item: Item, claim: Claim) -> Bounds:
+    def _all(self, item: AnswerItem, claim: Claim) -> Bounds:
         if not claim.cited or claim.skipped:
             return Bounds(False, False)
         return self._known(item, claim.cited, claim)
@@ -122,7 +122,7 @@ class CitationJudging:
             place = claim.cited.index(claim.cited[place])
         return claim.cited[:place] + claim.cited[place + 1 :]
 
-    def _answer(self, item: Item, claims: list[Claim]) -> CitationScores:
+    def _answer(self, item: AnswerItem, claims: list[Claim]) -> CitationScores:
         if not claims:
             nothing = None if self._as_alce else Value(0.0, 0.0)
             return CitationScores(nothing, nothing)
@@ -151,7 +151,7 @@ class CitationJudging:
         return scores
 
     @staticmethod
-    def _is_blank(item: Item, claim: Claim) -> bool:
+    def _is_blank(item: AnswerItem, claim: Claim) -> bool:
         if claim.skipped or len(claim.cited) != 1:
             return False
         return not item.passages[claim.cited[0]].text
@@ -161,7 +161,7 @@ class CitationJudging:
         low, high = n - needed.high, n - needed.low
         return Value(low, high) if self._as_alce else Value(min(low, 1.0), min(high, 1.0))
 
-    def _needed(self, item: Item, claim: Claim) -> Value:
+    def _needed(self, item: AnswerItem, claim: Claim) -> Value:
         """Number of citations of a supported statement that are not irrelevant.
 
         People are asked of every citation whether it supports the statement at least in part
@@ -188,7 +188,7 @@ class CitationJudging:
 def citation_samples(
     inputs: Inputs,
     prefix: tuple[str, str, str],
-    read: Callable[[Item, Inputs], list[Claim]],
+    read: Callable[[AnswerItem, Inputs], list[Claim]],
     with_title: bool,
 ) -> tuple[list[tuple[str, Measured]], list[tuple[Key, int, CitationScores]]]:
     """Recall, precision and F1, and what each answer's consist of.

@@ -105,7 +105,7 @@ def parse(name: str) -> Measure:
     return found
 
 
-def find(name: str) -> Measure | None:
+def find_measure(name: str) -> Measure | None:
     """The measure of a name that a score file holds; None when this installation has none."""
     try:
         return parse(name)
@@ -116,11 +116,11 @@ def find(name: str) -> Measure | None:
 def direction(name: str) -> bool | None:
     """Whether a higher value of a measure of a score file is better; None where neither direction
     is. Of a measure that this installation does not have, higher is better."""
-    measure = find(name.split("[")[0])
+    measure = find_measure(name.split("[")[0])
     return True if measure is None else measure.higher_is_better
 
 
-def place(name: str) -> tuple[int, int]:
+def declared_place(name: str) -> tuple[int, int]:
     """Where a measure stands in the declared order; one that is not listed follows its like.
 
     Names that no measure has come last.
@@ -129,7 +129,7 @@ def place(name: str) -> tuple[int, int]:
     names = [m.name for m in listed]
     if name in names:
         return names.index(name), 0
-    found = find(name)
+    found = find_measure(name)
     if found is None:
         return len(names), 0
     base = found.parameters.get("base")
@@ -153,4 +153,4 @@ def select(names: Iterable[str]) -> list[Measure]:
             chosen.update((m.name, m) for m in of_family[name])
         else:
             chosen[name] = parse(name)
-    return [chosen[name] for name in sorted(chosen, key=place)]
+    return [chosen[name] for name in sorted(chosen, key=declared_place)]

@@ -88,7 +88,7 @@ def to_latex(found: Comparison) -> str:
     )
 
 
-def to_csv(found: Comparison) -> str:
+def comparison_csv(found: Comparison) -> str:
     """One line a measure and pair."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -119,6 +119,6 @@ def to_json(found: Comparison) -> str:
 
 
 COMPARISONS: dict[str, Callable[[Comparison], str]] = {
-    "html": to_html, "md": to_markdown, "latex": to_latex, "csv": to_csv, "json": to_json,
+    "html": to_html, "md": to_markdown, "latex": to_latex, "csv": comparison_csv, "json": to_json,
 }  # fmt: skip
 """Format to what writes a comparison in it."""

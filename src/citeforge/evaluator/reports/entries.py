@@ -56,11 +56,11 @@ def make_entry(
         name=name or measure.name,
         signature=str(signature),
         scale=scale,
-        value=shown(estimate.value, scale),
-        low=shown(low, scale),
-        high=shown(high, scale),
-        stderr=shown(estimate.stderr, scale),
-        sd_runs=shown(estimate.sd_runs, scale),
+        value=displayed_value(estimate.value, scale),
+        low=displayed_value(low, scale),
+        high=displayed_value(high, scale),
+        stderr=displayed_value(estimate.stderr, scale),
+        sd_runs=displayed_value(estimate.sd_runs, scale),
         interval=estimate.interval,
         n=int(n_defined.sum()),
         n_undefined=int((~n_defined).sum()),
@@ -110,7 +110,7 @@ def make_entries(
         entry = make_entry(row.measure, row.measured.sample, estimate, sign(row), name)
         if row.measured.upper is not None:
             entry.lower_bound = entry.value
-            entry.upper_bound = shown(next(uppers).value, row.measure.scale)
+            entry.upper_bound = displayed_value(next(uppers).value, row.measure.scale)
         entry.p_t = None if row.p_t is None or math.isnan(row.p_t) else row.p_t
         entries.append(entry)
     for table in dict.fromkeys(r.table for r in rows if r.table is not None):
@@ -125,7 +125,9 @@ def _adjust(table: list[MeasureScore]) -> None:
         entry.p_holm = p
 
 
-def recipe(measure: Measure, base: Signature, tools: Tools, splitter: str = "punkt") -> Signature:
+def measure_signature(
+    measure: Measure, base: Signature, tools: Tools, splitter: str = "punkt"
+) -> Signature:
     """The signature of one measure: only what that measure depends on.
 
     Args:
@@ -154,6 +156,6 @@ def recipe(measure: Measure, base: Signature, tools: Tools, splitter: str = "pun
     )
 
 
-def shown(value: float, scale: int) -> float | None:
+def displayed_value(value: float, scale: int) -> float | None:
     """Displayed value, to 10 decimals; None where there is none."""
     return None if math.isnan(value) else round(value * scale, 10)

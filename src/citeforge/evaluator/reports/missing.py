@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from citeforge.schemas.scores import ScoreFile
 
 
-def not_computed(files: Sequence[ScoreFile]) -> list[str]:
+def missing_lines(files: Sequence[ScoreFile]) -> list[str]:
     """``measures: reason`` lines; with the systems, where it does not concern all of them."""
     systems: dict[tuple[str, str], dict[str, None]] = {}
     for file in files:

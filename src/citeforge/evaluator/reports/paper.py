@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from citeforge.engines.io.textfiles import harmless
 from citeforge.evaluator.measures.registry import direction
 from citeforge.evaluator.reports import latex
-from citeforge.evaluator.reports.rows import named
+from citeforge.evaluator.reports.rows import named_rows
 from citeforge.evaluator.statistics.compare import baseline_of, compare_many, wanted_measures
 from citeforge.evaluator.statistics.ranks import LEVEL
 from citeforge.evaluator.statistics.significance import holm
@@ -22,7 +22,7 @@ from citeforge.schemas.text import markdown_table
 
 
 @dataclass(frozen=True)
-class Cell:
+class TableCell:
     """A value in a table.
 
     Attributes:
@@ -47,7 +47,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Column:
+class TableColumn:
     """A measure, in a context set where these stand beside each other."""
 
     measure: str
@@ -72,9 +72,9 @@ class PaperTable:
         mark: what stands beside significant differences.
     """
 
-    columns: list[Column]
+    columns: list[TableColumn]
     rows: list[str]
-    cells: dict[tuple[str, Column], Cell]
+    cells: dict[tuple[str, TableColumn], TableCell]
     notes: list[str]
     signatures: list[str]
     mark: str
@@ -94,22 +94,22 @@ def paper_table(files: Sequence[ScoreFile], options: TableOptions) -> PaperTable
     order = {name: i for i, name in enumerate(options.columns)}
     names = [n for n in present if n in asked]
     names.sort(key=lambda n: order.get(n, order.get(n.partition("[")[0], len(order))))
-    shown = _side_by_side(files) if options.per_context else named(files)
+    shown = _side_by_side(files) if options.per_context else named_rows(files)
     contexts = list(dict.fromkeys(f.context for f in files)) if options.per_context else [""]
-    columns = [Column(name, context) for context in contexts for name in names]
+    columns = [TableColumn(name, context) for context in contexts for name in names]
     p_values = _p_values(files, names, options)
-    cells: dict[tuple[str, Column], Cell] = {}
+    cells: dict[tuple[str, TableColumn], TableCell] = {}
     for file, row in zip(files, shown, strict=True):
         for m in row.measures:
             if m.name not in asked:
                 continue
-            at = row.system, Column(m.name, file.context if options.per_context else "")
+            at = row.system, TableColumn(m.name, file.context if options.per_context else "")
             if at in cells:
                 raise InputError(
                     f"{row.system}: two files have {at[1].title}", path=file.submission,
                     allowed="one score file a system and context set",
                 )  # fmt: skip
-            cells[at] = Cell(m, p=p_values.get((id(file), m.name), math.nan))
+            cells[at] = TableCell(m, p=p_values.get((id(file), m.name), math.nan))
     if options.best == "bold":
         _mark_best(columns, cells)
     return PaperTable(
@@ -125,7 +125,7 @@ def _side_by_side(files: Sequence[ScoreFile]) -> list[ScoreFile]:
     alike = [f.model_copy(update={"context": ""}) for f in files]
     return [
         file.model_copy(update={"system": one.system})
-        for file, one in zip(files, named(alike), strict=True)
+        for file, one in zip(files, named_rows(alike), strict=True)
     ] if len({(f.protocol, f.benchmark_hash) for f in files}) > 1 else list(files)  # fmt: skip
 
 
@@ -149,7 +149,9 @@ def _p_values(
     return dict(zip(keys, holm([raw[k] for k in keys]), strict=True))
 
 
-def _mark_best(columns: Sequence[Column], cells: dict[tuple[str, Column], Cell]) -> None:
+def _mark_best(
+    columns: Sequence[TableColumn], cells: dict[tuple[str, TableColumn], TableCell]
+) -> None:
     """The best value as it is displayed, so that equal ones are marked alike."""
     for column in columns:
         is_higher_better = direction(column.measure)
@@ -183,7 +185,7 @@ def _notes(options: TableOptions, n_tests: int) -> list[str]:
 def paper_markdown(table: PaperTable) -> str:
     """With the notes and recipes beneath."""
 
-    def text(cell: Cell | None) -> str:
+    def text(cell: TableCell | None) -> str:
         if cell is None:
             return "–"
         mark = f" {table.mark}" if cell.is_significant else ""
@@ -199,7 +201,7 @@ def paper_latex(table: PaperTable) -> str:
     """For booktabs; context sets head their columns, notes stand in the last lines."""
     width = len(table.columns) + 1
 
-    def text(cell: Cell | None) -> str:
+    def text(cell: TableCell | None) -> str:
         if cell is None:
             return "--"
         value = latex.escaped(cell.text)

@@ -17,10 +17,10 @@ from jinja2 import Environment, select_autoescape
 
 from citeforge.builders.audit.records import Audit
 from citeforge.engines.io.files import write_text
-from citeforge.engines.io.folders import files_below, is_temporary, whole_folder
+from citeforge.engines.io.folders import atomic_directory, files_below, is_temporary
 from citeforge.engines.io.textfiles import harmless
-from citeforge.evaluator.measures.authorship.page import render as authorship_page
-from citeforge.evaluator.measures.authorship.tables import recipes, tables
+from citeforge.evaluator.measures.authorship.page import render_authorship as authorship_page
+from citeforge.evaluator.measures.authorship.tables import signature_lines, tables
 from citeforge.evaluator.reports.audited import told_of_negatives
 from citeforge.evaluator.reports.explorer.part import (
     INLINE,
@@ -30,17 +30,17 @@ from citeforge.evaluator.reports.explorer.part import (
     text_of,
 )
 from citeforge.evaluator.reports.latex import comment, tabular
-from citeforge.evaluator.reports.missing import not_computed
+from citeforge.evaluator.reports.missing import missing_lines
 from citeforge.evaluator.reports.paper import PAPER, paper_table
 from citeforge.evaluator.reports.plots.bias import of_cells
 from citeforge.evaluator.reports.plots.choose import main_measure, plot
 from citeforge.evaluator.reports.plots.figure import Figure
 from citeforge.evaluator.reports.plots.files import DRAWN
-from citeforge.evaluator.reports.plots.negatives import negatives
-from citeforge.evaluator.reports.plots.page import embed, plots_part
-from citeforge.evaluator.reports.rows import named
+from citeforge.evaluator.reports.plots.negatives import negatives_plot
+from citeforge.evaluator.reports.plots.page import plots_part, script_json
+from citeforge.evaluator.reports.rows import named_rows
 from citeforge.evaluator.reports.table import corrected_cell, corrected_columns
-from citeforge.evaluator.statistics.ranks import as_text, ranks_by_measure
+from citeforge.evaluator.statistics.ranks import rank_text, ranks_by_measure
 from citeforge.schemas.commands.command_options import TableOptions
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.scores import ScoreFile
@@ -81,7 +81,7 @@ def render_page(
             all in the page.
         audit: of the benchmark, told in a section of its own.
     """
-    files = named(files)
+    files = named_rows(files)
     environment = Environment(autoescape=select_autoescape(default=True))
     names = sorted({f.benchmark for f in files})
     subtitle = (
@@ -102,7 +102,7 @@ def render_page(
         scripts="\n".join(map(text_of, ("chunks.js", "figures.js", "explorer.js"))),
         title=title or f"Cited generation on {', '.join(names)}",
         subtitle=subtitle,
-        data=embed(_data(files)),
+        data=script_json(_data(files)),
         authorship=authorship_page(files) if of_cells(files) else "",
         audit=told_of_negatives(audit) if audit else [],
     )  # fmt: skip
@@ -110,7 +110,7 @@ def render_page(
 
 
 def _of_audit(audit: Audit) -> list[Figure]:
-    found = negatives(audit)
+    found = negatives_plot(audit)
     return [] if found is None else [found]
 
 
@@ -139,7 +139,7 @@ def write_page(
     folder = out.with_suffix(".data")
     page = render_page(files, title, None if one_file else folder.name, audit)
     if page.pieces:
-        with whole_folder(folder, _strangers) as made:
+        with atomic_directory(folder, _strangers) as made:
             for name, piece in page.pieces.items():
                 write_text(made / f"{name}.js", chunk_file(name, piece))
     write_text(out, page.html)
@@ -166,10 +166,10 @@ def _data(files: Sequence[ScoreFile]) -> dict[str, Any]:
     ranks = ranks_by_measure(files) if several else {}
     return {
         "systems": systems,
-        "ranks": {name: [as_text(r) if r else "" for r in row] for name, row in ranks.items()},
+        "ranks": {name: [rank_text(r) if r else "" for r in row] for name, row in ranks.items()},
         "design": of_cells(files),
         "warnings": _unlike(files),
-        "not_computed": not_computed(files),
+        "not_computed": missing_lines(files),
     }
 
 
@@ -234,26 +234,26 @@ def signatures(files: Sequence[ScoreFile]) -> list[str]:
 
 def render_markdown(files: Sequence[ScoreFile], title: str | None = None) -> str:
     """A Markdown table with the signatures beneath."""
-    files = named(files)
-    missing = [f"- not computed: {line}" for line in not_computed(files)]
+    files = named_rows(files)
+    missing = [f"- not computed: {line}" for line in missing_lines(files)]
     if of_cells(files):
         parts = [
             f"## {found.title}\n\n{found.note}\n\n{markdown_table(found.head, found.rows)}\n"
             for found in tables(files)
         ]
-        return "\n".join([*parts, *(f"- `{s}`" for s in recipes(files)), *missing]) + "\n"
+        return "\n".join([*parts, *(f"- `{s}`" for s in signature_lines(files)), *missing]) + "\n"
     table = markdown_table(*_rows(files))
     return "\n".join([table, "", *(f"- `{s}`" for s in signatures(files)), *missing]) + "\n"
 
 
 def render_latex(files: Sequence[ScoreFile], title: str | None = None) -> str:
     """A tabular for booktabs, signatures as comments."""
-    files = named(files)
+    files = named_rows(files)
     if of_cells(files):
         parts = []
         for found in tables(files):
             parts += [comment(found.title), *tabular(found.head, found.rows, "l" * len(found.head))]
-        return "\n".join([*parts, *map(comment, recipes(files))]) + "\n"
+        return "\n".join([*parts, *map(comment, signature_lines(files))]) + "\n"
     head, rows = _rows(files)
     table = tabular(head, rows, "l" + "r" * (len(head) - 1))
     return "\n".join([*table, *map(comment, signatures(files))]) + "\n"
@@ -262,7 +262,7 @@ def render_latex(files: Sequence[ScoreFile], title: str | None = None) -> str:
 def render_csv(files: Sequence[ScoreFile], title: str | None = None) -> str:
     """One line for each system and measure, with its signature and the ranks that it may have; no
     cell starts a formula."""
-    files = named(files)
+    files = named_rows(files)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     corrected = any(m.corrected for f in files for m in f.measures)
@@ -347,12 +347,12 @@ def _plot(
     if name != "negatives":
         if audit is not None:
             raise UsageError("--benchmark is for pages, Markdown, and --plot negatives")
-        return plot(named(files), name or "intervals", measure)
+        return plot(named_rows(files), name or "intervals", measure)
     if measure is not None:
         raise UsageError("--plot negatives shows no measure")
     if audit is None:
         raise UsageError("--plot negatives: name the benchmark with --benchmark")
-    found = negatives(audit)
+    found = negatives_plot(audit)
     if found is None:
         raise UsageError(
             "--plot negatives: nobody labelled a sample of the benchmark's negatives (audit "

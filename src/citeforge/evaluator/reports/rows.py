@@ -16,7 +16,7 @@ _PARTS: tuple[Callable[[ScoreFile], str], ...] = (
 """What score files of one report may differ in, besides the system; in the order of use."""
 
 
-def named(files: Sequence[ScoreFile]) -> list[ScoreFile]:
+def named_rows(files: Sequence[ScoreFile]) -> list[ScoreFile]:
     """The same score files, with what they differ in beside the names of their systems.
 
     ``k``, protocol and context set stand there wherever they differ between the files; benchmark

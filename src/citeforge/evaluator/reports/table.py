@@ -9,12 +9,12 @@ from itertools import groupby
 from citeforge.engines.io.columns import aligned
 from citeforge.evaluator.labels.calibration import Calibration
 from citeforge.evaluator.labels.ranks import corrected_ranks
-from citeforge.evaluator.reports.missing import not_computed
-from citeforge.evaluator.reports.rows import named
+from citeforge.evaluator.reports.missing import missing_lines
+from citeforge.evaluator.reports.rows import named_rows
 from citeforge.evaluator.statistics.compare import BY_QUERY_NOTE, Difference
 from citeforge.evaluator.statistics.intervals import SKEW, STUDENT, WILSON
 from citeforge.evaluator.statistics.planning import LabelPlan, QueryPlan
-from citeforge.evaluator.statistics.ranks import as_text
+from citeforge.evaluator.statistics.ranks import rank_text
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 _COUNTS = {
@@ -42,7 +42,7 @@ def render_scores(results: list[ScoreFile], width: int | None = None) -> str:
         results: score files.
         width: of the terminal; None where lines may be of any length.
     """
-    results = named(results)
+    results = named_rows(results)
     if all(r.design is not None for r in results):
         return _render_design(results)
     names = list(dict.fromkeys(m.name for r in results for m in r.measures))
@@ -66,7 +66,7 @@ def render_scores(results: list[ScoreFile], width: int | None = None) -> str:
     lines = [*aligned(rows, width=width), "", *aligned(counts, width=width)]
     foreign = [f"{r.system} read as {r.submission_format}" for r in results
                if r.submission_format != "citeforge"]  # fmt: skip
-    missing = [f"not computed: {line}" for line in not_computed(results)]
+    missing = [f"not computed: {line}" for line in missing_lines(results)]
     notes = correction_notes(results) + order_notes(results)
     return "\n".join([*lines, *foreign, *missing, *notes, *_signatures(results)])
 
@@ -133,10 +133,15 @@ def _p(p: float) -> str:
 
 
 def _render_design(results: list[ScoreFile]) -> str:
-    from citeforge.evaluator.measures.authorship.tables import as_text, bias, recipes, sensitivity
+    from citeforge.evaluator.measures.authorship.tables import (
+        aligned_text,
+        bias_table,
+        sensitivity,
+        signature_lines,
+    )
 
-    shown = [t for t in (bias(results), sensitivity(results)) if t.rows]
-    lines = [f"{as_text(t)}\n{t.note}\n" for t in shown]
+    shown = [t for t in (bias_table(results), sensitivity(results)) if t.rows]
+    lines = [f"{aligned_text(t)}\n{t.note}\n" for t in shown]
     for r in results:
         c = r.counts
         lines.append(
@@ -146,8 +151,8 @@ def _render_design(results: list[ScoreFile]) -> str:
             f"{c.n_out_of_range:,} out of range"
             + (f", {c.n_no_gold:,} queries without gold" if c.n_no_gold else "")
         )
-    lines += [f"not computed: {line}" for line in not_computed(results)]
-    lines += [f"signature: {s}" for s in recipes(results)]
+    lines += [f"not computed: {line}" for line in missing_lines(results)]
+    lines += [f"signature: {s}" for s in signature_lines(results)]
     lines += interval_note(m.interval for r in results for m in r.measures)
     return "\n".join([*lines, "all cells, and tables for papers: citeforge report SCORES"])
 
@@ -200,7 +205,7 @@ def order_notes(results: Sequence[ScoreFile]) -> list[str]:
         f"ranks by {found.measure} corrected (at once, 95 %"
         + ("" if found.paired else "; other queries were labelled of each")
         + "): "
-        + ", ".join(f"{system} {as_text(ranks)}" for system, ranks in found.ranks.items())
+        + ", ".join(f"{system} {rank_text(ranks)}" for system, ranks in found.ranks.items())
         for found in corrected_ranks(results)
     ]
 

@@ -14,7 +14,7 @@ FEWEST_QUERIES = 20
 """Queries that a published figure is of, at least."""
 
 
-def withheld(file: ScoreFile) -> ScoreFile:
+def withhold_scores(file: ScoreFile) -> ScoreFile:
     """The scores that may be published where gold is hidden.
 
     Values are rounded to whole points (to tenths from 1,000 queries on), which is far below their

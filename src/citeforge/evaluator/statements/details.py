@@ -13,12 +13,12 @@ from citeforge.evaluator.measures.attributed_ir.answers import claims_of
 from citeforge.evaluator.measures.claims import Claim
 from citeforge.evaluator.measures.judging import premise
 from citeforge.evaluator.statements.cited_words import cited_words
-from citeforge.evaluator.statements.inputs import Inputs, Item
-from citeforge.evaluator.statements.split import split_statements
+from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
+from citeforge.evaluator.statements.split import strict_statements
 from citeforge.schemas.scores import AnswerDetail, CitedWords, PassageDetail, StatementDetail
 
 
-def describe(inputs: Inputs) -> list[AnswerDetail]:
+def answer_details(inputs: Inputs) -> list[AnswerDetail]:
     """Answers of the first run, in the order of the benchmark.
 
     ``reference``: the statements that ALCE's measures looked at, else those of Attributed-IR's;
@@ -28,11 +28,11 @@ def describe(inputs: Inputs) -> list[AnswerDetail]:
     is_air = _scored(inputs, claims_of) and not _scored(inputs, reference_claims)
     rows = [_read(item, inputs, segmenter) for item in sorted(inputs.runs[0], key=lambda i: i.row)]
 
-    def pair(item: Item, claim: Claim) -> Pair:
+    def pair(item: AnswerItem, claim: Claim) -> Pair:
         is_strict = inputs.protocol == "strict"
         return Pair(premise(item.passages, claim.cited, is_strict, not is_air), claim.text)
 
-    def supported(item: Item, claim: Claim) -> bool | None:
+    def supported(item: AnswerItem, claim: Claim) -> bool | None:
         judge = inputs.tools.judge
         if judge is None:
             return None
@@ -86,17 +86,17 @@ class _Answer:
         words: what its system cites for.
     """
 
-    item: Item
+    item: AnswerItem
     claims: list[Claim]
     stray: Claim
     words: list[CitedWords]
 
 
-def _read(item: Item, inputs: Inputs, segmenter: Segmenter) -> _Answer:
+def _read(item: AnswerItem, inputs: Inputs, segmenter: Segmenter) -> _Answer:
     scored = _scored(inputs, reference_claims) or _scored(inputs, claims_of)
     if inputs.protocol == "reference" and scored:
         return _Answer(item, scored.get(item.row, []), Claim("", ()), [])
-    split = split_statements(item.output, inputs.grammar, segmenter, len(item.passages))
+    split = strict_statements(item.output, inputs.grammar, segmenter, len(item.passages))
     texts = [p.text for p in item.passages]
     return _Answer(
         item,
@@ -106,7 +106,9 @@ def _read(item: Item, inputs: Inputs, segmenter: Segmenter) -> _Answer:
     )
 
 
-def _scored(inputs: Inputs, read: Callable[[Item, Inputs], list[Claim]]) -> dict[int, list[Claim]]:
+def _scored(
+    inputs: Inputs, read: Callable[[AnswerItem, Inputs], list[Claim]]
+) -> dict[int, list[Claim]]:
     """Statements of the first run that a reader gave the measures, by query row."""
     name = read.__qualname__
     return {
@@ -120,7 +122,7 @@ _GOLD = 10
 """Gold answers that are kept."""
 
 
-def _gold(item: Item) -> list[str]:
+def _gold(item: AnswerItem) -> list[str]:
     """Texts of the gold answers, or their accepted forms where they have no text."""
     texts = (row.text or " / ".join(row.aliases) for row in item.gold)
     return [text for text in dict.fromkeys(texts) if text][:_GOLD]

@@ -24,7 +24,7 @@ from citeforge.schemas.submission import (
 
 
 @dataclass(frozen=True)
-class Item:
+class AnswerItem:
     """One answer.
 
     Attributes:
@@ -68,7 +68,7 @@ class Inputs:
 
     benchmark: Benchmark
     protocol: str
-    runs: list[list[Item]]
+    runs: list[list[AnswerItem]]
     gold: list[GoldRows]
     grammar: Grammar
     task: str
@@ -83,7 +83,7 @@ class Inputs:
             array[run, row] = value
         return array
 
-    def items(self) -> Iterator[tuple[int, Item]]:
+    def items(self) -> Iterator[tuple[int, AnswerItem]]:
         """(run, item) of every item."""
         for run, items in enumerate(self.runs):
             for item in items:
@@ -114,10 +114,10 @@ class ItemReader:
         self._texts: list[str] = benchmark.queries["text"].to_pylist()
         self._shown = _shown(benchmark, context)
         self._gold = benchmark.gold_rows
-        self.runs: dict[int, dict[int, Item]] = {}
+        self.runs: dict[int, dict[int, AnswerItem]] = {}
         self._bare: set[str] = set()
 
-    def add(self, row: int, answer: SubmissionLine) -> Item:
+    def add(self, row: int, answer: SubmissionLine) -> AnswerItem:
         """Keep an answer to the query of a row."""
         passages = self._shown[row]
         if answer.passages is not None:
@@ -125,7 +125,7 @@ class ItemReader:
                 Passage(p.docid or "", p.title, p.text, url=p.url) for p in answer.passages
             )
             self._bare.update(p.id for p in passages if p.id and not p.text)
-        item = Item(
+        item = AnswerItem(
             row, self._texts[row], answer.output, passages,
             gold=self._gold[row], spans=tuple(answer.spans or ()),
             sentences=None if answer.sentences is None else tuple(answer.sentences),
@@ -175,8 +175,8 @@ class ItemReader:
             for row, item in run.items():
                 run[row] = replace(item, passages=tuple(map(own, item.passages)))
 
-    def _missing(self, row: int) -> Item:
-        return Item(row, self._texts[row], "", self._shown[row], True, self._gold[row])
+    def _missing(self, row: int) -> AnswerItem:
+        return AnswerItem(row, self._texts[row], "", self._shown[row], True, self._gold[row])
 
 
 def _filled(passage: Passage, texts: dict[str, tuple[str, str]]) -> Passage:

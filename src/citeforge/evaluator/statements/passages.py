@@ -5,20 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 
 from citeforge.evaluator.measures.declared import Measure
-from citeforge.evaluator.statements.details import describe
+from citeforge.evaluator.statements.details import answer_details
 from citeforge.evaluator.statements.inputs import Inputs, ItemReader
-from citeforge.evaluator.statements.reading import Reading, Results, not_computed
-from citeforge.evaluator.statistics.per_answer import AnswerNumbers, Kept
+from citeforge.evaluator.statements.reading import Results, SubmissionReader, not_computed
+from citeforge.evaluator.statistics.per_answer import AnswerScorer, PerAnswerScores
 from citeforge.evaluator.submissions.benchmark import ContextTable
 from citeforge.evaluator.submissions.formats import find_format
-from citeforge.evaluator.submissions.origin import Watch
-from citeforge.evaluator.submissions.provided_passages import Brought
+from citeforge.evaluator.submissions.origin import MismatchDetector
+from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
 from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN
 from citeforge.schemas.scores import AnswerDetail, Counts
 from citeforge.schemas.submission import SubmissionLine
 
 
-class PassageReading(Reading):
+class PassageReading(SubmissionReader):
     """Keeps numbers of each answer for measures that need no more, and answers for the others."""
 
     def prepare(self, context: str | None, details: bool) -> None:
@@ -30,10 +30,12 @@ class PassageReading(Reading):
         n = len(self.benchmark.query_ids)
         self._is_frozen = self.context not in (OWN, CLOSED_BOOK)
         table = self.benchmark.context(self.context) if self._is_frozen else None
-        self._brought = Brought(self.benchmark, self.is_strict) if self.context == OWN else None
+        self._brought = (
+            ProvidedPassages(self.benchmark, self.is_strict) if self.context == OWN else None
+        )
         numbered = {m.numbers: m for m in self.measures if m.numbers is not None}
         self._kept = {
-            make: Kept(numbers, n)
+            make: PerAnswerScores(numbers, n)
             for make, measure in numbered.items()
             if (numbers := self._numbers(measure, table)) is not None
         }
@@ -46,7 +48,7 @@ class PassageReading(Reading):
         self._inputs: Inputs | None = None
         self._watch = None
         if self.submission.is_anonymous:
-            self._watch = Watch(self.grammar, [] if table is None else table.sizes)
+            self._watch = MismatchDetector(self.grammar, [] if table is None else table.sizes)
 
     def options_of(self, measure: Measure, options: str | None) -> str | None:
         """Whether another run's facts and verdicts stand in place of our own."""
@@ -54,7 +56,7 @@ class PassageReading(Reading):
         brought = (v for start, v in verdicts.items() if measure.name.startswith(start))
         return next(brought, options)
 
-    def _numbers(self, measure: Measure, table: ContextTable | None) -> AnswerNumbers | None:
+    def _numbers(self, measure: Measure, table: ContextTable | None) -> AnswerScorer | None:
         """What makes the numbers of one answer; None where this context has none."""
         if table is not None and measure.numbers is not None:
             return measure.numbers(self.benchmark, table, self.protocol)
@@ -143,7 +145,7 @@ class PassageReading(Reading):
 
     def details(self) -> list[AnswerDetail]:
         """Answers of the first run."""
-        return [] if self._inputs is None else describe(self._inputs)
+        return [] if self._inputs is None else answer_details(self._inputs)
 
     def warnings(self) -> list[str]:
         """What makes it doubtful that the submission answers this benchmark."""

@@ -25,7 +25,7 @@ from citeforge.schemas.scores import AnswerDetail, Counts, NotComputed
 from citeforge.schemas.submission import SubmissionLine
 
 if TYPE_CHECKING:
-    from citeforge.evaluator.labels.people import People
+    from citeforge.evaluator.labels.people import HumanLabels
     from citeforge.evaluator.statements.inputs import Inputs
 
 Results = tuple[list[Row], list[NotComputed]]
@@ -68,7 +68,7 @@ class Tally:
         )
 
 
-class Reading(ABC):
+class SubmissionReader(ABC):
     """Reads the answers to one kind of context, one line after the other.
 
     Attributes:
@@ -184,7 +184,9 @@ class Reading(ABC):
             f"shows {self.benchmark.kind.shows}"
         )
 
-    def by_people(self, people: People, measures: Sequence[Measure]) -> dict[str, Measured | str]:
+    def by_people(
+        self, people: HumanLabels, measures: Sequence[Measure]
+    ) -> dict[str, Measured | str]:
         """Judged measures with people in place of the judge; open where they said nothing."""
         from citeforge.evaluator.labels.people import LabelJudge
 
@@ -225,7 +227,7 @@ class Reading(ABC):
         return rows, not_computed(missing)
 
 
-class DesignReading(Reading):
+class DesignReading(SubmissionReader):
     """Answers to all cells of a benchmark, which its measures look at together.
 
     Attributes:

@@ -299,7 +299,7 @@ class _Reader:
         return before + 1 if forward or _PREDICATE.match(following) else before
 
 
-def split_statements(
+def strict_statements(
     output: str, grammar: MarkerReader, segmenter: Segmenter, n_docs: int
 ) -> Statements:
     """Statements of an output, each with its citations (docs/definitions.md#statements).

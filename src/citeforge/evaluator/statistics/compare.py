@@ -14,11 +14,11 @@ import numpy.typing as npt
 from citeforge.engines.io.files import read_json
 from citeforge.engines.io.textfiles import validated
 from citeforge.evaluator.labels.differences import CorrectedDifference, corrected_difference
-from citeforge.evaluator.measures.registry import find
-from citeforge.evaluator.reports.rows import named
+from citeforge.evaluator.measures.registry import find_measure
+from citeforge.evaluator.reports.rows import named_rows
 from citeforge.evaluator.reports.withhold import require_values
 from citeforge.evaluator.statistics.estimates import Floats, estimate_all, mean_sample
-from citeforge.evaluator.statistics.jackknife import change, is_displayed, linear
+from citeforge.evaluator.statistics.jackknife import change, is_displayed, jackknife_pseudovalues
 from citeforge.evaluator.statistics.significance import (
     holm,
     paired_t,
@@ -170,7 +170,7 @@ def compare_many(
     require_values(files, "compare")
     allowed = tuple(ACROSS[name] for name in across)
     wanted = wanted_measures(files, measures)
-    shown = dict(zip(map(id, files), named(files), strict=True))
+    shown = dict(zip(map(id, files), named_rows(files), strict=True))
     found, left_out = list[Difference](), list[str]()
     for first, second in _pairs(files, against):
         one, two = shown[id(first)], shown[id(second)]
@@ -215,7 +215,7 @@ def wanted_measures(files: Sequence[ScoreFile], asked: Sequence[str]) -> set[str
     names: dict[str, list[str]] = {}
     for name in known:
         bare = name.partition("[")[0]
-        declared = find(bare)
+        declared = find_measure(bare)
         for key in {name, bare, *([declared.family] if declared else [])}:
             names.setdefault(key, []).append(name)
     for name in asked:
@@ -232,7 +232,7 @@ def _differences(
     for a, b in pairs:
         place = a.name.partition("[")[2]
         people = [tuple(m.corrected.human) if m.corrected else () for m in (a, b)]
-        values = (*linear(a).tolist(), None, *linear(b).tolist())
+        values = (*jackknife_pseudovalues(a).tolist(), None, *jackknife_pseudovalues(b).tolist())
         alike.setdefault((place, str(values), *people), []).append((a, b))
     groups = list(alike.values())
     controls = _controls(first)

@@ -22,7 +22,7 @@ def column(values: Sequence[float | None]) -> Floats:
     return np.array([math.nan if v is None else v for v in values], np.float64)
 
 
-def linear(entry: MeasureScore) -> Floats:
+def jackknife_pseudovalues(entry: MeasureScore) -> Floats:
     """Raw values, shape (queries,), whose mean is the measure's value; NaN where not defined."""
     if entry.influence is None or entry.value is None:
         return column(entry.per_query)

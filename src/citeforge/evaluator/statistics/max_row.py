@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 
 from citeforge.evaluator.measures.rage.retrieval import rankings
-from citeforge.evaluator.measures.registry import find
-from citeforge.evaluator.reports.entries import shown
+from citeforge.evaluator.measures.registry import find_measure
+from citeforge.evaluator.reports.entries import displayed_value
 from citeforge.evaluator.statistics.estimates import estimate_all, mean_sample
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.scores import ScoreFile
@@ -27,7 +27,7 @@ def max_row(results: Sequence[ScoreFile]) -> ScoreFile:
     names = [
         m.name
         for m in results[0].measures
-        if (known := find(m.name)) is not None
+        if (known := find_measure(m.name)) is not None
         and known.compute is rankings
         and all(any(o.signature == m.signature for o in r.measures) for r in results)
     ]
@@ -42,7 +42,7 @@ def max_row(results: Sequence[ScoreFile]) -> ScoreFile:
             if m.name == name
         ]
         best = np.fmax.reduce(np.array(rows, np.float64))
-        declared = find(name)
+        declared = find_measure(name)
         assert declared is not None
         samples.append(replace(mean_sample(name, best[None, :]), within=declared.range))
     first = {m.name: m for m in results[0].measures}
@@ -53,10 +53,10 @@ def max_row(results: Sequence[ScoreFile]) -> ScoreFile:
         measures.append(
             first[sample.name].model_copy(
                 update={
-                    "value": shown(estimate.value, scale),
-                    "low": shown(estimate.low, scale),
-                    "high": shown(estimate.high, scale),
-                    "stderr": shown(estimate.stderr, scale),
+                    "value": displayed_value(estimate.value, scale),
+                    "low": displayed_value(estimate.low, scale),
+                    "high": displayed_value(estimate.high, scale),
+                    "stderr": displayed_value(estimate.stderr, scale),
                     "interval": estimate.interval,
                     "sd_runs": None,
                     "n": sum(v == v for v in values),

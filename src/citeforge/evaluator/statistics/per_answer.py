@@ -28,7 +28,7 @@ class Scored(Protocol):
     def __getitem__(self, part: slice, /) -> tuple[Any, ...]: ...
 
 
-class AnswerNumbers(Protocol):
+class AnswerScorer(Protocol):
     """Makes the numbers of one answer at a time.
 
     Attributes:
@@ -44,14 +44,14 @@ class AnswerNumbers(Protocol):
         """Numbers of a missing answer."""
 
 
-class Kept:
+class PerAnswerScores:
     """Numbers of the answers to one context set.
 
     Attributes:
         numbers: makes them.
     """
 
-    def __init__(self, numbers: AnswerNumbers, n_queries: int) -> None:
+    def __init__(self, numbers: AnswerScorer, n_queries: int) -> None:
         self.numbers: Any = numbers
         self._n = n_queries
         self._k = len(numbers.columns)

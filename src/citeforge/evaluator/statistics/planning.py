@@ -11,7 +11,7 @@ import numpy as np
 
 from citeforge.engines.draws import generator, sample_ids
 from citeforge.evaluator.reports.withhold import require_values
-from citeforge.evaluator.statistics.jackknife import change, column, linear
+from citeforge.evaluator.statistics.jackknife import change, column, jackknife_pseudovalues
 from citeforge.schemas.commands.command_options import LabelPlanOptions, PlanOptions
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.scores import MeasureScore, ScoreFile
@@ -66,7 +66,7 @@ def plan_queries(files: Sequence[ScoreFile], options: PlanOptions) -> list[Query
             a, b = _entry(first, name), _entry(second, name)
             if a is None or b is None:
                 continue
-            moved = a.scale * linear(a) if first is second else change(a, b)
+            moved = a.scale * jackknife_pseudovalues(a) if first is second else change(a, b)
             known = moved[~np.isnan(moved)]
             if len(known) < 2:
                 continue

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from citeforge.evaluator.measures.registry import direction
 from citeforge.evaluator.statistics.estimates import Floats
-from citeforge.evaluator.statistics.jackknife import linear
+from citeforge.evaluator.statistics.jackknife import jackknife_pseudovalues
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 LEVEL = 0.05
@@ -106,7 +106,11 @@ def ranks_of(
 
 def towards_better(entry: MeasureScore) -> Floats:
     """Values by query, turned so that a higher one is better."""
-    return -linear(entry) if direction(entry.name) is False else linear(entry)
+    return (
+        -jackknife_pseudovalues(entry)
+        if direction(entry.name) is False
+        else jackknife_pseudovalues(entry)
+    )
 
 
 def ranks_by_measure(files: Sequence[ScoreFile]) -> dict[str, list[RankInterval | None]]:
@@ -266,7 +270,7 @@ def better_by_tests(sign: Floats, p: Floats, level: float = LEVEL) -> npt.NDArra
     return better
 
 
-def as_text(interval: RankInterval | None) -> str:
+def rank_text(interval: RankInterval | None) -> str:
     """``2–4``, ``1``, or a dash."""
     if interval is None:
         return "–"

@@ -11,7 +11,7 @@ from citeforge.evaluator.submissions.formats import (
     detect,
     find_format,
 )
-from citeforge.evaluator.submissions.index import about_of, name_of
+from citeforge.evaluator.submissions.index import about_of, submission_system
 from citeforge.evaluator.submissions.origin import (
     Origin,
     anonymous_warnings,
@@ -19,7 +19,7 @@ from citeforge.evaluator.submissions.origin import (
     partly_asked,
     require_same_benchmark,
 )
-from citeforge.evaluator.submissions.provided_passages import Brought
+from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
 from citeforge.evaluator.submissions.reader import Places, choose_context
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.submission import SubmissionLine
@@ -70,7 +70,7 @@ class _Checker:
         self.only = self.sets[0] if len(self.sets) == 1 else None
         self.answers = benchmark.kind.checker(benchmark)
         self.found = Findings()
-        self.brought = Brought(benchmark)
+        self.brought = ProvidedPassages(benchmark)
         self.origin = Origin()
 
     def run(self, path: Path, file_format: str) -> Findings:
@@ -84,7 +84,7 @@ class _Checker:
         except InputError as error:
             self._unreadable(error)
         try:
-            name_of(path, chosen, self.origin.header)
+            submission_system(path, chosen, self.origin.header)
             about_of(path, self.origin.header)
         except InputError as error:
             self._unreadable(error)

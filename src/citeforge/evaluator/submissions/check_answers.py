@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol
 
-from citeforge.evaluator.measures.kalma.inputs import OWN_PASSAGES, Shown, read_answer, read_shown
+from citeforge.evaluator.measures.kalma.inputs import (
+    OWN_PASSAGES,
+    ShownGraphs,
+    read_answer,
+    read_shown,
+)
 from citeforge.evaluator.statements.url_warnings import report_markup, report_warnings
 from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
-from citeforge.evaluator.submissions.origin import Reach
+from citeforge.evaluator.submissions.origin import CitationRange
 from citeforge.evaluator.submissions.spans import span_warnings
 from citeforge.schemas.submission import SubmissionLine
 
@@ -17,7 +22,7 @@ class AnswerCheck(Protocol):
     """Looks at the answers of a submission, one after the other."""
 
     @property
-    def reach(self) -> Reach:
+    def reach(self) -> CitationRange:
         """How far the citations seen so far go."""
         ...
 
@@ -40,7 +45,7 @@ class Marks:
     """Answers that cite passages by number."""
 
     def __init__(self, benchmark: Benchmark) -> None:
-        self.reach = Reach()
+        self.reach = CitationRange()
         self._benchmark = benchmark
         self._tables: dict[str, ContextTable] = {}
         self._passages: dict[str, list[list[str]]] = {}
@@ -91,9 +96,9 @@ class Triples:
     """Answers that cite triples."""
 
     def __init__(self, benchmark: Benchmark) -> None:
-        self.reach = Reach()
+        self.reach = CitationRange()
         self._benchmark = benchmark
-        self._shown: dict[str, tuple[list[Shown], frozenset[str]]] = {}
+        self._shown: dict[str, tuple[list[ShownGraphs], frozenset[str]]] = {}
 
     def refused(self, answer: SubmissionLine) -> str | None:
         """Passages of its own cannot be cited."""

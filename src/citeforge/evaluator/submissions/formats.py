@@ -71,10 +71,10 @@ def find_format(name: str) -> Format:
     base = name.partition(":")[0]
     if base in _FORMATS:
         return _FORMATS[base]
-    theirs = plugins.find("formats", base)
+    theirs = plugins.find_entry("formats", base)
     if theirs is not None:
         return _checked(*theirs)
-    known = [choice.name for choice in FORMATS] + [n for n, _ in plugins.named("formats")]
+    known = [choice.name for choice in FORMATS] + [n for n, _ in plugins.entry_names("formats")]
     if base in known:
         raise InputError(f"the plugin that reads the format {base!r} is not part of this copy",
                          allowed="the whole of citeforge: pip install citeforge")  # fmt: skip

@@ -38,22 +38,24 @@ class _Memory:
         return {n: self._texts[n] for n in wanted if n in self._texts} | more
 
 
-class Held(Benchmark):
+class InMemoryBenchmark(Benchmark):
     """A few queries of a benchmark, looked at as if it had no others; see :meth:`only`."""
 
     _memory: _Memory
 
     @classmethod
-    def of(cls, whole: Benchmark) -> Held:
+    def of(cls, whole: Benchmark) -> InMemoryBenchmark:
         """A benchmark of which tables and shown passages stay in memory."""
         return cls._of(whole, _Memory(whole), None)
 
-    def only(self, queries: Iterable[str]) -> Held:
+    def only(self, queries: Iterable[str]) -> InMemoryBenchmark:
         """The same benchmark with these queries alone, in its own order."""
         return self._of(self, self._memory, frozenset(queries))
 
     @classmethod
-    def _of(cls, whole: Benchmark, memory: _Memory, asked: frozenset[str] | None) -> Held:
+    def _of(
+        cls, whole: Benchmark, memory: _Memory, asked: frozenset[str] | None
+    ) -> InMemoryBenchmark:
         found = cls(whole.folder, whole.manifest)
         found.also_known = whole.also_known
         found._memory, found.asked = memory, asked

@@ -53,7 +53,7 @@ def about_of(path: Path, header: Mapping[str, object]) -> About | None:
     return validated(About, texts, path, allowed="as docs/leaderboard.md lists them")
 
 
-def name_of(path: Path, form: str, header: Mapping[str, object]) -> str:
+def submission_system(path: Path, form: str, header: Mapping[str, object]) -> str:
     """Name of the system that a submission is of.
 
     Args:
@@ -140,7 +140,7 @@ class Submission:
         """
         if self._system is not None:
             return require_name(self._system, self.path)
-        return name_of(self.path, self.form, self.header)
+        return submission_system(self.path, self.form, self.header)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -100,7 +100,7 @@ def partly_asked(header: Mapping[str, object], benchmark: Benchmark) -> list[str
 
 
 @dataclass
-class Reach:
+class CitationRange:
     """How far citations reach, held against what this benchmark shows.
 
     Context sets of two builds may have the same names and queries. Where the header does not tell
@@ -150,7 +150,7 @@ class Reach:
         return found
 
 
-class Watch:
+class MismatchDetector:
     """Looks at the citations of a submission's first lines for :class:`Reach`, while they are read.
 
     Attributes:
@@ -165,7 +165,7 @@ class Watch:
             sizes: passages shown for each query; empty where answers bring their own or none.
         """
         self.n_lines = 0
-        self._reach = Reach()
+        self._reach = CitationRange()
         self._grammar, self._sizes = grammar, sizes
 
     def look(self, row: int, answer: SubmissionLine) -> None:

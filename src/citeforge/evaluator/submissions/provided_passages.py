@@ -38,7 +38,7 @@ class _Key(NamedTuple):
         )
 
 
-class Brought:
+class ProvidedPassages:
     """Counts the passages of a submission's lines by their ids and texts.
 
     A docid says something of a passage only where the words are the corpus's, too; else a system

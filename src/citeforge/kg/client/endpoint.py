@@ -10,7 +10,7 @@ from typing import Any
 from citeforge.engines.llm.calls.rate import retry_after
 from citeforge.kg.client.budget import Limits, QueryBudget
 from citeforge.kg.client.replies import ReplyStore, TruncatedError, kept_rows, parse_rows
-from citeforge.kg.client.transport import Reply, ReplySizeError, require_address, send
+from citeforge.kg.client.transport import HttpReply, ReplySizeError, require_address, send_request
 from citeforge.kg.values.terms import Row, variables_of
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.text import printable
@@ -127,7 +127,7 @@ class EndpointEngine:
             allowed="try again later; what was answered is kept with --kg-store",
         )
 
-    def _send(self, query: str, timeout: float) -> Reply:
+    def _send(self, query: str, timeout: float) -> HttpReply:
         from SPARQLWrapper import GET, JSON, POST, SPARQLWrapper
 
         wrapper = SPARQLWrapper(self.url, agent=self.agent, returnFormat=JSON)
@@ -136,9 +136,9 @@ class EndpointEngine:
         wrapper.addCustomHttpHeader("Accept", "application/sparql-results+json")
         self.requests += 1
         # Its own way of sending has neither a deadline nor a bound, and follows any redirect.
-        return send(wrapper._createRequest(), timeout)
+        return send_request(wrapper._createRequest(), timeout)
 
-    def _after(self, refusal: Reply) -> float | None:
+    def _after(self, refusal: HttpReply) -> float | None:
         """Seconds to wait after a refusal; None when the endpoint does not say.
 
         Raises:
@@ -172,7 +172,7 @@ class EndpointEngine:
         return seconds
 
 
-def _first_line(refusal: Reply) -> str:
+def _first_line(refusal: HttpReply) -> str:
     """What a refusal says."""
     lines = refusal.body.decode("utf-8", "replace").splitlines()
     return next((f": {printable(line)}" for line in lines if line.strip()), "")

@@ -30,7 +30,7 @@ class ReplySizeError(OSError):
 
 
 @dataclass
-class Reply:
+class HttpReply:
     """What a server sent.
 
     Attributes:
@@ -87,7 +87,7 @@ def require_address(url: str) -> None:
         raise InputError(f"{shown} is no address", field="--kg", allowed=f"one in ASCII, {example}")
 
 
-def send(request: Request, seconds: float) -> Reply:
+def send_request(request: Request, seconds: float) -> HttpReply:
     """Send a request, and read the reply within the bounds.
 
     Raises:
@@ -103,7 +103,7 @@ def send(request: Request, seconds: float) -> Reply:
         raise ConnectionError(printable(str(error)) or type(error).__name__) from error
 
 
-async def _send(request: Request, seconds: float) -> Reply:
+async def _send(request: Request, seconds: float) -> HttpReply:
     import httpx
 
     content: Any = request.data
@@ -136,9 +136,9 @@ async def _take_location(response: Any) -> None:
         response.extensions["location"] = response.headers.pop("location")
 
 
-async def _read(response: Any) -> Reply:
+async def _read(response: Any) -> HttpReply:
     """The body of a success; of a refusal, what there is of its beginning when time is up."""
-    reply = Reply(response.status_code, response.headers, b"")
+    reply = HttpReply(response.status_code, response.headers, b"")
     most = MAX_BYTES if reply.is_success else _REFUSAL_BYTES
     body = bytearray()
     try:

@@ -25,12 +25,12 @@ from citeforge.evaluator.measures.bounds import Value
 from citeforge.evaluator.measures.cannot import CannotError
 from citeforge.evaluator.measures.columns import Key, bounded
 from citeforge.evaluator.measures.declared import Found, Measure, count, percent
-from citeforge.evaluator.measures.judging import render
-from citeforge.evaluator.statements.inputs import Inputs, Item
+from citeforge.evaluator.measures.judging import premise_text
+from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.statements.url_marks import has_text
 from citeforge.evaluator.statistics.estimates import Measured, Sample, ratio
 from citeforge.evaluator.tools import NO_JUDGE
-from citeforge.plugins.deep_research.pairs import KEYS, read_pairs
+from citeforge.plugins.deep_research.pairs import KEYS, statement_pairs
 from citeforge.schemas.citations.urls import same_url
 from citeforge.schemas.submission import CitedFact
 
@@ -84,17 +84,19 @@ def fact(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
     yield from _samples(inputs, found, strict)
 
 
-def _questions(inputs: Inputs, item: Item, strict: bool) -> list[Pair | str]:
+def _questions(inputs: Inputs, item: AnswerItem, strict: bool) -> list[Pair | str]:
     """What to ask of every pair of a report; a text where nobody needs to be asked."""
     pages = {same_url(p.url): p for p in item.passages if p.url}
-    texts = {name: render(page, strict) for name, page in pages.items() if has_text(page.text)}
+    texts = {
+        name: premise_text(page, strict) for name, page in pages.items() if has_text(page.text)
+    }
     facts = item.facts
     if facts is None:
         segmenter = inputs.tools.segmenter
         if segmenter is None:
             raise CannotError(inputs.tools.why_no_segmenter or "needs a segmenter")
         shown = [p.url for p in item.passages]
-        read = read_pairs(item.output, segmenter, KEYS[inputs.protocol], shown).pairs
+        read = statement_pairs(item.output, segmenter, KEYS[inputs.protocol], shown).pairs
         facts = tuple(CitedFact(p.statement, p.key) for p in read)
     found: list[Pair | str] = []
     for one in facts:

@@ -10,8 +10,8 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.format import Format, Lines, OnError
 from citeforge.plugins.deep_research.reader import (
     looks_like_reports,
+    read_deep_research,
     read_facts,
-    read_reports,
     read_verdicts,
 )
 
@@ -23,7 +23,7 @@ def _read(
     return read(path, benchmark)
 
 
-REPORTS = Format("deep-research", partial(_read, read_reports), looks_like_reports, rank=25)
+REPORTS = Format("deep-research", partial(_read, read_deep_research), looks_like_reports, rank=25)
 FACTS = Format("deep-research-facts", partial(_read, read_facts), verdicts={"FACT.": "facts:file"})
 VERDICTS = Format(
     "deep-research-verdicts", partial(_read, read_verdicts), verdicts={"FACT.": "verdicts:file"}

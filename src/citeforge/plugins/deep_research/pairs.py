@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from citeforge.engines.text.segment import Segmenter
-from citeforge.evaluator.statements.split import Statement, is_label, split_statements
+from citeforge.evaluator.statements.split import Statement, is_label, strict_statements
 from citeforge.evaluator.statements.url_marks import AND, Markup, Mention, read_markup
 from citeforge.evaluator.submissions.placing.marks import JOINER
 from citeforge.schemas.citations.grammar import Grammar
@@ -58,7 +58,7 @@ class ReportPairs:
     n_statements: int
 
 
-def read_pairs(
+def statement_pairs(
     report: str, segmenter: Segmenter, key: Callable[[str], str], shown: Sequence[str] = ()
 ) -> ReportPairs:
     """Statement–URL pairs of a report, in order.
@@ -71,12 +71,12 @@ def read_pairs(
     """
     markup = read_markup(report, shown)
     written = _with_marks(report, markup, key)
-    read = split_statements(written.text, Grammar(), segmenter, len(written.keys))
+    read = strict_statements(written.text, Grammar(), segmenter, len(written.keys))
     bare = _bare_links(written, read.statements)
     if bare:
         markup.mentions = _merged(report, markup.mentions, bare)
         written = _with_marks(report, markup, key)
-        read = split_statements(written.text, Grammar(), segmenter, len(written.keys))
+        read = strict_statements(written.text, Grammar(), segmenter, len(written.keys))
     keys = written.keys
     found: dict[tuple[str, str], UrlPair] = {}
     for statement in read.statements:

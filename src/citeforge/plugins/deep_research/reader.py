@@ -77,7 +77,7 @@ def looks_like_reports(path: Path, start: bytes) -> bool:
     return isinstance(row, dict) and isinstance(row.get("article"), str) and "id" in row
 
 
-def read_reports(path: Path, benchmark: Benchmark) -> Lines:
+def read_deep_research(path: Path, benchmark: Benchmark) -> Lines:
     """Reports with the pages that they cite; a query is found by its id, else by its text.
 
     Raises:

@@ -16,9 +16,9 @@ from citeforge.evaluator.choose import choose_tools
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.score import score
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.in_memory import Held
+from citeforge.evaluator.submissions.in_memory import InMemoryBenchmark
 from citeforge.library.benchmarks import load
-from citeforge.library.scores import judge_session
+from citeforge.library.scores import judge_of
 from citeforge.plugins.inspect_logs.logs import SampleAnswers
 from citeforge.schemas.commands.command_options import ScoreOptions
 from citeforge.schemas.errors import CiteforgeError, UsageError
@@ -96,7 +96,7 @@ class Scoring:
         gold = None if settings.gold is None else _absolute(settings.gold)
         self.benchmark: Benchmark = load(_absolute(settings.benchmark), gold)
         self.answers = SampleAnswers(Path("sample"), self.benchmark)
-        self._held = Held.of(self.benchmark)
+        self._held = InMemoryBenchmark.of(self.benchmark)
         names = list(settings.measures) or self.benchmark.kind.default_measures
         self._measures = select(names)
         # Measures of an experiment compare its cells; of one answer there is what it cites.
@@ -105,7 +105,7 @@ class Scoring:
         options = checked(ScoreOptions, protocol=settings.protocol)
         self._protocol = options.protocol
         with extras_named():
-            judge = judge_session(settings.judge)
+            judge = judge_of(settings.judge)
             self._tools = choose_tools(self._measures, options, judge)
 
     def one(self, answer: SubmissionLine) -> OneAnswer:

@@ -10,7 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from citeforge.evaluator.submissions.placing.records import Cited, Response, Source, Wrong, span
+from citeforge.evaluator.submissions.placing.records import (
+    Cited,
+    CitedSource,
+    Response,
+    Wrong,
+    span,
+)
 from citeforge.plugins.vendors.openai import link_span
 
 if TYPE_CHECKING:
@@ -86,13 +92,13 @@ def _cited(citation: Citation, start: int, end: int, is_mark: bool, response: Re
     )
 
 
-def _source(citation: Citation, quote: str) -> Source:
+def _source(citation: Citation, quote: str) -> CitedSource:
     """What is cited; ``internal`` is how inspect_ai keeps a vendor's own id or number."""
     title = citation.title or ""
     if citation.type == "url":
-        return Source((citation.url,), title, citation.url, quote)
+        return CitedSource((citation.url,), title, citation.url, quote)
     internal = citation.internal or {}
     name, number = internal.get("file_id"), internal.get("document_index")
     ids = tuple(i for i in (name, title) if isinstance(i, str) and i)
     text = quote if citation.type == "content" else ""
-    return Source(ids, title, text=text, index=number if isinstance(number, int) else None)
+    return CitedSource(ids, title, text=text, index=number if isinstance(number, int) else None)

@@ -81,10 +81,10 @@ class PointLists:
             names: what files may call the run.
             topic: id of a query.
         """
-        return labels_of(self.labels, names, topic) or self.points.get(topic)
+        return answer_labels(self.labels, names, topic) or self.points.get(topic)
 
 
-def labels_of(labels: Mapping[Key, V], names: Sequence[str], topic: str) -> V | None:
+def answer_labels(labels: Mapping[Key, V], names: Sequence[str], topic: str) -> V | None:
     """Labels of an answer; None where there are none."""
     return next((labels[n, topic] for n in (*names, "") if (n, topic) in labels), None)
 

@@ -27,7 +27,7 @@ from citeforge.evaluator.measures.bounds import Value
 from citeforge.evaluator.measures.cannot import CannotError
 from citeforge.evaluator.measures.columns import Key, bounded
 from citeforge.evaluator.measures.declared import Compute, Found, Measure, percent
-from citeforge.evaluator.statements.inputs import Inputs, Item
+from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.tools import NO_JUDGE
 from citeforge.plugins.trec.assessments import VITAL, Assessments, Point, PointLists, Points
 from citeforge.plugins.trec.labels import SEVERAL_RUNS, assessments_of, files_signature
@@ -172,7 +172,7 @@ def _compute(family: _Family, inputs: Inputs, wanted: Sequence[Measure]) -> Foun
         yield bounded(inputs, measure.name, values)
 
 
-def _answers(family: _Family, inputs: Inputs) -> list[tuple[Key, Item, Points]]:
+def _answers(family: _Family, inputs: Inputs) -> list[tuple[Key, AnswerItem, Points]]:
     """Answers to the queries that have a list, with its points; labelled where labels are.
 
     Raises:
@@ -197,8 +197,8 @@ def _answers(family: _Family, inputs: Inputs) -> list[tuple[Key, Item, Points]]:
 
 
 def _valued(
-    family: _Family, inputs: Inputs, rows: Sequence[tuple[Key, Item, Points]]
-) -> Iterator[tuple[Key, Item, Valued]]:
+    family: _Family, inputs: Inputs, rows: Sequence[tuple[Key, AnswerItem, Points]]
+) -> Iterator[tuple[Key, AnswerItem, Valued]]:
     """The same with what labels and the judge say of each point."""
     judge = inputs.tools.judge
     said = {key: _said(inputs, item) for key, item, _ in rows}
@@ -211,7 +211,7 @@ def _valued(
     anything = Value(family.lowest, 1.0)
     absent = None if family.is_mean_of_labelled else _NOTHING
 
-    def value(key: Key, item: Item, point: Point) -> Value | None:
+    def value(key: Key, item: AnswerItem, point: Point) -> Value | None:
         if item.is_missing:
             return anything
         if point.value is not None:
@@ -228,7 +228,7 @@ def _valued(
         yield key, item, [(p, value(key, item, p)) for p in points]
 
 
-def _said(inputs: Inputs, item: Item) -> str:
+def _said(inputs: Inputs, item: AnswerItem) -> str:
     """The answer without its marks."""
     if item.sentences is not None:
         return " ".join(s.text for s in item.sentences)

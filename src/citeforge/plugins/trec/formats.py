@@ -8,7 +8,7 @@ from pathlib import Path
 
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.format import Fault, Format, Lines, OnError
-from citeforge.plugins.trec.reports import read_reports, read_run, run_id, track_of
+from citeforge.plugins.trec.reports import read_reports, read_trec_run, run_id, track_of
 from citeforge.plugins.trec.rules import run_breaches
 from citeforge.schemas.trec import BY_FORMAT, Track
 
@@ -19,7 +19,7 @@ def _looks(track: Track, path: Path, start: bytes) -> bool:
 
 
 def _read(track: Track, path: Path, benchmark: Benchmark, way: str, on_error: OnError) -> Lines:
-    return read_run(track.format, path, benchmark, on_error)
+    return read_trec_run(track.format, path, benchmark, on_error)
 
 
 def _system(track: Track, path: Path) -> str | None:

@@ -20,7 +20,7 @@ Lines = Iterator[tuple[int, SubmissionLine]]
 Citations = list[int | str] | dict[str, float] | None
 
 
-class Sentence(msgspec.Struct):
+class ReportSentence(msgspec.Struct):
     """A sentence of a report with what it cites."""
 
     text: str
@@ -32,8 +32,8 @@ class _Wire(msgspec.Struct):
 
     metadata: dict[str, Any] | None = None
     references: list[str] | None = None
-    answer: list[Sentence] | None = None
-    responses: list[Sentence] | None = None
+    answer: list[ReportSentence] | None = None
+    responses: list[ReportSentence] | None = None
     run_id: str | int | None = None
     topic_id: str | int | None = None
     topic: str | None = None
@@ -41,7 +41,7 @@ class _Wire(msgspec.Struct):
 
 
 @dataclass(frozen=True)
-class Report:
+class TrecReport:
     """One report of a run.
 
     Attributes:
@@ -56,10 +56,10 @@ class Report:
     topic: str
     about: dict[str, Any]
     references: list[str] | None
-    sentences: list[Sentence]
+    sentences: list[ReportSentence]
 
 
-def style_of(sentence: Sentence) -> str | None:
+def style_of(sentence: ReportSentence) -> str | None:
     """``index``, ``ids``, ``scores`` or ``mixed``; None where it cites nothing."""
     if not sentence.citations:
         return None
@@ -71,17 +71,17 @@ def style_of(sentence: Sentence) -> str | None:
     return "index" if kinds == {int} else "ids"
 
 
-def ranked(citations: Citations) -> list[int | str]:
+def ranked_citations(citations: Citations) -> list[int | str]:
     """What a sentence cites, most important first: by confidence, where there are any."""
     if isinstance(citations, dict):
         return [name for name, _ in sorted(citations.items(), key=lambda pair: -pair[1])]
     return list(citations or ())
 
 
-def cited_ids(sentence: Sentence, references: Sequence[str]) -> list[str]:
+def cited_ids(sentence: ReportSentence, references: Sequence[str]) -> list[str]:
     """Ids that a sentence cites; places that ``references`` does not have are left out."""
     found = []
-    for citation in ranked(sentence.citations):
+    for citation in ranked_citations(sentence.citations):
         if isinstance(citation, str):
             found.append(citation)
         elif 0 <= citation < len(references):
@@ -89,7 +89,7 @@ def cited_ids(sentence: Sentence, references: Sequence[str]) -> list[str]:
     return found
 
 
-def read_reports(path: Path, track: Track, on_error: OnError = None) -> Iterator[Report]:
+def read_reports(path: Path, track: Track, on_error: OnError = None) -> Iterator[TrecReport]:
     """Reports of a run, in order.
 
     Args:
@@ -112,7 +112,7 @@ def read_reports(path: Path, track: Track, on_error: OnError = None) -> Iterator
         yield report
 
 
-def _report(path: Path, line: int, row: _Wire, track: Track) -> Report:
+def _report(path: Path, line: int, row: _Wire, track: Track) -> TrecReport:
     about = row.metadata
     if track.is_flat:
         fields = ("run_id", "topic_id", "topic", "response_length")
@@ -131,7 +131,7 @@ def _report(path: Path, line: int, row: _Wire, track: Track) -> Report:
             path=path, line=line, field=track.sentences,
             allowed='a list of {"text": …, "citations": […]}',
         )  # fmt: skip
-    return Report(line, str(topic), about or {}, row.references, sentences)
+    return TrecReport(line, str(topic), about or {}, row.references, sentences)
 
 
 def track_of(line: bytes) -> str | None:
@@ -165,7 +165,7 @@ def run_id(path: Path, form: str) -> str | None:
     return str(named) if named else None
 
 
-def read_run(form: str, path: Path, benchmark: Benchmark, on_error: OnError = None) -> Lines:
+def read_trec_run(form: str, path: Path, benchmark: Benchmark, on_error: OnError = None) -> Lines:
     """The answers that a run gives to a benchmark's queries, with their lines.
 
     The passages are those of ``references``, then what is cited by id beside them; texts are the
@@ -184,14 +184,16 @@ def read_run(form: str, path: Path, benchmark: Benchmark, on_error: OnError = No
         )  # fmt: skip
 
 
-def _shown(report: Report) -> list[str]:
+def _shown(report: TrecReport) -> list[str]:
     listed = report.references or []
     known = set(listed)
-    cited = (c for s in report.sentences for c in ranked(s.citations) if isinstance(c, str))
+    cited = (
+        c for s in report.sentences for c in ranked_citations(s.citations) if isinstance(c, str)
+    )
     return listed + [i for i in dict.fromkeys(cited) if i not in known]
 
 
-def _sentences(report: Report, shown: Sequence[str]) -> Iterator[CitedSentence]:
+def _sentences(report: TrecReport, shown: Sequence[str]) -> Iterator[CitedSentence]:
     """The report's own sentences; citations as they stand there, or the most confident first."""
     place = {name: i for i, name in reversed(list(enumerate(shown)))}
     n_listed = len(report.references or [])
@@ -200,12 +202,12 @@ def _sentences(report: Report, shown: Sequence[str]) -> Iterator[CitedSentence]:
             sentence.text,
             [
                 place[c] if isinstance(c, str) else c if 0 <= c < n_listed else None
-                for c in ranked(sentence.citations)
+                for c in ranked_citations(sentence.citations)
             ],
         )
 
 
-def _output(report: Report, shown: Sequence[str], base: int) -> str:
+def _output(report: TrecReport, shown: Sequence[str], base: int) -> str:
     """The sentences, each on a line of its own with its marks."""
     place = {name: i for i, name in reversed(list(enumerate(shown)))}
     n_listed = len(report.references or [])
@@ -216,7 +218,7 @@ def _output(report: Report, shown: Sequence[str], base: int) -> str:
         if not text:
             continue  # marks alone would be read as the sentence's before
         marks = ""
-        for citation in dict.fromkeys(ranked(sentence.citations)):
+        for citation in dict.fromkeys(ranked_citations(sentence.citations)):
             if isinstance(citation, str):
                 position = place[citation]
             else:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from citeforge.plugins.trec.reports import Report, Sentence, cited_ids, style_of
+from citeforge.plugins.trec.reports import ReportSentence, TrecReport, cited_ids, style_of
 from citeforge.schemas.trec import Track
 
 _STYLES = {
@@ -37,7 +37,7 @@ class Breach:
     is_error: bool
 
 
-def breaches(report: Report, track: Track, topic_text: str | None = None) -> list[Breach]:
+def breaches(report: TrecReport, track: Track, topic_text: str | None = None) -> list[Breach]:
     """Everything that a track finds wrong with a report.
 
     Args:
@@ -57,7 +57,7 @@ def breaches(report: Report, track: Track, topic_text: str | None = None) -> lis
     return [Breach(report.line, rule, said, rule not in track.warns) for rule, said in found]
 
 
-def _about(report: Report, track: Track, topic_text: str | None) -> Rule:
+def _about(report: TrecReport, track: Track, topic_text: str | None) -> Rule:
     where = "" if track.is_flat else "metadata."
     for rule, names in (("metadata", track.required), ("metadata_recommended", track.advised)):
         for name in names:
@@ -77,7 +77,7 @@ def _about(report: Report, track: Track, topic_text: str | None) -> Rule:
             yield "narrative", f"{where}narrative: is not the text of the topic, word for word"
 
 
-def _sentence(report: Report, track: Track, number: int, sentence: Sentence) -> Rule:
+def _sentence(report: TrecReport, track: Track, number: int, sentence: ReportSentence) -> Rule:
     place = f"{track.sentences}[{number}]"
     style = style_of(sentence)
     if style is not None and style not in track.styles:
@@ -112,7 +112,7 @@ def _docid(track: Track, name: str, place: str) -> Rule:
         )
 
 
-def _references(report: Report, track: Track) -> Rule:
+def _references(report: TrecReport, track: Track) -> Rule:
     if track.references == "free":
         return
     listed = report.references
@@ -143,14 +143,14 @@ def _references(report: Report, track: Track) -> Rule:
         )
 
 
-def _length(report: Report, track: Track) -> Rule:
+def _length(report: TrecReport, track: Track) -> Rule:
     words = len(" ".join(s.text for s in report.sentences).split())
     if track.most_words is not None and words > track.most_words:
         yield "length", f"{track.sentences}: {words:,} words; {track.most_words:,} are allowed"
 
 
 def run_breaches(
-    reports: Sequence[Report], track: Track, topics: dict[str, str]
+    reports: Sequence[TrecReport], track: Track, topics: dict[str, str]
 ) -> Iterator[Breach]:
     """The same of all reports of a run, and of the run as one.
 

@@ -27,11 +27,11 @@ from citeforge.evaluator.measures.cannot import CannotError
 from citeforge.evaluator.measures.claims import Claim, read_claims
 from citeforge.evaluator.measures.columns import Key, bounded
 from citeforge.evaluator.measures.declared import Found, Measure, percent
-from citeforge.evaluator.measures.judging import render
-from citeforge.evaluator.statements.inputs import Inputs, Item
-from citeforge.evaluator.statements.split import split_statements
+from citeforge.evaluator.measures.judging import premise_text
+from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
+from citeforge.evaluator.statements.split import strict_statements
 from citeforge.evaluator.tools import NO_JUDGE
-from citeforge.plugins.trec.assessments import SentenceLabels, labels_of
+from citeforge.plugins.trec.assessments import SentenceLabels, answer_labels
 from citeforge.plugins.trec.labels import SEVERAL_RUNS, assessments_of, files_signature
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.submission import CitedSentence
@@ -68,7 +68,7 @@ def _strict(inputs: Inputs) -> Found:
 
 
 def _weights(
-    judge: JudgeSession, item: Item, claim: Claim, weigh: Callable[[Value], Value]
+    judge: JudgeSession, item: AnswerItem, claim: Claim, weigh: Callable[[Value], Value]
 ) -> list[Value]:
     return [weigh(_decided(judge, _pair(item, c, claim.text))) for c in claim.cited]
 
@@ -138,7 +138,7 @@ def _labelled(inputs: Inputs) -> Iterator[tuple[Key, list[Weights]]]:
     labels = assessments_of(inputs).support
     judge = inputs.tools.judge
     answers = [
-        (run, item, labels_of(labels, inputs.names, inputs.benchmark.query_ids[item.row]))
+        (run, item, answer_labels(labels, inputs.names, inputs.benchmark.query_ids[item.row]))
         for run, item in inputs.items()
     ]
     if labels and len(inputs.runs) > 1:
@@ -174,14 +174,14 @@ def _labelled(inputs: Inputs) -> Iterator[tuple[Key, list[Weights]]]:
             )
 
 
-def _sentences(inputs: Inputs, item: Item) -> Sequence[CitedSentence]:
+def _sentences(inputs: Inputs, item: AnswerItem) -> Sequence[CitedSentence]:
     """The system's own sentences; else its statements, with what each cites, in order."""
     if item.sentences is not None:
         return item.sentences
     if inputs.tools.segmenter is None:
         raise CannotError(inputs.tools.why_no_segmenter or "needs a segmenter")
     n, base = len(item.passages), inputs.grammar.base
-    found = split_statements(item.output, inputs.grammar, inputs.tools.segmenter, n)
+    found = strict_statements(item.output, inputs.grammar, inputs.tools.segmenter, n)
     return [
         CitedSentence(s.text, [p if 0 <= (p := c - base) < n else None for c in s.numbers])
         for s in found.statements
@@ -189,7 +189,7 @@ def _sentences(inputs: Inputs, item: Item) -> Sequence[CitedSentence]:
 
 
 def _require_same(
-    inputs: Inputs, item: Item, sentences: Sequence[CitedSentence], labels: SentenceLabels
+    inputs: Inputs, item: AnswerItem, sentences: Sequence[CitedSentence], labels: SentenceLabels
 ) -> None:
     """Refuse labels of another answer.
 
@@ -208,7 +208,7 @@ def _require_same(
         )
 
 
-def _has_text(item: Item, cited: int | None) -> bool:
+def _has_text(item: AnswerItem, cited: int | None) -> bool:
     return (
         cited is not None
         and 0 <= cited < len(item.passages)
@@ -216,9 +216,9 @@ def _has_text(item: Item, cited: int | None) -> bool:
     )
 
 
-def _pair(item: Item, cited: int | None, statement: str) -> Pair:
+def _pair(item: AnswerItem, cited: int | None, statement: str) -> Pair:
     assert cited is not None
-    return Pair(render(item.passages[cited], strict=True), statement)
+    return Pair(premise_text(item.passages[cited], strict=True), statement)
 
 
 def _decided(judge: JudgeSession, pair: Pair) -> Value:

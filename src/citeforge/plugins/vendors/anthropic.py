@@ -12,7 +12,13 @@ from typing import Any
 
 import msgspec
 
-from citeforge.evaluator.submissions.placing.records import Cited, Response, Source, Vendor, Wrong
+from citeforge.evaluator.submissions.placing.records import (
+    Cited,
+    CitedSource,
+    Response,
+    Vendor,
+    Wrong,
+)
 
 _PAIRS = {
     "char_location": ("char", "char_index"),
@@ -119,17 +125,17 @@ def _cited(citation: _Citation, at: tuple[int, int], found: Response, place: str
                  quote_at=quote_at, quote_unit=unit)  # fmt: skip
 
 
-def _source(citation: _Citation) -> Source:
+def _source(citation: _Citation) -> CitedSource:
     if citation.type == "web_search_result_location":
         url = citation.url or ""
-        return Source((url,), citation.title or "", url, citation.cited_text)
+        return CitedSource((url,), citation.title or "", url, citation.cited_text)
     if citation.type == "search_result_location":
         name, title = citation.source or "", citation.title or ""
         ids = tuple(n for n in (name, title) if n)
-        return Source(ids, title, name, index=citation.search_result_index)
+        return CitedSource(ids, title, name, index=citation.search_result_index)
     title = citation.document_title or ""
     ids = tuple(n for n in (citation.file_id, title) if n)
-    return Source(ids, title, index=citation.document_index)
+    return CitedSource(ids, title, index=citation.document_index)
 
 
 ANTHROPIC = Vendor(

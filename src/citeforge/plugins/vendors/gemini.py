@@ -13,7 +13,13 @@ from typing import Any
 
 import msgspec
 
-from citeforge.evaluator.submissions.placing.records import Cited, Response, Source, Vendor, Wrong
+from citeforge.evaluator.submissions.placing.records import (
+    Cited,
+    CitedSource,
+    Response,
+    Vendor,
+    Wrong,
+)
 
 
 class _Chunk(msgspec.Struct, rename="camel"):
@@ -118,12 +124,12 @@ def read(body: Any) -> Response:
     return found
 
 
-def _source(chunk: _GroundingChunk) -> Source:
+def _source(chunk: _GroundingChunk) -> CitedSource:
     known = chunk.web or chunk.retrieved_context or chunk.maps or chunk.image or _Chunk()
     name = known.document_name or ""
     ids = [name.rpartition("/")[2], known.uri, known.title]
     title, url = known.title or "", known.uri or ""
-    return Source(tuple(dict.fromkeys(i for i in ids if i)), title, url, known.text or "")
+    return CitedSource(tuple(dict.fromkeys(i for i in ids if i)), title, url, known.text or "")
 
 
 def _characters(segment: _Segment, texts: list[str], place: str) -> tuple[int, int]:

@@ -16,8 +16,8 @@ import msgspec
 
 from citeforge.evaluator.submissions.placing.records import (
     Cited,
+    CitedSource,
     Response,
-    Source,
     Vendor,
     Wrong,
     span,
@@ -109,12 +109,12 @@ def read(body: Any) -> Response:
     return found
 
 
-def _source(document: _Document, number: int) -> Source:
+def _source(document: _Document, number: int) -> CitedSource:
     """A document; its id is the Document's own, or what its metadata call so."""
     said = document.metadata
     ids = [document.id, *(said.get(n) for n in ("id", "_id", "docid", "doc_id", "source"))]
     url = next((str(said[n]) for n in _URLS if _is_address(said.get(n))), "")
-    return Source(
+    return CitedSource(
         tuple(dict.fromkeys(str(i) for i in ids if isinstance(i, str | int) and str(i))),
         str(said.get("title") or ""),
         url,
@@ -135,7 +135,7 @@ def _read_cited(answer: _CitedAnswer, found: Response) -> None:
         quote = None if isinstance(citation, int) else citation.quote
         at = number
         if not 0 <= number < len(found.sources):
-            at = found.source(Source((f"document {number}",)))
+            at = found.source(CitedSource((f"document {number}",)))
         found.cited.append(Cited(0, len(found.text), at, quote=quote))
 
 
@@ -175,7 +175,7 @@ def _known(annotation: _Annotation, found: Response) -> int:
         return titled[0]
     url, title = annotation.url or "", annotation.title or ""
     ids = tuple(n for n in (url, title) if n)
-    return found.source(Source(ids, title, url, annotation.cited_text or ""))
+    return found.source(CitedSource(ids, title, url, annotation.cited_text or ""))
 
 
 LANGCHAIN = Vendor("langchain", knows, rb'"page_content"\s*:', read, by="own", numbered=True)

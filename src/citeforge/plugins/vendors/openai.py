@@ -18,8 +18,8 @@ import msgspec
 
 from citeforge.evaluator.submissions.placing.records import (
     Cited,
+    CitedSource,
     Response,
-    Source,
     Vendor,
     Wrong,
     span,
@@ -152,7 +152,7 @@ def _annotated(annotations: Any, found: Response, start: int, place: str) -> Non
             inner = a.url_citation or a
             url, title = inner.url, inner.title or ""
             first, last = span(at(inner.start_index), at(inner.end_index), len(text), where)
-            source = Source((url,), title, url)
+            source = CitedSource((url,), title, url)
         elif a.type in ("file_citation", "container_file_citation"):
             if a.start_index is not None:
                 first, last = span(at(a.start_index), at(a.end_index), len(text), where)
@@ -195,11 +195,11 @@ def _as_it_is(offset: int | None) -> int | None:
     return offset
 
 
-def _file(file_id: str, filename: str | None, text: str) -> Source:
+def _file(file_id: str, filename: str | None, text: str) -> CitedSource:
     """A file; the name that its owner gave it says more than the id that the service did."""
     name = filename or ""
     ids = dict.fromkeys((_ENDING.sub("", name), name, file_id))
-    return Source(tuple(n for n in ids if n), name, text=text)
+    return CitedSource(tuple(n for n in ids if n), name, text=text)
 
 
 def link_span(text: str, first: int, last: int) -> tuple[int, int, bool]:

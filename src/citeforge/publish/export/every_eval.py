@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from citeforge.engines.io.files import write_text
-from citeforge.evaluator.measures.registry import direction, find
+from citeforge.evaluator.measures.registry import direction, find_measure
 from citeforge.evaluator.reports.withhold import require_publishable
 from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.evaluator.submissions.reader import read_answers
-from citeforge.publish.export.tables import Lost
+from citeforge.publish.export.tables import DroppedFields
 from citeforge.schemas.commands.results import RecordOptions
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.scores import AnswerDetail, MeasureScore, ScoreFile
@@ -33,7 +33,7 @@ _RESERVED = {"con", "prn", "aux", "nul", "data", "unknown"}
 
 def export_every_eval(
     scores: Path, out: Path, options: RecordOptions, submission: Path | None = None
-) -> Lost:
+) -> DroppedFields:
     """``data/BENCHMARK/ORG/MODEL/UUID.json``, and ``UUID_samples.jsonl`` where answers are kept.
 
     The same score file gives the same bytes: the UUID is made of its content, and the time of
@@ -58,7 +58,7 @@ def export_every_eval(
         raise InputError("holds no score files", path=scores, allowed="*.json of `citeforge score`")
     if submission is not None and len(paths) > 1:
         raise UsageError("--submission: name one score file, whose answers these are")
-    lost: Lost = []
+    lost: DroppedFields = []
     for path in paths:
         record = _Record(path, options, submission)
         record.write(out)
@@ -306,7 +306,7 @@ def _outputs(submission: Path, file: ScoreFile) -> dict[str, str]:
 
 def _range(measure: MeasureScore) -> tuple[float, float | None]:
     """Smallest and largest raw value; the largest is None where there is no bound."""
-    known = find(measure.name.split("[")[0])
+    known = find_measure(measure.name.split("[")[0])
     if known is not None:
         return known.low, known.high
     return 0.0, 1.0 if measure.scale == 100 else None
@@ -319,7 +319,7 @@ def _best(measure: MeasureScore) -> float | None:
 
 
 def _definition(measure: MeasureScore) -> str:
-    known = find(measure.name.split("[")[0])
+    known = find_measure(measure.name.split("[")[0])
     return measure.name if known is None else known.definition
 
 

@@ -12,11 +12,11 @@ from citeforge.engines.io.files import write_text
 from citeforge.ir_convert.kalma import write_gold, write_items
 from citeforge.package.items import by_query
 from citeforge.package.package import Package
-from citeforge.publish.export.tables import Lost
+from citeforge.publish.export.tables import DroppedFields
 from citeforge.schemas.benchmarks.kg import EMPTY, from_row
 
 
-def only_context(base: Base, context: str | None) -> tuple[str, Lost]:
+def only_context(base: Base, context: str | None) -> tuple[str, DroppedFields]:
     """The context set that a layout with one context a question takes, and what it leaves."""
     name = context or next(iter(base.manifest.contexts))
     others = [n for n in base.manifest.contexts if n != name]
@@ -26,7 +26,7 @@ def only_context(base: Base, context: str | None) -> tuple[str, Lost]:
     return name, lost
 
 
-def export_alce(base: Base, out: Path, context: str | None = None) -> Lost:
+def export_alce(base: Base, out: Path, context: str | None = None) -> DroppedFields:
     """``data.json``: a list of items with question, docs, and what gold there is."""
     name, lost = only_context(base, context)
     items = []
@@ -62,7 +62,7 @@ def export_alce(base: Base, out: Path, context: str | None = None) -> Lost:
     return lost
 
 
-def export_attrieval(base: Base, out: Path, context: str | None = None) -> Lost:
+def export_attrieval(base: Base, out: Path, context: str | None = None) -> DroppedFields:
     """A saved ``datasets.Dataset``: query, passages{passage_text, is_selected}, org_answers."""
     import datasets
 
@@ -99,7 +99,7 @@ def export_attrieval(base: Base, out: Path, context: str | None = None) -> Lost:
     return lost
 
 
-def export_attributed_ir(base: Base, out: Path, context: str | None = None) -> Lost:
+def export_attributed_ir(base: Base, out: Path, context: str | None = None) -> DroppedFields:
     """``data.csv``: Python literals in cells; ``output`` is left empty for the system."""
     name, lost = only_context(base, context)
     out.mkdir(parents=True, exist_ok=True)
@@ -120,7 +120,7 @@ def export_attributed_ir(base: Base, out: Path, context: str | None = None) -> L
     return [*lost, "relevance labels of passages", "sentence labels of gold answers"]
 
 
-def export_kalma(package: Package, out: Path, context: str | None = None) -> Lost:
+def export_kalma(package: Package, out: Path, context: str | None = None) -> DroppedFields:
     """``specific.json``, ``general.json`` and, where there is gold, ``gold.json`` (with rounds) and
     ``gold_no_round1.json``: the two files that KaLMA's code reads."""
     name = context or "full"

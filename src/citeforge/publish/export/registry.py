@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from citeforge.builders.recipes.derive import Base
-from citeforge.engines.io.folders import whole_folder
+from citeforge.engines.io.folders import atomic_directory
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.package import Package
 from citeforge.publish.export import items, tables, training, trec
 from citeforge.publish.export.every_eval import export_every_eval
-from citeforge.publish.export.tables import Lost
+from citeforge.publish.export.tables import DroppedFields
 from citeforge.schemas.commands.results import RecordOptions
 from citeforge.schemas.commands.training import TrainingOptions
 from citeforge.schemas.commands.trec import TrecOptions
@@ -43,7 +43,7 @@ def export(
     options: TrainingOptions | None = None,
     records: RecordOptions | None = None,
     about: TrecOptions | None = None,
-) -> Lost:
+) -> DroppedFields:
     """Write a package in another layout, or score files as records of Every Eval Ever.
 
     Args:
@@ -73,7 +73,7 @@ def export(
             raise UsageError(
                 f"{name}: --context, --min-f1, --held-out and --template are for other formats"
             )
-        with whole_folder(out) as made:
+        with atomic_directory(out) as made:
             return export_every_eval(folder, made, said, asked.submission)
     if said != RecordOptions():
         raise UsageError(
@@ -88,7 +88,7 @@ def export(
             f"{name}: --submission, --min-f1, --held-out and --template are for "
             f"{' and '.join(_TRAINING)}"
         )
-    with whole_folder(out) as made:
+    with atomic_directory(out) as made:
         package = Package(folder)
         if name not in package.kind.exports:
             raise InputError(
@@ -113,7 +113,7 @@ def export(
 def _run(
     track: Track, folder: Path, out: Path, context: str | None, asked: TrainingOptions,
     about: TrecOptions,
-) -> Lost:  # fmt: skip
+) -> DroppedFields:  # fmt: skip
     """A submission as a run of a track."""
     if asked.model_copy(update={"submission": None}) != TrainingOptions():
         raise UsageError(f"{track.format}: --min-f1, --held-out and --template are not for it")
@@ -124,5 +124,5 @@ def _run(
             path=folder,
             allowed=f"its formats: {', '.join(benchmark.kind.exports)}",
         )
-    with whole_folder(out) as made:
+    with atomic_directory(out) as made:
         return trec.export_run(benchmark, made, track, asked.submission, context, about)

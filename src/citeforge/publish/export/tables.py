@@ -19,7 +19,7 @@ from citeforge.package.package import Package
 from citeforge.schemas.benchmarks.tables import CORPUS, LABELS, RELEVANT
 from citeforge.schemas.errors import InputError
 
-Lost = list[str]
+DroppedFields = list[str]
 """What a layout cannot carry, one line each."""
 
 
@@ -29,7 +29,7 @@ def corpus_rows(base: Base) -> Iterator[dict[str, Any]]:
         yield from batch.to_pylist()
 
 
-def write_corpus(base: Base, folder: Path) -> None:
+def write_passages(base: Base, folder: Path) -> None:
     """Passages without their metadata as one split, a batch at a time."""
     columns = ["_id", "title", "text"]
     schema = pa.schema([CORPUS.field(c) for c in columns])
@@ -46,7 +46,7 @@ def judgements(base: Base) -> Iterator[tuple[str, str, int]]:
             yield row["query-id"], row["corpus-id"], max(score, 1) if label == RELEVANT else 0
 
 
-def lost_of(base: Base, *kept: str) -> Lost:
+def lost_of(base: Base, *kept: str) -> DroppedFields:
     """What none of these layouts carries."""
     lost = []
     if "contexts" not in kept:
@@ -63,7 +63,7 @@ def lost_of(base: Base, *kept: str) -> Lost:
     return lost
 
 
-def export_beir(base: Base, out: Path) -> Lost:
+def export_beir(base: Base, out: Path) -> DroppedFields:
     """``corpus.jsonl``, ``queries.jsonl``, ``qrels/test.tsv``."""
     with atomic_file(out / "corpus.jsonl") as file:
         for row in corpus_rows(base):
@@ -89,7 +89,7 @@ def _line(row: dict[str, Any]) -> bytes:
     return json.dumps(row, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
 
 
-def export_mteb(base: Base, out: Path) -> Lost:
+def export_mteb(base: Base, out: Path) -> DroppedFields:
     """Configs ``corpus``, ``queries``, ``default`` and ``top_ranked``, as MTEB's retrieval tasks.
 
     Judgements stand in the split ``test``; the first context set becomes ``top_ranked``.
@@ -106,7 +106,7 @@ def export_mteb(base: Base, out: Path) -> Lost:
         "queries": ("queries", queries),
         "default": ("test", qrels), "top_ranked": ("test", top),
     }  # fmt: skip
-    write_corpus(base, out / "corpus")
+    write_passages(base, out / "corpus")
     splits = {"corpus": ["corpus"]}
     for config, (split, rows) in tables.items():
         write_table(out / config, split, pa.Table.from_pylist(rows))
@@ -117,7 +117,7 @@ def export_mteb(base: Base, out: Path) -> Lost:
     return lost + ([f"context sets but {name}: {', '.join(others)}"] if others else [])
 
 
-def export_trec(base: Base, out: Path) -> Lost:
+def export_trec(base: Base, out: Path) -> DroppedFields:
     """``topics.tsv``, ``qrels.txt``, ``corpus.jsonl``, and a run file for every context set."""
     for row in base.queries.to_pylist():
         if any(c in row["text"] + row["_id"] for c in "\t\n\r"):
@@ -148,10 +148,10 @@ def export_trec(base: Base, out: Path) -> Lost:
     return lost_of(base, "contexts")
 
 
-def export_rage(base: Base, out: Path) -> Lost:
+def export_rage(base: Base, out: Path) -> DroppedFields:
     """RAGE's Hub layout: configs ``corpus``, ``queries``, ``mapping``; rage_toolkit reads it."""
     splits = {"corpus": ["corpus"], "queries": ["queries"], "mapping": []}
-    write_corpus(base, out / "corpus")
+    write_passages(base, out / "corpus")
     write_table(out / "queries", "queries", base.queries.select(["_id", "text"]))
     for label in LABELS:
         if base.mappings[label].num_rows:
@@ -161,7 +161,7 @@ def export_rage(base: Base, out: Path) -> Lost:
     return lost_of(base, "labels", "short", "scores")
 
 
-def export_csv(package: Package, out: Path) -> Lost:
+def export_csv(package: Package, out: Path) -> DroppedFields:
     """One CSV a table, as the Hub's viewer reads them; lists and structures as JSON."""
     for config, names in package.splits.items():
         for name in names:

@@ -16,13 +16,13 @@ import yaml
 from citeforge.builders.packaging.prompts import load_template, render_prompts
 from citeforge.engines.io.files import atomic_file, sha256_file, write_text
 from citeforge.engines.io.tables import TableWriter
-from citeforge.evaluator.measures.rage.citations import Answer, strict_scorer
+from citeforge.evaluator.measures.rage.citations import AnswerValues, strict_scorer
 from citeforge.evaluator.measures.rage.reward import f1
 from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.reader import Places
 from citeforge.publish.export.held_out import HeldOut, read_held_out
-from citeforge.publish.export.tables import Lost
+from citeforge.publish.export.tables import DroppedFields
 from citeforge.schemas.commands.training import TrainingOptions
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.submission import SubmissionLine
@@ -65,12 +65,12 @@ RL = pa.schema(
 """Rows as TRL's ``GRPOTrainer`` reads them; ``contexts`` is for ``citeforge.library.rewards``."""
 
 
-class Kept(NamedTuple):
+class TrainingAnswer(NamedTuple):
     """An answer that is learnt from."""
 
     run: int
     output: str
-    numbers: Answer
+    numbers: AnswerValues
 
 
 @dataclass
@@ -116,7 +116,7 @@ class _Export:
         for row, (_, text) in enumerate(texts):
             yield row, [{"role": "user", "content": text}]
 
-    def finish(self, what: str, n: int, files: dict[str, str], **more: Any) -> Lost:
+    def finish(self, what: str, n: int, files: dict[str, str], **more: Any) -> DroppedFields:
         """Write what was made of what; what was left out, in words."""
         told = {
             "what": what,
@@ -158,7 +158,7 @@ class _Export:
 
 def export_sft(
     benchmark: Benchmark, out: Path, context: str | None, options: TrainingOptions
-) -> Lost:
+) -> DroppedFields:
     """``chat.jsonl`` and ``data/train-*.parquet``: prompts with answers that cite well.
 
     Args:
@@ -217,13 +217,13 @@ def export_sft(
 
 def _good(
     export: _Export, submission: Submission, asked: str | None
-) -> dict[str, dict[int, list[Kept]]]:
+) -> dict[str, dict[int, list[TrainingAnswer]]]:
     """Answers worth learning from, by context set and row of the question."""
     benchmark, counts = export.benchmark, export.counts
     score = strict_scorer(benchmark.grammar)
     places = Places(submission.path, benchmark)
     tables: dict[str, ContextTable] = {}
-    kept: dict[str, dict[int, list[Kept]]] = {}
+    kept: dict[str, dict[int, list[TrainingAnswer]]] = {}
     for line, answer in submission.answers():
         if answer.passages is not None:
             counts["answers to passages that the system brought itself"] += 1
@@ -241,12 +241,15 @@ def _good(
         if reason := export.reason(row, table) or _unfit(answer, numbers, mine, export.options):
             counts[f"answers {reason}"] += 1
         else:
-            mine.append(Kept(answer.run, answer.output, numbers))
+            mine.append(TrainingAnswer(answer.run, answer.output, numbers))
     return kept
 
 
 def _unfit(
-    answer: SubmissionLine, numbers: Answer, mine: Sequence[Kept], options: TrainingOptions
+    answer: SubmissionLine,
+    numbers: AnswerValues,
+    mine: Sequence[TrainingAnswer],
+    options: TrainingOptions,
 ) -> str | None:
     assert options.min_f1 is not None
     if answer.is_truncated:
@@ -277,7 +280,9 @@ def _set_of(
     return known.contexts[0]
 
 
-def _pairs(export: _Export, kept: dict[str, dict[int, list[Kept]]]) -> Iterator[dict[str, Any]]:
+def _pairs(
+    export: _Export, kept: dict[str, dict[int, list[TrainingAnswer]]]
+) -> Iterator[dict[str, Any]]:
     """Rows in the order of the benchmark: context sets, questions, runs."""
     names = export.benchmark.query_ids
     for context in (c for c in export.benchmark.contexts if any(kept.get(c, {}).values())):
@@ -297,7 +302,7 @@ def _pairs(export: _Export, kept: dict[str, dict[int, list[Kept]]]) -> Iterator[
 
 def export_rl(
     benchmark: Benchmark, out: Path, context: str | None, options: TrainingOptions
-) -> Lost:
+) -> DroppedFields:
     """``data/train-*.parquet``: prompts, and what answers are held against.
 
     Args:

@@ -11,11 +11,11 @@ from typing import Any
 
 from citeforge.engines.io.files import write_text
 from citeforge.engines.text.sentences import SentenceSegmenter
-from citeforge.evaluator.statements.split import split_statements
+from citeforge.evaluator.statements.split import strict_statements
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN
-from citeforge.publish.export.tables import Lost
+from citeforge.publish.export.tables import DroppedFields
 from citeforge.schemas.commands.trec import TrecOptions
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.submission import SubmissionLine
@@ -87,7 +87,7 @@ class _Writer:
             yield from ((sentence.text, sentence.citations) for sentence in answer.sentences)
             return
         grammar = self.benchmark.grammar
-        found = split_statements(answer.output, grammar, self._segmenter, len(ids))
+        found = strict_statements(answer.output, grammar, self._segmenter, len(ids))
         self.lost[_STRAY] += sum(len(marker.numbers) for marker in found.stray)
         for statement in found.statements:
             positions = (n - grammar.base for n in statement.numbers)
@@ -140,7 +140,7 @@ def export_run(
     submission: Path | None,
     context: str | None,
     options: TrecOptions,
-) -> Lost:
+) -> DroppedFields:
     """Write a submission as a run of a track, with the topics that it answers.
 
     Args:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from citeforge.engines.io.files import write_text
-from citeforge.engines.io.folders import files_below, is_temporary, whole_folder
-from citeforge.evaluator.reports.plots.page import embed
+from citeforge.engines.io.folders import atomic_directory, files_below, is_temporary
+from citeforge.evaluator.reports.plots.page import script_json
 from citeforge.evaluator.reports.withhold import require_publishable
 from citeforge.package.package import Package
 from citeforge.publish.hidden import matching_gold
@@ -29,7 +29,7 @@ _OURS = re.compile(
 
 
 @dataclass(frozen=True)
-class Bench:
+class SiteBenchmark:
     """A benchmark of a site.
 
     Attributes:
@@ -73,14 +73,17 @@ def build_site(
         InputError: no scores, scores of another benchmark, two of one system in one context, or a
             folder that holds something else.
     """
-    bench = Bench("", folder, lambda: files, title, gold)
+    bench = SiteBenchmark("", folder, lambda: files, title, gold)
     with growing_site([bench], out) as site:
         return site
 
 
 @contextmanager
 def growing_site(
-    benches: Sequence[Bench], out: Path, title: str | None = None, config: Path | None = None
+    benches: Sequence[SiteBenchmark],
+    out: Path,
+    title: str | None = None,
+    config: Path | None = None,
 ) -> Iterator[Site]:
     """Write a site beside ``out``; it takes that name, all at once, when the block ends well.
 
@@ -97,13 +100,13 @@ def growing_site(
         only = benches[0]
         package = Package(only.folder)
         files = _ready(only, package)
-        with whole_folder(out, strangers) as made:
+        with atomic_directory(out, unknown_site_files) as made:
             yield write_pages(package, files, made, only.title or title)[0]
         return
     packages = [Package(b.folder) for b in benches]
     titles = [b.title or p.name for b, p in zip(benches, packages, strict=True)]
     others = [(t, b.name) for t, b in zip(titles, benches, strict=True)]
-    with whole_folder(out, strangers) as made:
+    with atomic_directory(out, unknown_site_files) as made:
         columns, sites = [], []
         for bench, package, name in zip(benches, packages, titles, strict=True):
             files = _ready(bench, package)
@@ -114,7 +117,7 @@ def growing_site(
         data = compact_matrix(columns)
         text = environment().get_template("matrix.html.j2").render(
             site={"title": title or "Leaderboard", "others": others}, root="",
-            columns=columns, data=embed(data),
+            columns=columns, data=script_json(data),
         )  # fmt: skip
         write_text(made / "index.html", text)
         for asset in ("site.css", "site.js", "matrix.js"):
@@ -122,7 +125,7 @@ def growing_site(
         yield Site(sum(s.systems for s in sites), sum(s.queries for s in sites), len(text.encode()))
 
 
-def _ready(bench: Bench, package: Package) -> Sequence[ScoreFile]:
+def _ready(bench: SiteBenchmark, package: Package) -> Sequence[ScoreFile]:
     """The scores of a benchmark as pages may show them.
 
     Raises:
@@ -162,7 +165,7 @@ def _require_withheld(files: Sequence[ScoreFile]) -> None:
             )
 
 
-def strangers(out: Path) -> list[str]:
+def unknown_site_files(out: Path) -> list[str]:
     """Files in the folder of a site that no build of ours put there.
 
     Raises:

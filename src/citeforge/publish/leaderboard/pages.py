@@ -14,11 +14,11 @@ from citeforge.engines.io.files import write_text
 from citeforge.evaluator.measures.registry import direction
 from citeforge.evaluator.reports.audited import audit_of, told_of_negatives
 from citeforge.evaluator.reports.explorer.part import chunk_file, explorer_part, text_of
-from citeforge.evaluator.reports.missing import not_computed
+from citeforge.evaluator.reports.missing import missing_lines
 from citeforge.evaluator.reports.plots.choose import main_measure
-from citeforge.evaluator.reports.plots.page import embed
+from citeforge.evaluator.reports.plots.page import script_json
 from citeforge.evaluator.reports.report import index_base
-from citeforge.evaluator.reports.rows import named
+from citeforge.evaluator.reports.rows import named_rows
 from citeforge.package.package import Package
 from citeforge.publish.leaderboard.queries import query_pages
 from citeforge.publish.leaderboard.ranking import View, about_rows, compact, make_views, rest, slug
@@ -90,7 +90,7 @@ def write_pages(
     names = {p.id: slug(p.id, taken) for p in pages}
     audit = audit_of(package)
     index = templates.get_template("index.html.j2").render(
-        site=site, data=embed({"views": [compact(v) for v in views]}), n_queries=len(pages),
+        site=site, data=script_json({"views": [compact(v) for v in views]}), n_queries=len(pages),
         audit=told_of_negatives(audit) if audit else [],
     )  # fmt: skip
     write_text(out / "index.html", index)
@@ -98,7 +98,7 @@ def write_pages(
         text = json.dumps(rest(view), separators=(",", ":"))
         write_text(out / f"more-{number}.js", f"citeforgeMore({number},{text});\n")
     n_systems = _systems(templates, site, views, names, out)
-    search = embed([[names[p.id], p.id, p.text] for p in pages])
+    search = script_json([[names[p.id], p.id, p.text] for p in pages])
     template = templates.get_template("queries.html.j2")
     write_text(out / "queries.html", template.render(site=site, data=search, n=len(pages)))
     template = templates.get_template("query.html.j2")
@@ -118,7 +118,7 @@ def _answers(
     templates: Environment, site: dict[str, Any], files: Sequence[ScoreFile], out: Path
 ) -> bool:
     """The page with all answers, its data in chunks; none where no score file carries answers."""
-    shown = named([f for f in files if f.answers])
+    shown = named_rows([f for f in files if f.answers])
     if not shown:
         return False
     part = explorer_part(shown, main_measure(shown), index_base(shown))
@@ -149,7 +149,7 @@ def _systems(
             text = template.render(
                 site=site, file=file, view=view, hardest=hardest, measures=file.measures,
                 about=about_rows(file),
-                missing=not_computed([file]),
+                missing=missing_lines([file]),
             )  # fmt: skip
             write_text(out / "systems" / f"{name}.html", text)
             count += 1

@@ -197,7 +197,7 @@ def _shown(
     human: tuple[Piece, ...] = ()
     twin: tuple[Piece, ...] = ()
     if name in of_human and of_human[name] in texts:
-        human, twin = differences(text, texts[of_human[name]][1])
+        human, twin = text_differences(text, texts[of_human[name]][1])
     note = notes.get((query, name), "")
     return PassageView(number, name, title, text, *_words(doc["label"]), note, human, twin)
 
@@ -207,7 +207,7 @@ def _words(label: str) -> tuple[str, str]:
     return label.replace("_", " "), label.replace("_", "-")
 
 
-def differences(first: str, second: str) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
+def text_differences(first: str, second: str) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
     """Both texts, cut at words, with what only one of them has marked."""
     a, b = first.split(), second.split()
     matcher = difflib.SequenceMatcher(None, a, b, autojunk=False)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from citeforge.evaluator.measures.registry import direction, find, place
+from citeforge.evaluator.measures.registry import declared_place, direction, find_measure
 from citeforge.evaluator.statistics.ranks import RankInterval, ranks_of
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
@@ -65,7 +65,7 @@ def make_views(files: Sequence[ScoreFile]) -> list[View]:
     views = []
     for (context, protocol), mine in keyed.items():
         names = list(dict.fromkeys(m.name for f in mine for m in f.measures))
-        names.sort(key=lambda n: place(n.split("[")[0]))
+        names.sort(key=lambda n: declared_place(n.split("[")[0]))
         signatures: dict[str, str] = {}
         for file in mine:
             for entry in file.measures:
@@ -149,5 +149,5 @@ def _hundredths(value: float | None) -> int | None:
 
 def definition(name: str) -> str:
     """A measure in one line; empty for one that is not ours."""
-    found = find(name.split("[")[0])
+    found = find_measure(name.split("[")[0])
     return found.definition if found is not None else ""

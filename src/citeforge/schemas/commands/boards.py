@@ -9,7 +9,7 @@ from typing import Self
 from pydantic import Field, field_validator, model_validator
 
 from citeforge.schemas.commands.command_options import ScoreOptions
-from citeforge.schemas.models.choices import ANSWERING, JUDGES, beside
+from citeforge.schemas.models.choices import ANSWERING, JUDGES, spec_beside
 from citeforge.schemas.recipes.base import Part
 
 BOARDS_VERSION = 1
@@ -134,8 +134,8 @@ def _score_below(score: ScoreOptions, folder: Path) -> ScoreOptions:
         profile = str(folder / profile)
     return score.model_copy(
         update={
-            "judge": score.judge and beside(score.judge, JUDGES, folder),
-            "llm": score.llm and beside(score.llm, ANSWERING, folder),
+            "judge": score.judge and spec_beside(score.judge, JUDGES, folder),
+            "llm": score.llm and spec_beside(score.llm, ANSWERING, folder),
             "judge_profile": profile,
             "labels": tuple(folder / p for p in score.labels),
             "assessments": tuple(folder / p for p in score.assessments),

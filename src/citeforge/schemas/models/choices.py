@@ -46,7 +46,7 @@ def listed(choices: Iterable[Choice]) -> str:
     return f"{', '.join(most)} or {last}" if most else last
 
 
-def beside(spec: str, choices: Iterable[Choice], folder: Path) -> str:
+def spec_beside(spec: str, choices: Iterable[Choice], folder: Path) -> str:
     """A spec of a file that lies in ``folder``: what a name says of files is relative to it.
 
     Args:

@@ -138,6 +138,6 @@ def checked(record: type[M], **values: Any) -> M:
         raise UsageError(place + first["msg"].removeprefix("Value error, ")) from error
 
 
-def name_of(models: dict[str, dict[str, Any]], role: str) -> str | None:
+def model_name(models: dict[str, dict[str, Any]], role: str) -> str | None:
     """Name of the model that had a role in a build; None when there was none."""
     return str(models[role]["name"]) if role in models else None

@@ -108,7 +108,7 @@ def nested(values: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:
     return content
 
 
-def words_of(record: BaseModel) -> list[str]:
+def command_words(record: BaseModel) -> list[str]:
     """The command line that gives this record; what has its default value is left out."""
     words: list[str] = []
     for flag in flags_of(type(record)):

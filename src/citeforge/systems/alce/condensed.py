@@ -8,12 +8,12 @@ from typing import Any
 
 from citeforge.builders.alce.condense import is_irrelevant
 from citeforge.builders.packaging.prompts import PromptDoc, neutralise
-from citeforge.engines.llm.records import Answer, Request
+from citeforge.engines.llm.records import LlmReply, Request
 from citeforge.systems.llm.system import Setting, Task
 
 _TOKENS = 160
 
-Docs = Generator[Sequence[Request], Sequence[Answer], list[PromptDoc]]
+Docs = Generator[Sequence[Request], Sequence[LlmReply], list[PromptDoc]]
 
 
 class Condenser:

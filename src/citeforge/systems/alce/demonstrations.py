@@ -120,7 +120,7 @@ def _require_cited(demo: Demonstration, number: int, path: Path) -> None:
                 )
 
 
-def choose(
+def choose_examples(
     pool: Sequence[Demonstration], shots: int, seed: int, run: int, questions: frozenset[str]
 ) -> list[Demonstration]:
     """Examples of one run, drawn anew for each (ALCE, appendix C).

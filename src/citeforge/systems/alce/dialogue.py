@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from citeforge.engines.llm.records import Answer, Failure, Llm, Request
+from citeforge.engines.llm.records import Failure, Llm, LlmReply, Request
 from citeforge.systems.llm.system import MakeSteps, Reply, Steps, Task
 
 
@@ -23,7 +23,7 @@ class _Talk:
     asked: Sequence[Request] = ()
     end: Reply | Failure | None = field(default=None)
 
-    def go_on(self, answers: Sequence[Answer] | None) -> None:
+    def go_on(self, answers: Sequence[LlmReply] | None) -> None:
         """Take answers, up to the next requests that there are or to the end."""
         try:
             self.asked = next(self.steps) if answers is None else self.steps.send(answers)
@@ -32,11 +32,11 @@ class _Talk:
         except StopIteration as done:
             self.asked, self.end = (), done.value
 
-    def take(self, results: Sequence[Answer | Failure]) -> None:
+    def take(self, results: Sequence[LlmReply | Failure]) -> None:
         """What was said to its requests; one failure ends it."""
         failure = next((r for r in results if isinstance(r, Failure)), None)
         if failure is None:
-            self.go_on([r for r in results if isinstance(r, Answer)])
+            self.go_on([r for r in results if isinstance(r, LlmReply)])
             return
         self.steps.close()
         self.asked, self.end = (), failure

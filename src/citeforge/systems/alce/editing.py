@@ -13,9 +13,9 @@ from citeforge.engines.llm.records import Failure
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.evaluator.measures.alce.answers import strict_claims
 from citeforge.evaluator.measures.judging import CitationJudging
+from citeforge.evaluator.statements.inputs import AnswerItem as Answered
 from citeforge.evaluator.statements.inputs import Inputs
-from citeforge.evaluator.statements.inputs import Item as Answered
-from citeforge.evaluator.statements.split import Statement, split_statements
+from citeforge.evaluator.statements.split import Statement, strict_statements
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.tools import Tools
 from citeforge.package.items import Passage
@@ -81,7 +81,7 @@ def _recalls(
     for place, (task, end) in enumerate(zip(tasks, ends, strict=True)):
         if isinstance(end, Reply):
             row = benchmark.row_of[task.item.query_id]
-            answered = Answered(row, task.item.query, end.text, shown(task, end))
+            answered = Answered(row, task.item.query, end.text, counted_passages(task, end))
             places.append(place)
             answers.append((answered, strict_claims(answered, inputs)))
     judge.begin()
@@ -90,7 +90,7 @@ def _recalls(
     return found
 
 
-def shown(task: Task, reply: Reply) -> tuple[Passage, ...]:
+def counted_passages(task: Task, reply: Reply) -> tuple[Passage, ...]:
     """Passages that an answer's citations count."""
     return task.item.passages if reply.passages is None else reply.passages
 
@@ -120,7 +120,7 @@ def with_candidates(
     found: list[Reply | Failure] = []
     for task, end in zip(tasks, ends, strict=True):
         if isinstance(end, Reply):
-            known = shown(task, end)
+            known = counted_passages(task, end)
             names = {p.id for p in known}
             others = (r.docid for r in ranked[task.item.query_id] if r.docid not in names)
             pool = (*known, *(Passage(i, *texts[i]) for i in others))
@@ -159,7 +159,7 @@ def post_cite(
     bare: list[tuple[int, Statement]] = []
     for place, (task, end) in enumerate(zip(tasks, ends, strict=True)):
         if isinstance(end, Reply) and (passages := _pool(task, end)):
-            found = split_statements(end.text, grammar, segmenter, len(passages))
+            found = strict_statements(end.text, grammar, segmenter, len(passages))
             bare += [(place, s) for s in found.statements if not s.markers]
     nearest = _nearest(bare, tasks, ends, embedder)
     edited = list(ends)
@@ -178,7 +178,7 @@ def post_cite(
 
 def _pool(task: Task, reply: Reply) -> tuple[Passage, ...]:
     """Passages that a citation is chosen from."""
-    return shown(task, reply) if reply.pool is None else reply.pool
+    return counted_passages(task, reply) if reply.pool is None else reply.pool
 
 
 def _number(edited: list[Reply | Failure], place: int, passage: int) -> int:

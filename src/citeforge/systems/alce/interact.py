@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from citeforge.builders.packaging.prompts import PromptDoc
-from citeforge.engines.llm.records import Answer, Request
+from citeforge.engines.llm.records import LlmReply, Request
 from citeforge.systems.alce.actions import Action, read_action
 from citeforge.systems.alce.condensed import Condenser
 from citeforge.systems.alce.demonstrations import Demonstration
 from citeforge.systems.alce.prompts import worked
 from citeforge.systems.llm.prompts import WindowError
-from citeforge.systems.llm.searching import Pool
+from citeforge.systems.llm.searching import CandidatePool
 from citeforge.systems.llm.system import MakeSteps, Reply, Setting, Steps, Task
 from citeforge.systems.options import InteractOptions, SearchOptions
 
@@ -33,7 +33,7 @@ class Talk:
 
     steps: list[str] = field(default_factory=list)
     sentences: list[str] = field(default_factory=list)
-    last: Answer | None = None
+    last: LlmReply | None = None
 
     def reply(self, **more: Any) -> Reply:
         """The answer so far; it counts as cut when its last step was."""
@@ -47,7 +47,7 @@ def converse(
     verb: str,
     show: Show,
     prompt: Callable[[Sequence[str], Sequence[PromptDoc], bool], str],
-) -> Generator[Sequence[Request], Sequence[Answer], Talk]:
+) -> Generator[Sequence[Request], Sequence[LlmReply], Talk]:
     """Ask for one step after another, until the model ends or the turns are over.
 
     What a check or search shows is seen by the next step alone, which must put something out
@@ -136,7 +136,7 @@ def _checking(demo: Demonstration, base: int) -> list[str]:
 def inline_search(setting: Setting[SearchOptions]) -> MakeSteps:
     """Nothing is shown at first; each search shows the passage that fits its words best."""
     o, base = setting.options, setting.base
-    pool = Pool(setting, o.depth, o.retriever, o.embedder)
+    pool = CandidatePool(setting, o.depth, o.retriever, o.embedder)
 
     def fill(query: str, **more: Any) -> str:
         known: dict[str, Any] = {"demos": (), "steps": (), "open": (), "forced": False}

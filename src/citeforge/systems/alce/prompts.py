@@ -7,7 +7,12 @@ from dataclasses import replace
 
 from citeforge.builders.packaging.prompts import PromptDoc
 from citeforge.systems.alce.condensed import Condenser
-from citeforge.systems.alce.demonstrations import OWN, Demonstration, choose, read_demonstrations
+from citeforge.systems.alce.demonstrations import (
+    OWN,
+    Demonstration,
+    choose_examples,
+    read_demonstrations,
+)
 from citeforge.systems.alce.editing import cites_candidates
 from citeforge.systems.llm.system import MakeSteps, Reply, Setting, Steps, Task
 from citeforge.systems.options import AlceOptions, CondensedOptions, ShotOptions
@@ -30,7 +35,9 @@ def worked(setting: Setting[ShotOptions], render: Callable[[Demonstration], str]
 
     def of(run: int) -> list[str]:
         if run not in known:
-            known[run] = [render(d) for d in choose(pool, o.shots, setting.seed, run, asked)]
+            known[run] = [
+                render(d) for d in choose_examples(pool, o.shots, setting.seed, run, asked)
+            ]
         return known[run]
 
     return of

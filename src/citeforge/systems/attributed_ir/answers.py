@@ -24,7 +24,7 @@ def closed(setting: Setting[Any], task: Task) -> Request:
     return setting.request(setting.fitted(task, [], prompt), task)
 
 
-def cited(setting: Setting[Any], task: Task, passages: Sequence[Passage]) -> Steps:
+def ask_with_passages(setting: Setting[Any], task: Task, passages: Sequence[Passage]) -> Steps:
     """Asks for an answer from passages, which the reply brings along.
 
     Where there are none it is asked for without, and counted.

@@ -23,7 +23,7 @@ class GoldPassagesOptions(LlmOptions):
     """Relevant passages shown (default: all)."""
 
 
-class SearchOptions(LlmOptions):
+class RetrievalOptions(LlmOptions):
     """Of systems that retrieve."""
 
     over: Literal["corpus", "candidates", "context"] = "corpus"
@@ -43,7 +43,7 @@ class SearchOptions(LlmOptions):
     """Passages of the first stage that the second one reads."""
 
 
-class VanillaOptions(SearchOptions):
+class VanillaOptions(RetrievalOptions):
     """Of ``rtg-vanilla``."""
 
     k: int = Field(2, ge=1)
@@ -78,7 +78,7 @@ class QueryGenOptions(VanillaOptions):
         return _of_any_text(self)
 
 
-class GtrOptions(SearchOptions):
+class GtrOptions(RetrievalOptions):
     """Of ``gtr``."""
 
     per_statement: int = Field(1, ge=1)
@@ -89,7 +89,7 @@ class GtrOptions(SearchOptions):
         return _of_any_text(self)
 
 
-S = TypeVar("S", bound=SearchOptions)
+S = TypeVar("S", bound=RetrievalOptions)
 
 
 def _of_any_text(options: S) -> S:

@@ -14,7 +14,7 @@ import yaml
 from citeforge.builders.packaging.prompts import PromptDoc
 from citeforge.engines.retrieval.fusion import Ranking, fuse
 from citeforge.package.items import Item
-from citeforge.systems.attributed_ir.answers import cited
+from citeforge.systems.attributed_ir.answers import ask_with_passages
 from citeforge.systems.attributed_ir.options import QueryGenOptions
 from citeforge.systems.attributed_ir.search import Search
 from citeforge.systems.llm.system import MakeSteps, Reply, Setting, Steps, Task
@@ -53,7 +53,7 @@ def query_gen(setting: Setting[QueryGenOptions]) -> MakeSteps:
         meta = {"queries": queries}
         if options.retrieve_only:
             return Reply("", passages=passages, meta=meta)
-        answer = yield from cited(setting, task, passages)
+        answer = yield from ask_with_passages(setting, task, passages)
         return replace(answer, meta=meta)
 
     return steps

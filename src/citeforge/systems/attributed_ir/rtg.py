@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from citeforge.package.items import Passage
 from citeforge.schemas.errors import UsageError
-from citeforge.systems.attributed_ir.answers import cited
+from citeforge.systems.attributed_ir.answers import ask_with_passages
 from citeforge.systems.attributed_ir.options import GoldPassagesOptions, VanillaOptions
 from citeforge.systems.attributed_ir.search import Search
 from citeforge.systems.llm.system import MakeSteps, Setting, Steps, Task
@@ -23,17 +23,19 @@ def gold(setting: Setting[GoldPassagesOptions]) -> MakeSteps:
 
     def steps(task: Task) -> Steps:
         ids = relevant[task.item.query_id]
-        return cited(setting, task, [Passage(i, *texts[i]) for i in ids if i in texts])
+        return ask_with_passages(setting, task, [Passage(i, *texts[i]) for i in ids if i in texts])
 
     return steps
 
 
-def vanilla(setting: Setting[VanillaOptions]) -> MakeSteps:
+def retrieve_then_generate(setting: Setting[VanillaOptions]) -> MakeSteps:
     """From the first ``k`` passages that two-stage retrieval finds for the query."""
     search = Search(setting)
 
     def steps(task: Task) -> Steps:
         (found,) = search.rankings(task.item, [task.item.query], setting.options.k)
-        return cited(setting, task, search.passages(task.item, [name for name, _ in found]))
+        return ask_with_passages(
+            setting, task, search.passages(task.item, [name for name, _ in found])
+        )
 
     return steps

@@ -21,7 +21,7 @@ from citeforge.engines.retrieval.two_stage import EmbeddingReranker, TwoStage, s
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.items import Item, Passage
 from citeforge.schemas.errors import UsageError
-from citeforge.systems.attributed_ir.options import SearchOptions
+from citeforge.systems.attributed_ir.options import RetrievalOptions
 from citeforge.systems.llm.system import Setting
 
 
@@ -50,7 +50,7 @@ class Search:
 
     def __init__(self, setting: Setting[Any]) -> None:
         self._setting = setting
-        self._options: SearchOptions = setting.options
+        self._options: RetrievalOptions = setting.options
         _require_searchable(setting.benchmark, self._options)
         self._note = self._told()
         setting.facts["retrieval"] = {"over": self._options.over, **self._identity()}
@@ -151,7 +151,7 @@ class Search:
         return f"rankings by {first}{second}"
 
 
-def _require_searchable(benchmark: Benchmark, options: SearchOptions) -> None:
+def _require_searchable(benchmark: Benchmark, options: RetrievalOptions) -> None:
     """Refuse what there is not, before anything is asked.
 
     Raises:

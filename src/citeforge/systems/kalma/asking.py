@@ -13,7 +13,7 @@ class KalmaOptions(LlmOptions):
     """Of ``kalma``."""
 
 
-def kalma(setting: Setting[KalmaOptions]) -> MakeSteps:
+def kalma_system(setting: Setting[KalmaOptions]) -> MakeSteps:
     """Retrieval and ranking are frozen in the context set (``build kalma --retrieved``), so that
     all systems are shown the same; facts that do not fit are left out from the end.
     """

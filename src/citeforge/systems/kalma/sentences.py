@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from citeforge.engines.draws import generator
-from citeforge.evaluator.measures.kalma.inputs import Shown, read_shown
+from citeforge.evaluator.measures.kalma.inputs import ShownGraphs, read_shown
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.kg.domain import Domain
 from citeforge.kg.verbalise import verbalise
@@ -55,7 +55,7 @@ def lines(
                 yield {"query_id": query, "output": text, "context": context, "run": run}
 
 
-def _control(shown: Shown, domain: Domain, marks: dict[bool, float], rng: Random) -> str:
+def _control(shown: ShownGraphs, domain: Domain, marks: dict[bool, float], rng: Random) -> str:
     """Every fact of the minimum knowledge set, shown or not; some are marked as absent."""
     gold = {key for key, _ in shown.gold}
     parts = []
@@ -79,7 +79,7 @@ def _random(triples: list[Triple], domain: Domain) -> str:
     return " ".join(_cited(t, domain) for t in triples)
 
 
-def _echo(shown: Shown, domain: Domain) -> str:
+def _echo(shown: ShownGraphs, domain: Domain) -> str:
     gold = {key for key, _ in shown.gold}
     parts = [_cited(t, domain) for t in shown.triples if t.key in gold]
     parts += [f"{verbalise(t, domain).removesuffix('.')} [NA]." for t in shown.absent]

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from citeforge.engines.llm.budget import Plan
+from citeforge.engines.llm.budget import RunPlan
 from citeforge.engines.llm.client import OpenAiLlm
-from citeforge.engines.llm.records import TRUNCATED, Answer, Failure, Request
+from citeforge.engines.llm.records import TRUNCATED, Failure, LlmReply, Request
 from citeforge.engines.llm.stores.replay import ReplayStore
 from citeforge.engines.llm.writers import make_llm
 from citeforge.engines.setup import client_options, replay_path, replay_store
@@ -58,14 +58,14 @@ def answer_prompts(prompts: Path, options: PromptingOptions, run: RunOptions) ->
     results = model.complete(_requests(rows, options))
     system = options.system or model.identity()["name"]
     failures = write_submission(run.folder, system, rows, results, options.runs)
-    found = [r for r in results if isinstance(r, Answer)]
+    found = [r for r in results if isinstance(r, LlmReply)]
     cut = sum(r.finish_reason == TRUNCATED for r in found)
     empty = sum(not r.text.strip() for r in found)
     without = sum(options.logprobs and r.logprobs is None for r in found)
     return Answered(system, len(found), cut, empty, without, failures)
 
 
-def plan_prompts(prompts: Path, options: PromptingOptions, run: RunOptions) -> Plan:
+def plan_prompts(prompts: Path, options: PromptingOptions, run: RunOptions) -> RunPlan:
     """What :func:`answer_prompts` would ask and what it would cost; nothing is asked or written.
 
     Raises:

@@ -10,7 +10,7 @@ from typing import Any
 
 from citeforge.engines.embedding.embed import make_embedder
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.llm.records import TRUNCATED, Answer, Failure, Llm
+from citeforge.engines.llm.records import TRUNCATED, Failure, Llm, LlmReply
 from citeforge.engines.llm.tokens import make_counter
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.items import Passage
@@ -25,7 +25,7 @@ from citeforge.systems.alce.editing import (
     require_editing,
     with_candidates,
 )
-from citeforge.systems.llm.prompts import Prompts, Window
+from citeforge.systems.llm.prompts import Prompts, TokenWindow
 from citeforge.systems.llm.system import MakeSteps, Reply, Setting, Task
 from citeforge.systems.llm.writing import NO_LOGPROBS, citation_logprobs
 from citeforge.systems.options import EditedOptions, LlmOptions
@@ -113,7 +113,7 @@ def ask(
     prompts = Prompts(instead)
     counter = make_counter(options.tokenizer, llm)
     size = options.window or getattr(llm, "window", None)
-    window = Window(size, options.max_answer, counter)
+    window = TokenWindow(size, options.max_answer, counter)
     counts: Counter[str] = Counter()
     facts: dict[str, Any] = {}
     jobs: list[tuple[Task, MakeSteps]] = []
@@ -161,7 +161,7 @@ def _line(task: Task, reply: Reply) -> dict[str, Any]:
     else:
         line["passages"] = [_own(p) for p in reply.passages]
     if reply.logprobs is not None:
-        line["logprobs"] = citation_logprobs(Answer(reply.text, logprobs=reply.logprobs))
+        line["logprobs"] = citation_logprobs(LlmReply(reply.text, logprobs=reply.logprobs))
     if reply.finish_reason is not None:
         line["finish_reason"] = reply.finish_reason
     if reply.meta is not None:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from jinja2 import Template
 
-from citeforge.builders.packaging.prompts import FOLDER, load_template, render
+from citeforge.builders.packaging.prompts import FOLDER, load_template, render_template
 from citeforge.engines.llm.tokens import Counter
 from citeforge.schemas.errors import UsageError
 
@@ -46,7 +46,7 @@ class Prompts:
         """
         if name not in self._loaded:
             self._load(name)
-        return render(self._loaded[name], ", ".join(values), **values)
+        return render_template(self._loaded[name], ", ".join(values), **values)
 
     def _load(self, name: str) -> None:
         own = _FOLDER / f"{name}.j2"
@@ -59,7 +59,7 @@ class WindowError(UsageError):
     """A model cannot hold the shortest prompt that there could be."""
 
 
-class Window:
+class TokenWindow:
     """How many tokens prompt and reply may have together."""
 
     def __init__(self, size: int | None, reply: int, counter: Counter) -> None:

@@ -39,7 +39,7 @@ class Shelf:
         return self.shown.index(best)
 
 
-class Pool:
+class CandidatePool:
     """Candidates of every query: those that the package names, else the best of its corpus."""
 
     def __init__(

@@ -21,10 +21,10 @@ from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 from citeforge.builders.packaging.prompts import Labelling, PromptDoc, docs_of
-from citeforge.engines.llm.records import Answer, Llm, Request, Token
+from citeforge.engines.llm.records import Llm, LlmReply, Request, Token
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.items import Item, Passage
-from citeforge.systems.llm.prompts import Prompts, Window
+from citeforge.systems.llm.prompts import Prompts, TokenWindow
 from citeforge.systems.options import LlmOptions
 
 O = TypeVar("O", bound=LlmOptions)  # noqa: E741
@@ -69,12 +69,12 @@ class Reply:
     pool: tuple[Passage, ...] | None = None
 
     @staticmethod
-    def of(answer: Answer) -> Reply:
+    def of(answer: LlmReply) -> Reply:
         """What an LLM said, as it is."""
         return Reply(answer.text, answer.finish_reason, answer.logprobs)
 
 
-Steps = Generator[Sequence[Request], Sequence[Answer], Reply]
+Steps = Generator[Sequence[Request], Sequence[LlmReply], Reply]
 """Yields requests, is sent one answer each, returns the reply."""
 MakeSteps = Callable[[Task], Steps]
 
@@ -101,7 +101,7 @@ class Setting(Generic[O]):
     llm: Llm
     seed: int
     prompts: Prompts
-    window: Window
+    window: TokenWindow
     counts: Counter[str] = field(default_factory=Counter)
     facts: dict[str, Any] = field(default_factory=dict)
 

@@ -10,7 +10,7 @@ import msgspec
 
 from citeforge.engines.io.files import atomic_file
 from citeforge.engines.io.jsonlines import read_rows
-from citeforge.engines.llm.records import Answer, Failure, Request, Result
+from citeforge.engines.llm.records import Failure, LlmReply, Request, Result
 from citeforge.schemas.citations.marks import citation_marks
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.submission import make_header
@@ -112,7 +112,7 @@ def write_submission(
     return failures
 
 
-def citation_logprobs(answer: Answer) -> list[dict[str, Any]]:
+def citation_logprobs(answer: LlmReply) -> list[dict[str, Any]]:
     """Log probabilities of the tokens that write citation numbers.
 
     Each digit-bearing token inside a citation mark counts once, under the mark's index: that of

@@ -19,7 +19,7 @@ from citeforge.evaluator.labels.annotation.agreement import (
     cohen_kappa,
     krippendorff_alpha,
 )
-from citeforge.evaluator.labels.annotation.export import rows_of, to_csv
+from citeforge.evaluator.labels.annotation.export import sheet_csv, sheet_rows
 from citeforge.evaluator.labels.annotation.labels import majority
 from citeforge.evaluator.labels.annotation.tasks import TASKS, find_task
 from citeforge.evaluator.labels.meta_eval import pearson
@@ -63,24 +63,24 @@ def loaded(files: list[Path]) -> list[ScoreFile]:
     ("task", "n"), [("utility", 2 * 5), ("statement-support", 2 * 5 * 2), ("citation-support", 30)]
 )
 def test_exports_are_blind_sampled_and_shuffled(files: list[Path], task: str, n: int) -> None:
-    rows, key = rows_of(TASKS[task], loaded(files), sample=5, seed=1)
+    rows, key = sheet_rows(TASKS[task], loaded(files), sample=5, seed=1)
     assert len(rows) == n == len(key)
-    text = to_csv(TASKS[task], rows)
+    text = sheet_csv(TASKS[task], rows)
     assert "Secret" not in text
     # Both systems answer the same sampled queries, and do not stand in blocks.
     systems = [key[row["item"]]["system"] for row in rows]
     queries = {key[row["item"]]["query_id"] for row in rows}
     assert len(queries) == 5
     assert systems != sorted(systems)
-    assert rows == rows_of(TASKS[task], loaded(files), sample=5, seed=1)[0]
-    assert rows != rows_of(TASKS[task], loaded(files), sample=5, seed=2)[0]
+    assert rows == sheet_rows(TASKS[task], loaded(files), sample=5, seed=1)[0]
+    assert rows != sheet_rows(TASKS[task], loaded(files), sample=5, seed=2)[0]
 
 
 def test_cells_cannot_start_a_formula(files: list[Path]) -> None:
-    rows, _ = rows_of(TASKS["statement-support"], loaded(files), sample=1, seed=0)
+    rows, _ = sheet_rows(TASKS["statement-support"], loaded(files), sample=1, seed=0)
     cells = [
         row["statement"]
-        for row in csv.DictReader(to_csv(TASKS["statement-support"], rows).splitlines())
+        for row in csv.DictReader(sheet_csv(TASKS["statement-support"], rows).splitlines())
     ]
     assert any(cell.startswith("'=Statement") for cell in cells)
     assert not any(cell.startswith("=") for cell in cells)

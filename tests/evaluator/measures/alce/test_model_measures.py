@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from citeforge.engines.models.answer_models import BertScore, mauve
+from citeforge.engines.models.answer_models import BertScore, mauve_value
 from citeforge.engines.models.extractive_qa import ExtractiveQa
 from citeforge.evaluator.measures.alce.mauve import mauve_text
 from citeforge.evaluator.measures.alce.qa import token_f1
 from citeforge.evaluator.measures.compute import compute
 from citeforge.evaluator.measures.rage.retrieval import distinct_ids
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.statements.inputs import Item
+from citeforge.evaluator.statements.inputs import AnswerItem
 from citeforge.package.items import Passage
 from citeforge.schemas.errors import InputError
 from conftest_evaluator import Measure, gold
@@ -101,7 +101,7 @@ def test_mauve(tmp_path: Path) -> None:
     human = [" ".join(rng.choices(WORDS[:20], k=12)) for _ in range(60)]
     alike = [" ".join(rng.choices(WORDS[:20], k=12)) for _ in range(60)]
     unlike = [" ".join(rng.choices(WORDS[20:23], k=3)) for _ in range(60)]
-    close, far = mauve(human, alike, model), mauve(human, unlike, model)
+    close, far = mauve_value(human, alike, model), mauve_value(human, unlike, model)
     assert 0 <= far < close <= 1
 
 
@@ -222,7 +222,7 @@ def test_models_that_are_not_there(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be had from the Hub"):
         BertScore("nobody/nothing")
     with pytest.raises(InputError, match="cannot be had from the Hub"):
-        mauve(["a"], ["b"], "nobody/nothing")
+        mauve_value(["a"], ["b"], "nobody/nothing")
     with pytest.raises(InputError, match="holds no model weights"):
         ExtractiveQa(str(tmp_path))
 
@@ -287,7 +287,7 @@ def test_retrieval_that_nobody_can_measure(
 
 def test_repeated_passages_are_one() -> None:
     # Passage p0 p1 p2 (the fixture names them by place); ids that repeat take one place.
-    item = Item(0, "q", "x", tuple(Passage(i, "", "t") for i in ("a", "a", "", "b")))
+    item = AnswerItem(0, "q", "x", tuple(Passage(i, "", "t") for i in ("a", "a", "", "b")))
     assert distinct_ids(item) == ["a", "b"]
 
 
@@ -321,7 +321,7 @@ def test_mauve_reads_the_answer(monkeypatch: pytest.MonkeyPatch, measure: Measur
         seen.append([*human, *written])
         return 1.0
 
-    monkeypatch.setattr("citeforge.engines.models.answer_models.mauve", compute)
+    monkeypatch.setattr("citeforge.engines.models.answer_models.mauve_value", compute)
     rows = [[gold("long_answer", "Long one."), gold("answer", "The answer.")]]
     measure(["Mine [1]."], ["MAUVE"], gold=rows)
     measure(["Mine [1]."], ["MAUVE"], gold=[rows[0][:1]])

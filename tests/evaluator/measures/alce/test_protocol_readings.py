@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from citeforge.evaluator.measures.alce.answers import _MARK as ALCE
-from citeforge.evaluator.measures.attributed_ir.answers import numbers_of as attributed_ir
+from citeforge.evaluator.measures.attributed_ir.answers import mark_numbers as attributed_ir
 from citeforge.evaluator.measures.rage.citations import _REFERENCE as RAGE
 from citeforge.schemas.citations.grammar import Grammar
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from citeforge.engines.llm.records import Answer, Token
+from citeforge.engines.llm.records import LlmReply, Token
 from citeforge.evaluator.measures.authorship.answers import (
     Values,
     measure_reference,
     measure_strict,
-    worst,
+    worst_values,
 )
 from citeforge.evaluator.measures.rage import citations as rage
 from citeforge.schemas.citations.grammar import Grammar
@@ -65,8 +65,8 @@ def test_a_gold_answer_of_punctuation_alone() -> None:
 
 
 def test_a_missing_answer_is_worth_nothing() -> None:
-    assert worst(frozenset({1}), ["gold"]) == Values(precision=0, recall=0, em=0)
-    without = worst(frozenset(), [])
+    assert worst_values(frozenset({1}), ["gold"]) == Values(precision=0, recall=0, em=0)
+    without = worst_values(frozenset(), [])
     assert (without.precision, without.distinct) == (0, 0)
     assert math.isnan(without.recall)
     assert math.isnan(without.em)
@@ -78,7 +78,7 @@ def test_a_missing_answer_is_worth_nothing() -> None:
 
 def answered(*pieces: tuple[str, float]) -> SubmissionLine:
     """A submission line as ``llm run`` writes it, from (token, probability) pairs."""
-    answer = Answer(
+    answer = LlmReply(
         "".join(p for p, _ in pieces), logprobs=tuple(Token(p, math.log(x)) for p, x in pieces)
     )
     rows = [TokenLogprob(**row) for row in citation_logprobs(answer)]

@@ -11,17 +11,17 @@ import pytest
 
 from citeforge.builders.authorship.build import build_authorship
 from citeforge.builders.authorship.candidates import from_mapping
-from citeforge.builders.authorship.labels import choose
+from citeforge.builders.authorship.labels import choose_label_sets
 from citeforge.builders.rage.build import build_rage
 from citeforge.builders.twins.build import build_twins
 from citeforge.engines.embedding.embed import make_embedder
-from citeforge.engines.llm.records import Answer
+from citeforge.engines.llm.records import LlmReply
+from citeforge.evaluator.measures.authorship import tables
 from citeforge.evaluator.measures.authorship.answers import measure_reference, measure_strict
 from citeforge.evaluator.measures.authorship.measures import comparison
-from citeforge.evaluator.measures.authorship.tables import bias, confidence, quality, sensitivity
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.reports.report import RENDERERS
-from citeforge.evaluator.reports.rows import named
+from citeforge.evaluator.reports.rows import named_rows
 from citeforge.evaluator.score import score
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.schemas.benchmarks.authorship import design_of, make_cells
@@ -46,7 +46,7 @@ class Turning:
 
     def complete(self, requests: Any) -> Any:
         texts = [r.values["text"].rstrip(".") for r in requests]
-        return [Answer(" ".join(reversed(t.split())) + ".") for t in texts]
+        return [LlmReply(" ".join(reversed(t.split())) + ".") for t in texts]
 
 
 @pytest.fixture(scope="module")
@@ -199,7 +199,7 @@ def test_cas_of_differing_and_of_mixed_cells(case: Case) -> None:
 
 
 def test_runs_with_equal_labels_are_refused() -> None:
-    cells = make_cells((("human", "human"),), choose([], [])[:1])[1:]
+    cells = make_cells((("human", "human"),), choose_label_sets([], [])[:1])[1:]
     equal = {c.mode: c for c in cells}
     broken = [
         *(c for c in cells if c.mode != "informed_cf"),
@@ -229,7 +229,7 @@ def test_confidence_by_hand(case: Case) -> None:
     file = case.score_rows(rows)
     assert value(file, f"AC.relevant[{cell}]") == pytest.approx((0.9 + 0.6) / 2)
     assert value(file, f"AC.other[{cell}]") == pytest.approx(0.8 / 1)
-    assert confidence([file]).rows[0][5:] == ("0.7500", "0.8000")
+    assert tables.confidence([file]).rows[0][5:] == ("0.7500", "0.8000")
 
 
 LINE = SubmissionLine("q", "")
@@ -369,17 +369,17 @@ def test_other_benchmarks_and_base_1_are_refused(
 
 def test_tables_are_laid_out_like_the_papers(case: Case) -> None:
     file = case.score({})
-    assert len(bias([file]).rows) == 4  # pairs of origins; placebo stands beside, not beneath
-    assert [r[2:4] for r in bias([file]).rows] == [
+    # Pairs of origins; placebo stands beside, not beneath.
+    assert [r[2:4] for r in tables.bias_table([file]).rows] == [
         ("Human", "Human"), ("Human", "LLM"), ("LLM", "Human"), ("LLM", "LLM"),
     ]  # fmt: skip
-    assert bias([file]).rows[0][4] == "+0.0 [+0.0, +0.0]"
-    assert len(sensitivity([file]).rows) == 2 * (2 + 1 + 1 + 2)
-    table = quality([file], mixed=False)
+    assert tables.bias_table([file]).rows[0][4] == "+0.0 [+0.0, +0.0]"
+    assert len(tables.sensitivity([file]).rows) == 2 * (2 + 1 + 1 + 2)
+    table = tables.quality_table([file], mixed=False)
     assert [r[4] for r in table.rows if r[2] == "LLM" and r[1] != "placebo"] == [
         "Vanilla", "Informed", "CF-informed",
     ]  # fmt: skip
-    assert len(quality([file], mixed=True).rows) == 2 * (1 + 2 * 4)
+    assert len(tables.quality_table([file], mixed=True).rows) == 2 * (1 + 2 * 4)
 
 
 def test_reports_in_every_format(case: Case) -> None:
@@ -422,8 +422,8 @@ def test_daggers_stand_at_exact_match_and_in_mixed_mode(case: Case) -> None:
         }
     )
     file = raised(with_em)
-    for table, mode in ((quality([file], True), "Informed / CF-informed"),
-                        (quality([file], False), "Informed")):  # fmt: skip
+    for table, mode in ((tables.quality_table([file], True), "Informed / CF-informed"),
+                        (tables.quality_table([file], False), "Informed")):  # fmt: skip
         origins = "Human" if table is not None and "/" in mode else "LLM"
         for row in table.rows:
             marked = row[1] == "human_llm" and row[2:5] == (origins, "Human", mode)
@@ -436,15 +436,15 @@ def test_rows_say_which_k_and_protocol_they_are_of(case: Case) -> None:
     wide = strict.model_copy(
         update={"design": strict.design.model_copy(update={"k": 5}), "benchmark": "wide"}
     )
-    assert [f.system for f in named([strict])] == [strict.system]
-    assert [f.system for f in named([strict, reference])] == [
+    assert [f.system for f in named_rows([strict])] == [strict.system]
+    assert [f.system for f in named_rows([strict, reference])] == [
         f"{strict.system} · strict", f"{strict.system} · reference",
     ]  # fmt: skip
-    found = [f.system for f in named([strict, wide, reference])]
+    found = [f.system for f in named_rows([strict, wide, reference])]
     assert found[:2] == [f"{strict.system} · k=3 · strict", f"{strict.system} · k=5 · strict"]
     for kind in ("md", "latex", "csv", "html"):
         text = RENDERERS[kind]([strict, wide], None)
         assert "k=3" in text
         assert "k=5" in text
-    again = [f.system for f in named([strict, strict.model_copy(update={"benchmark": "b2"})])]
+    again = [f.system for f in named_rows([strict, strict.model_copy(update={"benchmark": "b2"})])]
     assert len(set(again)) == 2

@@ -13,12 +13,17 @@ import pytest
 
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.text.sentences import SentenceSegmenter
-from citeforge.evaluator.measures.kalma.citations import citation_samples
-from citeforge.evaluator.measures.kalma.geval import Marker, geval_samples, mark_of, prompt_digest
+from citeforge.evaluator.measures.kalma.citations import triple_citation_samples
+from citeforge.evaluator.measures.kalma.geval import (
+    LlmGrader,
+    geval_samples,
+    mark_of,
+    prompt_digest,
+)
 from citeforge.evaluator.measures.kalma.inputs import (
     KalmaInputs,
-    Reading,
-    Shown,
+    ParsedAnswer,
+    ShownGraphs,
     read_answer,
     read_reference,
 )
@@ -38,15 +43,15 @@ def triple(relation: str, value: str, qid: str = "Q1") -> Triple:
 GRAPH = tuple(triple(f"r{x}", x) for x in "ABCD")
 GOLD = ((Key("Q1", "rA", "A"), 1), (Key("Q1", "rB", "B"), 2), (Key("Q1", "rE", "E"), 3))
 """rA from round 1, rB from round 2; rE from round 3 is not in the shown graph."""
-SHOWN = Shown("question?", GRAPH, GOLD, (triple("rE", "E"),))
+SHOWN = ShownGraphs("question?", GRAPH, GOLD, (triple("rE", "E"),))
 
 
 def inputs(
-    outputs: Sequence[str | None], protocol: str = "strict", shown: Shown = SHOWN
+    outputs: Sequence[str | None], protocol: str = "strict", shown: ShownGraphs = SHOWN
 ) -> KalmaInputs:
     world: Any = World([f"q{i}" for i in range(len(outputs))], [[] for _ in outputs])
     readings = [
-        Reading(i, shown, "", (), 0, 0, is_missing=True)
+        ParsedAnswer(i, shown, "", (), 0, 0, is_missing=True)
         if text is None
         else (read_answer if protocol == "strict" else read_reference)(i, shown, text, ())
         for i, text in enumerate(outputs)
@@ -71,7 +76,7 @@ OUTPUTS = [
 
 
 def test_strict_by_hand() -> None:
-    found = values(citation_samples(inputs(OUTPUTS)))
+    found = values(triple_citation_samples(inputs(OUTPUTS)))
     # Correct: rA, rA, rB, rC of six; rD of one. Precise: rA, rA, rB. Gold hit: rA, rB of three.
     assert found["KaLMA.Corr@micro"] == (4 + 1 + 0) / (6 + 1 + 0)
     assert found["KaLMA.Corr@macro"] == (4 / 6 + 1 / 1 + 0) / 3
@@ -88,7 +93,7 @@ def test_strict_by_hand() -> None:
 
 
 def test_reference_by_hand() -> None:
-    found = values(citation_samples(inputs(OUTPUTS, "reference")))
+    found = values(triple_citation_samples(inputs(OUTPUTS, "reference")))
     # The incomplete citation is dropped: five and one. Precision: knowledge hit (rA, rB, rE: three
     # of the gold of all rounds, presence in the graph not asked) ÷ citations. Recall: rB, rE of the
     # two of rounds 2 and 3. Uncited answers leave the macro averages of P and Corr.
@@ -101,32 +106,32 @@ def test_reference_by_hand() -> None:
 
 
 def test_missing_answers_and_empty_graphs() -> None:
-    empty = Shown("question?", (), GOLD, ())
-    strict = values(citation_samples(inputs(["A [Q1, rA: A].", None], shown=empty)))
+    empty = ShownGraphs("question?", (), GOLD, ())
+    strict = values(triple_citation_samples(inputs(["A [Q1, rA: A].", None], shown=empty)))
     assert strict["KaLMA.Corr@micro"] == 0 / 1  # an empty graph is scored
     assert strict["KaLMA.R@micro"] == 0 / 6
-    reference = dict(citation_samples(inputs(["A [Q1, rA: A]."], "reference", empty)))
+    reference = dict(triple_citation_samples(inputs(["A [Q1, rA: A]."], "reference", empty)))
     assert set(reference) >= {"KaLMA.Corr@micro"}
     assert values(reference.items())["KaLMA.Corr@micro"] == 0  # the query has left: nothing counts
     for name in ("KaLMA.Corr@macro", "KaLMA.Citations", "KaLMA.NAs"):
         assert np.isnan(reference[name].per_query).all(), name
-    present = values(citation_samples(inputs(["A [Q1, rA: A].", None])))
+    present = values(triple_citation_samples(inputs(["A [Q1, rA: A].", None])))
     assert present["KaLMA.P@macro"] == (1 + 0) / 2
     assert present["KaLMA.R@micro"] == 1 / 6
-    gone = values(citation_samples(inputs(["A [Q1, rA: A].", None], "reference")))
+    gone = values(triple_citation_samples(inputs(["A [Q1, rA: A].", None], "reference")))
     assert gone["KaLMA.P@macro"] == 1
     # An empty answer is one that the reference cannot read: it leaves, too.
-    unread = dict(citation_samples(inputs(["A [Q1, rA: A].", ""], "reference")))
+    unread = dict(triple_citation_samples(inputs(["A [Q1, rA: A].", ""], "reference")))
     assert values(unread.items())["KaLMA.R@micro"] == values(present_alone())["KaLMA.R@micro"]
     assert np.isnan(unread["KaLMA.Citations"].per_query[0, 1])
 
 
 def present_alone() -> Any:
-    return citation_samples(inputs(["A [Q1, rA: A]."], "reference"))
+    return triple_citation_samples(inputs(["A [Q1, rA: A]."], "reference"))
 
 
 def test_no_citation_anywhere_is_zero_not_undefined() -> None:
-    found = values(citation_samples(inputs(["Nothing.", "Nothing."])))
+    found = values(triple_citation_samples(inputs(["Nothing.", "Nothing."])))
     assert found["KaLMA.P@micro"] == found["KaLMA.Corr@micro"] == found["KaLMA.F1@micro"] == 0
 
 
@@ -197,7 +202,7 @@ def test_na_in_reference_counts_pairs() -> None:
 
 def test_geval_by_hand() -> None:
     llm = Scripted({"Good [Q1, rA: A].": "5", "Bad.": "Mark: 2", "Odd.": "between 2 and 4"})
-    marker = Marker(llm)
+    marker = LlmGrader(llm)
     given = inputs(["Good [Q1, rA: A].", "Bad.", "Odd.", None])
     ((name, found),) = geval_samples(given, marker, ["consistency"])
     assert name == "GEval.consistency"
@@ -209,7 +214,7 @@ def test_geval_by_hand() -> None:
     assert "- Ada, rA: A" in llm.asked[0]
     llm = Scripted({"Good.": "5", "Bad.": "2", "Odd.": "?"})
     given = inputs(["Good [Q1, rA: A].", "Bad.", "Odd.", None], "reference")
-    ((_, found),) = geval_samples(given, Marker(llm), ["fluency"])
+    ((_, found),) = geval_samples(given, LlmGrader(llm), ["fluency"])
     assert estimate_all([found.sample])[0].value == (5 + 2 + 3) / 3
     assert "- Ada" not in llm.asked[0]
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.evaluator.measures.kalma.citations import citation_samples
-from citeforge.evaluator.measures.kalma.geval import Marker, geval_samples, reference_mark
+from citeforge.evaluator.measures.kalma.citations import triple_citation_samples
+from citeforge.evaluator.measures.kalma.geval import LlmGrader, geval_samples, reference_mark
 from citeforge.evaluator.measures.kalma.inputs import (
     KalmaInputs,
-    Shown,
+    ShownGraphs,
     read_answer,
     read_reference,
 )
@@ -22,13 +22,16 @@ from citeforge.schemas.benchmarks.kg import Key, Triple
 from conftest_evaluator import Facts, Scripted, World
 
 
-def shown(*facts: tuple[str, str], **more: Any) -> Shown:
+def shown(*facts: tuple[str, str], **more: Any) -> ShownGraphs:
     triples = tuple(Triple("Q1", "Ada", "", r, v) for r, v in facts)
-    return Shown("question?", triples, more.pop("gold", ()), (), **more)
+    return ShownGraphs("question?", triples, more.pop("gold", ()), (), **more)
 
 
 def figures(
-    outputs: list[str], graphs: Shown | list[Shown], protocol: str = "reference", runs: int = 1
+    outputs: list[str],
+    graphs: ShownGraphs | list[ShownGraphs],
+    protocol: str = "reference",
+    runs: int = 1,
 ) -> dict[str, float]:
     """All figures of citations, as fractions."""
     each = graphs if isinstance(graphs, list) else [graphs] * len(outputs)
@@ -39,7 +42,9 @@ def figures(
     ]
     world: Any = World([f"q{i}" for i in range(n)], [[] for _ in range(n)])
     inputs = KalmaInputs(world, protocol, readings, None, frozenset())
-    return {name: estimate_all([sample])[0].value for name, sample in citation_samples(inputs)}
+    return {
+        name: estimate_all([sample])[0].value for name, sample in triple_citation_samples(inputs)
+    }
 
 
 @pytest.mark.parametrize(
@@ -153,7 +158,7 @@ def test_runs_are_averaged_before_f1() -> None:
 
 
 def test_alignment_leaves_empty_graphs_out() -> None:
-    graph, empty = shown(("spouse", "A")), Shown("question?", (), (), ())
+    graph, empty = shown(("spouse", "A")), ShownGraphs("question?", (), (), ())
     each = [graph, empty]
     readings = [read_reference(i, s, "Of B. [Q1, spouse: A]", ()) for i, s in enumerate(each)]
     world: Any = World(["q0", "q1"], [[], []])
@@ -174,12 +179,12 @@ def test_marks(reply: str, mark: float) -> None:
 
 
 def test_the_first_hundred_answers_with_a_graph() -> None:
-    graph, empty = shown(("spouse", "A")), Shown("question?", (), (), ())
+    graph, empty = shown(("spouse", "A")), ShownGraphs("question?", (), (), ())
     each = [empty] * 3 + [graph] * 101
     readings = [read_reference(i, s, "Good [Q1].", ()) for i, s in enumerate(each)]
     world: Any = World([f"q{i}" for i in range(104)], [[] for _ in range(104)])
     llm = Scripted({"Good.": "4"})
     inputs = KalmaInputs(world, "reference", [readings], None, frozenset())
-    ((_, found),) = geval_samples(inputs, Marker(llm, reference=True), ["fluency"])
+    ((_, found),) = geval_samples(inputs, LlmGrader(llm, reference=True), ["fluency"])
     assert len(llm.asked) == 100
     assert estimate_all([found.sample])[0].value == 4

@@ -11,7 +11,7 @@ import pytest
 from citeforge.evaluator.reports import report
 from citeforge.evaluator.reports.explorer.arithmetic import arithmetic
 from citeforge.evaluator.reports.explorer.chunks import make_chunks
-from citeforge.evaluator.reports.plots.page import Part
+from citeforge.evaluator.reports.plots.page import PlotPart
 from citeforge.schemas.scores import CitedWords, ScoreFile
 from conftest_pages import expect, opened, serious_faults
 from conftest_plots import HOSTILE, answer, scored
@@ -82,7 +82,7 @@ def page(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A report that carries its data, and one that loads them from the folder beside it."""
     out = tmp_path_factory.mktemp("explorer") / "my report.html"
     patch = pytest.MonkeyPatch()
-    patch.setattr(report, "plots_part", lambda *_: Part("", "", {}))
+    patch.setattr(report, "plots_part", lambda *_: PlotPart("", "", {}))
     if request.param == "beside":
         patch.setattr(report, "INLINE", 0)
     n = report.write_page(out, systems(), None, one_file=False)

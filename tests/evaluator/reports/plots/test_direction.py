@@ -8,7 +8,7 @@ import pytest
 
 from citeforge.evaluator.reports.paper import paper_markdown, paper_table
 from citeforge.evaluator.reports.plots.common import entries
-from citeforge.evaluator.reports.plots.queries import differences
+from citeforge.evaluator.reports.plots.queries import query_differences
 from citeforge.evaluator.statistics.ranks import ranks_by_measure
 from citeforge.publish.leaderboard.matrix import board_column, compact_matrix
 from citeforge.publish.leaderboard.ranking import compact, make_views
@@ -75,7 +75,7 @@ def test_bold_and_stars() -> None:
 def test_plots_begin_with_the_best() -> None:
     order = {name: [f.system for f, _ in entries(FILES, name)] for name in (UP, DOWN)}
     assert order == {UP: ["high", "low"], DOWN: ["low", "high"]}
-    titles = [differences(*FILES, name).title for name in (UP, DOWN, NEITHER)]  # type: ignore[union-attr]
+    titles = [query_differences(*FILES, name).title for name in (UP, DOWN, NEITHER)]  # type: ignore[union-attr]
     assert titles == [
         f"{UP}: high is better than low on 12 queries, worse on 0, equal on 0",
         f"{DOWN}: high is better than low on 0 queries, worse on 12, equal on 0",

@@ -13,7 +13,7 @@ from citeforge.engines.llm.calls.rate import RateGate, retry_after
 from citeforge.engines.llm.calls.secrets import Redactor
 from citeforge.engines.llm.calls.window import Window
 from citeforge.engines.llm.options import KEY_VARIABLE, ClientOptions
-from citeforge.engines.llm.records import Answer, Failure, Token
+from citeforge.engines.llm.records import Failure, LlmReply, Token
 
 T = TypeVar("T")
 
@@ -128,7 +128,7 @@ class Caller:
         """What was read, without the key: it is kept and shown from here on."""
         if isinstance(result, Failure):
             return replace(result, message=self.clean(result.message))
-        if not isinstance(result, Answer):
+        if not isinstance(result, LlmReply):
             return result
         hide = self._secrets.text
         logprobs = result.logprobs

@@ -15,7 +15,7 @@ from citeforge.engines.io.progress import Advance, progress
 from citeforge.engines.llm.budget import Budget, estimate_prompt_tokens
 from citeforge.engines.llm.calls.caller import Caller
 from citeforge.engines.llm.options import KEY_VARIABLE, ClientOptions, make_client
-from citeforge.engines.llm.records import Answer, Call, Failure, Result, request_key
+from citeforge.engines.llm.records import Call, Failure, LlmReply, Result, request_key
 from citeforge.engines.llm.stores.keeping import Keeping
 from citeforge.engines.llm.stores.replay import ReplayStore
 from citeforge.engines.llm.stores.spill import room_for
@@ -27,7 +27,7 @@ C = TypeVar("C", bound=Call)
 OnResult = Callable[[int, Result], None]
 
 
-def _as_it_is(call: Call, answer: Answer) -> Result:
+def _as_it_is(call: Call, answer: LlmReply) -> Result:
     return answer
 
 
@@ -46,7 +46,7 @@ class Route(Generic[C]):
     title: str
     resource: str
     read: Callable[[C, bytes], Result]
-    settle: Callable[[C, Answer], Result] = _as_it_is
+    settle: Callable[[C, LlmReply], Result] = _as_it_is
 
 
 class Endpoint:
@@ -68,7 +68,7 @@ class Endpoint:
         self.options = options or ClientOptions()
         self.tokens = (0, 0)
 
-    def stored(self, key: str) -> Answer | None:
+    def stored(self, key: str) -> LlmReply | None:
         """What the store holds."""
         return None if self.store is None else self.store.get(key)
 
@@ -172,7 +172,7 @@ class _Run(Generic[C]):
         send = partial(resource.with_raw_response.create, **call.payload(self.endpoint.model))
         read = partial(self.route.read, call)
         result = await self.caller.call(send, read, estimate_prompt_tokens(call))
-        if isinstance(result, Answer):
+        if isinstance(result, LlmReply):
             result = self.route.settle(call, result)
         if self.keeping is not None:  # stored before anybody sees it
             await self.keeping.keep(key, call, result)
@@ -185,7 +185,7 @@ class _Run(Generic[C]):
 
     def _judge_start(self, result: Result) -> None:
         """Stop early when nothing works."""
-        if isinstance(result, Answer):
+        if isinstance(result, LlmReply):
             self.answered += 1
             return
         self.failed += 1
@@ -218,4 +218,4 @@ def numbers_of(results: Sequence[Result], what: str, model: str, allowed: str) -
             path=f"openai:{model}",
             allowed=allowed,
         )
-    return [r.numbers for r in results if isinstance(r, Answer)]
+    return [r.numbers for r in results if isinstance(r, LlmReply)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from citeforge.engines.llm.records import REFUSED, Answer, Failure, Result, Token
+from citeforge.engines.llm.records import REFUSED, Failure, LlmReply, Result, Token
 
 
 class _Message(msgspec.Struct):
@@ -65,4 +65,4 @@ def read_reply(body: bytes) -> Result:
     if choice.logprobs is not None and choice.logprobs.content is not None:
         logprobs = tuple(Token(t.token, t.logprob) for t in choice.logprobs.content)
     stopped = None if reason in (None, "", "stop") else reason
-    return Answer(text, *paid, completion.model, logprobs, stopped)
+    return LlmReply(text, *paid, completion.model, logprobs, stopped)

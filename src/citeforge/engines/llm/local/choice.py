@@ -10,7 +10,7 @@ import numpy as np
 from citeforge.engines.llm.records import Request
 
 
-class Chosen(NamedTuple):
+class ChosenToken(NamedTuple):
     """A token that was written.
 
     Attributes:
@@ -24,7 +24,7 @@ class Chosen(NamedTuple):
     lead: float
 
 
-class Choice:
+class TokenChooser:
     """A logits processor that leaves one token a row, and remembers it.
 
     At temperature 0 it is the likeliest. Otherwise Gumbel noise times the temperature, drawn by
@@ -49,7 +49,7 @@ class Choice:
             for k, heat in zip(keys, self._heat, strict=True)
         ]
         self._end = end
-        self.rows: list[list[Chosen]] = [[] for _ in requests]
+        self.rows: list[list[ChosenToken]] = [[] for _ in requests]
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
         """As transformers calls it: ids and logits, shape (rows, vocabulary)."""
@@ -67,5 +67,5 @@ class Choice:
         for row, (token, lead) in enumerate(zip(ids, leads, strict=True)):
             mine = self.rows[row]
             if not mine or mine[-1].token != self._end:
-                mine.append(Chosen(token, float(logs[row, token]), lead))
+                mine.append(ChosenToken(token, float(logs[row, token]), lead))
         return sums

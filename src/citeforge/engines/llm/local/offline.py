@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 from citeforge.engines.cluster.options import ClusterOptions
 from citeforge.engines.io.progress import progress
 from citeforge.engines.llm.local import smollm
-from citeforge.engines.llm.local.choice import Choice, Chosen
+from citeforge.engines.llm.local.choice import ChosenToken, TokenChooser
 from citeforge.engines.llm.records import (
     TRUNCATED,
-    Answer,
     Failure,
+    LlmReply,
     Request,
     Result,
     Token,
@@ -28,7 +28,7 @@ from citeforge.engines.llm.records import (
 )
 from citeforge.engines.llm.stores.replay import ReplayStore
 from citeforge.engines.models.parallel import one_thread_each
-from citeforge.engines.models.prefill import read_all
+from citeforge.engines.models.prefill import prefill_many
 from citeforge.schemas.errors import UsageError
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class _Asked:
 Take = Callable[[_Asked, Result], None]
 """Told of each answer as soon as it is whole, by whichever thread wrote it."""
 
-Tell = Callable[[int, list[Chosen]], None]
+Tell = Callable[[int, list[ChosenToken]], None]
 """Told of a row of a batch, and of all its tokens, as soon as it has ended."""
 
 
@@ -137,7 +137,7 @@ class OfflineLlm:
         found = settle(asked.request, result)
         if self.store is not None:
             payload, sample = asked.request.payload(smollm.NAME), asked.request.sample
-            if isinstance(found, Answer):
+            if isinstance(found, LlmReply):
                 self.store.put(asked.key, payload, sample, found)
             else:
                 self.store.fail(asked.key, payload, sample, found)
@@ -185,7 +185,7 @@ class OfflineLlm:
             return
         again: list[_Asked] = []
 
-        def ended(row: int, written: list[Chosen]) -> None:
+        def ended(row: int, written: list[ChosenToken]) -> None:
             if any(chosen.lead < _TIE for chosen in written):
                 again.append(group[row])
             else:
@@ -207,12 +207,14 @@ class OfflineLlm:
         for row, asked in enumerate(group):
             ids[row, width - len(asked.ids) :] = torch.tensor(asked.ids)
             mask[row, width - len(asked.ids) :] = 1
-        choice = Choice([a.request for a in group], [a.key for a in group], tokenizer.eos_token_id)
+        choice = TokenChooser(
+            [a.request for a in group], [a.key for a in group], tokenizer.eos_token_id
+        )
         with torch.inference_mode():
             model.generate(
                 ids,
                 attention_mask=mask,
-                past_key_values=read_all(model, [a.ids[:-1] for a in group]),
+                past_key_values=prefill_many(model, [a.ids[:-1] for a in group]),
                 max_new_tokens=max(a.most for a in group),
                 do_sample=False,
                 logits_processor=[choice],
@@ -220,7 +222,7 @@ class OfflineLlm:
                 pad_token_id=tokenizer.pad_token_id,
             )
 
-    def _ended(self, group: list[_Asked], choice: Choice, tell: Tell) -> Any:
+    def _ended(self, group: list[_Asked], choice: TokenChooser, tell: Tell) -> Any:
         """Says after each step, as transformers asks, which rows have said all that is wanted."""
         import torch
 
@@ -236,17 +238,17 @@ class OfflineLlm:
 
         return ended
 
-    def _is_whole(self, asked: _Asked, written: list[Chosen]) -> bool:
+    def _is_whole(self, asked: _Asked, written: list[ChosenToken]) -> bool:
         if len(written) >= asked.most or written[-1].token == smollm.loaded()[0].eos_token_id:
             return True
         text = self._text(written) if asked.request.stop else ""
         return any(stop in text for stop in asked.request.stop)
 
-    def _text(self, written: Sequence[Chosen]) -> str:
+    def _text(self, written: Sequence[ChosenToken]) -> str:
         text: str = smollm.loaded()[0].decode([c.token for c in written], skip_special_tokens=True)
         return text
 
-    def _answer(self, asked: _Asked, written: list[Chosen]) -> Answer:
+    def _answer(self, asked: _Asked, written: list[ChosenToken]) -> LlmReply:
         tokenizer = smollm.loaded()[0]
         ended = written[-1].token == tokenizer.eos_token_id
         whole = self._text(written)
@@ -255,7 +257,7 @@ class OfflineLlm:
         if asked.alone:
             told = [c for n, c in enumerate(written) if len(self._text(written[:n])) < len(text)]
             logprobs = tuple(Token(tokenizer.decode([c.token]), c.log) for c in told)
-        return Answer(
+        return LlmReply(
             text,
             len(asked.ids),
             len(written),

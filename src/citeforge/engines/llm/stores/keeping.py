@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Self
 
-from citeforge.engines.llm.records import Answer, Call, Result
+from citeforge.engines.llm.records import Call, LlmReply, Result
 from citeforge.engines.llm.stores.replay import ReplayStore, exported_row
 from citeforge.engines.llm.stores.spill import Spill
 from citeforge.schemas.errors import CiteforgeError, InputError
@@ -43,7 +43,7 @@ class Keeping:
         def put() -> None:
             if self.broken is not None:  # what queued behind the failure need not wait as long
                 raise self.broken
-            if isinstance(result, Answer):
+            if isinstance(result, LlmReply):
                 self._store.put(key, payload, call.sample, result)
             else:
                 self._store.fail(key, payload, call.sample, result)
@@ -54,7 +54,7 @@ class Keeping:
                 await asyncio.to_thread(put)
         except CiteforgeError as error:
             self.broken = self.broken or error
-            if not isinstance(result, Answer):
+            if not isinstance(result, LlmReply):
                 return  # it would be asked again anyhow
             try:
                 self._spill.write(exported_row(key, payload, call.sample, result))

@@ -15,7 +15,7 @@ import msgspec
 
 from citeforge.engines.io.files import canonical_json
 from citeforge.engines.io.sqlite import Store, store_errors
-from citeforge.engines.llm.records import Answer, Failure, Token, request_key
+from citeforge.engines.llm.records import Failure, LlmReply, Token, request_key
 from citeforge.engines.llm.stores.spill import spilled_rows, spills
 from citeforge.schemas.errors import InputError
 
@@ -80,12 +80,12 @@ class ReplayStore(Store):
                 self.import_rows(spilled_rows(spill), paid=True)
                 spill.unlink()
 
-    def get(self, key: str) -> Answer | None:
+    def get(self, key: str) -> LlmReply | None:
         """A stored answer; failures are never replayed."""
         rows = self.rows("SELECT answer FROM answers WHERE key = ?", key)
         return self._stored(key, rows[0][0], decode_answer) if rows else None
 
-    def put(self, key: str, payload: Mapping[str, Any], sample: int, answer: Answer) -> None:
+    def put(self, key: str, payload: Mapping[str, Any], sample: int, answer: LlmReply) -> None:
         """Store an answer, and forget a failure of the same request."""
         row = (key, canonical_json(payload), sample, encode_answer(answer), time.time())
         with self.transaction() as db:
@@ -110,7 +110,7 @@ class ReplayStore(Store):
         return db.execute("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?)", row).rowcount
 
     @staticmethod
-    def _pay(db: sqlite3.Connection, key: str, result: Answer | Failure) -> None:
+    def _pay(db: sqlite3.Connection, key: str, result: LlmReply | Failure) -> None:
         tokens = (result.prompt_tokens, result.completion_tokens)
         if any(tokens):
             db.execute(
@@ -201,7 +201,7 @@ class ExportedRow(msgspec.Struct, forbid_unknown_fields=True):
         return msgspec.structs.asdict(self)
 
 
-def check_row(row: dict[str, Any], number: int) -> Answer:
+def check_row(row: dict[str, Any], number: int) -> LlmReply:
     """The answer of an exported row, after checking that its key is that of its payload.
 
     Raises:
@@ -220,7 +220,7 @@ def check_row(row: dict[str, Any], number: int) -> Answer:
 
 
 def exported_row(
-    key: str, payload: Mapping[str, Any], sample: int, answer: Answer
+    key: str, payload: Mapping[str, Any], sample: int, answer: LlmReply
 ) -> dict[str, Any]:
     """An answer as a row of an exported store."""
     return {
@@ -232,7 +232,7 @@ def exported_row(
     }
 
 
-def encode_answer(answer: Answer) -> str:
+def encode_answer(answer: LlmReply) -> str:
     """An answer as JSON."""
     fields: dict[str, Any] = {
         "text": answer.text,
@@ -270,9 +270,9 @@ class StoredAnswer(msgspec.Struct):
     finish_reason: str | None = None
     numbers: list[float] | None = None
 
-    def answer(self) -> Answer:
+    def answer(self) -> LlmReply:
         """The record that writers return."""
-        return Answer(
+        return LlmReply(
             self.text,
             self.prompt_tokens,
             self.completion_tokens,
@@ -283,7 +283,7 @@ class StoredAnswer(msgspec.Struct):
         )
 
 
-def decode_answer(text: str) -> Answer:
+def decode_answer(text: str) -> LlmReply:
     """The inverse of :func:`encode_answer`.
 
     Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from citeforge.engines.models.fast.convert import Source, float32_model
+from citeforge.engines.models.fast.convert import TorchModel, float32_model
 from citeforge.engines.models.fast.runtime import Compiled, widened
 from citeforge.engines.models.files import Located
 
@@ -25,7 +25,7 @@ def classifier(located: Located, model: Any, example: dict[str, Any], pad: int) 
     Raises:
         InputError: OpenVINO cannot convert it, or computes something else.
     """
-    return _compute(Source(located, model, _logits, example, "logits", pad))
+    return _compute(TorchModel(located, model, _logits, example, "logits", pad))
 
 
 def cross_encoder(located: Located, model: Any, example: dict[str, Any], pad: int) -> Compute:
@@ -34,7 +34,7 @@ def cross_encoder(located: Located, model: Any, example: dict[str, Any], pad: in
     Raises:
         InputError: see :func:`classifier`.
     """
-    return _compute(Source(located, model, _scores, example, "scores", pad))
+    return _compute(TorchModel(located, model, _scores, example, "scores", pad))
 
 
 def _logits(model: Any, given: dict[str, Any]) -> Any:
@@ -45,7 +45,7 @@ def _scores(model: Any, given: dict[str, Any]) -> Any:
     return model(given)["scores"]
 
 
-def _compute(source: Source) -> Compute:
+def _compute(source: TorchModel) -> Compute:
     import torch
 
     compiled = Compiled(float32_model(source), torch.get_num_threads())

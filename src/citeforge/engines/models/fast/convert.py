@@ -34,7 +34,7 @@ largest value of it (seen: 2e-6)."""
 
 
 @dataclass(frozen=True)
-class Source:
+class TorchModel:
     """A model of torch that is to be converted.
 
     Attributes:
@@ -65,7 +65,7 @@ class Source:
         return digest({**own, **versions, **more})
 
 
-def float32_model(source: Source) -> Path:
+def float32_model(source: TorchModel) -> Path:
     """The model in float32.
 
     Raises:
@@ -88,7 +88,7 @@ def float32_model(source: Source) -> Path:
     return kept(source.key(), make) / "float32.xml"
 
 
-def int8_model(source: Source, calibration: Sequence[Arrays], texts: str) -> Path:
+def int8_model(source: TorchModel, calibration: Sequence[Arrays], texts: str) -> Path:
     """The model with linear layers in int8 (static quantisation after training, SmoothQuant and
     bias correction, as nncf does it for transformers).
 
@@ -100,7 +100,7 @@ def int8_model(source: Source, calibration: Sequence[Arrays], texts: str) -> Pat
     Raises:
         InputError: it cannot be converted.
     """
-    rough = float32_model(source)
+    quantized = float32_model(source)
 
     def make(folder: Path) -> None:
         ov = openvino()
@@ -108,7 +108,7 @@ def int8_model(source: Source, calibration: Sequence[Arrays], texts: str) -> Pat
             import nncf
 
             model = nncf.quantize(
-                ov.Core().read_model(rough),
+                ov.Core().read_model(quantized),
                 nncf.Dataset(list(calibration), list),
                 model_type=nncf.ModelType.TRANSFORMER,
                 subset_size=len(calibration),
@@ -123,7 +123,7 @@ def int8_identity(calibration: str) -> dict[str, str]:
     return {"engine": engine_name(), "nncf": version("nncf"), "calibration_sha256": calibration}
 
 
-def _wrapped(source: Source) -> Any:
+def _wrapped(source: TorchModel) -> Any:
     import torch
 
     class Wrapped(torch.nn.Module):
@@ -138,7 +138,7 @@ def _wrapped(source: Source) -> Any:
     return Wrapped().eval()
 
 
-def _compare(source: Source, model: Compiled) -> None:
+def _compare(source: TorchModel, model: Compiled) -> None:
     """Refuse a conversion that computes something else."""
     import torch
 
@@ -153,7 +153,7 @@ def _compare(source: Source, model: Compiled) -> None:
         raise _unusable(source, f"its output would be off by {off:.1%}")
 
 
-def _unusable(source: Source, reason: str) -> InputError:
+def _unusable(source: TorchModel, reason: str) -> InputError:
     first = next(iter(reason.strip().splitlines()), "no reason given")
     return InputError(
         f"cannot be converted for OpenVINO ({first[:160]})",

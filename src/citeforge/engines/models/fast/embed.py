@@ -13,7 +13,12 @@ from citeforge.engines.embedding.embedder import Kind, Prefixes, Vectors
 from citeforge.engines.io.files import digest
 from citeforge.engines.io.progress import Advance
 from citeforge.engines.models.compute import cpu_has_bfloat16
-from citeforge.engines.models.fast.convert import Source, float32_model, int8_identity, int8_model
+from citeforge.engines.models.fast.convert import (
+    TorchModel,
+    float32_model,
+    int8_identity,
+    int8_model,
+)
 from citeforge.engines.models.fast.runtime import Compiled, engine_name, widened
 from citeforge.engines.models.fast.store import kept
 from citeforge.engines.models.files import Located
@@ -48,7 +53,7 @@ class FastEmbedder(TransformerEmbedder):
     def fingerprint(self) -> dict[str, Any]:
         return {**super().fingerprint(), "engine": engine_name()}
 
-    def rough(self, calibration: Sequence[str]) -> RoughEmbedder:
+    def quantized(self, calibration: Sequence[str]) -> RoughEmbedder:
         """The same model in int8.
 
         Args:
@@ -57,7 +62,7 @@ class FastEmbedder(TransformerEmbedder):
         return RoughEmbedder(self, calibration)
 
     @cached_property
-    def source(self) -> Source:
+    def source(self) -> TorchModel:
         """The model as it is to be converted.
 
         Raises:
@@ -73,7 +78,7 @@ class FastEmbedder(TransformerEmbedder):
             )
         example = self._tokenise(list(_EXAMPLE))
         pad = model.tokenizer.pad_token_id or 0
-        return Source(self._located, first, _token_vectors, example, _OUTPUT, pad)
+        return TorchModel(self._located, first, _token_vectors, example, _OUTPUT, pad)
 
     def _weights(self) -> Path:
         return float32_model(self.source)
@@ -130,7 +135,7 @@ class RoughEmbedder(FastEmbedder):
         return SentEmbedder(self._exact, self._texts, files)
 
     @cached_property
-    def source(self) -> Source:
+    def source(self) -> TorchModel:
         return self._exact.source
 
     @property

@@ -51,7 +51,7 @@ class Compiled:
         """
         ov = openvino()
         core = ov.Core()
-        rough = path.stem == "int8" and cpu_has_bfloat16()
+        quantized = path.stem == "int8" and cpu_has_bfloat16()
         self._model = core.compile_model(
             core.read_model(path),
             "CPU",
@@ -60,7 +60,7 @@ class Compiled:
                 "INFERENCE_NUM_THREADS": threads,
                 "ENABLE_CPU_PINNING": False,
                 # What int8 leaves over may be as rough as int8 is.
-                "INFERENCE_PRECISION_HINT": "bf16" if rough else "f32",
+                "INFERENCE_PRECISION_HINT": "bf16" if quantized else "f32",
             },
         )
         self._local = threading.local()

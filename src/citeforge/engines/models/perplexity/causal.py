@@ -219,6 +219,6 @@ def hub_or_folder(name: str, device: str = "auto", revision: str | None = None) 
     return CausalModel(name, locate, f"hf:{Path(name).name}", device)
 
 
-def offline(device: str = "auto") -> CausalModel:
+def offline_model(device: str = "auto") -> CausalModel:
     """The embedded LLM."""
     return _Embedded("offline", smollm.located, "offline", device)

@@ -16,7 +16,7 @@ import msgspec
 from citeforge.engines.llm.budget import estimate_prompt_tokens
 from citeforge.engines.llm.calls.endpoint import Endpoint, Route, numbers_of
 from citeforge.engines.llm.options import ClientOptions
-from citeforge.engines.llm.records import Answer, Failure, Result
+from citeforge.engines.llm.records import Failure, LlmReply, Result
 from citeforge.engines.llm.stores.replay import ReplayStore
 
 _LARGEST = 700.0
@@ -90,7 +90,7 @@ def _read(prompt: _Prompt, body: bytes) -> Result:
     if not -_LARGEST < mean < _LARGEST:
         return Failure("unparsable", f"the reply's log probabilities have the mean {-mean:g}", 200)
     usage = completion.usage or _Usage(estimate_prompt_tokens(prompt), 1)
-    return Answer("", usage.prompt_tokens, usage.completion_tokens, numbers=array("d", [mean]))
+    return LlmReply("", usage.prompt_tokens, usage.completion_tokens, numbers=array("d", [mean]))
 
 
 _COMPLETIONS: Route[_Prompt] = Route("perplexity", "completions", _read)

@@ -78,21 +78,21 @@ def trained(settings: PerplexitySettings) -> Perplexity:
     return NgramModel(settings.training)
 
 
-def local(model: str, settings: PerplexitySettings) -> Perplexity:
+def make_local_perplexity(model: str, settings: PerplexitySettings) -> Perplexity:
     """``hf:MODEL``."""
     from citeforge.engines.models.perplexity.causal import hub_or_folder
 
     return hub_or_folder(model, settings.device, settings.revision)
 
 
-def embedded(settings: PerplexitySettings) -> Perplexity:
+def make_offline_perplexity(settings: PerplexitySettings) -> Perplexity:
     """``offline``."""
-    from citeforge.engines.models.perplexity.causal import offline
+    from citeforge.engines.models.perplexity.causal import offline_model
 
-    return offline(settings.device)
+    return offline_model(settings.device)
 
 
-def served(model: str, settings: PerplexitySettings) -> Perplexity:
+def make_served_perplexity(model: str, settings: PerplexitySettings) -> Perplexity:
     """``openai:MODEL``."""
     from citeforge.engines.models.perplexity.endpoint import EndpointModel
 
@@ -109,7 +109,12 @@ PERPLEXITY: Registry[Choice, Perplexity] = Registry(
     "perplexity model",
     "perplexity",
     CHOICES,
-    {"ngram": trained, "offline": embedded, "hf": local, "openai": served},
+    {
+        "ngram": trained,
+        "offline": make_offline_perplexity,
+        "hf": make_local_perplexity,
+        "openai": make_served_perplexity,
+    },
     "identity of",
     expected("--perplexity", CHOICES),
 )

@@ -10,14 +10,14 @@ from collections.abc import Collection, Iterator, Sequence
 from citeforge.engines.draws import generator, sample_ids
 from citeforge.engines.io.files import digest
 from citeforge.engines.io.textfiles import harmless
-from citeforge.evaluator.labels.annotation.tasks import Task
+from citeforge.evaluator.labels.annotation.tasks import AnnotationTask
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.scores import AnswerDetail, PassageDetail, ScoreFile
 
 ITEM, LABEL, ANNOTATOR = "item", "label", "annotator"
 
 
-class Row(dict[str, str]):
+class SheetRow(dict[str, str]):
     """A row for annotators: ``item`` and the columns of its task."""
 
 
@@ -29,30 +29,30 @@ class Sheet:
         key: item to what it is; item names tell nothing.
     """
 
-    def __init__(self, task: Task, seed: int) -> None:
+    def __init__(self, task: AnnotationTask, seed: int) -> None:
         self._task, self._seed = task, seed
-        self.rows: list[Row] = []
+        self.rows: list[SheetRow] = []
         self.key: dict[str, dict[str, object]] = {}
 
     def add(self, where: dict[str, object], shown: dict[str, str]) -> None:
         """Add a row that shows the columns of the task, and keep where it came from."""
         name = digest([self._task.name, self._seed, where])[:12]
         self.key[name] = where
-        self.rows.append(Row({ITEM: name, **shown}))
+        self.rows.append(SheetRow({ITEM: name, **shown}))
 
-    def shuffled(self) -> tuple[list[Row], dict[str, dict[str, object]]]:
+    def shuffled(self) -> tuple[list[SheetRow], dict[str, dict[str, object]]]:
         """(rows, key), rows in an order that depends on the seed alone."""
         generator(self._seed, "annotate order", self._task.name).shuffle(self.rows)
         return self.rows, self.key
 
 
-def rows_of(
-    task: Task,
+def sheet_rows(
+    task: AnnotationTask,
     files: Sequence[ScoreFile],
     sample: int | None,
     seed: int,
     only: Collection[str] | None = None,
-) -> tuple[list[Row], dict[str, dict[str, object]]]:
+) -> tuple[list[SheetRow], dict[str, dict[str, object]]]:
     """Rows for annotators, and the key that tells whose each item is.
 
     Queries are sampled (the same for all systems), rows shuffled; the rows name no system.
@@ -97,7 +97,9 @@ def rows_of(
     return sheet.shuffled()
 
 
-def _units(task: Task, answer: AnswerDetail) -> Iterator[tuple[dict[str, int], dict[str, str]]]:
+def _units(
+    task: AnnotationTask, answer: AnswerDetail
+) -> Iterator[tuple[dict[str, int], dict[str, str]]]:
     if task.unit == "answer":
         text = " ".join(s.text for s in answer.statements)
         yield {}, {"question": answer.query, "answer": text}
@@ -117,7 +119,7 @@ def _text(passage: PassageDetail) -> str:
     return f"{passage.title}: {passage.text}" if passage.title else passage.text
 
 
-def to_csv(task: Task, rows: Sequence[Row]) -> str:
+def sheet_csv(task: AnnotationTask, rows: Sequence[SheetRow]) -> str:
     """A table with an empty ``label`` column; cells cannot start a formula in a spreadsheet."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -127,12 +129,12 @@ def to_csv(task: Task, rows: Sequence[Row]) -> str:
     return text.getvalue()
 
 
-def to_label_studio(task: Task, rows: Sequence[Row]) -> str:
+def to_label_studio(task: AnnotationTask, rows: Sequence[SheetRow]) -> str:
     """Label Studio's import format: a list of tasks with ``data``."""
     return json.dumps([{"data": dict(row)} for row in rows], ensure_ascii=False, indent=1) + "\n"
 
 
-def label_studio_config(task: Task) -> str:
+def label_studio_config(task: AnnotationTask) -> str:
     """The labelling configuration that shows this task in Label Studio."""
     from html import escape
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from citeforge.engines.draws import sample_ids
-from citeforge.evaluator.labels.annotation.export import Row, Sheet
-from citeforge.evaluator.labels.annotation.tasks import Task
+from citeforge.evaluator.labels.annotation.export import Sheet, SheetRow
+from citeforge.evaluator.labels.annotation.tasks import AnnotationTask
 from citeforge.package.items import by_query, pairs
 from citeforge.package.package import Package
 from citeforge.schemas.errors import InputError
 
 
 def kalma_rows(
-    task: Task, package: Package, sample: int | None, seed: int
-) -> tuple[list[Row], dict[str, dict[str, object]]]:
+    task: AnnotationTask, package: Package, sample: int | None, seed: int
+) -> tuple[list[SheetRow], dict[str, dict[str, object]]]:
     """Rows of both forms of each sampled question; or of its facts, one a row.
 
     Returns:

@@ -14,13 +14,15 @@ from citeforge.engines.io.files import read_json
 from citeforge.engines.io.textfiles import original, read_csv
 from citeforge.evaluator.labels.annotation.agreement import Agreement, agreement
 from citeforge.evaluator.labels.annotation.export import ANNOTATOR, ITEM, LABEL
-from citeforge.evaluator.labels.annotation.tasks import Task, find_task
+from citeforge.evaluator.labels.annotation.tasks import AnnotationTask, find_task
 from citeforge.schemas.errors import InputError
 
 T = TypeVar("T")
 
 
-def read_labels(path: Path, task: Task, known: set[str]) -> Iterator[tuple[str, str, str]]:
+def read_sheet_labels(
+    path: Path, task: AnnotationTask, known: set[str]
+) -> Iterator[tuple[str, str, str]]:
     """(item, annotator, label) of a CSV or a Label Studio export; unlabelled rows are passed over.
 
     Raises:
@@ -109,7 +111,7 @@ def _typed(path: Path, kind: type[T], message: str, allowed: str) -> T:
 
 def import_labels(
     key_file: Path, files: Sequence[Path]
-) -> tuple[Task, list[dict[str, Any]], Agreement]:
+) -> tuple[AnnotationTask, list[dict[str, Any]], Agreement]:
     """Labels of all annotators with whose item each was, and their agreement.
 
     Args:
@@ -123,7 +125,7 @@ def import_labels(
     task, items = find_task(key.task), key.items
     table: dict[str, dict[str, str]] = {}
     for path in files:
-        for item, annotator, label in read_labels(path, task, set(items)):
+        for item, annotator, label in read_sheet_labels(path, task, set(items)):
             if annotator in table.setdefault(item, {}):
                 raise InputError(f"{annotator!r} labels {item!r} twice", path=path)
             table[item][annotator] = label
@@ -134,7 +136,7 @@ def import_labels(
     return task, rows, agreement(table, task.labels, task.ordinal)
 
 
-def majority(labels: Sequence[str], task: Task) -> str | None:
+def majority(labels: Sequence[str], task: AnnotationTask) -> str | None:
     """The commonest label; None on a tie. Ordinal tasks take the lower median."""
     if task.ordinal:
         ordered = sorted(labels, key=task.labels.index)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from citeforge.builders.audit.cascade import UNSUSPECTED
-from citeforge.builders.audit.flaws import negatives
+from citeforge.builders.audit.flaws import mapped_negatives
 from citeforge.builders.audit.records import Audit
 from citeforge.builders.audit.run import sample_negatives
 from citeforge.builders.recipes.derive import Base
 from citeforge.engines.io.files import read_json
 from citeforge.engines.io.textfiles import validated
-from citeforge.evaluator.labels.annotation.export import Row, Sheet
-from citeforge.evaluator.labels.annotation.tasks import Task
+from citeforge.evaluator.labels.annotation.export import Sheet, SheetRow
+from citeforge.evaluator.labels.annotation.tasks import AnnotationTask
 from citeforge.package.manifest import AUDIT
 from citeforge.package.package import Package
 from citeforge.schemas.errors import InputError
@@ -19,8 +19,8 @@ DEFAULT = 200
 
 
 def negative_rows(
-    task: Task, package: Package, sample: int | None, seed: int
-) -> tuple[list[Row], dict[str, dict[str, object]]]:
+    task: AnnotationTask, package: Package, sample: int | None, seed: int
+) -> tuple[list[SheetRow], dict[str, dict[str, object]]]:
     """Rows of a sample of (query, negative) pairs.
 
     Where an audit of these tables had a strong judge, the sample is drawn within the strata that
@@ -62,4 +62,4 @@ def _strata(base: Base, package: Package) -> dict[tuple[str, str], str] | None:
     if found.cascade is None or found.benchmark_hash != package.hash:
         return None
     decided = {(d.query, d.passage): d.stratum for d in found.decisions}
-    return {pair: decided.get(pair, UNSUSPECTED) for pair in negatives(base)}
+    return {pair: decided.get(pair, UNSUSPECTED) for pair in mapped_negatives(base)}

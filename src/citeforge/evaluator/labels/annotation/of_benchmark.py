@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from citeforge.evaluator.labels.annotation.export import Row
+from citeforge.evaluator.labels.annotation.export import SheetRow
 from citeforge.evaluator.labels.annotation.kalma import kalma_rows
 from citeforge.evaluator.labels.annotation.negatives import negative_rows
-from citeforge.evaluator.labels.annotation.tasks import Task
+from citeforge.evaluator.labels.annotation.tasks import AnnotationTask
 from citeforge.evaluator.labels.annotation.twins import twin_rows
 from citeforge.package.package import Package
 from citeforge.schemas.errors import InputError
@@ -18,8 +18,8 @@ _MAKERS = {
 
 
 def benchmark_rows(
-    task: Task, folder: Path, sample: int | None, seed: int
-) -> tuple[list[Row], dict[str, dict[str, object]]]:
+    task: AnnotationTask, folder: Path, sample: int | None, seed: int
+) -> tuple[list[SheetRow], dict[str, dict[str, object]]]:
     """Rows of a task that looks at a benchmark, and the key that tells what each item is.
 
     Args:

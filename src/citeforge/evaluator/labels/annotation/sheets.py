@@ -16,20 +16,22 @@ from citeforge.engines.io.files import read_json, write_text
 from citeforge.evaluator.labels.annotation.agreement import Agreement
 from citeforge.evaluator.labels.annotation.export import (
     label_studio_config,
-    rows_of,
-    to_csv,
+    sheet_csv,
+    sheet_rows,
     to_label_studio,
 )
 from citeforge.evaluator.labels.annotation.labels import import_labels, to_jsonl
 from citeforge.evaluator.labels.annotation.of_benchmark import benchmark_rows
-from citeforge.evaluator.labels.annotation.tasks import Task, find_task
+from citeforge.evaluator.labels.annotation.tasks import AnnotationTask, find_task
 from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.evaluator.statistics.planning import LabelPlan
 from citeforge.schemas.commands.command_options import AnnotationOptions, LabelPlanOptions
 from citeforge.schemas.errors import InputError, UsageError
 
 
-def export_sheet(options: AnnotationOptions, scores: Sequence[Path] = ()) -> tuple[Task, int]:
+def export_sheet(
+    options: AnnotationOptions, scores: Sequence[Path] = ()
+) -> tuple[AnnotationTask, int]:
     """Write a blind, shuffled sample for annotators, as ``citeforge annotate export`` does.
 
     Beside it stands the key that tells whose each item is; for Label Studio, its configuration.
@@ -56,9 +58,9 @@ def export_sheet(options: AnnotationOptions, scores: Sequence[Path] = ()) -> tup
     else:
         files = [load_scores(p) for p in scores]
         only = None if options.queries is None else read_plan(options.queries)
-        rows, key = rows_of(task, files, options.sample, options.seed, only)
+        rows, key = sheet_rows(task, files, options.sample, options.seed, only)
     is_json = out.suffix == ".json"
-    write_text(out, to_label_studio(task, rows) if is_json else to_csv(task, rows))
+    write_text(out, to_label_studio(task, rows) if is_json else sheet_csv(task, rows))
     if is_json:
         write_text(out.with_suffix(".xml"), label_studio_config(task))
     content = {"task": task.name, "seed": options.seed, "items": key}
@@ -114,7 +116,7 @@ class Imported:
     """
 
     out: Path
-    task: Task
+    task: AnnotationTask
     items: int
     agreement: Agreement
 

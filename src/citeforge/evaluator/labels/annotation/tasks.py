@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict
 from citeforge.schemas.errors import UnknownValueError
 
 
-class Task(BaseModel):
+class AnnotationTask(BaseModel):
     """What annotators see and say.
 
     Attributes:
@@ -48,7 +48,7 @@ _RATING = ("1", "2", "3", "4", "5")
 TASKS = {
     t.name: t
     for t in (
-        Task(
+        AnnotationTask(
             name="utility",
             unit="answer",
             instruction=(
@@ -60,7 +60,7 @@ TASKS = {
             ordinal=True,
             source=_ALCE,
         ),
-        Task(
+        AnnotationTask(
             name="statement-support",
             unit="statement",
             instruction=(
@@ -70,7 +70,7 @@ TASKS = {
             labels=("full", "not"),
             source=_ALCE,
         ),
-        Task(
+        AnnotationTask(
             name="citation-support",
             unit="citation",
             instruction="How far does this one passage support the statement?",
@@ -78,7 +78,7 @@ TASKS = {
             labels=("full", "partial", "not"),
             source=_ALCE,
         ),
-        Task(
+        AnnotationTask(
             name="twin-relevant",
             unit="twin",
             instruction=(
@@ -89,7 +89,7 @@ TASKS = {
             labels=("yes", "no"),
             source=_AUTHORSHIP,
         ),
-        Task(
+        AnnotationTask(
             name="twin-nonrelevant",
             unit="twin",
             instruction=(
@@ -101,7 +101,7 @@ TASKS = {
             source=_AUTHORSHIP,
             share=0.1,
         ),
-        Task(
+        AnnotationTask(
             name="audit-negative",
             unit="negative",
             instruction="Does the passage help to answer the question?",
@@ -109,7 +109,7 @@ TASKS = {
             labels=("relevant", "not relevant"),
             source="citeforge audit",
         ),
-        Task(
+        AnnotationTask(
             name="kalma-authenticity",
             unit="question",
             instruction="Does the question agree with what is known of the people or things in it?",
@@ -117,7 +117,7 @@ TASKS = {
             labels=("yes", "no"),
             source=_KALMA,
         ),
-        Task(
+        AnnotationTask(
             name="kalma-naturalness",
             unit="question",
             instruction="How natural, short and easy to understand is the question? 5 is best.",
@@ -126,7 +126,7 @@ TASKS = {
             ordinal=True,
             source=_KALMA,
         ),
-        Task(
+        AnnotationTask(
             name="kalma-significance",
             unit="question",
             instruction="Would somebody want to know the answer? 5: surely; 1: nobody would ask.",
@@ -135,7 +135,7 @@ TASKS = {
             ordinal=True,
             source=_KALMA,
         ),
-        Task(
+        AnnotationTask(
             name="kalma-relevance",
             unit="knowledge",
             instruction="Is this fact needed to answer the question, or could it be left out?",
@@ -143,7 +143,7 @@ TASKS = {
             labels=("needed", "redundant"),
             source=_KALMA,
         ),
-        Task(
+        AnnotationTask(
             name="knowledge-support",
             unit="citation",
             instruction="Does the statement say what the cited fact says?",
@@ -155,7 +155,7 @@ TASKS = {
 }
 
 
-def find_task(name: str) -> Task:
+def find_task(name: str) -> AnnotationTask:
     """The task of a name.
 
     Raises:

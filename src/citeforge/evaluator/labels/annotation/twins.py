@@ -6,16 +6,16 @@ import math
 
 from citeforge.builders.recipes.derive import Base
 from citeforge.engines.draws import sample_ids
-from citeforge.evaluator.labels.annotation.export import Row, Sheet
-from citeforge.evaluator.labels.annotation.tasks import Task
+from citeforge.evaluator.labels.annotation.export import Sheet, SheetRow
+from citeforge.evaluator.labels.annotation.tasks import AnnotationTask
 from citeforge.package.package import Package
 from citeforge.schemas.benchmarks.tables import RELEVANT
 from citeforge.schemas.errors import InputError
 
 
 def twin_rows(
-    task: Task, package: Package, sample: int | None, seed: int
-) -> tuple[list[Row], dict[str, dict[str, object]]]:
+    task: AnnotationTask, package: Package, sample: int | None, seed: int
+) -> tuple[list[SheetRow], dict[str, dict[str, object]]]:
     """Rows of (question, answer, original, rewrite) for the passages that contexts show.
 
     Args:

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from citeforge.evaluator.measures.claims import Claim
-from citeforge.evaluator.statements.inputs import Inputs, Item
-from citeforge.evaluator.statements.split import split_statements
+from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
+from citeforge.evaluator.statements.split import strict_statements
 from citeforge.schemas.citations.grammar import without_markers
 from citeforge.schemas.citations.marks import read_number
 
@@ -17,7 +17,7 @@ _MARK = re.compile(r"\[\d+")
 _SPACED_MARK = re.compile(r" \[\d+")
 
 
-def alce_text(item: Item, inputs: Inputs) -> str:
+def alce_text(item: AnswerItem, inputs: Inputs) -> str:
     """The output as ALCE's word measures see it."""
     if inputs.protocol == "reference":
         return reference_clean(reference_output(item.output))
@@ -26,25 +26,25 @@ def alce_text(item: Item, inputs: Inputs) -> str:
     )
 
 
-def strict_claims(item: Item, inputs: Inputs) -> list[Claim]:
+def strict_claims(item: AnswerItem, inputs: Inputs) -> list[Claim]:
     """Statements of the whole output; each distinct citation once, out-of-range ones wrong."""
     if inputs.task == "qampari":
         return list(_strict_qampari(item, inputs))
     assert inputs.tools.segmenter is not None
-    found = split_statements(
+    found = strict_statements(
         item.output, inputs.grammar, inputs.tools.segmenter, len(item.passages)
     )
     return [in_range(s.text, s.numbers, item, inputs) for s in found.statements]
 
 
-def in_range(text: str, numbers: list[int], item: Item, inputs: Inputs) -> Claim:
+def in_range(text: str, numbers: list[int], item: AnswerItem, inputs: Inputs) -> Claim:
     """A statement with its distinct citations; those out of range are counted as wrong."""
     distinct = [n - inputs.grammar.base for n in dict.fromkeys(numbers)]
     inside = tuple(p for p in distinct if 0 <= p < len(item.passages))
     return Claim(text, inside, wrong=len(distinct) - len(inside))
 
 
-def _strict_qampari(item: Item, inputs: Inputs) -> Iterator[Claim]:
+def _strict_qampari(item: AnswerItem, inputs: Inputs) -> Iterator[Claim]:
     for part in split_list(answer_part(item.output, inputs)):
         markers = inputs.grammar.parse(part, len(item.passages)).markers
         kept = zip([0, *(m.end for m in markers)], [*(m.start for m in markers), len(part)],
@@ -90,7 +90,7 @@ def reference_clean(text: str) -> str:
     return _MARK.sub("", _SPACED_MARK.sub("", text)).replace(" |", "").replace("]", "")
 
 
-def reference_claims(item: Item, inputs: Inputs) -> list[Claim]:
+def reference_claims(item: AnswerItem, inputs: Inputs) -> list[Claim]:
     """Statements and citations as ALCE's evaluator reads them, faults included.
 
     Range is checked on all markers first, then the list is cut to ``at_most_citations``; ``[0]``

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from citeforge.evaluator.measures.alce.answers import ALCE, alce_text
 from citeforge.evaluator.measures.alce.qampari import LISTS, lists, options
-from citeforge.evaluator.measures.columns import plain
+from citeforge.evaluator.measures.columns import mean_of_defined
 from citeforge.evaluator.measures.declared import Found, Measure, count
 from citeforge.evaluator.statements.inputs import Inputs
 
@@ -16,7 +16,7 @@ def length(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
     words = {
         (run, item.row): float(len(alce_text(item, inputs).split())) for run, item in inputs.items()
     }
-    yield plain(inputs, "ALCE.Length", words)
+    yield mean_of_defined(inputs, "ALCE.Length", words)
 
 
 MEASURES = (

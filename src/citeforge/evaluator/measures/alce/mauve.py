@@ -32,7 +32,7 @@ def _human(gold: GoldRows) -> str | None:
 
 def mauve(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
     """MAUVE against the gold long answers; one number a run, without an interval."""
-    from citeforge.engines.models.answer_models import mauve as compute
+    from citeforge.engines.models.answer_models import mauve_value as compute
 
     values = []
     for items in inputs.runs:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from citeforge.evaluator.measures.alce.answers import APPENDIX, alce_text
 from citeforge.evaluator.measures.cannot import CannotError
-from citeforge.evaluator.measures.columns import Rows, plain
+from citeforge.evaluator.measures.columns import Rows, mean_of_defined
 from citeforge.evaluator.measures.declared import Found, Measure, percent
 from citeforge.evaluator.statements.inputs import Inputs
 from citeforge.evaluator.tools import Tools
@@ -62,7 +62,7 @@ def qa(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
         columns["QA-F1"][key] = sum(overlap) / len(overlap)
         columns["QA-Hit"][key] = float(all(exact))
     for name, values in columns.items():
-        yield plain(inputs, name, values)
+        yield mean_of_defined(inputs, name, values)
 
 
 def _options(tools: Tools, protocol: str) -> str:

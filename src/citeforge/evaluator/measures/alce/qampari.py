@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from citeforge.evaluator.measures.alce.answers import ALCE, alce_text, answer_part, split_list
 from citeforge.evaluator.measures.cannot import CannotError
-from citeforge.evaluator.measures.columns import plain
+from citeforge.evaluator.measures.columns import mean_of_defined
 from citeforge.evaluator.measures.declared import Found, Measure, percent
-from citeforge.evaluator.statements.inputs import Inputs, Item
+from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.tools import Tools
 from citeforge.package.items import GoldRows
 from citeforge.schemas.text import normalise_answer
@@ -29,7 +29,7 @@ class Qampari(NamedTuple):
     n_items: float
 
 
-def qampari_of(item: Item, gold: GoldRows, inputs: Inputs) -> Qampari | None:
+def qampari_of(item: AnswerItem, gold: GoldRows, inputs: Inputs) -> Qampari | None:
     """QAMPARI's precision and recall of list items; None without answer lists.
 
     Recall-5 is min(5, hits) / min(5, number of gold answers).
@@ -70,7 +70,7 @@ def lists(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
     names = ("P", "R", "R5", "F1", "F1-5", "NumPreds")
     for at, name in enumerate(names):
         values = {k: v[at] for k, v in known.items()}
-        yield plain(inputs, f"QAMPARI.{name}", values)
+        yield mean_of_defined(inputs, f"QAMPARI.{name}", values)
 
 
 def options(tools: Tools, protocol: str) -> str | None:

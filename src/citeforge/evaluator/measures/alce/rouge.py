@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from citeforge.evaluator.measures.alce.answers import APPENDIX, alce_text
 from citeforge.evaluator.measures.attributed_ir.rouge import rouge_lsum, rouge_scorer
 from citeforge.evaluator.measures.cannot import CannotError
-from citeforge.evaluator.measures.columns import Rows, plain
+from citeforge.evaluator.measures.columns import Rows, mean_of_defined
 from citeforge.evaluator.measures.declared import Found, Measure, percent
 from citeforge.evaluator.statements.inputs import Inputs
 from citeforge.package.items import GoldRows
@@ -33,7 +33,7 @@ def alce_rouge(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
             values[run, item.row] = rouge_lsum(output, [lines(g) for g in golds], scorer).f
     if not values:
         raise CannotError("needs long answers (ASQA) or answers (ELI5)")
-    yield plain(inputs, "ALCE.ROUGE-Lsum", values)
+    yield mean_of_defined(inputs, "ALCE.ROUGE-Lsum", values)
 
 
 def _long_answers(gold: GoldRows, inputs: Inputs) -> list[str]:

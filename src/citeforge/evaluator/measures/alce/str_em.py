@@ -7,9 +7,9 @@ from functools import partial
 
 from citeforge.evaluator.measures.alce.answers import ALCE, alce_text
 from citeforge.evaluator.measures.cannot import CannotError
-from citeforge.evaluator.measures.columns import Rows, plain
+from citeforge.evaluator.measures.columns import Rows, mean_of_defined
 from citeforge.evaluator.measures.declared import Found, Measure, percent
-from citeforge.evaluator.statements.inputs import Inputs, Item
+from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.package.items import GoldRows
 from citeforge.schemas.text import normalise_answer
 
@@ -23,7 +23,7 @@ def exact_presence(text: str, answers: Sequence[str]) -> bool:
     return any(normalise_answer(answer) in normalised for answer in answers)
 
 
-def str_em_of(item: Item, gold: GoldRows, inputs: Inputs) -> tuple[float, float] | None:
+def str_em_of(item: AnswerItem, gold: GoldRows, inputs: Inputs) -> tuple[float, float] | None:
     """(StrEM, StrHit) of one answer; None without qa_pairs."""
     pairs = gold.qa_pairs
     if not pairs:
@@ -43,8 +43,8 @@ def str_em(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
             em[run, item.row], hit[run, item.row] = found
     if not em:
         raise CannotError(f"needs {_PAIRS}")
-    yield plain(inputs, "ALCE.StrEM", em)
-    yield plain(inputs, "ALCE.StrHit", hit)
+    yield mean_of_defined(inputs, "ALCE.StrEM", em)
+    yield mean_of_defined(inputs, "ALCE.StrHit", hit)
 
 
 _PAIRS = "qa_pairs (ASQA)"

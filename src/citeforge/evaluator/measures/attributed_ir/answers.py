@@ -13,7 +13,7 @@ from citeforge.evaluator.measures.cannot import CannotError
 from citeforge.evaluator.measures.claims import Claim
 from citeforge.evaluator.measures.declared import Found, Measure, percent
 from citeforge.evaluator.measures.forms import SINGLE, Form
-from citeforge.evaluator.statements.inputs import Inputs, Item
+from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.schemas.citations.grammar import without_markers
 from citeforge.schemas.citations.marks import read_number
 
@@ -67,19 +67,19 @@ def against_gold(
     return Form(base, measure, parts=parts)
 
 
-def numbers_of(text: str) -> list[int]:
+def mark_numbers(text: str) -> list[int]:
     """Numbers of all marks, in order."""
     return [read_number(n) for mark in _MARK.findall(text) for n in _NUMBER.findall(mark)]
 
 
-def claims_of(item: Item, inputs: Inputs) -> list[Claim]:
+def claims_of(item: AnswerItem, inputs: Inputs) -> list[Claim]:
     """Statements with their citations, as the protocol reads them."""
     if inputs.protocol == "strict":
         return strict_claims(item, inputs)
     return _reference_claims(item, inputs)
 
 
-def _reference_statements(item: Item, inputs: Inputs) -> list[tuple[str, list[int]]]:
+def _reference_statements(item: AnswerItem, inputs: Inputs) -> list[tuple[str, list[int]]]:
     """Statements and the numbers they cite, as Attributed-IR's evaluator reads them.
 
     A mark that opens a sentence replaces the citations of the sentence before, unless that one was
@@ -96,14 +96,14 @@ def _reference_statements(item: Item, inputs: Inputs) -> list[tuple[str, list[in
         if marks and sentence.startswith(marks[0]):
             own = sentence[len(marks[0]) :]
             if at - 1 in found:
-                found[at - 1] = (found[at - 1][0], numbers_of(marks[0]))
+                found[at - 1] = (found[at - 1][0], mark_numbers(marks[0]))
         if not marks or ", ".join(marks) != sentence:
             text = _MARK.sub("", sentence).replace(" .", ".")
-            found[at] = (text, numbers_of(own))
+            found[at] = (text, mark_numbers(own))
     return list(found.values())
 
 
-def _reference_claims(item: Item, inputs: Inputs) -> list[Claim]:
+def _reference_claims(item: AnswerItem, inputs: Inputs) -> list[Claim]:
     """Citations de-duplicated and cut to seven before the range check; twenty statements at most.
 
     ``[0]`` is the last passage. A statement with a citation out of range is marked as skipped,
@@ -152,7 +152,7 @@ def air_output(output: str) -> str:
     return kept + output
 
 
-def air_text(item: Item, inputs: Inputs) -> str:
+def air_text(item: AnswerItem, inputs: Inputs) -> str:
     """The output as Attributed-IR's correctness measures see it.
 
     Closed-book outputs (no passages) keep their brackets.

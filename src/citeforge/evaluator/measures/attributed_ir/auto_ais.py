@@ -13,7 +13,7 @@ from citeforge.evaluator.measures.bounds import BOTH, Bounds, Value
 from citeforge.evaluator.measures.claims import Claim, read_claims
 from citeforge.evaluator.measures.columns import Key, bounded
 from citeforge.evaluator.measures.declared import Found, Measure
-from citeforge.evaluator.statements.inputs import Inputs, Item
+from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class AutoAis:
 
 
 def auto_ais(
-    answers: list[tuple[Item, list[Claim]]], judge: JudgeSession, with_passages: bool
+    answers: list[tuple[AnswerItem, list[Claim]]], judge: JudgeSession, with_passages: bool
 ) -> list[AutoAis]:
     """AutoAIS of every answer; premises are passage texts without titles."""
     judge.ask(
@@ -44,7 +44,9 @@ def auto_ais(
     return [_auto_ais(item, claims, judge, with_passages) for item, claims in answers]
 
 
-def _auto_ais(item: Item, claims: list[Claim], judge: JudgeSession, with_passages: bool) -> AutoAis:
+def _auto_ais(
+    item: AnswerItem, claims: list[Claim], judge: JudgeSession, with_passages: bool
+) -> AutoAis:
     def best(claim: Claim, positions: tuple[int, ...] | range) -> Bounds:
         low = high = False
         for position in positions:
@@ -76,7 +78,7 @@ def _by_answer(inputs: Inputs, of_shown: bool) -> dict[Key, AutoAis]:
     return {key: a for (key, _, _), a in zip(rows, found, strict=True)}
 
 
-def cited(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
+def auto_ais_samples(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
     """Over all statements, and over cited ones."""
     inputs = with_passages(inputs)
     found = _by_answer(inputs, False)
@@ -84,21 +86,21 @@ def cited(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
     yield bounded(inputs, "AutoAIS.cit@cited", {k: a.cited_only for k, a in found.items()})
 
 
-def shown(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
+def auto_ais_of_shown(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
     """Over all shown passages: many more questions, asked only for this measure."""
     inputs = with_passages(inputs)
     found = _by_answer(inputs, True)
     yield bounded(inputs, "AutoAIS.psg", {k: a.passages for k, a in found.items()})
 
 
-_ais = partial(judged, compute=cited)
+_ais = partial(judged, compute=auto_ais_samples)
 MEASURES = (
     _ais("AutoAIS.cit", definition="best citation of each statement entails it"),
     _ais("AutoAIS.cit@cited", definition="the same over cited statements only"),
     _ais(
         "AutoAIS.psg",
         definition="best shown passage of each statement entails it",
-        compute=shown,
+        compute=auto_ais_of_shown,
         unlabelled="it looks at all passages shown, and labels are of cited ones",
     ),
 )

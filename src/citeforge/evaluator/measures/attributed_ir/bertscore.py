@@ -8,7 +8,7 @@ from pathlib import Path
 from citeforge.evaluator.measures.attributed_ir.answers import against_gold, air_text
 from citeforge.evaluator.measures.attributed_ir.gold import gold_answers
 from citeforge.evaluator.measures.cannot import CannotError
-from citeforge.evaluator.measures.columns import plain
+from citeforge.evaluator.measures.columns import mean_of_defined
 from citeforge.evaluator.measures.declared import Found, Measure
 from citeforge.evaluator.statements.inputs import Inputs
 from citeforge.evaluator.tools import Tools
@@ -32,7 +32,7 @@ def bertscore(inputs: Inputs, wanted: Sequence[Measure], single: bool) -> Found:
     for at, name in enumerate("PRF"):
         values = {key: scores[at] for (key, _, _), scores in zip(rows, found, strict=True)}
         full = f"BERTScore.{name}@1gold" if single else f"BERTScore.{name}"
-        yield plain(inputs, full, values)
+        yield mean_of_defined(inputs, full, values)
 
 
 def _options(tools: Tools, protocol: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from citeforge.evaluator.measures.attributed_ir.answers import without_reference_marks
 from citeforge.evaluator.measures.cannot import CannotError
-from citeforge.evaluator.statements.inputs import Inputs, Item
+from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.package.items import Gold, GoldRows
 from citeforge.schemas.citations.grammar import without_markers
 
@@ -24,7 +24,7 @@ def single_gold(gold: GoldRows) -> Gold | None:
     return gold.single
 
 
-def gold_answers(inputs: Inputs, single: bool) -> Iterator[tuple[int, Item, list[str]]]:
+def gold_answers(inputs: Inputs, single: bool) -> Iterator[tuple[int, AnswerItem, list[str]]]:
     """(run, item, gold texts) of every item: all gold answers, or only the single one.
 
     Raises:

@@ -8,14 +8,14 @@ from functools import partial
 from citeforge.evaluator.measures.attributed_ir.answers import (
     AIR,
     air_output,
-    numbers_of,
+    mark_numbers,
     with_passages,
 )
 from citeforge.evaluator.measures.attributed_ir.gold import single_gold
 from citeforge.evaluator.measures.cannot import CannotError
-from citeforge.evaluator.measures.columns import Rows, plain
+from citeforge.evaluator.measures.columns import Rows, mean_of_defined
 from citeforge.evaluator.measures.declared import Found, Measure, percent
-from citeforge.evaluator.statements.inputs import Inputs, Item
+from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.package.items import GoldRows
 
 
@@ -30,11 +30,11 @@ def overlap(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
         found = overlap_of(item, inputs.gold[item.row], inputs)
         if found is not None:
             precision[run, item.row], recall[run, item.row] = found
-    yield plain(inputs, "Overlap.P", precision)
-    yield plain(inputs, "Overlap.R", recall)
+    yield mean_of_defined(inputs, "Overlap.P", precision)
+    yield mean_of_defined(inputs, "Overlap.R", recall)
 
 
-def overlap_of(item: Item, gold: GoldRows, inputs: Inputs) -> tuple[float, float] | None:
+def overlap_of(item: AnswerItem, gold: GoldRows, inputs: Inputs) -> tuple[float, float] | None:
     """(precision, recall) of cited passage ids against the gold answer's.
 
     No gold or no generated citation gives 0 and stays; ``reference``: a query whose gold answer is
@@ -47,7 +47,7 @@ def overlap_of(item: Item, gold: GoldRows, inputs: Inputs) -> tuple[float, float
     if inputs.protocol == "reference":
         assert answer is not None
         quotes = inputs.benchmark.relevant_ids[item.row]
-        marks = numbers_of(answer.text or "")
+        marks = mark_numbers(answer.text or "")
         wanted = {quotes[n - 1] for n in marks if n <= len(quotes)} if quotes else set()
         generated, n_wrong = _reference_ids(item), 0
     else:
@@ -61,10 +61,10 @@ def overlap_of(item: Item, gold: GoldRows, inputs: Inputs) -> tuple[float, float
     )
 
 
-def _reference_ids(item: Item) -> set[str]:
+def _reference_ids(item: AnswerItem) -> set[str]:
     """The published code compares a marker with 1 instead of the number of passages: only ``[1]``
     counts, and ``[0]``, which is the last passage."""
-    numbers = [n for n in numbers_of(air_output(item.output)) if n <= 1]
+    numbers = [n for n in mark_numbers(air_output(item.output)) if n <= 1]
     return {item.passages[n - 1].id for n in numbers} if item.passages else set()
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from citeforge.evaluator.measures.attributed_ir.answers import against_gold, air_text
 from citeforge.evaluator.measures.attributed_ir.gold import gold_answers
 from citeforge.evaluator.measures.cannot import CannotError
-from citeforge.evaluator.measures.columns import Rows, plain
+from citeforge.evaluator.measures.columns import Rows, mean_of_defined
 from citeforge.evaluator.measures.declared import Found, Measure
 from citeforge.evaluator.statements.inputs import Inputs
 
@@ -56,7 +56,7 @@ def rouge(inputs: Inputs, wanted: Sequence[Measure], single: bool) -> Found:
             column[run, item.row] = value
     suffix = "@1gold" if single else ""
     for name, column in zip("PRF", columns, strict=True):
-        yield plain(inputs, f"ROUGE-Lsum.{name}{suffix}", column)
+        yield mean_of_defined(inputs, f"ROUGE-Lsum.{name}{suffix}", column)
 
 
 MEASURES = (

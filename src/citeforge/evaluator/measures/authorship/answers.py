@@ -106,7 +106,7 @@ def measure_reference(
     return _values(inside, 0, relevant, em, confidence, 0)
 
 
-def worst(relevant: frozenset[int], gold: Sequence[str]) -> Values:
+def worst_values(relevant: frozenset[int], gold: Sequence[str]) -> Values:
     """What a missing answer scores."""
     return Values(recall=0.0 if relevant else math.nan, em=0.0 if gold else math.nan)
 
@@ -230,4 +230,4 @@ class CellNumbers:
 
     def worst(self, row: int) -> Values:
         """Numbers of a missing answer."""
-        return worst(self._relevant[row], self._gold[row])
+        return worst_values(self._relevant[row], self._gold[row])

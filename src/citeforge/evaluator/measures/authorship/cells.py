@@ -10,9 +10,9 @@ from citeforge.evaluator.measures.authorship.measures import Cells
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.reports.entries import Row
 from citeforge.evaluator.statements.reading import DesignReading
-from citeforge.evaluator.statistics.per_answer import Kept
+from citeforge.evaluator.statistics.per_answer import PerAnswerScores
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.origin import Watch
+from citeforge.evaluator.submissions.origin import MismatchDetector
 from citeforge.schemas.benchmarks.authorship import design_of
 from citeforge.schemas.benchmarks.tables import RELEVANT
 from citeforge.schemas.errors import UsageError
@@ -50,9 +50,9 @@ class CellReading(DesignReading):
         self._relevant = table.relevant
         numbers = CellNumbers(self.benchmark.grammar, table, self._gold, self.protocol)
         n = len(self.benchmark.query_ids)
-        self.cells = {c.context: Kept(numbers, n) for c in design.cells}
+        self.cells = {c.context: PerAnswerScores(numbers, n) for c in design.cells}
         doubtful = self.submission.form == "citeforge" and self.submission.is_anonymous
-        self._watch = Watch(self.benchmark.grammar, table.sizes) if doubtful else None
+        self._watch = MismatchDetector(self.benchmark.grammar, table.sizes) if doubtful else None
 
     @classmethod
     def require(

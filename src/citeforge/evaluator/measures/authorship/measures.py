@@ -11,7 +11,7 @@ import numpy as np
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.reports.entries import Row
 from citeforge.evaluator.statistics.estimates import Floats, Measured, Sample, mean_sample, ratio
-from citeforge.evaluator.statistics.per_answer import Kept
+from citeforge.evaluator.statistics.per_answer import PerAnswerScores
 from citeforge.evaluator.statistics.significance import paired_t
 from citeforge.schemas.benchmarks.authorship import PLACEBO, Cell, Design, LabelSet
 from citeforge.schemas.scores import NotComputed
@@ -28,7 +28,7 @@ class Cells:
     """
 
     design: Design
-    kept: dict[str, Kept]
+    kept: dict[str, PerAnswerScores]
     has_gold: bool
 
     def column(self, cell: str, name: str) -> Floats:
@@ -43,7 +43,7 @@ class Cells:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class OriginComparison:
     """Two runs of one pair of origins, whose labels are opposite.
 
     Attributes:
@@ -58,7 +58,7 @@ class Comparison:
     omega: int
 
 
-def comparison(cells: list[Cell]) -> Comparison:
+def comparison(cells: list[Cell]) -> OriginComparison:
     """The two cells whose difference CAB is, of one label set and pair of origins.
 
     Informed minus counterfactual (equation 2); in mixed mode, informed/cf minus cf/informed
@@ -74,7 +74,7 @@ def comparison(cells: list[Cell]) -> Comparison:
     for cell in (first, second):
         if cell.side(True) == cell.side(False):
             raise ValueError(f"{cell.context}: relevant and other passages have equal labels")
-    return Comparison(first, second, 1 if first.side(True) == "first" else -1)
+    return OriginComparison(first, second, 1 if first.side(True) == "first" else -1)
 
 
 def design_rows(cells: Cells, wanted: Sequence[Measure]) -> Iterator[Row | NotComputed]:

@@ -13,7 +13,7 @@ from citeforge.schemas.scores import ScoreFile
 _TEMPLATE = Path(__file__).parents[2] / "reports" / "templates" / "authorship.html.j2"
 
 
-def render(files: Sequence[ScoreFile]) -> str:
+def render_authorship(files: Sequence[ScoreFile]) -> str:
     """HTML of the authorship part; all texts are escaped."""
     environment = Environment(autoescape=select_autoescape(default=True))
     template = environment.from_string(_TEMPLATE.read_text(encoding="utf-8"))

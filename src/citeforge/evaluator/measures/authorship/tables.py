@@ -47,15 +47,15 @@ def tables(files: Sequence[ScoreFile]) -> list[Table]:
 
     Args:
         files: score files, told apart by their ``system``
-            (:func:`citeforge.evaluator.reports.rows.named`).
+            (:func:`citeforge.evaluator.reports.rows.named_rows`).
     """
     makers: tuple[Callable[[Sequence[ScoreFile]], Table], ...] = (
-        bias,
+        bias_table,
         sensitivity,
-        lambda f: quality(f, mixed=False),
-        lambda f: quality(f, mixed=True),
+        lambda f: quality_table(f, mixed=False),
+        lambda f: quality_table(f, mixed=True),
         confidence,
-        cited,
+        cited_table,
     )
     return [t for t in (make(files) for make in makers) if t.rows]
 
@@ -94,7 +94,7 @@ def _p(score: MeasureScore | None) -> str:
     return "<.001" if p < 0.001 else f"{p:.3f}".removeprefix("0")
 
 
-def bias(files: Sequence[ScoreFile]) -> Table:
+def bias_table(files: Sequence[ScoreFile]) -> Table:
     """CAB of each pair of origins and label set (tables 3, 6 and 8), placebo beside it."""
     rows = []
     for file in files:
@@ -159,7 +159,7 @@ def _mode(cell: Cell) -> str:
     return _TOLD[cell.relevant_told]
 
 
-def quality(files: Sequence[ScoreFile], mixed: bool) -> Table:
+def quality_table(files: Sequence[ScoreFile], mixed: bool) -> Table:
     """P, R and EM of each cell: tables 1 and 11, or, mixed, tables 4, 14 and 15."""
     rows = []
     for file in files:
@@ -270,7 +270,7 @@ def confidence(files: Sequence[ScoreFile]) -> Table:
     )
 
 
-def cited(files: Sequence[ScoreFile]) -> Table:
+def cited_table(files: Sequence[ScoreFile]) -> Table:
     """Numbers of cited passages (tables 12 and 13)."""
     rows = []
     for file in files:
@@ -293,7 +293,7 @@ def cited(files: Sequence[ScoreFile]) -> Table:
     )
 
 
-def recipes(files: Sequence[ScoreFile]) -> list[str]:
+def signature_lines(files: Sequence[ScoreFile]) -> list[str]:
     """One signature for all measures that differ in measure and cell alone."""
     found: dict[str, dict[str, None]] = {}
     for file in files:
@@ -304,7 +304,7 @@ def recipes(files: Sequence[ScoreFile]) -> list[str]:
     return [f"{','.join(names)}|{rest}" for rest, names in found.items()]
 
 
-def as_text(table: Table) -> str:
+def aligned_text(table: Table) -> str:
     """Aligned columns for a terminal."""
     lines = aligned([table.head, *table.rows], left=len(table.head))
     return "\n".join([table.title, *lines])

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from citeforge.evaluator.measures.declared import Found, Measure, count, percent
-from citeforge.evaluator.measures.kalma.inputs import KalmaInputs, Reading
+from citeforge.evaluator.measures.kalma.inputs import KalmaInputs, ParsedAnswer
 from citeforge.evaluator.measures.kalma.reference import is_unreadable
 from citeforge.evaluator.statistics.estimates import (
     Floats,
@@ -26,7 +26,7 @@ Counts = tuple[float, float]
 """(hits, out of)."""
 
 
-def strict_counts(reading: Reading) -> dict[str, Counts]:
+def strict_counts(reading: ParsedAnswer) -> dict[str, Counts]:
     """Hits and totals of one answer.
 
     A citation is correct when it is complete and its triple was shown; precise when it is also in
@@ -47,7 +47,7 @@ def is_later(number: int) -> bool:
     return number != 1
 
 
-def reference_counts(reading: Reading) -> dict[str, Counts]:
+def reference_counts(reading: ParsedAnswer) -> dict[str, Counts]:
     """The same as KaLMA's own code counts.
 
     Precision is knowledge hit ÷ citations on the gold of all rounds, recall looks at the gold of
@@ -63,7 +63,7 @@ def reference_counts(reading: Reading) -> dict[str, Counts]:
     }
 
 
-def citation_samples(inputs: KalmaInputs) -> Iterator[tuple[str, Sample]]:
+def triple_citation_samples(inputs: KalmaInputs) -> Iterator[tuple[str, Sample]]:
     """Corr, P, R and F1, micro and macro, and the counters."""
     strict = inputs.protocol == "strict"
     count = strict_counts if strict else reference_counts
@@ -158,7 +158,7 @@ def _macro_f1(precision: Floats, recall: Floats) -> Sample:
 
 def counted(inputs: KalmaInputs, wanted: Sequence[Measure]) -> Found:
     """All measures that need no judge."""
-    samples = dict(citation_samples(inputs))
+    samples = dict(triple_citation_samples(inputs))
     for measure in wanted:
         sample = samples.get(measure.name)
         if sample is None:

@@ -14,7 +14,7 @@ from citeforge.engines.llm.records import Failure, Llm, Request
 from citeforge.evaluator.measures.cannot import CannotError
 from citeforge.evaluator.measures.declared import Found, Measure
 from citeforge.evaluator.measures.kalma.citations import PAPER
-from citeforge.evaluator.measures.kalma.inputs import KalmaInputs, Reading
+from citeforge.evaluator.measures.kalma.inputs import KalmaInputs, ParsedAnswer
 from citeforge.evaluator.measures.kalma.reference import without_brackets
 from citeforge.evaluator.statistics.estimates import Measured, mean_sample
 from citeforge.evaluator.tools import Tools
@@ -76,7 +76,7 @@ def reference_mark(reply: str) -> float:
 
 
 @dataclass
-class Marker:
+class LlmGrader:
     """Asks the LLM, at temperature 0.
 
     Attributes:
@@ -129,7 +129,7 @@ def _request(text: str) -> Request:
 
 
 def geval_samples(
-    inputs: KalmaInputs, marker: Marker, aspects: Sequence[str]
+    inputs: KalmaInputs, marker: LlmGrader, aspects: Sequence[str]
 ) -> Iterator[tuple[str, Measured]]:
     """Mean marks from 1 to 5.
 
@@ -138,7 +138,7 @@ def geval_samples(
     there is no mark.
     """
     strict = inputs.protocol == "strict"
-    rows: list[tuple[int, Reading]] = []
+    rows: list[tuple[int, ParsedAnswer]] = []
     for run, readings in enumerate(inputs.runs):
         kept = readings
         if not strict:

@@ -7,27 +7,27 @@ from dataclasses import replace
 
 from citeforge.engines.judge.records import Decision, Pair, Verdict
 from citeforge.evaluator.measures.declared import Measure
-from citeforge.evaluator.measures.kalma.geval import Marker
+from citeforge.evaluator.measures.kalma.geval import LlmGrader
 from citeforge.evaluator.measures.kalma.inputs import (
     OWN_PASSAGES,
-    Claim,
     KalmaInputs,
+    TripleClaim,
     no_such_context,
     read_answer,
     read_reference,
     read_shown,
 )
-from citeforge.evaluator.measures.kalma.inputs import Reading as ReadAnswer
+from citeforge.evaluator.measures.kalma.inputs import ParsedAnswer as ReadAnswer
 from citeforge.evaluator.measures.kalma.judged import hypothesis
 from citeforge.evaluator.measures.kalma.reference import SENTENCES
-from citeforge.evaluator.statements.reading import Reading, Results
-from citeforge.evaluator.submissions.origin import Reach
+from citeforge.evaluator.statements.reading import Results, SubmissionReader
+from citeforge.evaluator.submissions.origin import CitationRange
 from citeforge.evaluator.submissions.reader import FULL, OWN
 from citeforge.schemas.scores import AnswerDetail, Counts, PassageDetail, StatementDetail
 from citeforge.schemas.submission import SubmissionLine
 
 
-class GraphReading(Reading):
+class GraphReading(SubmissionReader):
     """Keeps the citations of each answer, and the answer."""
 
     splitter = SENTENCES.signature
@@ -45,7 +45,7 @@ class GraphReading(Reading):
         if not self.is_strict:
             self.tools = replace(self.tools, segmenter=SENTENCES)
         self._marker = (
-            None if self.tools.llm is None else Marker(self.tools.llm, not self.is_strict)
+            None if self.tools.llm is None else LlmGrader(self.tools.llm, not self.is_strict)
         )
 
     def add(self, line: int, answer: SubmissionLine) -> None:
@@ -102,7 +102,7 @@ class GraphReading(Reading):
 
     def warnings(self) -> list[str]:
         """What makes it doubtful that the submission answers this benchmark."""
-        reach = Reach()
+        reach = CitationRange()
         for found in (r for run in self._inputs.runs for r in run):
             keys = {c.key.compared for c in found.citations if c.complete}
             reach.add((), len(keys - found.shown.citable), 0)
@@ -155,11 +155,11 @@ def _details(inputs: KalmaInputs) -> list[AnswerDetail]:
     return found
 
 
-def _pairs(claim: Claim) -> list[Pair]:
+def _pairs(claim: TripleClaim) -> list[Pair]:
     return [Pair(claim.text, hypothesis(c.relation, c.value)) for c in claim.citations]
 
 
-def _supported(claim: Claim, decisions: Mapping[Pair, Decision]) -> bool | None:
+def _supported(claim: TripleClaim, decisions: Mapping[Pair, Decision]) -> bool | None:
     """Whether a statement entails all that it cites; None without verdicts or a citation."""
     verdicts = [decisions.get(pair) for pair in _pairs(claim)]
     known = [v for v in verdicts if isinstance(v, Verdict)]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from citeforge.engines.text.segment import Segmenter
 from citeforge.evaluator.measures.kalma import reference
-from citeforge.evaluator.statements.split import Statement, split_statements
+from citeforge.evaluator.statements.split import Statement, strict_statements
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN
 from citeforge.evaluator.tools import Tools
@@ -26,11 +26,11 @@ from citeforge.schemas.citations.triples import TripleCitation, TripleGrammar
 from citeforge.schemas.errors import UnknownValueError, UsageError
 
 if TYPE_CHECKING:
-    from citeforge.evaluator.measures.kalma.geval import Marker
+    from citeforge.evaluator.measures.kalma.geval import LlmGrader
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownGraphs:
     """What one query is about, in one context set.
 
     Attributes:
@@ -67,7 +67,7 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class Reading:
+class ParsedAnswer:
     """One answer, read.
 
     Attributes:
@@ -81,7 +81,7 @@ class Reading:
     """
 
     row: int
-    shown: Shown
+    shown: ShownGraphs
     output: str
     brackets: tuple[tuple[TripleCitation, ...], ...]
     n_na: int
@@ -95,7 +95,7 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Claim:
+class TripleClaim:
     """A statement with the triples that it cites.
 
     Attributes:
@@ -125,22 +125,22 @@ class KalmaInputs:
 
     benchmark: Benchmark
     protocol: str
-    runs: list[list[Reading]]
+    runs: list[list[ParsedAnswer]]
     segmenter: Segmenter | None
     relations: frozenset[str]
     tools: Tools = field(default_factory=Tools)
-    marker: Marker | None = None
-    _claims: dict[tuple[int, str], list[Claim]] = field(default_factory=dict)
+    marker: LlmGrader | None = None
+    _claims: dict[tuple[int, str], list[TripleClaim]] = field(default_factory=dict)
 
-    def claims(self, reading: Reading) -> list[Claim]:
+    def claims(self, reading: ParsedAnswer) -> list[TripleClaim]:
         """Statements of an answer, cut once."""
         known = (reading.row, reading.output)
         if known not in self._claims:
             if self.protocol == "reference":
-                self._claims[known] = reference_claims(reading.output)
+                self._claims[known] = reference_triple_claims(reading.output)
             else:
                 assert self.segmenter is not None
-                self._claims[known] = read_claims(reading, self.segmenter, self.relations)
+                self._claims[known] = read_triple_claims(reading, self.segmenter, self.relations)
         return self._claims[known]
 
     @property
@@ -149,22 +149,22 @@ class KalmaInputs:
         return self.protocol == "reference" or self.segmenter is not None
 
 
-def read_claims(
-    reading: Reading, segmenter: Segmenter, relations: Iterable[str] = ()
-) -> list[Claim]:
+def read_triple_claims(
+    reading: ParsedAnswer, segmenter: Segmenter, relations: Iterable[str] = ()
+) -> list[TripleClaim]:
     """Statements with their citations: see docs/definitions.md#statements."""
     grammar = TripleGrammar(reading.shown.triples, relations)
-    found = split_statements(reading.output, grammar, segmenter, 0)
+    found = strict_statements(reading.output, grammar, segmenter, 0)
     brackets = grammar.brackets
 
-    def claim(statement: Statement) -> Claim:
+    def claim(statement: Statement) -> TripleClaim:
         cited = [c for n in statement.numbers for c in brackets[n]]
-        return Claim(statement.text, tuple(cited), any(m.is_na for m in statement.markers))
+        return TripleClaim(statement.text, tuple(cited), any(m.is_na for m in statement.markers))
 
     return [claim(s) for s in found.statements]
 
 
-def reference_claims(output: str) -> list[Claim]:
+def reference_triple_claims(output: str) -> list[TripleClaim]:
     """Sentences as KaLMA's code sees them, each with the citations that it holds whole."""
     found = []
     for start, end in reference.SENTENCES.split(output):
@@ -172,11 +172,11 @@ def reference_claims(output: str) -> list[Claim]:
         brackets, _ = reference.read_brackets(sentence)
         cited = tuple(c for bracket in brackets for c in bracket)
         text = reference.without_brackets(sentence)
-        found.append(Claim(text, cited, reference.has_na(sentence)))
+        found.append(TripleClaim(text, cited, reference.has_na(sentence)))
     return found
 
 
-def read_shown(benchmark: Benchmark, context: str) -> tuple[list[Shown], frozenset[str]]:
+def read_shown(benchmark: Benchmark, context: str) -> tuple[list[ShownGraphs], frozenset[str]]:
     """What each query shows in a context set, and all relation names of the set.
 
     Raises:
@@ -203,7 +203,7 @@ def read_shown(benchmark: Benchmark, context: str) -> tuple[list[Shown], frozens
         empty = tuple(key for qid in centres for key in known.get(qid, ()))
         right = tuple((from_row(r).key, r["round"]) for r in gold.get(query, []))
         gone = tuple(from_row(r) for r in absent.get(query, []) if r["why"] == "gold")
-        shown.append(Shown(question, triples, right, gone, empty))
+        shown.append(ShownGraphs(question, triples, right, gone, empty))
     return shown, frozenset(t.relation for s in shown for t in s.triples)
 
 
@@ -233,11 +233,13 @@ def no_such_context(context: str, benchmark: Benchmark) -> UsageError:
     return UnknownValueError("context", context, known)
 
 
-def read_answer(row: int, shown: Shown, output: str, relations: Iterable[str]) -> Reading:
+def read_answer(
+    row: int, shown: ShownGraphs, output: str, relations: Iterable[str]
+) -> ParsedAnswer:
     """Citations and marks of one answer."""
     grammar = TripleGrammar(shown.triples, relations)
     parsed = grammar.parse(output)
-    return Reading(
+    return ParsedAnswer(
         row,
         shown,
         output,
@@ -247,7 +249,9 @@ def read_answer(row: int, shown: Shown, output: str, relations: Iterable[str]) -
     )
 
 
-def read_reference(row: int, shown: Shown, output: str, relations: Iterable[str] = ()) -> Reading:
+def read_reference(
+    row: int, shown: ShownGraphs, output: str, relations: Iterable[str] = ()
+) -> ParsedAnswer:
     """The same as KaLMA's own code reads it."""
     brackets, n_na = reference.read_brackets(output)
-    return Reading(row, shown, output, tuple(tuple(b) for b in brackets), n_na, 0)
+    return ParsedAnswer(row, shown, output, tuple(tuple(b) for b in brackets), n_na, 0)

@@ -17,7 +17,7 @@ from citeforge.evaluator.measures.kalma.citations import (
     micro_and_macro,
     micro_sample,
 )
-from citeforge.evaluator.measures.kalma.inputs import Claim, KalmaInputs, Reading
+from citeforge.evaluator.measures.kalma.inputs import KalmaInputs, ParsedAnswer, TripleClaim
 from citeforge.evaluator.measures.kalma.reference import is_unreadable
 from citeforge.evaluator.statistics.estimates import Floats, Measured, mean_sample
 from citeforge.evaluator.tools import NO_JUDGE, Tools
@@ -39,7 +39,7 @@ def hypothesis(relation: str, value: str) -> str:
 def align_samples(inputs: KalmaInputs, judge: JudgeSession) -> Iterator[tuple[str, Measured]]:
     """Share of (statement, citation) pairs whose statement entails ``relation: value``."""
     strict = inputs.protocol == "strict"
-    rows: list[tuple[int, Reading, list[tuple[str, TripleCitation]]]] = []
+    rows: list[tuple[int, ParsedAnswer, list[tuple[str, TripleCitation]]]] = []
     for run, readings in enumerate(inputs.runs):
         kept = readings if strict else readings[:REFERENCE_ANSWERS]
         for reading in kept:
@@ -85,7 +85,7 @@ def _means(name: str, low: Floats, high: Floats) -> Measured:
     return Measured(mean_sample(name, low), None if same else mean_sample(name, high))
 
 
-def _aligned(inputs: KalmaInputs, reading: Reading) -> list[tuple[str, TripleCitation]]:
+def _aligned(inputs: KalmaInputs, reading: ParsedAnswer) -> list[tuple[str, TripleCitation]]:
     return [(claim.text, c) for claim in inputs.claims(reading) for c in claim.citations]
 
 
@@ -100,7 +100,7 @@ def na_samples(
 ) -> Iterator[tuple[str, Measured | str]]:
     """Precision over [NA] statements and recall over absent triples, both micro."""
     strict = inputs.protocol == "strict"
-    rows: list[tuple[int, Reading, list[Claim], list[Triple]]] = []
+    rows: list[tuple[int, ParsedAnswer, list[TripleClaim], list[Triple]]] = []
     for run, readings in enumerate(inputs.runs):
         for reading in readings:
             claims = [c for c in inputs.claims(reading) if c.is_na]
@@ -148,7 +148,7 @@ def na_samples(
         yield name, Measured(micro_sample(name, low), upper)
 
 
-def _uncited_gold(reading: Reading) -> list[Triple]:
+def _uncited_gold(reading: ParsedAnswer) -> list[Triple]:
     """The reference's "absent": gold of rounds ≥ 2 that the answer did not cite."""
     said = {c.key for c in reading.citations}
     return [
@@ -164,7 +164,7 @@ def _holds(decision: Decision, lenient: bool) -> bool:
 
 def _answering_nothing(
     answers: Answers | None,
-    rows: Sequence[tuple[int, Reading, list[Claim], list[Triple]]],
+    rows: Sequence[tuple[int, ParsedAnswer, list[TripleClaim], list[Triple]]],
     decisions: Mapping[Pair, Decision],
 ) -> frozenset[tuple[str, str]]:
     """(question, statement) of [NA] statements that do not answer the question at all.

@@ -17,9 +17,9 @@ from citeforge.evaluator.statistics.estimates import (
     harmonic_sample,
     mean_sample,
 )
-from citeforge.evaluator.statistics.per_answer import Kept
+from citeforge.evaluator.statistics.per_answer import PerAnswerScores
 from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
-from citeforge.evaluator.submissions.provided_passages import Brought
+from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
 from citeforge.schemas.citations.grammar import TAKES_SPACE, Grammar, without_markers
 from citeforge.schemas.citations.marks import read_number
 from citeforge.schemas.submission import SubmissionLine
@@ -29,7 +29,7 @@ _REFERENCE = re.compile(r"\[(\d+)\]")
 _PLAIN = re.compile(r"\[\d{1,3}\]")
 
 
-class Answer(NamedTuple):
+class AnswerValues(NamedTuple):
     """What the measures of one answer are.
 
     ``recall`` is NaN without a relevant passage in the context, ``short_em`` without short answers.
@@ -44,14 +44,14 @@ class Answer(NamedTuple):
     n_unparsed: int
 
 
-Scorer = Callable[[str, int, frozenset[int], dict[int, list[str]]], Answer]
+Scorer = Callable[[str, int, frozenset[int], dict[int, list[str]]], AnswerValues]
 """(output, passages shown, positions of relevant ones, their short answers) to measures."""
 
 
-def worst(relevant: frozenset[int], answers: dict[int, list[str]]) -> Answer:
+def worst(relevant: frozenset[int], answers: dict[int, list[str]]) -> AnswerValues:
     """What a missing answer scores."""
     recall = 0.0 if relevant else math.nan
-    return Answer(0.0, recall, 0, 0, 0.0 if answers else math.nan, 0, 0)
+    return AnswerValues(0.0, recall, 0, 0, 0.0 if answers else math.nan, 0, 0)
 
 
 def strict_scorer(grammar: Grammar) -> Scorer:
@@ -59,7 +59,7 @@ def strict_scorer(grammar: Grammar) -> Scorer:
 
     def score(
         output: str, n_docs: int, relevant: frozenset[int], answers: dict[int, list[str]]
-    ) -> Answer:
+    ) -> AnswerValues:
         inside, outside, unparsed = grammar.cited(output, n_docs)
         distinct = len(inside) + outside
         hits = len(inside & relevant)
@@ -67,7 +67,7 @@ def strict_scorer(grammar: Grammar) -> Scorer:
         if answers:
             text = normalise_answer(_text(output, n_docs, grammar))
             short_em = float(any(contains_answer(text, found) for found in answers.values()))
-        return Answer(
+        return AnswerValues(
             hits / distinct if distinct else 0.0,
             hits / len(relevant) if relevant else math.nan,
             distinct,
@@ -103,7 +103,7 @@ def reference_scorer(grammar: Grammar) -> Scorer:
 
     def score(
         output: str, n_docs: int, relevant: frozenset[int], answers: dict[int, list[str]]
-    ) -> Answer:
+    ) -> AnswerValues:
         found = {read_number(n) for n in _REFERENCE.findall(output)}
         cited = {n - 1 for n in found if 0 < n <= n_docs}
         hits = cited & relevant
@@ -111,7 +111,7 @@ def reference_scorer(grammar: Grammar) -> Scorer:
         supported = [answers[position] for position in hits if position in answers]
         if supported:
             short_em = float(any(a in output for group in supported for a in group))
-        return Answer(
+        return AnswerValues(
             len(hits) / len(cited) if cited else 0.0,
             len(hits) / len(relevant) if relevant else math.nan,
             len(cited),
@@ -147,12 +147,12 @@ class RageNumbers:
         self._answers = _short_answers(benchmark, table)
         self.unjudged = "" if table.is_judged else "nobody judged which passages are relevant"
 
-    def of(self, row: int, answer: SubmissionLine) -> Answer:
+    def of(self, row: int, answer: SubmissionLine) -> AnswerValues:
         """Numbers of an answer to the query of a row."""
         answers = self._answers.get(row, _NOTHING)
         return self._score(answer.output, self._sizes[row], self._relevant[row], answers)
 
-    def worst(self, row: int) -> Answer:
+    def worst(self, row: int) -> AnswerValues:
         """Numbers of a missing answer."""
         return worst(self._relevant[row], self._answers.get(row, _NOTHING))
 
@@ -167,7 +167,7 @@ class OwnRageNumbers:
     columns: tuple[str, ...] = COLUMNS
 
     def __init__(
-        self, benchmark: Benchmark, grammar: Grammar, protocol: str, brought: Brought
+        self, benchmark: Benchmark, grammar: Grammar, protocol: str, brought: ProvidedPassages
     ) -> None:
         """Prepare.
 
@@ -187,13 +187,13 @@ class OwnRageNumbers:
         """Why nothing says which passages are relevant; empty where something does."""
         return self._brought.unjudged()
 
-    def of(self, row: int, answer: SubmissionLine) -> Answer:
+    def of(self, row: int, answer: SubmissionLine) -> AnswerValues:
         """Numbers of an answer to the query of a row."""
         ids = self._brought.docids(answer)
         relevant = frozenset(i for i, name in enumerate(ids) if name in self._relevant[row])
         return self._score(answer.output, len(ids), relevant, self._short(row, ids))
 
-    def worst(self, row: int) -> Answer:
+    def worst(self, row: int) -> AnswerValues:
         """Numbers of a missing answer: nothing relevant was found, where there is something."""
         relevant = sorted(self._relevant[row])
         return worst(frozenset(range(len(relevant))), self._short(row, relevant))
@@ -223,7 +223,7 @@ def _short_answers(benchmark: Benchmark, table: ContextTable) -> dict[int, dict[
     return found
 
 
-def cited(kept: Kept, wanted: Sequence[Measure]) -> Found:
+def citation_values(kept: PerAnswerScores, wanted: Sequence[Measure]) -> Found:
     """All of RAGE's measures, from the numbers of all answers."""
     precision, recall, distinct, length, short_em = map(kept.column, COLUMNS)
     samples = {
@@ -248,7 +248,7 @@ def cited(kept: Kept, wanted: Sequence[Measure]) -> Found:
 
 _PAPER = "Penzkofer & Baumann 2024 (RAGE), section 3.2"
 _share, _count = (
-    partial(make, family="rage", source=_PAPER, compute=cited,
+    partial(make, family="rage", source=_PAPER, compute=citation_values,
             numbers=RageNumbers, own_numbers=OwnRageNumbers)
     for make in (percent, count)
 )  # fmt: skip

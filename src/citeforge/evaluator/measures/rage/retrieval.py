@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from functools import partial
 
 from citeforge.evaluator.measures.cannot import CannotError
-from citeforge.evaluator.measures.columns import Rows, plain
+from citeforge.evaluator.measures.columns import Rows, mean_of_defined
 from citeforge.evaluator.measures.declared import Found, Measure, percent
 from citeforge.evaluator.measures.forms import Form
-from citeforge.evaluator.statements.inputs import Inputs, Item
+from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 
 DEPTHS = ("1", "2", "3", "5", "10")
 """Cutoffs of the measures that are listed."""
@@ -48,7 +48,7 @@ def rankings(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
                     value = _reference(measure, distinct_ids(item), set(judged[item.row]))
                     columns[measure.name][run, item.row] = value
     for name, values in columns.items():
-        yield plain(inputs, name, values)
+        yield mean_of_defined(inputs, name, values)
 
 
 def _reference(measure: Measure, ranked: list[str], relevant: set[str]) -> float:
@@ -58,7 +58,7 @@ def _reference(measure: Measure, ranked: list[str], relevant: set[str]) -> float
     return len(top & relevant) / len(below) if below else 0.0
 
 
-def distinct_ids(item: Item) -> list[str]:
+def distinct_ids(item: AnswerItem) -> list[str]:
     """Ids of the shown passages in order, each once."""
     return list(dict.fromkeys(p.id for p in item.passages if p.id))
 

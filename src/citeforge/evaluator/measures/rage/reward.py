@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, get_args
 
-from citeforge.evaluator.measures.rage.citations import Answer, Scorer, strict_scorer
+from citeforge.evaluator.measures.rage.citations import AnswerValues, Scorer, strict_scorer
 from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.errors import UnknownValueError, UsageError
 
@@ -90,7 +90,7 @@ class RewardTerms:
         if self.max_words < 1:
             raise UsageError(f"max_words={self.max_words}: expected 1 or more")
 
-    def of(self, answer: Answer) -> float:
+    def of(self, answer: AnswerValues) -> float:
         """Reward of the numbers of an answer, in [0, 1]."""
         weights = 1 + self.length_weight + self.format_weight
         total = _CITATIONS[self.measure](answer)
@@ -120,7 +120,7 @@ def rewards(
     return [used.of(_numbers(o, c)) for o, c in zip(outputs, map(Shown.of, contexts), strict=True)]
 
 
-def _numbers(output: str, shown: Shown) -> Answer:
+def _numbers(output: str, shown: Shown) -> AnswerValues:
     return _scorer(shown.base, shown.form)(output, shown.n_passages, shown.relevant, {})
 
 
@@ -129,25 +129,25 @@ def _scorer(base: int, form: str) -> Scorer:
     return strict_scorer(Grammar(base, form=form))
 
 
-def _form(answer: Answer) -> float:
+def _form(answer: AnswerValues) -> float:
     return float(answer.distinct > 0 and not answer.n_out_of_range and not answer.n_unparsed)
 
 
-def _precision(answer: Answer) -> float:
+def _precision(answer: AnswerValues) -> float:
     return answer.precision
 
 
-def recall(answer: Answer) -> float:
+def recall(answer: AnswerValues) -> float:
     """Its recall; without a relevant passage in the context there is none, and its precision
     stands in."""
     return answer.precision if math.isnan(answer.recall) else answer.recall
 
 
-def _mean(answer: Answer) -> float:
+def _mean(answer: AnswerValues) -> float:
     return (answer.precision + recall(answer)) / 2
 
 
-def f1(answer: Answer) -> float:
+def f1(answer: AnswerValues) -> float:
     """Harmonic mean of precision and recall; 0 where both are."""
     total = answer.precision + recall(answer)
     return 2 * answer.precision * recall(answer) / total if total else 0.0
@@ -156,7 +156,7 @@ def f1(answer: Answer) -> float:
 _CITATIONS = {"CiteF1": f1, "CiteP": _precision, "CiteR": recall, "Reward": _mean}
 
 
-def texts_of(completions: Iterable[Any]) -> list[str]:
+def completion_texts(completions: Iterable[Any]) -> list[str]:
     """Completions as texts: as they are, or the last message of a conversation.
 
     Args:

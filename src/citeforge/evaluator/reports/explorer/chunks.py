@@ -19,7 +19,7 @@ _REFUSALS = checked_detector("rules:" + ",".join(LANGUAGES))
 
 
 @dataclass(frozen=True)
-class Chunks:
+class ExplorerChunks:
     """What an explorer shows.
 
     Attributes:
@@ -31,7 +31,7 @@ class Chunks:
     pieces: dict[str, Any]
 
 
-def make_chunks(files: Sequence[ScoreFile], by: str, base: int) -> Chunks:
+def make_chunks(files: Sequence[ScoreFile], by: str, base: int) -> ExplorerChunks:
     """Answers and values of several systems, over the union of their queries.
 
     Args:
@@ -73,7 +73,7 @@ def make_chunks(files: Sequence[ScoreFile], by: str, base: int) -> Chunks:
         "systems": systems, "measures": [[n, scales[n]] for n in names], "by": by, "base": base,
         "n": len(queries), "block": BLOCK, "gold": any(n.startswith("g-") for n in pieces),
     }  # fmt: skip
-    return Chunks(index, pieces)
+    return ExplorerChunks(index, pieces)
 
 
 def _column(file: ScoreFile, measure: MeasureScore, queries: Sequence[str]) -> list[int | None]:

@@ -10,7 +10,7 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined, select_autoescape
 
 from citeforge.evaluator.reports.explorer.chunks import make_chunks
-from citeforge.evaluator.reports.plots.page import TEMPLATES, embed
+from citeforge.evaluator.reports.plots.page import TEMPLATES, script_json
 from citeforge.schemas.scores import ScoreFile
 
 INLINE = 2_000_000
@@ -41,7 +41,7 @@ def explorer_part(files: Sequence[ScoreFile], by: str, base: int) -> Explorer:
         undefined=StrictUndefined, trim_blocks=True,
     )  # fmt: skip
     template = environment.from_string((TEMPLATES / "explorer.html.j2").read_text("utf-8"))
-    return Explorer(template.render(index=embed(chunks.index)), chunks.pieces)
+    return Explorer(template.render(index=script_json(chunks.index)), chunks.pieces)
 
 
 def text_of(name: str) -> str:
@@ -51,7 +51,7 @@ def text_of(name: str) -> str:
 
 def inlined(pieces: Mapping[str, Any]) -> str:
     """All chunks as the content of one element."""
-    return embed(pieces)
+    return script_json(pieces)
 
 
 def chunk_file(name: str, piece: Any) -> str:

@@ -8,8 +8,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from citeforge.evaluator.measures.registry import find
-from citeforge.evaluator.reports.plots.common import entries, entry, shown, systems, unit
+from citeforge.evaluator.measures.registry import find_measure
+from citeforge.evaluator.reports.plots.common import (
+    entries,
+    entry,
+    measure_and_unit,
+    system_encodings,
+    value_text,
+)
 from citeforge.evaluator.reports.plots.figure import WIDTH, Figure, altair, finished, values
 from citeforge.evaluator.statistics.estimates import estimate_all, mean_sample
 from citeforge.schemas.benchmarks.tables import RELEVANT
@@ -68,9 +74,9 @@ def _by(
     found = entry(drawn[0], measure)
     assert found is not None
     names = [f.system for f in drawn]
-    look = systems(names, [f.system for f in files], legend=True)
+    look = system_encodings(names, [f.system for f in files], legend=True)
     base = alt.Chart(values(rows))
-    down = {"title": f"mean {unit(measure, found.scale)}, 95 % interval",
+    down = {"title": f"mean {measure_and_unit(measure, found.scale)}, 95 % interval",
             "scale": alt.Scale(zero=False)}  # fmt: skip
     ticks = sorted({float(str(r["x"])) for r in rows})
     dodge = alt.XOffset("system:N", sort=names, scale=alt.Scale(domain=names))
@@ -88,9 +94,9 @@ def _by(
         note += f" The best {len(drawn)} of {len(answering)} systems with answers."
     return Figure(
         f"{name}-{measure}", title,
-        f"{title}. " + "; ".join(f"{r['system']} at {r['at']}: {shown(float(str(r['value'])))}"
+        f"{title}. " + "; ".join(f"{r['system']} at {r['at']}: {value_text(float(str(r['value'])))}"
                                  for r in rows[:20]) + ".",
-        note, ("system", axis, unit(measure, found.scale), "low", "high", "queries"),
+        note, ("system", axis, measure_and_unit(measure, found.scale), "low", "high", "queries"),
         tuple(tuple(r[k] for k in ("system", "at", "value", "low", "high", "n")) for r in rows),
         finished(chart, title),
     )  # fmt: skip
@@ -109,7 +115,7 @@ def _means(
             at = place if last is None else min(place, last)
             columns.setdefault(at, []).append(value)
     rows: list[dict[str, object]] = []
-    declared = find(measure.partition("[")[0])
+    declared = find_measure(measure.partition("[")[0])
     for at in sorted(columns):
         sample = mean_sample(measure, np.array([columns[at]]))
         if declared is not None:
@@ -127,8 +133,8 @@ def _title(rows: Sequence[dict[str, object]], names: Sequence[str], measure: str
     mine = [r for r in rows if r["system"] == names[0]]
     first, end = mine[0], mine[-1]
     place = "at position {}" if name == "position" else "where it cites {}"
-    told = f"{measure} of {names[0]} is {shown(float(str(first['value'])))} "
+    told = f"{measure} of {names[0]} is {value_text(float(str(first['value'])))} "
     told += place.format(first["at"])
     if end is first:
         return told
-    return f"{told}, {shown(float(str(end['value'])))} " + place.format(end["at"])
+    return f"{told}, {value_text(float(str(end['value'])))} " + place.format(end["at"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from citeforge.evaluator.measures.registry import find
+from citeforge.evaluator.measures.registry import find_measure
 from citeforge.evaluator.reports.plots.answers import by_citations, by_position
 from citeforge.evaluator.reports.plots.bias import bias, of_cells
 from citeforge.evaluator.reports.plots.common import entries
@@ -12,7 +12,7 @@ from citeforge.evaluator.reports.plots.drawing import unchecked
 from citeforge.evaluator.reports.plots.figure import Figure
 from citeforge.evaluator.reports.plots.intervals import intervals
 from citeforge.evaluator.reports.plots.people import calibration, corrected, corrected_measures
-from citeforge.evaluator.reports.plots.queries import differences, distribution, lengths
+from citeforge.evaluator.reports.plots.queries import distribution, lengths, query_differences
 from citeforge.evaluator.reports.plots.scatter import PAIRS, cost, precision_recall
 from citeforge.schemas.errors import UnknownValueError, UsageError
 from citeforge.schemas.scores import ScoreFile
@@ -53,7 +53,7 @@ def _precision_recall(files: Sequence[ScoreFile], measure: str) -> Figure | None
 def _differences(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     """Of the two best systems; the better one is the second."""
     best = [file for file, _ in entries(files, measure)]
-    return differences(best[1], best[0], measure) if len(best) > 1 else None
+    return query_differences(best[1], best[0], measure) if len(best) > 1 else None
 
 
 PLOTS: dict[str, Callable[[Sequence[ScoreFile], str], Figure | None]] = {
@@ -147,7 +147,7 @@ def _best_first(files: Sequence[ScoreFile]) -> list[ScoreFile]:
 
 
 def _is_share(name: str) -> bool:
-    found = find(name.partition("[")[0])
+    found = find_measure(name.partition("[")[0])
     return found is not None and found.scale == 100
 
 

@@ -26,12 +26,12 @@ def entries(files: Sequence[ScoreFile], measure: str) -> list[Pair]:
     return sorted(found, key=lambda pair: (towards * (pair[1].value or 0.0), pair[0].system))
 
 
-def unit(measure: str, scale: int) -> str:
+def measure_and_unit(measure: str, scale: int) -> str:
     """A measure with its unit: all that is shown from 0 to 100 is a percentage."""
     return f"{measure} (%)" if scale == 100 else measure
 
 
-def shown(value: float) -> str:
+def value_text(value: float) -> str:
     """A value in a title."""
     return f"{value:.1f}"
 
@@ -41,7 +41,9 @@ def per_query(found: MeasureScore) -> list[float]:
     return [v * found.scale for v in found.per_query if v is not None]
 
 
-def systems(names: Sequence[str], everybody: Sequence[str], legend: bool) -> dict[str, Any]:
+def system_encodings(
+    names: Sequence[str], everybody: Sequence[str], legend: bool
+) -> dict[str, Any]:
     """Encodings by colour and shape, one of each pair a system.
 
     Args:

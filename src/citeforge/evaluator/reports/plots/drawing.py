@@ -41,7 +41,7 @@ def hindrance() -> str | None:
     )
 
 
-def start() -> None:
+def start_drawing() -> None:
     """Start it, which takes longer than to draw; nothing where it cannot draw."""
     if find_spec("vl_convert") is not None and hindrance() is None:
         _ask(_svg, _SMALLEST)

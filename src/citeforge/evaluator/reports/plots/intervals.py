@@ -7,9 +7,9 @@ from typing import Any
 
 from citeforge.evaluator.measures.registry import direction
 from citeforge.evaluator.reports.plots import palette
-from citeforge.evaluator.reports.plots.common import domain, entries, shown, unit
+from citeforge.evaluator.reports.plots.common import domain, entries, measure_and_unit, value_text
 from citeforge.evaluator.reports.plots.figure import WIDTH, Figure, altair, finished, values
-from citeforge.evaluator.statistics.ranks import as_text, ranks_of
+from citeforge.evaluator.statistics.ranks import rank_text, ranks_of
 from citeforge.schemas.scores import ScoreFile
 
 MOST = 60
@@ -37,13 +37,13 @@ def intervals(files: Sequence[ScoreFile], measure: str) -> Figure | None:
         value = e.value or 0.0
         low, high = (value, value) if e.low is None or e.high is None else (e.low, e.high)
         rows.append({"system": file.system, "value": value, "low": low, "high": high,
-                     "ranks": as_text(rank), "n": e.n,
+                     "ranks": rank_text(rank), "n": e.n,
                      "band": len(found) > 1 and rank is not None and rank[0] == 1})  # fmt: skip
     names = [str(r["system"]) for r in rows]
     y = alt.Y("system:N", sort=names, title=None, axis=alt.Axis(grid=False, labelLimit=160))
     ends = domain([float(str(r["low"])) for r in rows], [float(str(r["high"])) for r in rows],
                   100 if scale == 100 else None)  # fmt: skip
-    across = {"title": f"{unit(measure, scale)}, 95 % interval",
+    across = {"title": f"{measure_and_unit(measure, scale)}, 95 % interval",
               "scale": alt.Scale(domain=ends, nice=False, zero=False)}  # fmt: skip
     base = alt.Chart(values(rows))
     bands = (
@@ -75,13 +75,13 @@ def intervals(files: Sequence[ScoreFile], measure: str) -> Figure | None:
             note += " No ranks: scored on other queries, or by another recipe, than most."
     note += f" The best {MOST} of {len(everybody)} systems." if left_out else ""
     told = "; ".join(
-        f"{r['system']} {shown(float(str(r['value'])))} "
-        f"({shown(float(str(r['low'])))} to {shown(float(str(r['high'])))})"
+        f"{r['system']} {value_text(float(str(r['value'])))} "
+        f"({value_text(float(str(r['low'])))} to {value_text(float(str(r['high'])))})"
         for r in rows[:12]
     )
     return Figure(
         f"intervals-{measure}", title, f"{title}. {told}{'; …' if len(rows) > 12 else ''}.", note,
-        ("system", unit(measure, scale), "low", "high", "ranks, 95 %", "queries"),
+        ("system", measure_and_unit(measure, scale), "low", "high", "ranks, 95 %", "queries"),
         tuple((r["system"], r["value"], r["low"], r["high"], r["ranks"], r["n"]) for r in rows),
         finished(chart, title),
     )  # fmt: skip
@@ -97,7 +97,7 @@ def _head_of_ranks() -> Any:
 
 def _title(measure: str, rows: Sequence[dict[str, object]]) -> str:
     best = rows[0]
-    value = shown(float(str(best["value"])))
+    value = value_text(float(str(best["value"])))
     if len(rows) == 1:
         return f"{measure} of {best['system']} is {value}"
     extreme = "lowest" if direction(measure) is False else "highest"

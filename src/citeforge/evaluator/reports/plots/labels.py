@@ -44,7 +44,7 @@ def width_of(text: str) -> float:
     return 0.66 * FONT_SIZE * cell_len(text)
 
 
-def place(
+def place_labels(
     dots: Sequence[tuple[float, float]], texts: Sequence[str], frame: tuple[float, float]
 ) -> list[Box] | None:
     """A box for the label of each dot, or None where they have no room.

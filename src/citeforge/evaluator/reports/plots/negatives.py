@@ -16,7 +16,7 @@ _STRATA = {
 }
 
 
-def negatives(found: Audit) -> Figure | None:
+def negatives_plot(found: Audit) -> Figure | None:
     """Estimated shares of relevant negatives with intervals: of all, of what stays, by stratum.
 
     Returns:

@@ -14,7 +14,7 @@ from jinja2 import Environment, StrictUndefined, select_autoescape
 
 from citeforge.evaluator.reports.plots import palette
 from citeforge.evaluator.reports.plots.choose import page_figures
-from citeforge.evaluator.reports.plots.drawing import drawn, hindrance, start, unchecked
+from citeforge.evaluator.reports.plots.drawing import drawn, hindrance, start_drawing, unchecked
 from citeforge.evaluator.reports.plots.figure import Figure
 from citeforge.schemas.errors import MissingExtraError
 from citeforge.schemas.extras import EXTRAS
@@ -24,7 +24,7 @@ TEMPLATES = Path(__file__).parent.parent / "templates"
 
 
 @dataclass(frozen=True)
-class Part:
+class PlotPart:
     """What a page holds of its plots.
 
     Attributes:
@@ -38,7 +38,7 @@ class Part:
     tables: dict[str, str]
 
 
-def embed(value: Any) -> str:
+def script_json(value: Any) -> str:
     """JSON that cannot end the script element it stands in."""
     text = json.dumps(value, ensure_ascii=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
@@ -46,7 +46,7 @@ def embed(value: Any) -> str:
 
 def plots_part(
     files: Sequence[ScoreFile], more: Callable[[], Sequence[Figure]] | None = None
-) -> Part:
+) -> PlotPart:
     """The plots of score files; without the extra ``report``, what to install.
 
     Args:
@@ -54,7 +54,7 @@ def plots_part(
         more: makes further plots, which come last; None for no more.
     """
     if not files and more is None:
-        return Part("", "", {})
+        return PlotPart("", "", {})
     missing, figures = "", list[Figure]()
     absent = next((m for m in ("altair", "vl_convert") if find_spec(m) is None), None)
     if absent:
@@ -62,11 +62,11 @@ def plots_part(
     elif (problem := hindrance()) is not None:
         missing = f"There are no plots: {problem}"
     else:
-        start()
+        start_drawing()
         with unchecked():
             figures = drawn(chain(page_figures(files) if files else (), more() if more else ()))
     if not (missing or figures):
-        return Part("", "", {})
+        return PlotPart("", "", {})
     environment = Environment(
         autoescape=select_autoescape(default=True, default_for_string=True),
         undefined=StrictUndefined, trim_blocks=True,
@@ -74,4 +74,4 @@ def plots_part(
     template = environment.from_string((TEMPLATES / "figures.html.j2").read_text("utf-8"))
     html = template.render(figures=figures, missing=missing)
     css = palette.css() + (TEMPLATES / "figures.css").read_text("utf-8")
-    return Part(html, css, {f"csv-{f.name}": f.csv for f in figures})
+    return PlotPart(html, css, {f"csv-{f.name}": f.csv for f in figures})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from citeforge.evaluator.reports.plots import palette
-from citeforge.evaluator.reports.plots.common import domain, entry, shown, unit
+from citeforge.evaluator.reports.plots.common import domain, entry, measure_and_unit, value_text
 from citeforge.evaluator.reports.plots.figure import WIDTH, Figure, altair, finished, values
 from citeforge.evaluator.reports.plots.scatter import agreement_chart
 from citeforge.evaluator.statistics.intervals import wilson
@@ -64,7 +64,9 @@ def calibration(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     furthest = max(names, key=lambda n: abs(means[n][0] - means[n][1]))
     judge, people = means[furthest]
     who = "the judge is furthest from people with" if len(names) > 1 else "the judge beside people,"
-    title = f"{measure}: {who} {furthest}: {shown(judge)} against {shown(people)} on average"
+    title = (
+        f"{measure}: {who} {furthest}: {value_text(judge)} against {value_text(people)} on average"
+    )
     note = (
         f"Labelled answers in {_BINS} classes by the judge's value; the dot stands at their means, "
         "the line is the 95 % interval of people's (Wilson's score interval; answers are counted, "
@@ -72,7 +74,9 @@ def calibration(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     )
     if len(every) > MOST:
         note += f" The first {MOST} of {len(every)} systems with labels."
-    told = "; ".join(f"{n}: judge {shown(means[n][0])}, people {shown(means[n][1])}" for n in names)
+    told = "; ".join(
+        f"{n}: judge {value_text(means[n][0])}, people {value_text(means[n][1])}" for n in names
+    )
     columns = ("system", "judge from", "judge to", "judge, mean (%)", "people, mean (%)", "low",
                "high", "answers")  # fmt: skip
     keys = ("system", "from", "to", "judge", "people", "low", "high", "n")
@@ -176,29 +180,30 @@ def corrected(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     everybody, found = len(found), found[:_MOST_CORRECTED]
     rows = [row for f, e, c in found for row in _three(f.system, e, c)]
     scale = found[0][1].scale
+    axis = measure_and_unit(measure, scale)
     best, raw, right = found[0]
     title = (
-        f"{measure} of {best.system} is {shown(right.value or 0.0)} corrected for the judge's "
-        f"errors, {shown(raw.value or 0.0)} by the judge alone"
+        f"{measure} of {best.system} is {value_text(right.value or 0.0)} corrected for the judge's "
+        f"errors, {value_text(raw.value or 0.0)} by the judge alone"
     )
     note = "Sorted by the corrected value; lines are 95 % intervals."
     note += "".join(f" {_METHODS[m]}" for m in dict.fromkeys(c.method for _, _, c in found))
     if everybody > len(found):
         note += f" The best {len(found)} of {everybody} systems."
     told = "; ".join(
-        f"{f.system} {shown(c.value or 0.0)} ({_span(c)}), by the judge {shown(e.value or 0.0)}"
+        f"{f.system} {value_text(c.value or 0.0)} ({_span(c)}), "
+        f"by the judge {value_text(e.value or 0.0)}"
         for f, e, c in found[:12]
     )
     return Figure(
         f"corrected-{measure}", title, f"{title}. {told}.", note,
-        ("system", "by", unit(measure, scale), "low", "high", "labelled answers"),
+        ("system", "by", axis, "low", "high", "labelled answers"),
         tuple(tuple(r[k] for k in ("system", "by", "value", "low", "high", "n")) for r in rows),
-        finished(_dumbbells(rows, [f.system for f, _, _ in found], unit(measure, scale), scale),
-                 title),
+        finished(_dumbbells(rows, [f.system for f, _, _ in found], axis, scale), title),
     )  # fmt: skip
 
 
-def beside(shares: Mapping[str, Shares], judge: str) -> Figure:
+def judges_and_people(shares: Mapping[str, Shares], judge: str) -> Figure:
     """Statements that a judge finds supported against those that people do, a dot a system.
 
     Args:
@@ -214,8 +219,9 @@ def beside(shares: Mapping[str, Shares], judge: str) -> Figure:
     furthest = max(shares, key=lambda n: abs(shares[n].judge - shares[n].people))
     at = shares[furthest]
     title = (
-        f"Of {furthest} the judge finds {shown(100 * at.judge)} % of the statements supported, "
-        f"people {shown(100 * at.people)} %" + ("" if len(shares) == 1 else ", the largest gap")
+        f"Of {furthest} the judge finds {value_text(100 * at.judge)} % of the statements "
+        f"supported, people {value_text(100 * at.people)} %"
+        + ("" if len(shares) == 1 else ", the largest gap")
     )
     chart, labelled = agreement_chart(rows, list(shares),
                                       "supported for the judge (%), 95 % interval",
@@ -225,8 +231,10 @@ def beside(shares: Mapping[str, Shares], judge: str) -> Figure:
         "score interval; answers are counted, not statements)."
         + ("" if labelled else " Names stand in the legend.")
     )
-    told = "; ".join(f"{n}: judge {shown(100 * s.judge)} %, people {shown(100 * s.people)} %"
-                     for n, s in list(shares.items())[:12])  # fmt: skip
+    told = "; ".join(
+        f"{n}: judge {value_text(100 * s.judge)} %, people {value_text(100 * s.people)} %"
+        for n, s in list(shares.items())[:12]
+    )
     return Figure(
         "judge-against-people", title, f"{title}. {told}.", note,
         ("system", "judge (%)", "judge low", "judge high", "people (%)", "people low",
@@ -253,7 +261,9 @@ def _three(system: str, raw: MeasureScore, c: Corrected) -> list[dict[str, objec
 
 def _span(c: Corrected) -> str:
     return (
-        "no interval" if c.low is None or c.high is None else f"{shown(c.low)} to {shown(c.high)}"
+        "no interval"
+        if c.low is None or c.high is None
+        else f"{value_text(c.low)} to {value_text(c.high)}"
     )
 
 

@@ -7,7 +7,13 @@ from collections.abc import Sequence
 
 from citeforge.evaluator.measures.registry import direction
 from citeforge.evaluator.reports.plots import palette
-from citeforge.evaluator.reports.plots.common import entries, entry, per_query, shown, unit
+from citeforge.evaluator.reports.plots.common import (
+    entries,
+    entry,
+    measure_and_unit,
+    per_query,
+    value_text,
+)
 from citeforge.evaluator.reports.plots.figure import WIDTH, Figure, altair, finished, values
 from citeforge.schemas.scores import ScoreFile
 
@@ -30,7 +36,7 @@ def distribution(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     if not rows:
         return None
     scale = found[0][1].scale
-    return _histograms(rows, measure, unit(measure, scale), "query", "queries")
+    return _histograms(rows, measure, measure_and_unit(measure, scale), "query", "queries")
 
 
 def lengths(files: Sequence[ScoreFile]) -> Figure | None:
@@ -78,16 +84,16 @@ def _histograms(
     )  # fmt: skip
     middles = {system: statistics.median(known) for system, known in rows}
     best = max(names, key=lambda n: middles[n])
-    title = f"Half of the {several} have a {name} of {shown(middles[best])} or more"
+    title = f"Half of the {several} have a {name} of {value_text(middles[best])} or more"
     worst = min(names, key=lambda n: middles[n])
     if middles[worst] == middles[best]:
         title += f" with {best}" if len(names) == 1 else " with each system"
     else:
-        title += f" with {best}, of {shown(middles[worst])} or more with {worst}"
+        title += f" with {best}, of {value_text(middles[worst])} or more with {worst}"
     note = f"{_BINS} bins of equal width, the same axes for all systems."
     if len(everybody) > MOST:
         note += f" The first {MOST} of {len(everybody)} systems."
-    told = "; ".join(f"{n}: median {shown(middles[n])}" for n in names)
+    told = "; ".join(f"{n}: median {value_text(middles[n])}" for n in names)
     return Figure(
         f"distribution-{name}", title, f"{title}. {told}.", note,
         ("system", "from", "to", several, f"share of {several} (%)"),
@@ -96,7 +102,7 @@ def _histograms(
     )  # fmt: skip
 
 
-def differences(first: ScoreFile, second: ScoreFile, measure: str) -> Figure | None:
+def query_differences(first: ScoreFile, second: ScoreFile, measure: str) -> Figure | None:
     """Second minus first system on every query that both define, sorted.
 
     Returns:
@@ -131,7 +137,8 @@ def differences(first: ScoreFile, second: ScoreFile, measure: str) -> Figure | N
         x=alt.X("from:Q", title="queries, sorted by the difference",
                 scale=alt.Scale(domain=[0, n], nice=False)),
         x2=alt.X2("to"),
-        y=alt.Y("zero:Q", title=f"difference of {unit(measure, a.scale)}"), y2=alt.Y2("difference"),
+        y=alt.Y("zero:Q", title=f"difference of {measure_and_unit(measure, a.scale)}"),
+        y2=alt.Y2("difference"),
         # Bars that only touch show the background between them.
         strokeWidth=alt.StrokeWidthValue(0.6), stroke=alt.Stroke("who:N", legend=None, scale=sides),
         color=alt.Color("who:N", legend=alt.Legend(title=None, orient="bottom", labelLimit=240),
@@ -145,6 +152,6 @@ def differences(first: ScoreFile, second: ScoreFile, measure: str) -> Figure | N
     return Figure(
         f"differences-{measure}", title,
         f"{title}. The largest differences are {found[0][0]:+.1f} and {found[-1][0]:+.1f}.", note,
-        ("query", f"{second.system} − {first.system}, {unit(measure, a.scale)}"),
+        ("query", f"{second.system} − {first.system}, {measure_and_unit(measure, a.scale)}"),
         tuple((q, d) for d, q in found), finished(chart, title),
     )  # fmt: skip

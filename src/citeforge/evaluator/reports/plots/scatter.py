@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from citeforge.evaluator.reports.plots import labels, palette
-from citeforge.evaluator.reports.plots.common import domain, entries, entry, shown, systems, unit
+from citeforge.evaluator.reports.plots.common import (
+    domain,
+    entries,
+    entry,
+    measure_and_unit,
+    system_encodings,
+    value_text,
+)
 from citeforge.evaluator.reports.plots.figure import WIDTH, Figure, altair, finished, values
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
@@ -86,7 +93,7 @@ def cost(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     )
     x = _Axis("cost of the submission (US dollars)", _domain(rows, "x", None))
     y = _Axis(
-        f"{unit(measure, scale)}, 95 % interval",
+        f"{measure_and_unit(measure, scale)}, 95 % interval",
         _domain(rows, "y", scale if scale == 100 else None),
     )
     chart, labelled = _chart(rows, [f.system for f in files], x, y)
@@ -97,7 +104,7 @@ def cost(files: Sequence[ScoreFile], measure: str) -> Figure | None:
         + "; ".join(f"{r['system']} {_at(r, 'y')} at ${r['x']:.2f}" for r in rows[:12]),
         _note(labelled, f"of {measure}")
         + (f" {left_out} systems do not say what they cost." if left_out else ""),
-        ("system", "cost (US dollars)", unit(measure, scale), "low", "high"),
+        ("system", "cost (US dollars)", measure_and_unit(measure, scale), "low", "high"),
         tuple(tuple(r[k] for k in ("system", "x", "y", "y_low", "y_high")) for r in rows),
         finished(chart, title),
     )  # fmt: skip
@@ -117,7 +124,7 @@ def _domain(rows: Sequence[dict[str, object]], axis: str, most: float | None) ->
 
 
 def _at(row: dict[str, object], axis: str) -> str:
-    return shown(float(str(row[axis])))
+    return value_text(float(str(row[axis])))
 
 
 def _told(rows: Sequence[dict[str, object]], precision: str, recall: str) -> str:
@@ -170,7 +177,7 @@ def _chart(
         return channel(f"{field}:Q", title=axis.title, scale=scale)
 
     base = alt.Chart(values(rows))
-    look = systems(names, everybody, legend=boxes is None)
+    look = system_encodings(names, everybody, legend=boxes is None)
     layers = [
         base.mark_rule(opacity=0.5).encode(
             x=at("x_low", x, across, alt.X), x2=alt.X2("x_high"), y=at("y", y, down, alt.Y),
@@ -223,4 +230,4 @@ def _boxes(
         return (float(str(value)) - ends[0]) / (ends[1] - ends[0])
 
     dots = [(WIDTH * share(r["x"], x.ends), HEIGHT * (1 - share(r["y"], y.ends))) for r in rows]
-    return labels.place(dots, names, (WIDTH, HEIGHT))
+    return labels.place_labels(dots, names, (WIDTH, HEIGHT))

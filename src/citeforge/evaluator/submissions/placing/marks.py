@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from citeforge.engines.text.segment import Segmenter
-from citeforge.evaluator.statements.split import Statement, Statements, split_statements
+from citeforge.evaluator.statements.split import Statement, Statements, strict_statements
 from citeforge.evaluator.submissions.placing.records import Cited
 from citeforge.schemas.citations.grammar import Grammar, overlaps
 
@@ -196,7 +196,7 @@ class _Placing:
 
     def _read(self, text: str) -> Statements:
         grammar, segmenter, n_docs = self._reading
-        return split_statements(text, grammar, segmenter, n_docs)
+        return strict_statements(text, grammar, segmenter, n_docs)
 
     def _add(
         self,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from citeforge.engines.io.tables import iter_batches
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.placing.records import Source
+from citeforge.evaluator.submissions.placing.records import CitedSource
 from citeforge.package.items import Passage, pairs
 from citeforge.schemas.benchmarks.tables import CORPUS
 from citeforge.schemas.citations.urls import same_url
@@ -45,7 +45,7 @@ class Matching:
             self._shown[context] = {item.query_id: item.passages for item in items}
         return self._shown[context].get(query, ())
 
-    def find(self, source: Source, shown: Sequence[Passage]) -> int | None:
+    def find(self, source: CitedSource, shown: Sequence[Passage]) -> int | None:
         """Position of the passage that a source is; None where it is none of them, or several."""
         ways = ("id", "title", "index") if self.way == "shown" else (self.way,)
         for way in ways:
@@ -54,18 +54,18 @@ class Matching:
                 return found
         return None
 
-    def _by_id(self, source: Source, shown: Sequence[Passage]) -> int | None:
+    def _by_id(self, source: CitedSource, shown: Sequence[Passage]) -> int | None:
         ids = [p.id for p in shown]
         return next((ids.index(name) for name in source.ids if name in ids), None)
 
-    def _by_title(self, source: Source, shown: Sequence[Passage]) -> int | None:
+    def _by_title(self, source: CitedSource, shown: Sequence[Passage]) -> int | None:
         return _only([p.title for p in shown], source.title)
 
-    def _by_index(self, source: Source, shown: Sequence[Passage]) -> int | None:
+    def _by_index(self, source: CitedSource, shown: Sequence[Passage]) -> int | None:
         inside = source.index is not None and 0 <= source.index < len(shown)
         return source.index if inside else None
 
-    def _by_url(self, source: Source, shown: Sequence[Passage]) -> int | None:
+    def _by_url(self, source: CitedSource, shown: Sequence[Passage]) -> int | None:
         if not source.url:
             return None
         known = self._urls()
@@ -103,7 +103,7 @@ def _only(names: Sequence[str], wanted: str) -> int | None:
     return names.index(wanted) if wanted and Counter(names)[wanted] == 1 else None
 
 
-_WAYS: Mapping[str, Callable[[Matching, Source, Sequence[Passage]], int | None]] = {
+_WAYS: Mapping[str, Callable[[Matching, CitedSource, Sequence[Passage]], int | None]] = {
     "id": Matching._by_id,
     "title": Matching._by_title,
     "index": Matching._by_index,

@@ -13,13 +13,13 @@ from citeforge.engines.text.segment import Segmenter
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.placing.marks import place_marks
 from citeforge.evaluator.submissions.placing.matching import Matching
-from citeforge.evaluator.submissions.placing.records import Response, Source
+from citeforge.evaluator.submissions.placing.records import CitedSource, Response
 from citeforge.schemas.citations.urls import same_url
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.submission import CitedSpan, OwnPassage, SubmissionLine
 
 
-class Document(msgspec.Struct):
+class RequestDocument(msgspec.Struct):
     """A document of the request, or a page that an answer cites."""
 
     text: str
@@ -33,8 +33,8 @@ class LineFields(msgspec.Struct):
 
     context: str | list[Any] | None = None  # of LangChain: its documents
     run: int = 0
-    documents: list[Document] | None = None
-    pages: list[Document] | None = None
+    documents: list[RequestDocument] | None = None
+    pages: list[RequestDocument] | None = None
 
 
 @dataclass
@@ -171,7 +171,7 @@ def _own(said: LineFields, response: Response) -> tuple[list[OwnPassage], list[i
     return passages, found
 
 
-def _document_of(source: Source, given: list[Document]) -> int | None:
+def _document_of(source: CitedSource, given: list[RequestDocument]) -> int | None:
     """The document of the request that a source is, by number, id or title."""
     if source.index is not None:
         return source.index if 0 <= source.index < len(given) else None

@@ -11,7 +11,7 @@ from citeforge.schemas.errors import InputError
 
 
 @dataclass(frozen=True)
-class Source:
+class CitedSource:
     """Something that an answer cites.
 
     Attributes:
@@ -80,12 +80,12 @@ class Response:
     """
 
     text: str = ""
-    sources: list[Source] = field(default_factory=list)
+    sources: list[CitedSource] = field(default_factory=list)
     cited: list[Cited] = field(default_factory=list)
     finish_reason: str | None = None
     has_marks: bool = False
 
-    def source(self, source: Source) -> int:
+    def source(self, source: CitedSource) -> int:
         """Position of a source, which is added where it is new; more of its words are kept."""
         for at, known in enumerate(self.sources):
             if known.key == source.key:
