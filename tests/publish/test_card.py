@@ -135,7 +135,10 @@ def test_what_others_say_is_one_line_without_tags(folder: Path) -> None:
     hostile = "x`\n---\nlicense: mit\n# Heading\n<script>alert(1)</script>"
     source = manifest.sources[0].model_copy(update={"licence": hostile})
     models = {hostile: {"name": hostile, hostile: hostile}}
-    text = render_card(manifest.model_copy(update={"models": models, "sources": [source]}), {}, {})
+    contexts = {n: c.model_copy(update={"description": hostile})
+                for n, c in manifest.contexts.items()}  # fmt: skip
+    update = {"models": models, "sources": [source], "contexts": contexts}
+    text = render_card(manifest.model_copy(update=update), {}, {})
     _, _, body = text.partition("\n---\n")
     assert "Heading &lt;script>" in body
     assert "<script" not in body

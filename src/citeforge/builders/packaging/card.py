@@ -152,7 +152,7 @@ def _body(manifest: Manifest, stats: dict[str, object], beside: Beside) -> str:
         "## Contexts",
         markdown_table(
             ("context set", "what it holds", "queries that fall short"),
-            ((f"`{n}`", c.description, len(c.short)) for n, c in manifest.contexts.items()),
+            ((f"`{n}`", _plain(c.description), len(c.short)) for n, c in manifest.contexts.items()),
         ),
         "## Statistics",
         markdown_table(
@@ -270,7 +270,7 @@ def _scores(scores: list[dict[str, Any]]) -> list[str]:
     rows = []
     for found in scores:
         known = {m["name"]: m for m in found["measures"]}
-        cells = [found["system"], found["context"]]
+        cells = [_plain(found["system"]), _plain(found["context"])]
         for name in names:
             m = known.get(name)
             if m is None or m["value"] is None:
