@@ -33,7 +33,7 @@ READERS = {
     "rage_reference": "lambda t: reference_scorer(GRAMMAR)(t, 5, frozenset({1}), {1: ['x']})",
     "triples": "lambda t: TripleGrammar([Triple('Q1', 'A', '', 'r', 'v')], ['rel']).parse(t)",
     "sentences": "SEGMENTER.split",
-    "statements": "lambda t: split_statements(t, GRAMMAR, SEGMENTER, 5)",
+    "statements": "lambda t: strict_statements(t, GRAMMAR, SEGMENTER, 5)",
     "refusals": "lambda t: is_refusal(t, 'rules:' + ','.join(LANGUAGES))",
     "split_list": "split_list",
     "markup": "read_markup",
@@ -49,7 +49,7 @@ from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.evaluator.measures.alce.answers import split_list
 from citeforge.evaluator.measures.rage.citations import reference_scorer, strict_scorer
 from citeforge.evaluator.statements.url_marks import read_markup
-from citeforge.evaluator.statements.split import split_statements
+from citeforge.evaluator.statements.split import strict_statements
 from citeforge.evaluator.submissions.placing.marks import place_marks
 from citeforge.evaluator.submissions.placing.records import Cited
 from citeforge.schemas.citations.grammar import Grammar, without_markers

@@ -142,7 +142,7 @@ def once(path, to):
     rename(path, to)
     os.kill(os.getpid(), signal.SIGKILL)
 Path.rename = once
-with folders.whole_folder(Path(sys.argv[1]), lambda _: []) as made:
+with folders.atomic_directory(Path(sys.argv[1]), lambda _: []) as made:
     (made / "index.html").write_text("new")
 """
 

@@ -199,8 +199,8 @@ def test_a_card_on_a_full_disk_leaves_the_package_as_it_was(tmp_path: Path) -> N
 HOLDER = """
 import sys, time
 from pathlib import Path
-from citeforge.engines.io.folders import whole_folder
-with whole_folder(Path(sys.argv[1])) as folder:
+from citeforge.engines.io.folders import atomic_directory
+with atomic_directory(Path(sys.argv[1])) as folder:
     (folder / "file").write_text("x")
     print("held", flush=True)
     sys.stdin.readline()

@@ -11,9 +11,9 @@ import pytest
 from citeforge.evaluator.reports.plots.drawing import hindrance
 
 _DRAWS = """
-from citeforge.evaluator.reports.plots.drawing import start, to_svg
+from citeforge.evaluator.reports.plots.drawing import start_drawing, to_svg
 from citeforge.schemas.errors import InputError
-start()
+start_drawing()
 try:
     to_svg({"data": {"values": [{}]}, "mark": "point"})
 except InputError as error:

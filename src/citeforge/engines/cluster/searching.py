@@ -67,7 +67,7 @@ class Searching:
 
 @dataclass(frozen=True)
 class ClusterSearch:
-    """:func:`citeforge.engines.search.exact.nominate`, by workers."""
+    """:func:`citeforge.engines.search.exact.retrieve_candidates`, by workers."""
 
     options: ClusterOptions
     device: str
