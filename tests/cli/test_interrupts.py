@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,14 @@ WAITS = {
     "another error": "try:\n        signal.pause()\n    except KeyboardInterrupt:\n"
     "        raise ImportError('multiarray failed to import') from None",
 }
+
+
+@pytest.fixture(autouse=True)
+def interruptible() -> Iterator[None]:
+    """A shell without job control starts its background jobs deaf to Ctrl-C, children included."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize("wait", WAITS)
