@@ -100,7 +100,12 @@ def found(group: str) -> Iterator[tuple[object, str]]:
 
 def entry_names(group: str) -> Iterator[tuple[str, str]]:
     """(name, origin) of everything that plugins give to a group; no package is imported."""
-    return ((e.name, e.origin) for e in _entries() if e.group == group)
+    return ((e.name, e.origin) for e in entries_of(group))
+
+
+def entries_of(group: str) -> tuple[PluginEntry, ...]:
+    """Everything that plugins give to a group; nothing is imported."""
+    return tuple(e for e in _entries() if e.group == group)
 
 
 def broken(what: str, origin: str, error: BaseException) -> InputError:

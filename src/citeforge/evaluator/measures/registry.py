@@ -42,7 +42,18 @@ def _ours() -> tuple[Measure | Form, ...]:
     return tuple(one for module in modules for one in module.MEASURES)
 
 
-def _collected() -> Iterator[Measure | Form]:
+def _collected() -> tuple[Measure | Form, ...]:
+    """Ours, then those of plugins."""
+    return _collected_with(plugins.entries_of("measures"))
+
+
+@cache
+def _collected_with(entries: tuple[plugins.PluginEntry, ...]) -> tuple[Measure | Form, ...]:
+    """The same, for as long as plugins give these entries."""
+    return tuple(_collect())
+
+
+def _collect() -> Iterator[Measure | Form]:
     """Ours, then those of plugins; what clashes is told of and left out."""
     yield from _ours()
     kept = list(_ours())
@@ -81,7 +92,12 @@ def _parsed(several: Iterable[Measure | Form], name: str) -> Measure | None:
 
 def measures() -> dict[str, Measure]:
     """Name to measure, in declared order; of those with a cutoff, the usual ones."""
-    return {m.name: m for m in _flat(_collected())}
+    return dict(_by_name(plugins.entries_of("measures")))
+
+
+@cache
+def _by_name(entries: tuple[plugins.PluginEntry, ...]) -> dict[str, Measure]:
+    return {m.name: m for m in _flat(_collected_with(entries))}
 
 
 def families() -> tuple[str, ...]:
@@ -96,7 +112,7 @@ def parse(name: str) -> Measure:
         UnknownValueError: there is none.
         UsageError: it cannot have such a parameter; says which it can have.
     """
-    listed = measures()
+    listed = _by_name(plugins.entries_of("measures"))
     if name in listed:
         return listed[name]
     found = _parsed(_collected(), name)
