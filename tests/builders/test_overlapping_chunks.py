@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from citeforge.package.manifest import load_intact
-from citeforge.schemas.recipes import RageRecipe
 from conftest import Cli
 from overlapping import DOCUMENTS, PIECES, built, write_chunks
 
@@ -51,11 +50,3 @@ def test_the_threshold_belongs_to_the_recipe(source: Path, tmp_path: Path) -> No
     assert "castle-line" not in found["castle"]
     assert found["river"] >= PIECES["river"]
     assert load_intact(tmp_path / "out").config["mining"]["contained"] == 0.5
-
-
-def test_builds_from_before_do_not_look(source: Path, tmp_path: Path) -> None:
-    built(source, tmp_path / "out", drop_suspects=True)
-    manifest = load_intact(tmp_path / "out")
-    del manifest.config["mining"]["contained"]
-    assert RageRecipe.of(manifest).mining.contained is None
-    assert "contained" not in manifest.config["mining"]

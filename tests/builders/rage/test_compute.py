@@ -172,14 +172,6 @@ def test_a_build_of_bfloat16_elsewhere_is_refused(
         build(world, tmp_path / "out", "auto", resume=True)
 
 
-def test_manifests_of_old_tell_by_the_embedder(world: Path, tmp_path: Path) -> None:
-    made = build(world, tmp_path / "out", "fp32")
-    old = made.model_copy(
-        update={"config": {k: v for k, v in made.config.items() if k != "compute"}}
-    )
-    assert RageRecipe.of(old).compute == "fp32"
-
-
 def test_a_served_model_computes_elsewhere(world: Path, tmp_path: Path) -> None:
     recipe = RageRecipe(source=f"beir:{world / 'beir'}", embedder="openai:m", compute="fp32")
     run = RunOptions(out=tmp_path / "out", base_url="http://127.0.0.1:9/v1")

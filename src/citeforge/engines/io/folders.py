@@ -13,6 +13,7 @@ import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -107,7 +108,8 @@ def file_lock(
     # A link, in a folder that somebody else made, would have us write into its target.
     _refuse_link(lock)
     seconds = -1 if wait else _LOCK_SECONDS
-    mutex = FileLock(lock, seconds, thread_local=False, is_singleton=shared, on_acquired=_sign)
+    mutex = FileLock(lock, seconds, thread_local=False, is_singleton=shared,
+                     on_acquired=partial(_sign, lock))  # fmt: skip
     try:
         while True:
             try:
@@ -140,11 +142,16 @@ def file_lock(
         mutex.release()
 
 
-def _sign(handle: int) -> None:
+def _sign(lock: Path, handle: int) -> None:
+    """Write who holds a lock into it; a full disk leaves no lock behind."""
     since = datetime.now(UTC).isoformat(timespec="seconds")
     said = json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": since})
-    os.ftruncate(handle, 0)
-    os.pwrite(handle, said.encode(), 0)
+    try:
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, said.encode(), 0)
+    except OSError:
+        lock.unlink(missing_ok=True)
+        raise
 
 
 def _holder(lock: Path) -> str:

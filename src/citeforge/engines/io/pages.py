@@ -103,7 +103,7 @@ def _struct(data: mmap.mmap, at: int, depth: int) -> tuple[dict[int, Any], int]:
     field = 0
     while byte := data[at]:
         at += 1
-        kind, step = byte & 15, byte >> 4
+        wire_type, step = byte & 15, byte >> 4
         if step:
             field += step
         else:
@@ -112,19 +112,19 @@ def _struct(data: mmap.mmap, at: int, depth: int) -> tuple[dict[int, Any], int]:
         if field in fields:  # Arrow might take the other
             raise pa.ArrowInvalid("the header of a page is ambiguous")
         fields[field] = None
-        if kind in (4, _INT, 6):
+        if wire_type in (4, _INT, 6):
             number, at = _varint(data, at)
-            fields[field] = _signed(number) if kind == _INT else None
-        elif kind == 3:
+            fields[field] = _signed(number) if wire_type == _INT else None
+        elif wire_type == 3:
             at += 1
-        elif kind == 7:
+        elif wire_type == 7:
             at += 8
-        elif kind == 8:
+        elif wire_type == 8:
             length, at = _varint(data, at)
             at += length
-        elif kind == _STRUCT and depth < 4:
+        elif wire_type == _STRUCT and depth < 4:
             fields[field], at = _struct(data, at, depth + 1)
-        elif kind not in (1, 2):
+        elif wire_type not in (1, 2):
             raise pa.ArrowInvalid("the header of a page holds what no header holds")
     return fields, at + 1
 

@@ -79,7 +79,7 @@ def _unreadable_field(line: bytes) -> str | None:
             msgspec.json.decode(value)
     except msgspec.ValidationError:
         return name
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass  # not JSON at all, or without end
     return None
 
