@@ -13,7 +13,6 @@ import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -108,8 +107,7 @@ def file_lock(
     # A link, in a folder that somebody else made, would have us write into its target.
     _refuse_link(lock)
     seconds = -1 if wait else _LOCK_SECONDS
-    mutex = FileLock(lock, seconds, thread_local=False, is_singleton=shared,
-                     on_acquired=partial(_sign, lock))  # fmt: skip
+    mutex = FileLock(lock, seconds, thread_local=False, is_singleton=shared, on_acquired=_sign)
     try:
         while True:
             try:
@@ -123,6 +121,9 @@ def file_lock(
             path=target,
             allowed=f"wait until it has ended, or {instead}",
         ) from None
+    except _UnsignedLockError:
+        lock.unlink(missing_ok=True)
+        raise
     except OSError as error:
         if error.errno not in _NO_LOCKS:
             raise
@@ -142,16 +143,18 @@ def file_lock(
         mutex.release()
 
 
-def _sign(lock: Path, handle: int) -> None:
-    """Write who holds a lock into it; a full disk leaves no lock behind."""
+class _UnsignedLockError(OSError):
+    """A lock is held, and the disk has no room for who holds it."""
+
+
+def _sign(handle: int) -> None:
     since = datetime.now(UTC).isoformat(timespec="seconds")
     said = json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": since})
     try:
         os.ftruncate(handle, 0)
         os.pwrite(handle, said.encode(), 0)
-    except OSError:
-        lock.unlink(missing_ok=True)
-        raise
+    except OSError as error:
+        raise _UnsignedLockError(error.errno, error.strerror) from error
 
 
 def _holder(lock: Path) -> str:
