@@ -42,7 +42,7 @@ def timed(function: Any) -> tuple[Any, float]:
 
 def prepare_ours(folder: str, limit: int, compute: str) -> Any:
     from citeforge.engines.embedding.embed import make_embedder
-    from citeforge.engines.models.fast.convert import CALIBRATION
+    from citeforge.engines.embedding.embedder import CALIBRATION
 
     wanted = {"float32": "int8", "int8": "int8"}.get(compute, compute)
     embedder: Any = make_embedder("offline", device="cpu", compute=wanted)  # type: ignore[arg-type]

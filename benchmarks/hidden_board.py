@@ -52,8 +52,8 @@ def make_board(root: Path, n_queries: int) -> Board:
     """A board of a benchmark of drawn labels, as its maintainer sets it up."""
     from benchmarks.score import make_package
     from citeforge.evaluator.submissions.benchmark import Benchmark
+    from citeforge.plugins.leaderboard.start import start_leaderboard
     from citeforge.publish.hidden import split_package
-    from citeforge.publish.leaderboard.start import start_leaderboard
 
     make_package(root, n_queries, hidden=True)
     split_package(root / "package", root / "public", root / "gold")
@@ -174,7 +174,7 @@ def vote(board: Board, n: int, seed: int = 0) -> list[Learnt]:
 
 
 def _submit(board: Board, names: Sequence[str], outputs: Sequence[Mapping[str, str]]) -> None:
-    from citeforge.library.submit import add_submissions
+    from citeforge.plugins.leaderboard.submit import add_submissions
 
     mine = board.folder.parent / "mine"
     mine.mkdir(exist_ok=True)

@@ -33,9 +33,9 @@ def main() -> None:
     from citeforge.builders.rage.build import build_rage
     from citeforge.engines.embedding.embed import make_embedder
     from citeforge.evaluator.measures.registry import measures
-    from citeforge.publish.leaderboard.build import build_site
+    from citeforge.plugins.leaderboard.build import build_site
     from citeforge.schemas.recipes import RageRecipe, RunOptions
-    from publish.test_leaderboard import entry, scored
+    from plugins.leaderboard.test_leaderboard import entry, scored
 
     with tempfile.TemporaryDirectory() as work:
         folder = Path(work) / "facts"

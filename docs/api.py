@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from types import ModuleType
 
 import griffe
 from griffe2md import ConfigDict, render_object_docs
@@ -33,12 +32,6 @@ _FIELD = re.compile(r"(?<=```python\n)\w+: .*(?=\n```)")
 _LINK = re.compile(r"\[([^\[\]]*)\]\(#[^()]*\)")
 
 
-def _defined(module: ModuleType) -> list[str]:
-    """Functions and classes of a module; types of values are said where they are taken."""
-    return [name for name in module.__all__ if hasattr(getattr(module, name), "__module__")
-            and getattr(module, name).__module__.startswith("citeforge")]  # fmt: skip
-
-
 def api_page(note: str) -> str:
     """Every public name, in alphabetical order within functions, classes and errors."""
     source = Path(citeforge.__file__).parent.parent
@@ -53,13 +46,12 @@ def api_page(note: str) -> str:
         f"# Python\n\n{note}`import citeforge as cf`; each name is imported on first use. "
         "[library.md](library.md) shows them at work.\n"
     ]
-    names = [n for n in citeforge.__all__ if n != "rewards" and not n.startswith("_")]
+    names = [n for n in citeforge.__all__ if not n.startswith("_")]
     errors = [n for n in names if n.endswith("Error")]
     public = [n for n in names if n not in errors]
     for title, names, home in (
         ("Functions", [n for n in public if n.islower()], package),
         ("Classes", [n for n in public if not n.islower()], package),
-        ("Rewards", _defined(citeforge.rewards), package["library.rewards"]),
         ("Errors", errors, package["schemas.errors"]),
     ):
         parts.append(f"\n## {title}\n")

@@ -18,16 +18,16 @@ from python_calls import call_of
 
 from citeforge.builders.audit.records import AUDIT_VERSION, Audit
 from citeforge.builders.audit.run import KnownFlaw
-from citeforge.cli.main import COMMANDS, cli
+from citeforge.cli.main import cli
 from citeforge.engines.llm.stores.replay import ExportedRow
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.measures.registry import measures
 from citeforge.ir_convert.registry import DECLARATIONS
 from citeforge.kg.domain import Domain
+from citeforge.plugins.leaderboard.boards import BOARDS_VERSION, Boards
 from citeforge.schemas.benchmarks.authorship import LabelSet
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.benchmarks.tables import BY_CONFIG, KG_BY_CONFIG, SCHEMA_VERSION
-from citeforge.schemas.commands.boards import BOARDS_VERSION, Boards
 from citeforge.schemas.scores import SCORES_VERSION, ScoreFile
 from citeforge.schemas.submission import Header, SubmissionLine
 from citeforge.systems.llm.writing import PromptRow
@@ -78,7 +78,7 @@ def cli_page() -> str:
         "have; [library.md](library.md) has examples.\n"
     )
     root = click.Context(cli, info_name="citeforge", terminal_width=100, max_content_width=100)
-    for name in COMMANDS:
+    for name in cli.list_commands(root):
         command = cli.get_command(root, name)
         assert command is not None
         parts.append(_help(command, name, root, 2))
@@ -93,7 +93,9 @@ def _help(command: click.Command, name: str, parent: click.Context, level: int) 
     if call := call_of(context.command_path):
         text += f"\nFrom Python: `{call}`\n"
     if isinstance(command, click.Group):
-        for sub, inner in command.commands.items():
+        for sub in command.list_commands(context):
+            inner = command.get_command(context, sub)
+            assert inner is not None
             text += _help(inner, sub, context, level + 1)
     return text
 

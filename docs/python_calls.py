@@ -33,10 +33,10 @@ CALLS = {
     "card": "citeforge.publish.card.write_card",
     "publish": "citeforge.publish.hub.Publisher",
     "publish-results": "citeforge.publish.results.open_pull_request",
-    "export": "citeforge.publish.export.registry.export",
-    "leaderboard build": "citeforge.library.leaderboards.build_leaderboard",
-    "leaderboard add": "citeforge.library.submit.add_submissions",
-    "leaderboard init": "citeforge.publish.leaderboard.start.start_leaderboard",
+    "export": "citeforge.export",
+    "leaderboard build": "citeforge.plugins.leaderboard.sites.build_leaderboard",
+    "leaderboard add": "citeforge.plugins.leaderboard.submit.add_submissions",
+    "leaderboard init": "citeforge.plugins.leaderboard.start.start_leaderboard",
     "kg profile": "citeforge.kg.profile.profile_class",
     "kg snapshot": "citeforge.kg.snapshot.write_snapshot",
     "kg link": "citeforge.kg.questions.link_questions",
@@ -50,7 +50,8 @@ CALLS = {
     "doctor": "citeforge.engines.doctor.examine",
     "sources": "citeforge.ir_convert.registry.open_source",
 }
-"""Command to the function or class that does its work; sub-commands of `build` share theirs."""
+"""Command to the function or class that does its work; `build` and `export` have one for all of
+their sub-commands."""
 
 
 def resolve(name: str) -> Any:
@@ -77,7 +78,8 @@ def resolve(name: str) -> Any:
 def call_of(command: str) -> str | None:
     """A line of Python for a command; None for a group whose sub-commands have theirs."""
     words = command.removeprefix("citeforge ")
-    name = CALLS.get(words) or (CALLS["build"] if words.startswith("build ") else None)
+    first = words.partition(" ")[0]
+    name = CALLS.get(words) or (CALLS[first] if first in ("build", "export", "run") else None)
     if name is None:
         return None
     found = resolve(name)

@@ -51,21 +51,30 @@ os.environ["HF_HUB_DOWNLOAD_TIMEOUT"] = os.environ["HF_HUB_ETAG_TIMEOUT"] = "600
 # spins while it waits for another takes the processor from the one that it waits for. Training a
 # tiny model took up to twenty times as long. Nothing that is computed depends on it.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+# Compiled code is kept: hundreds of processes would each compile all of ours.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 # The embedded LLM is taken out of its file once a checkout, not once a test, nor for the user.
 os.environ["HF_ASSETS_CACHE"] = str(ROOT / ".pytest_cache" / "assets")
 
-LONG = ("real/", "test_docs.py", "test_hub.py", "test_resume.py", "test_parallel.py", "torture/")
-"""Files of a minute and more: they come first, so that no worker is left with one at the end."""
+LONG = (
+    "test_docs.py", "real/", "test_resume.py", "test_extend.py", "torture/", "test_leaderboard.py",
+    "test_hub.py", "test_annotation.py", "test_attacker.py", "test_parallel.py", "test_inspect.py",
+)  # fmt: skip
+"""Files of 20 seconds of a processor and more, longest first: no worker is left with one at the
+end."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Long files first; the order is the same otherwise. A real Ray is started on demand only."""
+    """Long files first, else the order of names. A real Ray is started on demand only."""
     if not os.environ.get("CITEFORGE_RAY"):
         skip = pytest.mark.skip(reason="starts a real Ray: make test-ray")
         for item in items:
             if item.get_closest_marker("ray"):
                 item.add_marker(skip)
-    items.sort(key=lambda item: not any(part in item.nodeid for part in LONG))
+    items.sort(
+        key=lambda item: next((n for n, p in enumerate(LONG) if p in item.nodeid), len(LONG))
+    )
 
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]

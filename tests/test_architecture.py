@@ -37,6 +37,7 @@ class House:
 
     Attributes:
         code_lines: lines that are neither blank, nor comments, nor docstrings.
+        core_lines: those outside built-in plugins.
         arrows: file to the files that it imports or names.
         texts: texts that name a function or a class.
         homes: public name of a class or function to the files that define it.
@@ -44,6 +45,7 @@ class House:
     """
 
     code_lines: int = 0
+    core_lines: int = 0
     arrows: networkx.DiGraph = field(default_factory=networkx.DiGraph)
     texts: int = 0
     homes: dict[str, set[Path]] = field(default_factory=lambda: defaultdict(set))
@@ -61,7 +63,9 @@ def house() -> House:
     found = House()
     for path, text in files.items():
         tree = ast.parse(text)
-        found.code_lines += code_lines(text, tree)
+        lines = code_lines(text, tree)
+        found.code_lines += lines
+        found.core_lines += lines * (path.relative_to(SOURCE).parts[0] != "plugins")
         found.arrows.add_node(path)
         for node in tree.body:
             is_named = isinstance(node, ast.ClassDef | ast.FunctionDef)
@@ -125,11 +129,14 @@ def largest_circle() -> int:
 
 def crowded_folders() -> int:
     folders = {path.parent for path in SOURCE.rglob("*.py")}
-    ignored = {"__pycache__", "__init__.py"}
-    return sum(
-        sum(entry.name not in ignored for entry in folder.iterdir()) > MOST_ENTRIES
-        for folder in folders
-    )
+
+    def counts(entry: Path) -> bool:
+        """Compiled code, and folders that hold nothing else, are in no one's way."""
+        files = [entry] if entry.is_file() else entry.rglob("*.*")
+        is_source = any(p.is_file() and "__pycache__" not in p.parts for p in files)
+        return is_source and entry.name != "__init__.py"
+
+    return sum(sum(map(counts, folder.iterdir())) > MOST_ENTRIES for folder in folders)
 
 
 def names_with_several_homes() -> int:
@@ -137,10 +144,11 @@ def names_with_several_homes() -> int:
 
 
 LIMITS = {
-    "code lines": (lambda: house().code_lines, 49_000),
+    "code lines": (lambda: house().code_lines, 48_870),
+    "code lines of the core": (lambda: house().core_lines, 41_100),
     "files in the largest circle": (largest_circle, 3),
     "arrows that run up the floors": (arrows_up, 0),
-    "texts that name code": (lambda: house().texts, 33),
+    "texts that name code": (lambda: house().texts, 0),
     "folders with more than 15 entries": (crowded_folders, 0),
     "public names with several homes": (names_with_several_homes, 20),
     "private parts of other modules": (lambda: len(house().private), 0),
@@ -153,7 +161,7 @@ def test_no_count_grows(what: str) -> None:
     assert count() <= limit, f"{what}: {count()}, and {limit} before"
 
 
-@pytest.mark.parametrize("what", [what for what in LIMITS if what != "code lines"])
+@pytest.mark.parametrize("what", [what for what in LIMITS if "lines" not in what])
 def test_a_limit_falls_with_its_count(what: str) -> None:
     count, limit = LIMITS[what]
     assert count() == limit, f"{what} fell to {count()}: write that into LIMITS"

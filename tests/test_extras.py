@@ -109,39 +109,33 @@ class Bare(PathFinder):
 
 sys.meta_path = [Bare if finder is PathFinder else finder for finder in sys.meta_path]
 """
-BARE = (
+COMMANDS = (
     BLOCK
     + """
-from citeforge.cli.main import main
-main(sys.argv[1:])
-"""
-)
-
-
-MANY = (
-    BLOCK
-    + """
-import json, os
-import click, jinja2, numpy, pyarrow.compute, pyarrow.parquet, pydantic
-if sys.dont_write_bytecode:
-    sys.dont_write_bytecode, sys.pycache_prefix = False, sys.argv[1]
+import io, json
+from contextlib import redirect_stderr, redirect_stdout
 from citeforge.cli.main import main
 for args in json.load(sys.stdin):
-    child = os.fork()
-    if child == 0:
-        sys.exit(main(args))
-    if code := os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]):
-        sys.exit(f"exit code {code} of {args}")
+    code, out, err = None, io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        try:
+            code = main(args)
+        except SystemExit as stop:
+            code = stop.code
+    print(json.dumps([code or 0, out.getvalue(), err.getvalue()]))
 """
 )
-"""Commands in turn, each in a process of its own that begins with some dependencies imported."""
 
 
-def bare(folder: Path, *args: object) -> subprocess.CompletedProcess[str]:
-    """A command in an installation without extras."""
-    return subprocess.run(
-        [sys.executable, "-c", BARE, *map(str, args)], capture_output=True, text=True, cwd=folder
-    )
+def bare(folder: Path, *commands: tuple[object, ...]) -> list[tuple[int, str, str]]:
+    """Commands in an installation without extras, in one process: exit codes and both outputs."""
+    done = subprocess.run(
+        [sys.executable, "-c", COMMANDS], capture_output=True, text=True, cwd=folder, check=True,
+        input=json.dumps([[*map(str, args)] for args in commands]),
+    )  # fmt: skip
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(rows) == len(commands)
+    return [(code, out, err) for code, out, err in rows]
 
 
 def test_scoring_checking_and_publishing_need_no_extra(package: Path, tmp_path: Path) -> None:
@@ -167,54 +161,37 @@ def test_scoring_checking_and_publishing_need_no_extra(package: Path, tmp_path: 
         ("measures",),
         ("doctor", "--offline"),
     )
-    result = subprocess.run(
-        [sys.executable, "-c", MANY, str(tmp_path / "compiled")], capture_output=True, text=True,
-        cwd=tmp_path, input=json.dumps([[*map(str, args)] for args in commands]),
-    )  # fmt: skip
-    assert result.returncode == 0, result.stderr
+    for args, (code, _, errors) in zip(commands, bare(tmp_path, *commands), strict=True):
+        assert code == 0, (args, errors)
 
 
-RAGE = ("build", "rage", "--source", f"beir:{EXAMPLES / 'facts'}", "--out", "out")
-
-
-@pytest.mark.parametrize(
-    ("extra", "args"),
-    [
-        ("offline", (*RAGE, "--embedder", "offline")),
-        ("build", (*RAGE, "--embedder", "PACKAGE")),
-        ("build", ("build", "rage", "--source", "attrieval:PACKAGE", "--out", "out")),
-        ("ir", ("build", "rage", "--source", "ir-datasets:vaswani", "--out", "out")),
-        ("build", ("kg", "link", "--kg", "file:GRAPH", "--questions", "TEXTS", "--out", "o.jsonl")),
-        ("hf", ("judge", "PAIRS", "--judge", "hf:PACKAGE", "--out", "o.jsonl")),
-        ("build", ("export", "attrieval", "PACKAGE", "--out", "out")),
-    ],
-)
-def test_a_missing_extra_is_named_in_one_sentence(
-    extra: str, args: tuple[str, ...], package: Path, tmp_path: Path
-) -> None:
+def test_a_missing_extra_is_named_in_one_sentence(package: Path, tmp_path: Path) -> None:
     (tmp_path / "texts.jsonl").write_text('{"_id": "a", "text": "Who was Ada?"}\n')
     (tmp_path / "pairs.jsonl").write_text('{"premise": "a", "hypothesis": "b"}\n')
-    paths = {
-        "PACKAGE": package,
-        "GRAPH": EXAMPLES / "people/graph.ttl",
-        "PAIRS": "pairs.jsonl",
-        "TEXTS": "texts.jsonl",
+    rage = ("build", "rage", "--source", f"beir:{EXAMPLES / 'facts'}")
+    link = ("kg", "link", "--kg", f"file:{EXAMPLES / 'people/graph.ttl'}")
+    cases: dict[tuple[object, ...], str] = {
+        (*rage, "--embedder", "offline"): "offline",
+        (*rage, "--embedder", package): "build",
+        ("build", "rage", "--source", f"attrieval:{package}"): "build",
+        ("build", "rage", "--source", "ir-datasets:vaswani"): "ir",
+        (*link, "--questions", "texts.jsonl"): "build",
+        ("judge", "pairs.jsonl", "--judge", f"hf:{package}"): "hf",
+        ("export", "attrieval", package): "build",
     }
-    for word, path in paths.items():
-        args = tuple(a.replace(word, str(path)) for a in args)
-    result = bare(tmp_path, *args)
-    assert result.returncode == 2, result.stderr
-    assert f"install it with: pip install 'citeforge[{extra}]'" in result.stderr
-    assert len(result.stderr.strip().splitlines()) == 1
+    results = bare(tmp_path, *((*args, "--out", "out.jsonl") for args in cases))
+    for (args, extra), (code, _, errors) in zip(cases.items(), results, strict=True):
+        assert code == 2, (args, errors)
+        assert f"install it with: pip install 'citeforge[{extra}]'" in errors, args
+        assert len(errors.strip().splitlines()) == 1, args
 
 
 def test_scores_say_which_extra_a_measure_needs(package: Path, tmp_path: Path) -> None:
-    rows = '{"query_id": "q21", "output": "So. [1]"}\n'
-    (tmp_path / "s.jsonl").write_text(rows)
-    there = ("--benchmark", package, "--measures")
-    result = bare(tmp_path, "score", "s.jsonl", *there, "P@5,ROUGE-Lsum.F,CiteP")
-    assert "Traceback" not in result.stderr
-    assert "pip install 'citeforge[scores]'" in result.stdout + result.stderr
+    (tmp_path / "s.jsonl").write_text('{"query_id": "q21", "output": "So. [1]"}\n')
+    names = ("--measures", "P@5,ROUGE-Lsum.F,CiteP")
+    ((_, out, errors),) = bare(tmp_path, ("score", "s.jsonl", "--benchmark", package, *names))
+    assert "Traceback" not in errors
+    assert "pip install 'citeforge[scores]'" in out + errors
 
 
 def test_the_library_names_the_extra_too(package: Path) -> None:

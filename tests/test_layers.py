@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -33,52 +34,55 @@ def test_modules_stay_small() -> None:
         assert len(path.read_text().splitlines()) <= 450, path
 
 
-def modules_after(code: str, *args: str) -> set[str]:
-    script = f"import sys\n{code}\nprint('\\n'.join(sys.modules))"
+def modules_after(*commands: tuple[object, ...]) -> set[str]:
+    """What is loaded once commands have run in turn, in one process."""
     result = subprocess.run(
-        [sys.executable, "-c", script, *args], capture_output=True, text=True, check=True
-    )
+        [sys.executable, "-c", RUN], capture_output=True, text=True, check=True,
+        input=json.dumps([[*map(str, args)] for args in commands]),
+    )  # fmt: skip
     return set(result.stdout.splitlines())
 
 
 HEAVY = {"torch", "transformers", "sentence_transformers", "spacy", "faiss", "datasets"}
 RUN = """
+import json, sys
 from citeforge.cli.main import main
-try:
-    main(sys.argv[1:])
-except SystemExit as stop:
-    assert not stop.code, stop.code
+for args in json.load(sys.stdin):
+    try:
+        main(args)
+    except SystemExit as stop:
+        assert not stop.code, args
+print(*sys.modules, sep=chr(10))
 """
 
 
-LIGHT = {"citeforge.cli.main", "citeforge.cli.terminal"}
+LIGHT = {"citeforge.cli.main", "citeforge.cli.command", "citeforge.cli.terminal"}
 """What the command line loads before it knows the command."""
 
 
 def test_help_imports_no_command_and_nothing_heavy() -> None:
-    loaded = modules_after(RUN, "--help")
+    loaded = modules_after(("--help",))
     assert not loaded & (HEAVY | {"pyarrow", "numpy", "pydantic"})
     assert not any(name.startswith("citeforge.cli.") for name in loaded - LIGHT)
 
 
 def test_check_verify_and_score_need_no_torch(package: Path, tmp_path: Path) -> None:
-    submission = tmp_path / "s.jsonl"
-    there = ("--benchmark", str(package))
-    for args in (
-        ("run", "random", *there, "--out", str(submission)),
-        ("check", str(submission), *there),
-        ("verify", str(package)),
-        ("score", str(submission), *there),
-        ("show", str(package)),
-        ("prompts", str(package), "--out", str(tmp_path / "p.jsonl")),
-    ):
-        assert not modules_after(RUN, *args) & HEAVY, args
+    submission, there = tmp_path / "s.jsonl", ("--benchmark", package)
+    loaded = modules_after(
+        ("run", "random", *there, "--out", submission),
+        ("check", submission, *there),
+        ("verify", package),
+        ("score", submission, *there),
+        ("show", package),
+        ("prompts", package, "--out", tmp_path / "p.jsonl"),
+    )
+    assert "citeforge.evaluator.score" in loaded
+    assert not loaded & HEAVY
 
 
 def test_scores_of_numbers_need_no_pandas(package: Path, tmp_path: Path) -> None:
     """Half of the time that such a command takes: pyarrow imports it for what needs none of it."""
     pytest.importorskip("pandas")
-    submission = tmp_path / "s.jsonl"
-    there = ("--benchmark", str(package))
-    modules_after(RUN, "run", "random", *there, "--out", str(submission))
-    assert "pandas" not in modules_after(RUN, "score", str(submission), *there)
+    submission, there = tmp_path / "s.jsonl", ("--benchmark", package)
+    modules_after(("run", "random", *there, "--out", submission))
+    assert "pandas" not in modules_after(("score", submission, *there))

@@ -13,23 +13,21 @@ from citeforge.schemas.version import __version__
 if TYPE_CHECKING:
     from citeforge.builders.recipes.rebuild import Rebuilt
     from citeforge.evaluator.submissions.benchmark import Benchmark
-    from citeforge.library import rewards
     from citeforge.library.auditing import Audited, audit
     from citeforge.library.benchmarks import load
     from citeforge.library.building import build, rebuild
     from citeforge.library.reading import parse_citations, split_statements
-    from citeforge.library.reward import CitationReward
+    from citeforge.library.reports import compare, report
     from citeforge.library.scores import (
         ScoredFiles,
         Scores,
-        compare,
         read_scores,
-        report,
         score,
         score_files,
     )
     from citeforge.library.systems import Bench, bench, run
     from citeforge.package.items import Gold, Item, Passage
+    from citeforge.publish.export.registry import export
     from citeforge.schemas.commands.command_options import AuditOptions, ScoreOptions
     from citeforge.schemas.errors import (
         CiteforgeError,
@@ -49,46 +47,28 @@ if TYPE_CHECKING:
         TwinsRecipe,
     )
 
-_WHERE = {
-    "CiteforgeError": "citeforge.schemas.errors",
-    "FailuresError": "citeforge.schemas.errors",
-    "InputError": "citeforge.schemas.errors",
-    "MissingExtraError": "citeforge.schemas.errors",
-    "UnknownValueError": "citeforge.schemas.errors",
-    "UsageError": "citeforge.schemas.errors",
-    "AlceRecipe": "citeforge.schemas.recipes",
-    "AuditOptions": "citeforge.schemas.commands.command_options",
-    "Audited": "citeforge.library.auditing",
-    "AuthorshipRecipe": "citeforge.schemas.recipes",
-    "Bench": "citeforge.library.systems",
-    "Benchmark": "citeforge.evaluator.submissions.benchmark",
-    "CitationReward": "citeforge.library.reward",
-    "Gold": "citeforge.package.items",
-    "HagridRecipe": "citeforge.schemas.recipes",
-    "Item": "citeforge.package.items",
-    "KalmaRecipe": "citeforge.schemas.recipes",
-    "Passage": "citeforge.package.items",
-    "RageRecipe": "citeforge.schemas.recipes",
-    "Rebuilt": "citeforge.builders.recipes.rebuild",
-    "RunOptions": "citeforge.schemas.recipes",
-    "ScoreOptions": "citeforge.schemas.commands.command_options",
-    "ScoredFiles": "citeforge.library.scores",
-    "Scores": "citeforge.library.scores",
-    "TwinsRecipe": "citeforge.schemas.recipes",
-    "audit": "citeforge.library.auditing",
-    "bench": "citeforge.library.systems",
-    "build": "citeforge.library.building",
-    "compare": "citeforge.library.scores",
-    "load": "citeforge.library.benchmarks",
-    "parse_citations": "citeforge.library.reading",
-    "read_scores": "citeforge.library.scores",
-    "rebuild": "citeforge.library.building",
-    "report": "citeforge.library.scores",
-    "run": "citeforge.library.systems",
-    "score": "citeforge.library.scores",
-    "score_files": "citeforge.library.scores",
-    "split_statements": "citeforge.library.reading",
+_HOMES = {
+    "citeforge.builders.recipes.rebuild": "Rebuilt",
+    "citeforge.evaluator.submissions.benchmark": "Benchmark",
+    "citeforge.library.auditing": "Audited audit",
+    "citeforge.library.benchmarks": "load",
+    "citeforge.library.building": "build rebuild",
+    "citeforge.library.reading": "parse_citations split_statements",
+    "citeforge.library.reports": "compare report",
+    "citeforge.library.scores": "ScoredFiles Scores read_scores score score_files",
+    "citeforge.library.systems": "Bench bench run",
+    "citeforge.package.items": "Gold Item Passage",
+    "citeforge.publish.export.registry": "export",
+    "citeforge.schemas.commands.command_options": "AuditOptions ScoreOptions",
+    "citeforge.schemas.errors": (
+        "CiteforgeError FailuresError InputError MissingExtraError UnknownValueError UsageError"
+    ),
+    "citeforge.schemas.recipes": (
+        "AlceRecipe AuthorshipRecipe HagridRecipe KalmaRecipe RageRecipe RunOptions TwinsRecipe"
+    ),
 }
+"""Module to the names that it gives."""
+_WHERE = {name: module for module, names in _HOMES.items() for name in names.split()}
 
 __all__ = [
     "AlceRecipe",
@@ -97,7 +77,6 @@ __all__ = [
     "AuthorshipRecipe",
     "Bench",
     "Benchmark",
-    "CitationReward",
     "CiteforgeError",
     "FailuresError",
     "Gold",
@@ -121,12 +100,12 @@ __all__ = [
     "bench",
     "build",
     "compare",
+    "export",
     "load",
     "parse_citations",
     "read_scores",
     "rebuild",
     "report",
-    "rewards",
     "run",
     "score",
     "score_files",
@@ -135,8 +114,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "rewards":
-        return import_module("citeforge.library.rewards")
     if name not in _WHERE:
         raise AttributeError(f"module 'citeforge' has no attribute {name!r}")
     return getattr(import_module(_WHERE[name]), name)

@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import click
 import pytest
 
-from citeforge.cli.main import COMMANDS, cli
+from citeforge.cli.main import cli, one_line_helps
 from conftest import EXAMPLES, ROOT, Cli
 
 
 def test_short_helps_are_those_of_the_commands() -> None:
-    import click
-
-    for name, (_, text) in COMMANDS.items():
+    for name, text in one_line_helps().items():
         command = cli.get_command(click.Context(cli), name)
         assert command is not None
         assert command.get_short_help_str(limit=200).rstrip(".") == text.rstrip(".")

@@ -8,7 +8,7 @@ from typing import Any
 import click
 import pytest
 
-from citeforge.cli.main import COMMANDS, cli
+from citeforge.cli.main import cli
 from citeforge.engines.embedding.embed import EMBEDDERS
 from citeforge.engines.judge.registry import JUDGES
 from citeforge.engines.llm.writers import LLMS
@@ -27,7 +27,10 @@ from citeforge.systems.registry import SYSTEMS, options_of
 
 def options(command: click.Command, path: str) -> Iterator[tuple[str, click.Option]]:
     if isinstance(command, click.Group):
-        for name, inner in command.commands.items():
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            assert inner is not None
             yield from options(inner, f"{path} {name}")
     for option in command.params:
         if isinstance(option, click.Option):
@@ -37,7 +40,7 @@ def options(command: click.Command, path: str) -> Iterator[tuple[str, click.Opti
 def everywhere(flag: str) -> list[tuple[str, str]]:
     root = click.Context(cli)
     found = []
-    for name in COMMANDS:
+    for name in cli.list_commands(root):
         command = cli.get_command(root, name)
         assert command is not None
         found += [(p, o.help or "") for p, o in options(command, name) if flag in o.opts]
@@ -74,8 +77,9 @@ def test_formats_and_embedders_are_named_in_full() -> None:
 def test_run_names_the_systems() -> None:
     command = cli.get_command(click.Context(cli), "run")
     assert command is not None
+    text = command.get_help(click.Context(command, terminal_width=400, max_content_width=400))
     for system in DECLARED:
-        assert f"{system.name}: {system.what}" in (command.help or "")
+        assert f"{system.name}: {system.what}" in text
 
 
 def test_whatever_is_declared_can_be_made() -> None:

@@ -15,7 +15,7 @@ from citeforge.evaluator.reports.table import render_scores
 from citeforge.evaluator.score import score
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.tools import Tools
-from citeforge.library.reward import CitationReward
+from citeforge.plugins.training.benchmark_reward import CitationReward
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes import AlceRecipe, RunOptions
 from citeforge.schemas.scores import ScoreFile
@@ -86,7 +86,7 @@ def test_counts_of_odd_answers(tmp_path: Path, benchmark: Benchmark) -> None:
     assert counts.n_empty == 1
     assert counts.n_listed == 1
     assert counts.n_uncited == 2
-    assert counts.n_no_relevant == 0
+    assert counts.n_no_relevant == counts.n_all_relevant == 0
 
 
 def test_the_random_baseline_meets_its_expectation(tmp_path: Path, benchmark: Benchmark) -> None:

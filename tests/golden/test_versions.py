@@ -19,7 +19,7 @@ from citeforge.builders.packaging.verify import verify
 from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.kg.domain import load_domain
 from citeforge.package.manifest import load_manifest
-from citeforge.publish.leaderboard.config import read_boards
+from citeforge.plugins.leaderboard.boards import read_boards
 from citeforge.schemas.errors import InputError
 from conftest import ROOT, Cli
 

@@ -102,7 +102,7 @@ def test_a_beir_folder_is_no_pile_of_passages(tmp_path: Path) -> None:
     [
         (
             [{"id": "a", "text": "x"}, {"id": "a", "text": "y"}],
-            r"'a' comes twice \(passages 1 and 2",
+            r"c.jsonl:2 _id: 'a' stands already in line 1",
         ),
         ([{"id": "a", "text": "x"}, {"text": "y"}], r"c.jsonl:2 _id: is empty"),
         (

@@ -66,6 +66,25 @@ def test_the_draft_is_a_domain_that_builds(tmp_path: Path, cli: Cli) -> None:
     assert question.endswith("connected?") and "made from" in question
 
 
+def test_a_class_that_the_domain_does_not_name_goes_into_the_draft(tmp_path: Path) -> None:
+    (tmp_path / "g.ttl").write_text(BRIDGES)
+    kg = open_graph(f"file:{tmp_path / 'g.ttl'}", "people", ("en",), RunOptions())
+    found = profile_class(kg)
+    assert (found.entity_class, found.entities) == ("Q9", 2)
+    (tmp_path / "d.yaml").write_text(draft(kg.domain, found))
+    assert load_domain(str(tmp_path / "d.yaml")).entity_class == "Q9"
+
+
+def test_plain_rdf_is_named_as_such(cli: Cli) -> None:
+    for domain, model in (
+        ((), "plain"),
+        (("--domain", EXAMPLES / "plain" / "friends.yaml"), "plain"),
+    ):
+        told = cli("kg", "profile", "--kg", f"file:{EXAMPLES / 'plain' / 'people.ttl'}", *domain)
+        assert told.stdout.startswith(f"model: {model}"), told.stderr
+    assert cli("kg", "profile", "--kg", f"file:{GRAPH}").stdout.startswith("model: wikidata")
+
+
 def test_people_keep_their_words(tmp_path: Path) -> None:
     kg = open_graph(f"file:{GRAPH}", "people", ("en",), RunOptions())
     found = profile_class(kg)

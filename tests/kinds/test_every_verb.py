@@ -23,16 +23,14 @@ from citeforge.evaluator.submissions.reader import read_answers
 from citeforge.library.scores import score_files
 from citeforge.package.package import Package
 from citeforge.plugins.inspect.scoring import Scoring, Settings
-from citeforge.publish.export.registry import FORMATS, export
+from citeforge.plugins.leaderboard.build import build_site
+from citeforge.publish.export.registry import export, exports, write_export
 from citeforge.publish.hidden import join_package, split_package
-from citeforge.publish.leaderboard.build import build_site
-from citeforge.publish.leaderboard.queries import query_pages
+from citeforge.publish.query_pages import query_pages
 from citeforge.schemas.benchmarks.manifest import SECRET
 from citeforge.schemas.commands.command_options import AuditOptions, ScoreOptions
-from citeforge.schemas.commands.training import TrainingOptions
-from citeforge.schemas.commands.trec import TrecOptions
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.trec import BY_FORMAT
+from citeforge.schemas.recipes.base import Part
 from citeforge.systems.run import run_system
 from conftest import EXAMPLES, Cli
 
@@ -95,32 +93,27 @@ def test_every_verb_or_a_reason(
 
 
 def _exports(folder: Path, package: Package, tmp_path: Path) -> None:
-    for name in FORMATS:
-        out = tmp_path / name
-        if name in BY_FORMAT and "passages" in package.kind.readings:
-            answers = TrainingOptions(submission=_answers(folder, tmp_path))
-            assert export(
-                name,
-                folder,
-                out,
-                package.contexts[0],
-                answers,
-                about=TrecOptions(team="t", run_desc="a run"),
-            )
-            assert (out / "run.jsonl").stat().st_size
-        elif name in package.kind.exports:
-            assert export(name, folder, out, options=_options(name, folder, tmp_path))
+    for declared in exports():
+        name, out = declared.name, tmp_path / declared.name
+        if declared.of == "scores":
+            continue
+        if declared.of in ("benchmarks", package.kind.shows):
+            assert export(name, folder, out, **_options(name, folder, package, tmp_path))
             assert any(p.stat().st_size for p in out.rglob("*") if p.is_file())
         else:
             with pytest.raises(InputError, match=f"exported to {name}, not for .*; its formats: "):
-                export(name, folder, out)
+                write_export(declared, folder, out, Part())
             assert not out.exists()
 
 
-def _options(name: str, folder: Path, tmp_path: Path) -> TrainingOptions | None:
-    if name != "sft":
-        return None
-    return TrainingOptions(submission=_answers(folder, tmp_path), min_f1=1)
+def _options(name: str, folder: Path, package: Package, tmp_path: Path) -> dict[str, Any]:
+    if name == "sft":
+        return {"submission": _answers(folder, tmp_path), "min_f1": 1}
+    if name.startswith("trec-"):
+        answers = _answers(folder, tmp_path)
+        context = package.contexts[0]
+        return {"submission": answers, "context": context, "team": "t", "run_desc": "a run"}
+    return {}
 
 
 def _answers(folder: Path, tmp_path: Path) -> Path:

@@ -20,11 +20,9 @@ from citeforge.ir_convert.registry import citation_of
 from citeforge.kinds.rage import RageKind
 from citeforge.package.kinds import kind_of, kinds, recipes
 from citeforge.package.manifest import MANIFEST, load_manifest
-from citeforge.publish.export.registry import FORMATS
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes import Recipe
-from citeforge.schemas.trec import BY_FORMAT
 from citeforge.systems.registry import SYSTEMS
 from conftest import ROOT, Cli
 
@@ -49,7 +47,6 @@ def test_names_in_a_declaration_are_known(name: str) -> None:
     assert citation_of(kind.paper)
     assert set(kind.default_measures) <= {m.family for m in measures().values()}
     assert set(kind.annotation) <= {t.name for t in TASKS.values() if t.of_benchmark}
-    assert set(kind.exports) <= set(FORMATS)
     assert set(kind.public) <= set(kind.tables)
     assert set(kind.systems) <= set(SYSTEMS.all())
     runs = {k.removeprefix("run ") for k in kind.refusals if k.startswith("run ")}
@@ -61,10 +58,9 @@ def test_names_in_a_declaration_are_known(name: str) -> None:
     assert kind.refusal("annotate")
 
 
-def test_every_task_and_format_is_of_some_kind() -> None:
+def test_every_task_is_of_some_kind() -> None:
     asked = {t for kind in kinds().values() for t in kind.annotation}
     assert asked == {t.name for t in TASKS.values() if t.of_benchmark}
-    assert {f for kind in kinds().values() for f in kind.exports} == set(FORMATS) - set(BY_FORMAT)
 
 
 def test_an_unknown_kind_is_named_with_the_known_ones() -> None:

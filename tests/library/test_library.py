@@ -113,6 +113,9 @@ def test_compare_and_report(package: Path, tmp_path: Path) -> None:
         system="bad",
     )
     (difference,) = cf.compare(bad, good)
+    assert cf.compare(bad, good, measures=["CiteP"], against=bad.system) == [difference]
+    with pytest.raises(errors.UsageError, match="contexts"):
+        cf.compare(bad, good, across=["context"])
     assert (difference.first, difference.second, difference.difference) == ("bad", "good", 50.0)
     text = cf.report([good, bad], tmp_path / "r.html")
     assert (tmp_path / "r.html").read_text() == text and "<html" in text
@@ -131,28 +134,6 @@ def test_citations_and_statements() -> None:
     assert len(parsed.unparsed) == 1
     split = cf.split_statements("One [1]. Two [2][3].", n_docs=5)
     assert [(s.text, s.numbers) for s in split.statements] == [("One.", [1]), ("Two.", [2, 3])]
-
-
-def test_the_reward_of_one_answer_is_its_score(package: Path) -> None:
-    rows = answers(package)
-    bench = cf.load(package)
-    scores = cf.score(rows, bench, ["CiteP", "CiteR", "CiteF1@query", "Reward"])
-    each = scores.per_query()
-    for measure, column in [
-        ("CiteP", "CiteP"), ("CiteR", "CiteR"), ("CiteF1", "CiteF1@query"), ("Reward", "Reward"),
-    ]:  # fmt: skip
-        reward = cf.CitationReward(bench, measure)  # type: ignore[arg-type]
-        got = reward.many([str(r["query_id"]) for r in rows], [str(r["output"]) for r in rows])
-        assert got == pytest.approx(each[column].tolist(), abs=0)
-
-
-def test_the_reward_refuses_what_it_cannot_score(package: Path) -> None:
-    with pytest.raises(errors.UnknownValueError, match="unknown measure 'MAUVE'"):
-        cf.CitationReward(package, "MAUVE")  # type: ignore[arg-type]
-    with pytest.raises(errors.UnknownValueError, match="unknown query 'nobody'"):
-        cf.CitationReward(package)("nobody", "x [1].")
-    with pytest.raises(errors.UnknownValueError, match="unknown context 'mixx'"):
-        cf.CitationReward(package, context="mixx")
 
 
 def test_importing_it_imports_nothing_heavy() -> None:

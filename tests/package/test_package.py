@@ -86,15 +86,12 @@ WRITERS = (
     "engines/io/tables.py",
     "package/package.py",
     "builders/alce/build.py",
-    "builders/authorship/build.py",
-    "builders/bundles/build.py",
     "builders/stages/corpus.py",
-    "builders/frozen.py",
     "builders/packaging/hiding.py",
-    "builders/rage/build.py",
-    "builders/rage/sources.py",
+    "builders/packaging/stats.py",
+    "builders/rage/material.py",
+    "builders/rage/negatives.py",
     "builders/shards/folder.py",
-    "builders/twins/build.py",
 )
 """What makes tables, and the one reader."""
 

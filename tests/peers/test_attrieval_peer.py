@@ -18,11 +18,10 @@ import pytest
 from citeforge.builders.authorship.build import build_authorship
 from citeforge.builders.authorship.candidates import from_mapping
 from citeforge.builders.rage.build import build_rage
-from citeforge.builders.recipes.derive import Base
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.score import score
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.publish.export.items import export_attrieval
+from citeforge.publish.export.registry import export
 from citeforge.schemas.benchmarks.authorship import design_of
 from citeforge.schemas.recipes import AuthorshipRecipe, RageRecipe, RunOptions
 from citeforge.schemas.recipes.authorship import Selection
@@ -139,11 +138,11 @@ def outputs(
     finally:
         sys.path.pop(0)
     folder = tmp_path_factory.mktemp("outputs")
-    base = Base(benchmark.folder)
     for cell in design_of(benchmark.manifest).cells:
-        export_attrieval(base, folder / "exported" / cell.context, cell.context)
+        exported = folder / "exported" / cell.context
+        export("attrieval", benchmark.folder, exported, context=cell.context)
         rows = []
-        saved = datasets.load_from_disk(str(folder / "exported" / cell.context / "data"))
+        saved = datasets.load_from_disk(str(exported / "data"))
         for row in map(dict, saved):
             rng = random.Random(f"{cell.context} {row['query_id']}")
             relevant = row["passages"]["is_selected"].index(1)

@@ -14,8 +14,11 @@ from jsonschema import Draft7Validator
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.score import score
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.publish.export.every_eval import SCHEMA_VERSION, export_every_eval
-from citeforge.schemas.commands.results import RecordOptions
+from citeforge.plugins.every_eval_ever.exports import (
+    SCHEMA_VERSION,
+    RecordOptions,
+    export_every_eval,
+)
 from conftest import Cli
 
 

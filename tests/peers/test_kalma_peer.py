@@ -365,7 +365,7 @@ def test_every_figure(
             assert found[name] == pytest.approx(value, abs=1e-9), (submission.suffix, name)
 
     # Exported and read again, nothing moves; and their code reads what was exported.
-    export("kalma", package, tmp_path / "out", "full")
+    export("kalma", package, tmp_path / "out", context="full")
     out = tmp_path / "out"
     again = build(tmp_path, "again", out / "specific.json", out / "gold.json", None)
     assert ours(again, tmp_path / "peer" / "outputs" / "run.csv") == ours(package, jsonl)

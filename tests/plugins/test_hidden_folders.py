@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT
+from conftest import EXAMPLES, ROOT
 
-FOLDERS = sorted(p.name for p in (ROOT / "src" / "citeforge" / "plugins").iterdir() if p.is_dir())
-FOLDERS = [name for name in FOLDERS if name != "__pycache__"]
+PLUGINS = ROOT / "src" / "citeforge" / "plugins"
+FOLDERS = sorted(p.parent.name for p in PLUGINS.glob("*/__init__.py"))
 GIVES = {
     "deep_research": ("deep-research", "FACT.Acc"),
     "inspect_logs": ("inspect", None),
@@ -20,10 +20,18 @@ GIVES = {
     "vendors": ("openai", None),
 }
 """Plugin to a format and a measure that go with it."""
+COMMANDS = {"leaderboard": "leaderboard"}
+"""Plugin to a command that goes with it."""
+KINDS = {"bundles": "deflection"}
+"""Plugin to a kind of benchmark that goes with it."""
+DRAWS = {"plots": "length"}
+"""Plugin to a plot that goes with it."""
+EXPORTS = {"every_eval_ever": "every-eval-ever", "training": "sft", "trec": "trec-rag24"}
+"""Plugin to an export that goes with it."""
+MODELS = {"offline_models": ("rage", "--llm", "offline")}
+"""Plugin to a system that is run with a model of its own."""
 SCRIPT = """
-import json, os, sys
-import altair, click, jinja2, msgspec, numpy, nupunkt, pyarrow.compute, pyarrow.parquet, pydantic
-import scipy.special, scipy.stats, vl_convert
+import json, sys
 from importlib.machinery import PathFinder
 
 class Without(PathFinder):
@@ -35,16 +43,11 @@ class Without(PathFinder):
 sys.meta_path = [Without if finder is PathFinder else finder for finder in sys.meta_path]
 from citeforge.cli.main import main
 for args, expected in json.load(sys.stdin):
-    child = os.fork()
-    if child == 0:
-        try:
-            code = main(args)
-        except SystemExit as stop:
-            code = stop.code
-        sys.stdout.flush()
-        os._exit(code or 0)
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    if code != expected:
+    try:
+        code = main(args)
+    except SystemExit as stop:
+        code = stop.code
+    if (code or 0) != expected:
         sys.exit(f"exit code {code} of {args}")
 """
 
@@ -53,6 +56,7 @@ for args, expected in json.load(sys.stdin):
 def test_everything_else_works(package: Path, tmp_path: Path, folder: str) -> None:
     answers, scores = str(tmp_path / "a.jsonl"), str(tmp_path / "a.json")
     form, measure = GIVES.get(folder, (None, None))
+    command = COMMANDS.get(folder)
     commands: list[tuple[list[str], int]] = [
         (["--help"], 0),
         (["measures"], 0),
@@ -61,12 +65,35 @@ def test_everything_else_works(package: Path, tmp_path: Path, folder: str) -> No
         (["check", answers, "--benchmark", str(package)], 0),
         (["score", answers, "--benchmark", str(package), "--out", scores], 0),
         (["report", scores, "--out", str(tmp_path / "r.html")], 0),
+        (["export", "--help"], 0),
+        (["export", "beir", str(package), "--out", str(tmp_path / "beir")], 0),
     ]
     if form:
         commands.append((["check", answers, "--benchmark", str(package), "--format", form], 1))
+    if folder == "ray":
+        commands.append((["score", answers, "--benchmark", str(package), "--engine", "ray"], 1))
     if measure:
         wanted = ["--measures", measure]
         commands.append((["score", answers, "--benchmark", str(package), *wanted], 2))
+    if command:
+        commands.append(([command, "build"], 1))
+    drawn = DRAWS.get(folder)
+    if drawn:
+        out = str(tmp_path / "p.svg")
+        commands.append((["report", scores, "--plot", drawn, "--out", out], 1))
+        commands.append((["report", scores, "--plot", "intervals", "--out", out], 0))
+    if kind := KINDS.get(folder):
+        words = ["--benchmark", str(package), "--out", str(tmp_path / "k")]
+        commands.append((["build", kind, *words], 1))
+    if export := EXPORTS.get(folder):
+        commands.append((["export", export, str(package), "--out", str(tmp_path / "x")], 1))
+    if model := MODELS.get(folder):
+        out = str(tmp_path / "m.jsonl")
+        commands.append((["run", *model, "--benchmark", str(package), "--out", out], 1))
+    if folder == "openvino":
+        build = ["build", "rage", "--source", f"beir:{EXAMPLES / 'facts'}", "--licence", "mit"]
+        int8 = ["--embedder", "offline", "--compute", "int8", "--device", "cpu"]
+        commands.append(([*build, *int8, "--out", str(tmp_path / "built")], 1))
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, f"citeforge.plugins.{folder}"],
         input=json.dumps(commands),
@@ -75,7 +102,25 @@ def test_everything_else_works(package: Path, tmp_path: Path, folder: str) -> No
     )
     assert done.returncode == 0, done.stderr[-2000:]
     if form:
-        message = f"the plugin that reads the format {form!r} is not part of this copy"
+        assert f"the plugin that gives the format {form!r} is not part of this copy" in done.stderr
+    if folder == "ray":
+        assert "the plugin that gives --engine ray is not part of this copy" in done.stderr
+    if folder == "openvino":
+        assert "the plugin that gives --compute int8 is not part of this copy" in done.stderr
+    if command:
+        message = f"the plugin that gives the command {command!r} is not part of this copy"
         assert message in done.stderr
+        assert f"\n  {command} " not in done.stdout
     if measure:
         assert f"unknown measure {measure!r}" in done.stderr
+    if drawn:
+        assert f"the plugin that gives the plot {drawn!r} is not part of this copy" in done.stderr
+    if kind:
+        message = f"the plugin that gives the kind of benchmark {kind!r} is not part of this copy"
+        assert message in done.stderr
+    if export:
+        message = f"the plugin that gives the format {export!r} is not part of this copy"
+        assert message in done.stderr
+    if model:
+        message = f"the plugin that gives the LLM {model[-1]!r} is not part of this copy"
+        assert message in done.stderr

@@ -34,7 +34,7 @@ from citeforge.schemas.recipes.answers import Retrieving
 from citeforge.schemas.recipes.base import Hideable
 from citeforge.schemas.recipes.mixture import Mixture
 from citeforge.schemas.recipes.rage import Mining
-from conftest import EXAMPLES, Cli
+from conftest import EXAMPLES, Cli, content
 from leaky_sources import N, write_asqa, write_hagrid, write_rage, write_source
 from servers.hub import hub_server
 
@@ -258,17 +258,11 @@ def test_twins_of_a_hidden_benchmark(cli: Cli, tmp_path: Path) -> None:
     (base, mine) = (Package(tmp_path / n) for n in ("r", "twins"))
     assert base.context_table("mix") != mine.context_table("mix")
     whole = load(tmp_path / "public", tmp_path / "gold")
-    assert contents(whole.folder) == contents(tmp_path / "twins")
+    assert content(whole.folder) == content(tmp_path / "twins")
     assert cli("run", "random", "--benchmark", "public", "--out", "s.jsonl").returncode == 0
     half = ("--benchmark", "public", "--gold", "gold")
     assert cli("score", "s.jsonl", *half, "--out", "s.json").returncode == 0
     assert json.loads((tmp_path / "s.json").read_text())["gold"] == "withheld"
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    """Every file of a folder."""
-    files = (p for p in folder.rglob("*") if p.is_file())
-    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in files}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -298,10 +292,10 @@ def test_the_public_half_depends_on_what_is_shown_alone(kind: str, tmp_path: Pat
             if is_hidden:
                 split_package(package, half, out.with_name("gold"))
                 assert join_package(half, out.with_name("gold"), out.with_name("whole"))
-                assert contents(out.with_name("whole")) == contents(package)
+                assert content(out.with_name("whole")) == content(package)
             else:
                 naive_half(package, half)
-            halves[is_hidden].append(contents(half))
+            halves[is_hidden].append(content(half))
     assert [_but_the_hash(half) for half in halves[True]] == 2 * [_but_the_hash(halves[True][0])]
     assert halves[False][0] != halves[False][1]
 
@@ -343,7 +337,7 @@ def test_what_is_public_speaks_of_public_files_alone(
 ) -> None:
     public, package = root / f"public-{kind}", hidden[kind].package
     secret = (package / "secret.hex").read_text().strip()
-    files = contents(public)
+    files = content(public)
     assert {n.split("/")[0] for n in files} <= {
         "corpus", "queries", "contexts", "README.md", "manifest.json", "stats.json", "eval.yaml"
     }  # fmt: skip

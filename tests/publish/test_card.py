@@ -19,7 +19,7 @@ from citeforge.builders.packaging.licences import (
 )
 from citeforge.builders.packaging.verify import verify
 from citeforge.builders.recipes.command import command_of
-from citeforge.ir_convert.registry import licence_of
+from citeforge.ir_convert.registry import SOURCES
 from citeforge.package.manifest import load_intact
 from citeforge.publish.card import write_card
 from citeforge.schemas.benchmarks.manifest import Manifest
@@ -150,7 +150,7 @@ def test_licences() -> None:
     assert [restrictiveness(x) for x in order] == [0, 1, 2, 3, 4, 5]
     assert restrictiveness("other") == restrictiveness(None) == 6
     assert licence_words("cc-by-nc-sa-3.0") == "non-commercial, share-alike"
-    hagrid = made("apache-2.0", ("hagrid", licence_of("hagrid")))
+    hagrid = made("apache-2.0", ("hagrid", SOURCES.get("hagrid").licence_id))
     assert most_restrictive(hagrid) == "cc-by-sa-3.0"  # its passages are Wikipedia's
     assert "build with --licence cc-by-sa-3.0" in conflicts(hagrid)[0]
     assert conflicts(made("cc-by-sa-3.0", ("hagrid", "cc-by-sa-3.0"))) == []

@@ -14,15 +14,16 @@ from citeforge.engines.io.files import digest, sha256_file
 from citeforge.engines.io.tables import write_table
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.library.benchmarks import load
+from citeforge.library.scores import score
 from citeforge.package.manifest import pretty_json
+from citeforge.plugins.bundles.recipes import DeflectionRecipe
+from citeforge.plugins.leaderboard.build import build_site
 from citeforge.publish.hidden import join_package, split_package
 from citeforge.publish.hub import Publisher
-from citeforge.publish.leaderboard.build import build_site
 from citeforge.schemas.benchmarks.manifest import benchmark_hash
 from citeforge.schemas.benchmarks.tables import CONTEXTS
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes import RunOptions
-from citeforge.schemas.recipes.bundles import DeflectionRecipe
 from citeforge.systems.run import run_system
 
 SHOWN = "queries/queries-00000-of-00001.parquet"
@@ -198,3 +199,17 @@ def test_a_perfect_system_says_that_a_public_half_has_no_gold(
     with pytest.raises(InputError, match=r"echo-relevant needs gold.*a public half holds no gold"):
         run_system("echo-relevant", Benchmark(halves[0]), [], 1, 0, out)
     assert not out.exists()
+
+
+def test_scoring_without_the_gold_half_says_what_is_missing(
+    hidden_package: Path, halves: tuple[Path, Path], tmp_path: Path
+) -> None:
+    public, _ = halves
+    for folder, name in ((hidden_package, "whole.jsonl"), (public, "half.jsonl")):
+        run_system("random", Benchmark(folder), [], 1, 0, tmp_path / name)
+    with pytest.raises(InputError, match=r"benchmark_hash: .*; .*half with --gold$"):
+        score(tmp_path / "whole.jsonl", benchmark=public)
+    missing = score(tmp_path / "half.jsonl", benchmark=public).not_computed
+    assert {m.name: m.reason for m in missing}["CiteP"] == (
+        "the labels of this benchmark are hidden; give its gold half with --gold"
+    )

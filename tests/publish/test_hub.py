@@ -159,6 +159,19 @@ def test_killed_between_uploads_and_run_again(small: Path) -> None:
         assert hub.repos[REPO].history() == ["small 1.0.0", "initial commit"]
 
 
+def test_a_dry_run_needs_no_network(small: Path, cli: Cli) -> None:
+    """Nobody listens on port 9 of this machine."""
+    env = {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_HUB_OFFLINE": "0", "HF_TOKEN": "t"}
+    result = cli("publish", small, "--repo-id", REPO, "--dry-run", **env)
+    assert result.returncode == 0, result.stderr
+    n = len(load_intact(small).files) + 1
+    assert f"{REPO} could not be looked at, since the Hub does not answer" in result.stdout
+    assert f"{n} of {n} files would change" in result.stdout
+    result = cli("publish", small, "--repo-id", REPO, **env)
+    assert result.returncode == 1
+    assert "the connection to the Hub failed" in result.stderr
+
+
 def test_dry_run_and_score_from_the_hub(small: Path, cli: Cli, tmp_path: Path) -> None:
     with hub_server() as hub:
         _, env = command(small, hub)

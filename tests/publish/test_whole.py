@@ -14,6 +14,7 @@ from citeforge.builders.frozen import build_hagrid
 from citeforge.cli.main import cli
 from citeforge.engines.io import folders
 from citeforge.publish.export import registry
+from citeforge.publish.export.declared import Export
 from citeforge.publish.export.registry import export
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes import HagridRecipe, RunOptions
@@ -47,12 +48,12 @@ def test_an_export_that_fails_leaves_nothing(
     """While it is made, and after an error, the final name does not exist."""
     seen = []
 
-    def half(base: object, out: Path) -> list[str]:
+    def half(folder: Path, out: Path, options: object) -> list[str]:
         (out / "corpus.jsonl").write_text("{}\n")
         seen.append((tmp_path / "x").exists())
         raise InputError("something is wrong with the third file")
 
-    monkeypatch.setitem(registry._WHOLE, "beir", half)
+    monkeypatch.setitem(registry._CORE_EXPORTS, "beir", Export("beir", "half of it", half))
     with pytest.raises(InputError, match="third file"):
         export("beir", world / "base", tmp_path / "x")
     assert seen == [False]

@@ -111,12 +111,15 @@ def test_strict_overlap_worked_out_independently(data: Path, benchmark: Benchmar
     assert found["Overlap.R"] == pytest.approx(100 * recall / 716, abs=1e-9)
 
 
-def test_the_command_on_real_outputs(data: Path, benchmark: Benchmark, inline: Cli) -> None:
+def test_score_and_report_of_real_outputs(data: Path, benchmark: Benchmark, inline: Cli) -> None:
     path = data / "attributed_ir" / "zephyr_RTG_vanilla.jsonl"
-    result = inline("score", path, "--benchmark", benchmark.folder, "--judge", "lexical")
-    assert result.returncode == 0, result.stderr
-    assert "not comparable with published numbers" in result.stdout
-    assert "judge:lexical@1|seg:nupunkt-0.8r2|gram:1,strict2|ctx:own" in result.stdout
+    how = ("--format", "attributed-ir", "--judge", "lexical", "--out", "s.json")
+    scored = inline("score", path, "--benchmark", benchmark.folder, *how)
+    assert scored.returncode == 0, scored.stderr
+    assert "not comparable with published numbers" in scored.stdout
+    assert "judge:lexical@1|seg:nupunkt-0.8r2|gram:1,strict2|ctx:own" in scored.stdout
+    reported = inline("report", "s.json", "--out", "report.html")
+    assert reported.returncode == 0, reported.stderr
 
 
 @pytest.mark.parametrize("name", ["zephyr_G", "zephyr_RTG_vanilla"])
@@ -135,14 +138,3 @@ def test_bertscore_equals_the_published_one(data: Path, benchmark: Benchmark, na
     found = values(path, benchmark, names, protocol="reference", context=context)
     for key, theirs in (("P", "Precision"), ("R", "Recall"), ("F", "fmeasure")):
         assert found[f"BERTScore.{key}"] == pytest.approx(expected["BERTScore"][theirs], abs=0.01)
-
-
-def test_the_report_of_real_outputs(data: Path, benchmark: Benchmark, inline: Cli) -> None:
-    path = data / "attributed_ir" / "zephyr_RTG_vanilla.jsonl"
-    scored = inline(
-        *("score", path, "--format", "attributed-ir", "--benchmark", benchmark.folder),
-        *("--judge", "lexical", "--out", "s.json"),
-    )
-    assert scored.returncode == 0, scored.stderr
-    reported = inline("report", "s.json", "--out", "report.html")
-    assert reported.returncode == 0, reported.stderr

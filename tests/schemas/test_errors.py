@@ -37,3 +37,16 @@ def test_unknown_values_name_it_first() -> None:
     assert str(UnknownValueError("system", "randm", ["random", "gold"])) == (
         "unknown system 'randm' (did you mean 'random'?); known: gold, random"
     )
+
+
+def test_the_last_part_of_a_name_is_enough() -> None:
+    known = ["ALCE.CitRec", "ALCE.CitPrec", "trec"]
+    assert suggestion("CitRec", known) == " (did you mean 'ALCE.CitRec'?)"
+    assert suggestion("citprec", known) == " (did you mean 'ALCE.CitPrec'?)"
+
+
+def test_a_command_lists_what_is_too_long_for_a_line() -> None:
+    error = UnknownValueError("measure", "citef", ["CiteF1", "CiteP"], "citeforge measures")
+    assert str(error) == (
+        "unknown measure 'citef' (did you mean 'CiteF1'?); `citeforge measures` lists them all"
+    )

@@ -2,8 +2,8 @@
 
 Importing sentence-transformers and spaCy takes seconds, and the tests run hundreds of commands. A
 command still has a process of its own, which begins with the imports done: its own folder, streams,
-environment, exit code and end. Of our own modules only the schemas are imported before: records and
-patterns, which read neither files nor the environment.
+environment, exit code and end. Of our own modules all but the plugins are imported before: none
+reads the environment or asks for plugins when it is imported.
 
 What imports read of the environment is read once. A command that changes a variable which is not
 among `FREE` is therefore started as ever, and so is what measures starts, imports or kills. For
@@ -16,6 +16,7 @@ import atexit
 import gc
 import json
 import os
+import pkgutil
 import runpy
 import shutil
 import signal
@@ -38,7 +39,6 @@ IMPORTS = (
 OF_HUGGING_FACE = ("sentence_transformers", "transformers.models.bert.modeling_bert")
 """What reads variables HF_…: left out by a server for commands that change one."""
 WITHOUT_HUB = "-without-hub"
-SCHEMAS = ("citations.grammar", "benchmarks.manifest", "recipes", "scores", "benchmarks.tables")
 FREE = (
     "CITEFORGE_", "OPENAI_", "PYTEST_", "PATH", "PWD", "OLDPWD", "SHLVL", "_", "KMP_", "ORG",
     "ENDPOINT", "TORCHINDUCTOR_CACHE_DIR", "COLUMNS", "LINES",
@@ -54,12 +54,13 @@ def _serve(address: str, owner: int) -> dict[str, Any]:
     with_hub = not address.endswith(WITHOUT_HUB)
     for name in IMPORTS + OF_HUGGING_FACE * with_hub:
         import_module(name)
+    import citeforge.schemas
+
+    ours = citeforge if with_hub else citeforge.schemas
+    for module in pkgutil.walk_packages(ours.__path__, f"{ours.__name__}."):
+        if not module.name.startswith(("citeforge.plugins.", "citeforge.__main__")):
+            import_module(module.name)
     assert ("huggingface_hub" in sys.modules) == with_hub
-    if sys.dont_write_bytecode:
-        # Ours are compiled once for all commands, without a trace in the source tree.
-        sys.dont_write_bytecode, sys.pycache_prefix = False, f"{address}.pycache"
-    for name in SCHEMAS:
-        import_module(f"citeforge.schemas.{name}")
     gc.collect()
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -155,11 +156,11 @@ def prepare() -> None:
         prepare_for(dict(os.environ), os.getpid())
 
 
-def prepare_for(env: dict[str, str], owner: int) -> None:
-    """Servers of this environment, in its folder, are to live as long as a process."""
+def prepare_for(env: dict[str, str], owner: int, servers: int = 2) -> None:
+    """So many servers of this environment, in its folder, are to live as long as a process."""
     folder = Path(env["CITEFORGE_ZYGOTES"])
     env = {**env, "HF_HOME": str(folder / "hf")}
-    (folder / "env.json").write_text(json.dumps({"owner": owner, "env": env}))
+    (folder / "env.json").write_text(json.dumps({"owner": owner, "env": env, "servers": servers}))
 
 
 def remove() -> None:
@@ -186,6 +187,7 @@ def server_for(env: dict[str, str], number: int = 0) -> Path | None:
     changed = {name for name in changed if not name.startswith(FREE)}
     if not all(name.startswith("HF_") for name in changed):
         return None
+    number %= known["servers"]
     address = folder / (f"{number}{WITHOUT_HUB}" if changed else str(number))
     with suppress(FileExistsError), (folder / f"{address.name}.log").open("x") as log:
         subprocess.Popen(

@@ -69,7 +69,7 @@ def test_from_python(package: Path, tmp_path: Path) -> None:
     assert ran.answers == 30
     made = cf.bench(package, ["random", "echo-relevant"], tmp_path / "b", measures=["CiteF1"])
     assert [s["CiteF1"].value for s in made.scores][1] == 100
-    ((difference,),) = made.differences
+    (difference,) = made.differences
     assert difference.measure == "CiteF1"
 
 

@@ -45,20 +45,20 @@ def preload() -> None:
     import scipy.stats  # noqa: F401
     import spacy  # noqa: F401
 
-    from citeforge.builders.rage import sources as rage_sources
+    from citeforge.builders.rage import compute as rage_compute
     from citeforge.cli import main  # noqa: F401
-    from citeforge.cli.main import COMMANDS, cli
+    from citeforge.cli.main import cli, one_line_helps
     from citeforge.engines.search import exact as search  # noqa: F401
     from citeforge.engines.text import segment  # noqa: F401
 
     py3langid.classify("a text")
-    for name in COMMANDS:
+    for name in one_line_helps():
         cli.get_command(None, name)  # type: ignore[arg-type]
-    rage_sources.make_embedder = lambda *args, **kwargs: HashedEmbedder()  # type: ignore[assignment]
+    rage_compute.make_embedder = lambda *args, **kwargs: HashedEmbedder()  # type: ignore[assignment]
     for module in (
         "builders.kalma.build builders.twins.build builders.authorship.build builders.rage.build "
-        "builders.bundles.build "
-        "builders.frozen evaluator.score publish.export.registry publish.leaderboard.build "
+        "plugins.bundles.build "
+        "builders.frozen evaluator.score publish.export.registry plugins.leaderboard.build "
         "publish.card builders.audit.run engines.llm.client engines.judge.session kg.snapshot "
         "kg.engines evaluator.statistics.compare engines.llm.writers"
     ).split():

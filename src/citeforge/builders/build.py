@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from citeforge.engines.llm.budget import RunPlan
-from citeforge.engines.setup import require_cluster
+from citeforge.engines.runner import make_runner
 from citeforge.package.kind import Kind
 from citeforge.package.kinds import find_kind, kinds
 from citeforge.schemas.benchmarks.manifest import Manifest
@@ -25,7 +25,7 @@ def build(recipe: Recipe, run: RunOptions) -> Manifest:
     kind = _kind(recipe)
     if kind.recipe is None:
         raise UsageError(f"nothing here builds {recipe.kind} benchmarks")
-    require_cluster(run)
+    make_runner(run).require()
     if run.secret_from is not None and not (isinstance(recipe, Hideable) and recipe.hidden):
         raise UsageError("--secret-from goes with --hidden")
     return kind.build(recipe, run)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeVar
 
 import pyarrow as pa
@@ -10,11 +11,12 @@ import pyarrow as pa
 from citeforge.builders.alce.build import build_retrieved
 from citeforge.builders.packaging.package import PackageWriter
 from citeforge.builders.packaging.stats import context_stats, corpus_stats, mapping_stats
-from citeforge.builders.stages.skeleton import Build, Stats
-from citeforge.engines.io.tables import TableWriter, shard_paths
+from citeforge.builders.stages.build import Stats, building
+from citeforge.engines.io.tables import TableWriter
 from citeforge.ir_convert.alce import load_alce, passage_id
-from citeforge.ir_convert.registry import licence_of, open_source
+from citeforge.ir_convert.registry import info_of, open_source
 from citeforge.ir_convert.source import ReadOptions, Source
+from citeforge.package.items import pairs
 from citeforge.schemas.benchmarks.manifest import ContextSet, Manifest
 from citeforge.schemas.benchmarks.tables import (
     CONTEXTS,
@@ -29,8 +31,23 @@ from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes import AlceRecipe, HagridRecipe, RunOptions
 
 R = TypeVar("R", HagridRecipe, AlceRecipe)
-Docs = dict[str, list[dict[str, str]]]
-"""Query to its ordered passages: ``corpus-id`` and ``label``."""
+
+
+@dataclass(frozen=True)
+class OwnContexts:
+    """The contexts that a data set brings.
+
+    Attributes:
+        source: the data set.
+        name: of the set of contexts.
+        about: what the manifest says of it.
+        docs: query to its ordered passages: ``corpus-id`` and ``label``.
+    """
+
+    source: Source
+    name: str
+    about: ContextSet
+    docs: dict[str, list[dict[str, str]]]
 
 
 def build_hagrid(recipe: HagridRecipe, run: RunOptions) -> Manifest:
@@ -40,7 +57,7 @@ def build_hagrid(recipe: HagridRecipe, run: RunOptions) -> Manifest:
         InputError: the source or the output folder is at fault.
         UsageError: another kind of source.
     """
-    return _Hagrid(recipe, run).make()
+    return _build(recipe, run, _hagrid_contexts)
 
 
 def build_alce(recipe: AlceRecipe, run: RunOptions) -> Manifest:
@@ -54,100 +71,79 @@ def build_alce(recipe: AlceRecipe, run: RunOptions) -> Manifest:
         InputError: the source or the output folder is at fault.
         UsageError: another kind of source.
     """
-    return _Alce(recipe, run).make() if recipe.is_plain else build_retrieved(recipe, run)
+    if not recipe.is_plain:
+        return build_retrieved(recipe, run)
+    return _build(recipe, run, _alce_contexts)
 
 
-class _Frozen(Build[R]):
-    """A benchmark with the contexts that a data set brings.
-
-    Attributes:
-        source: the data set.
-        docs: its contexts.
-        context: name of their set.
-        info: what the manifest says of it.
-    """
-
-    source: Source
-    docs: Docs
-    context: str
-    info: ContextSet
-
-    @abstractmethod
-    def read(self) -> None:
-        """Open the data set and take its contexts."""
-
-    def draft(self) -> Manifest:
-        self.read()
-        licence = self.recipe.licence
-        found = self.source.info()
-        found.licence = found.licence or licence_of(found.kind) or licence
-        return self.manifest(self.recipe.recorded(), [found], licence or found.licence, {})
-
-    def tables(self, writer: PackageWriter) -> Stats:
-        source = self.source
-        with TableWriter(writer.folder / "corpus", "corpus", CORPUS) as corpus:
-            for batch in source.passages():
-                corpus.write(batch)
-        if corpus.rows == 0:
-            raise InputError("the corpus is empty", path=self.recipe.source)
-        writer.note("corpus", "corpus", corpus.files)
-        queries, relevant, gold = source.queries(), source.relevant(), source.gold()
-        rows = [{"query_id": q, "docs": self.docs.get(q, [])} for q in queries["_id"].to_pylist()]
-        contexts = pa.Table.from_pylist(rows, schema=CONTEXTS)
-        writer.add("queries", "queries", queries.cast(QUERIES))
-        writer.add("mapping", RELEVANT, relevant.cast(MAPPING))
-        writer.add("contexts", self.context, contexts)
-        writer.add("gold", "gold", gold.cast(GOLD))
-        # Told again: what was skipped or merged is known only now.
-        found = source.info()
-        found.licence = found.licence or licence_of(found.kind) or self.recipe.licence
-        self.found = {"sources": [found], "contexts": {self.context: self.info}}
-        return {
-            "queries": queries.num_rows,
-            **corpus_stats(shard_paths(writer.folder / "corpus", "corpus")),
-            **mapping_stats(RELEVANT, relevant, queries.num_rows),
-            **context_stats(self.context, contexts),
-            "gold rows": gold.num_rows,
-        }
+def _build(recipe: R, run: RunOptions, contexts_of: Callable[[R], OwnContexts]) -> Manifest:
+    with building(recipe, run) as build:
+        contexts = contexts_of(recipe)
+        info = info_of(contexts.source, recipe.licence)
+        draft = build.draft(recipe.recorded(), [info], recipe.licence or info.licence, {})
+        if (finished := build.finished(draft)) is not None:
+            return finished
+        writer = build.package()
+        stats = _write_tables(writer, recipe, contexts)
+        # Asked again: what was skipped or merged is known only now.
+        info = info_of(contexts.source, recipe.licence)
+        sets = {contexts.name: contexts.about}
+        return build.finish(draft, writer, stats, sources=[info], contexts=sets)
 
 
-class _Hagrid(_Frozen[HagridRecipe]):
-    context = "gold"
-    info = ContextSet(description="the quotes of each question, in their order")
+def _write_tables(
+    writer: PackageWriter, recipe: HagridRecipe | AlceRecipe, contexts: OwnContexts
+) -> Stats:
+    source = contexts.source
+    with TableWriter(writer.folder / "corpus", "corpus", CORPUS) as corpus:
+        for batch in source.passages():
+            corpus.write(batch)
+    if corpus.rows == 0:
+        raise InputError("the corpus is empty", path=recipe.source)
+    writer.note("corpus", "corpus", corpus.files)
+    queries, relevant, gold = source.queries(), source.relevant(), source.gold()
+    rows = [{"query_id": q, "docs": contexts.docs.get(q, [])} for q in queries["_id"].to_pylist()]
+    shown = pa.Table.from_pylist(rows, schema=CONTEXTS)
+    writer.add("queries", "queries", queries.cast(QUERIES))
+    writer.add("mapping", RELEVANT, relevant.cast(MAPPING))
+    writer.add("contexts", contexts.name, shown)
+    writer.add("gold", "gold", gold.cast(GOLD))
+    return {
+        "queries": queries.num_rows,
+        **corpus_stats(writer.folder),
+        **mapping_stats(RELEVANT, relevant, queries.num_rows),
+        **context_stats(contexts.name, shown),
+        "gold rows": gold.num_rows,
+    }
 
-    def read(self) -> None:
-        spec = self.recipe.source
-        if not spec.startswith(("hagrid:", "hagrid-hub:")):
-            raise UsageError(f"--source {spec!r}: expected hagrid:PATH or hagrid-hub:SPLIT")
-        self.source = open_source(spec, None, ReadOptions(self.recipe.skip_empty))
-        self.docs = {}
-        relevant = self.source.relevant()
-        for query, passage in zip(
-            relevant["query-id"].to_pylist(), relevant["corpus-id"].to_pylist(), strict=True
-        ):
-            self.docs.setdefault(query, []).append({"corpus-id": passage, "label": RELEVANT})
+
+def _hagrid_contexts(recipe: HagridRecipe) -> OwnContexts:
+    spec = recipe.source
+    if not spec.startswith(("hagrid:", "hagrid-hub:")):
+        raise UsageError(f"--source {spec!r}: expected hagrid:PATH or hagrid-hub:SPLIT")
+    source = open_source(spec, None, ReadOptions(recipe.skip_empty))
+    docs: dict[str, list[dict[str, str]]] = {}
+    relevant = source.relevant()
+    for query, passage in pairs(relevant["query-id"], relevant["corpus-id"]):
+        docs.setdefault(query, []).append({"corpus-id": passage, "label": RELEVANT})
+    about = ContextSet(description="the quotes of each question, in their order")
+    return OwnContexts(source, "gold", about, docs)
 
 
-class _Alce(_Frozen[AlceRecipe]):
-    def read(self) -> None:
-        spec, k = self.recipe.source, self.recipe.k
-        scheme, _, argument = spec.partition(":")
-        if scheme != "alce" or not argument:
-            raise UsageError(f"--source {spec!r}: expected alce:PATH")
-        source = load_alce(argument, None, ReadOptions(self.recipe.skip_empty))
-        relevant = source.relevant()
-        carriers = set(
-            zip(relevant["query-id"].to_pylist(), relevant["corpus-id"].to_pylist(), strict=True)
-        )
-        self.docs = {}
-        for item in source.items:
-            ids = list(dict.fromkeys(passage_id(d) for d in item.docs[:k]))
-            self.docs[item.query_id] = [
-                {
-                    "corpus-id": i,
-                    "label": RELEVANT if (item.query_id, i) in carriers else UNJUDGED,
-                }
-                for i in ids
-            ]
-        self.source, self.context = source, f"top{k}"
-        self.info = ContextSet(description=f"the first {k} documents of each item, in their order")
+def _alce_contexts(recipe: AlceRecipe) -> OwnContexts:
+    spec, k = recipe.source, recipe.k
+    scheme, _, argument = spec.partition(":")
+    if scheme != "alce" or not argument:
+        raise UsageError(f"--source {spec!r}: expected alce:PATH")
+    source = load_alce(argument, None, ReadOptions(recipe.skip_empty))
+    relevant = source.relevant()
+    carriers = set(pairs(relevant["query-id"], relevant["corpus-id"]))
+    docs = {}
+    for item in source.items:
+        ids = list(dict.fromkeys(passage_id(d) for d in item.docs[:k]))
+        docs[item.query_id] = [
+            {"corpus-id": i, "label": RELEVANT if (item.query_id, i) in carriers else UNJUDGED}
+            for i in ids
+        ]
+    about = ContextSet(description=f"the first {k} documents of each item, in their order")
+    return OwnContexts(source, f"top{k}", about, docs)

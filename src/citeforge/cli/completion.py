@@ -78,6 +78,12 @@ def _measures() -> list[str]:
     return [*measures(), *families()]
 
 
+def _runners() -> list[str]:
+    from citeforge.engines.runner import runner_names
+
+    return runner_names()
+
+
 NAMED = {
     "judge": Named(_of(choices.JUDGES)),
     "strong_judge": Named(_of(choices.JUDGES)),
@@ -86,6 +92,7 @@ NAMED = {
     "segmenter": Named(_of(choices.SEGMENTERS)),
     "perplexity": Named(_of(choices.PERPLEXITY)),
     "llm": Named(_of(choices.ANSWERING)),
+    "engine": Named(_runners),
     "kg": Named(_of(choices.GRAPHS)),
     "file_format": Named(lambda: ["auto", *(c.name for c in choices.FORMATS)]),
     "measures": Named(_measures, joined=True),

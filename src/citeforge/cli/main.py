@@ -12,116 +12,68 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from citeforge.cli.command import Command
 from citeforge.cli.terminal import set_locale
 from citeforge.schemas.errors import CiteforgeError, suggestion
 from citeforge.schemas.extras import extras_named
 from citeforge.schemas.version import __version__
 
-# Help texts stand here so that `citeforge --help` imports no command.
 COMMANDS = {
-    "build": (
-        "citeforge.cli.building.build:build",
-        "Build a benchmark package from a source, or by a recipe file.",
-    ),
+    "build": ("building", "Build a benchmark package from a source, or by a recipe file."),
     "embed": (
-        "citeforge.cli.building.embed:embed",
+        "building",
         "Embed one share of a `build rage`, for several processes or machines at once.",
     ),
     "mine": (
-        "citeforge.cli.building.mine:mine",
+        "building",
         "Mine for one share of the queries of a `build rage`, once all shares are embedded.",
     ),
     "recipe": (
-        "citeforge.cli.building.recipe:recipe",
+        "building",
         "Print a recipe file to start from, or the one that a package was made by.",
     ),
     "rebuild": (
-        "citeforge.cli.building.rebuild:rebuild",
+        "building",
         "Make a package again from its manifest alone; exit code 1 when its tables differ.",
     ),
-    "verify": (
-        "citeforge.cli.trust.verify:verify",
-        "Check a package: hashes, schemas, ids, contexts.",
-    ),
-    "show": (
-        "citeforge.cli.lookup.show:show",
-        "Summarise a package, or show one query in context.",
-    ),
-    "prompts": ("citeforge.cli.building.prompts:prompts", "Write one prompt a query."),
-    "run": ("citeforge.cli.running.run:run", "Run a system and write its submission."),
-    "bench": (
-        "citeforge.cli.running.bench:bench",
-        "Run, score and compare several systems, and make a report.",
-    ),
+    "verify": ("trust", "Check a package: hashes, schemas, ids, contexts."),
+    "show": ("lookup", "Summarise a package, or show one query in context."),
+    "prompts": ("building", "Write one prompt a query."),
+    "run": ("running", "Run a system and write its submission."),
+    "bench": ("running", "Run, score and compare several systems, and make a report."),
     "systems": (
-        "citeforge.cli.lookup.systems:systems",
+        "lookup",
         "List the systems: whose they are, what they do, where they are described, what they need.",
     ),
-    "check": ("citeforge.cli.scoring.check:check", "Check a submission; never changes it."),
-    "score": ("citeforge.cli.scoring.score:score", "Score submissions against a package."),
-    "compare": (
-        "citeforge.cli.scoring.compare:compare",
-        "Compare score files pairwise, or all with one baseline.",
-    ),
-    "plan": ("citeforge.cli.scoring.plan:plan", "Say how many queries a difference needs."),
+    "check": ("scoring", "Check a submission; never changes it."),
+    "score": ("scoring", "Score submissions against a package."),
+    "compare": ("scoring", "Compare score files pairwise, or all with one baseline."),
+    "plan": ("scoring", "Say how many queries a difference needs."),
     "report": (
-        "citeforge.cli.scoring.report:report",
+        "scoring",
         "Make a report of score files: a page, a table (md, tex, csv), or a plot (svg, png, pdf).",
     ),
-    "annotate": (
-        "citeforge.cli.trust.annotate:annotate",
-        "Send answers to annotators and take their labels back.",
-    ),
-    "meta-eval": (
-        "citeforge.cli.trust.meta_eval:meta_eval",
-        "Measure a judge against human labels.",
-    ),
-    "calibrate": (
-        "citeforge.cli.trust.calibrate:calibrate",
-        "Measure a judge's errors, and keep them in a package.",
-    ),
-    "measures": (
-        "citeforge.cli.lookup.measures:measures",
-        "List the measures, one line each, with what they need.",
-    ),
-    "audit": ("citeforge.cli.trust.audit:audit", "Look for flaws in a package that verifies."),
-    "card": (
-        "citeforge.cli.publishing.card:card",
-        "Write README.md, croissant.json and eval.yaml of a package.",
-    ),
-    "publish": (
-        "citeforge.cli.publishing.publish:publish",
-        "Publish a package to the Hugging Face Hub.",
-    ),
-    "publish-results": (
-        "citeforge.cli.publishing.publish_results:publish_results",
-        "Show a model's scores on its page of the Hugging Face Hub.",
-    ),
-    "export": (
-        "citeforge.cli.publishing.export:export",
-        "Write a package in the layout of another tool, or as training data.",
-    ),
-    "leaderboard": (
-        "citeforge.cli.publishing.leaderboard:leaderboard",
-        "A static ranking and viewer of one benchmark or several: init, add, build.",
-    ),
-    "kg": ("citeforge.cli.lookup.kg:kg", "Ask a knowledge graph: profile, snapshot, link."),
-    "kalma": ("citeforge.cli.building.kalma:kalma", "Look into KaLMA benchmarks: trace."),
-    "judge": ("citeforge.cli.trust.judge:judge", "Judge whether premises entail hypotheses."),
-    "llm": (
-        "citeforge.cli.running.llm:llm",
-        "Ask an LLM, and keep its answers: run, stats, export, import.",
-    ),
-    "doctor": (
-        "citeforge.cli.lookup.doctor:doctor",
-        "Tell what is installed, what answers, and what to type next.",
-    ),
+    "annotate": ("trust", "Send answers to annotators and take their labels back."),
+    "meta-eval": ("trust", "Measure a judge against human labels."),
+    "calibrate": ("trust", "Measure a judge's errors, and keep them in a package."),
+    "measures": ("lookup", "List the measures, one line each, with what they need."),
+    "audit": ("trust", "Look for flaws in a package that verifies."),
+    "card": ("publishing", "Write README.md, croissant.json and eval.yaml of a package."),
+    "publish": ("publishing", "Publish a package to the Hugging Face Hub."),
+    "publish-results": ("publishing", "Show a model's scores on its page of the Hugging Face Hub."),
+    "export": ("publishing", "Write a package in the layout of another tool, or as training data."),
+    "kg": ("lookup", "Ask a knowledge graph: profile, snapshot, link."),
+    "kalma": ("building", "Look into KaLMA benchmarks: trace."),
+    "judge": ("trust", "Judge whether premises entail hypotheses."),
+    "llm": ("running", "Ask an LLM, and keep its answers: run, stats, export, import."),
+    "doctor": ("lookup", "Tell what is installed, what answers, and what to type next."),
     "demo": (
-        "citeforge.cli.lookup.demo:demo",
+        "lookup",
         "Build, answer, score and report a small benchmark, to see what that looks like.",
     ),
-    "sources": ("citeforge.cli.lookup.sources:sources", "List the sources that can be read."),
+    "sources": ("lookup", "List the sources that can be read."),
 }
+"""Our own: name to folder and one-line help, so that ``--help`` imports none of them."""
 
 
 class _PipeError(Exception):
@@ -138,35 +90,76 @@ class LazyGroup(click.Group):
             raise _PipeError from error
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
+        return list(one_line_helps())
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
-            return None
-        module, function = COMMANDS[name][0].split(":")
-        command: click.Command = getattr(import_module(module), function)
+            return _command_of_plugin(name)
+        function = name.replace("-", "_")
+        module = import_module(f"citeforge.cli.{COMMANDS[name][0]}.{function}")
+        command: click.Command = getattr(module, function)
         return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+        if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            names = one_line_helps()
             raise click.UsageError(
-                f"unknown command {args[0]!r}{suggestion(args[0], COMMANDS)}; "
-                f"known: {', '.join(COMMANDS)}",
+                f"unknown command {args[0]!r}{suggestion(args[0], names)}; "
+                f"known: {', '.join(names)}",
                 ctx,
             )
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Commands and options; the texts stand here, so that no command is imported for them."""
-        found = [CompletionItem(name, help=text) for name, (_, text) in COMMANDS.items()
+        """Commands and options."""
+        found = [CompletionItem(name, help=text) for name, text in one_line_helps().items()
                  if name.startswith(incomplete)]  # fmt: skip
         return found + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+            formatter.write_dl(list(one_line_helps().items()))
+
+
+def one_line_helps() -> dict[str, str]:
+    """Name to help of our commands, then of those of plugins; only their declarations are read."""
+    from citeforge.engines.plugins import found
+
+    helps = {name: text for name, (_, text) in COMMANDS.items()}
+    for command, _ in found("commands"):
+        if isinstance(command, Command):
+            helps.setdefault(command.name, command.help)
+    return helps
+
+
+def _command_of_plugin(name: str) -> click.Command | None:
+    """The command that a plugin gives under a name; None where none does.
+
+    Raises:
+        InputError: the plugin is broken, or a built-in one that this copy lacks.
+        UsageError: two plugins give it.
+    """
+    from citeforge.engines.plugins import broken, find_entry, require_whole
+
+    theirs = find_entry("commands", name)
+    if theirs is None:
+        require_whole("commands", name, f"the command {name!r}")
+        return None
+    command, origin = theirs
+    if not isinstance(command, Command):
+        error = TypeError("it leads to no citeforge.cli.command.Command")
+        raise broken(f"{name!r} of commands", origin, error)
+    return command.load()
+
+
+def _add_files(ctx: click.Context, param: click.Parameter, files: tuple[str, ...]) -> None:
+    if files and not ctx.resilient_parsing:
+        from citeforge.engines.plugins import add_file
+
+        for file in files:
+            add_file(Path(file))
 
 
 def _show_completion(ctx: click.Context, param: click.Parameter, shell: str | None) -> None:
@@ -191,8 +184,10 @@ def _show_completion(ctx: click.Context, param: click.Parameter, shell: str | No
 )
 @click.option(
     "--plugin",
-    "files",
     multiple=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_add_files,
     metavar="FILE.py",
     help="Take a plugin from a file (repeatable; also CITEFORGE_PLUGINS); see docs/extend.md.",
 )
@@ -201,17 +196,12 @@ def _show_completion(ctx: click.Context, param: click.Parameter, shell: str | No
     is_flag=True,
     help="Long work writes its lines on standard error as JSON objects, also on a terminal.",
 )
-def cli(files: tuple[str, ...], log_json: bool) -> None:
+def cli(log_json: bool) -> None:
     """Build, package, publish and score benchmarks for cited generation."""
     if log_json:
         from citeforge.engines.io.progress import is_json
 
         is_json.set(True)
-    if files:
-        from citeforge.engines.plugins import add_file
-
-        for file in files:
-            add_file(Path(file))
 
 
 def main(args: list[str] | None = None) -> None:

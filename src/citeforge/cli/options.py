@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from citeforge.cli.path_options import path_option
 from citeforge.cli.record_options import add_options, field_options, record_from
 from citeforge.schemas.labels import LABEL_FORMATS
 from citeforge.schemas.recipes.base import Judging
-from citeforge.schemas.recipes.run import ENDPOINT, LOCAL, RAY, RunOptions
+from citeforge.schemas.recipes.run import ENDPOINT, LOCAL, RUNNER, RunOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-benchmark_option = click.option(
-    "--benchmark",
-    type=click.Path(path_type=Path),
-    required=True,
-    help="Package, or hub:ORG/NAME[@REVISION].",
+benchmark_option = path_option(
+    "--benchmark", required=True, help="Package, or hub:ORG/NAME[@REVISION]."
 )
 verdicts_option = add_options(field_options(RunOptions, ("verdicts",)))
-endpoint_options = add_options(field_options(RunOptions, (*ENDPOINT, *RAY)))
-"""Options of everything that may talk to an endpoint, and on whose machines."""
 _LOCAL_JUDGE = [n for n in Judging.model_fields if n != "judge"]
 
 
@@ -34,18 +29,29 @@ def model_options(command: F) -> F:
     )
 
 
+def endpoint_options(command: F) -> F:
+    """Options of everything that may talk to an endpoint, and on whose machines."""
+    return add_options(field_options(RunOptions, (*ENDPOINT, *RUNNER)))(command)
+
+
 def run_options(given: dict[str, Any], **known: Any) -> RunOptions:
-    """How engines run, as parsed options say, and what is known besides."""
-    return record_from(RunOptions, given | known)
+    """How engines run, as parsed options say, and what is known besides.
+
+    Raises:
+        UsageError: an option is wrong, or goes with another engine.
+    """
+    from citeforge.engines.runner import make_runner
+
+    run = record_from(RunOptions, given | known)
+    make_runner(run)
+    return run
 
 
 def labels_options(command: F) -> F:
     """Files of labels, and what they are about."""
-    path = click.Path(path_type=Path)
     options = (
-        click.option(
+        path_option(
             "--labels",
-            type=path,
             multiple=True,
             help="Of annotate import or ALCE's human evaluation (with --scores), in ExpertQA's "
             "layout, or claims with references; repeatable.",
@@ -58,11 +64,8 @@ def labels_options(command: F) -> F:
             show_default=True,
             help="Of the labels; auto looks.",
         ),
-        click.option(
-            "--scores",
-            type=path,
-            multiple=True,
-            help="Score files (--details) that the labels are about.",
+        path_option(
+            "--scores", multiple=True, help="Score files (--details) that the labels are about."
         ),
     )
     for option in reversed(options):

@@ -30,6 +30,9 @@ def summarise(folder: Path, manifest: Manifest) -> None:
             click.echo(f"  {what:<{width}}  {_figure(value)}")
     for what, count in manifest.counts.items():
         click.echo(f"  {what:<{width}}  {count:,}")
+    if manifest.config.get("drop_suspects"):
+        dropped = [n for what, n in manifest.counts.items() if what.startswith("suspect negatives")]
+        click.echo(f"{sum(dropped):,} suspect negatives were dropped (--drop-suspects)")
     if manifest.short_mappings:
         n = len(manifest.short_mappings)
         click.echo(f"{n} queries have fewer negatives than asked (see manifest.json)")

@@ -11,10 +11,12 @@ from pydantic import BaseModel, ValidationError
 
 from citeforge.cli.completion import NAMED
 from citeforge.schemas.errors import UsageError, suggestion
+from citeforge.schemas.recipes import RunOptions
 from citeforge.schemas.recipes.flags import Flag, flags_of, nested
 
 F = TypeVar("F", bound=Callable[..., Any])
 M = TypeVar("M", bound=BaseModel)
+_RUNNER = "engine_options"
 _RANGES: dict[type, Any] = {int: click.IntRange, float: click.FloatRange}
 
 
@@ -55,10 +57,20 @@ def field_options(
             in the order of the record.
         required: fields that must be given though the record has a default.
     """
-    flags = [f for f in flags_of(record) if only is None or f.place[0] in only]
+    flags = _flags(record, only)
     if isinstance(only, Sequence):
         flags.sort(key=lambda flag: only.index(flag.place[0]))
     return [_option(flag, flag.place[0] in required) for flag in flags]
+
+
+def _flags(record: type[BaseModel], only: Collection[str] | None) -> list[Flag]:
+    """Options of a record, and of plugins' runners where it names one."""
+    flags = [f for f in flags_of(record) if only is None or f.place[0] in only]
+    if record is RunOptions and (only is None or _RUNNER in only):
+        from citeforge.engines.runner import runner_flags
+
+        flags += runner_flags(_RUNNER)
+    return flags
 
 
 def _option(flag: Flag, required: bool) -> click.Option:
@@ -138,10 +150,11 @@ def record_from(
         UsageError: names the option at fault.
     """
     values: dict[tuple[str, ...], Any] = {}
-    for flag in flags_of(record):
+    for flag in _flags(record, only):
         value = given.get(_parameter(flag))
-        foreign = only is not None and flag.place[0] not in only
-        if foreign or value is None or (flag.repeats and not value):
+        # What is not said of a runner is left out: another one may be asked for.
+        silent = flag.place[0] == _RUNNER and value == flag.field.default
+        if value is None or silent or (flag.repeats and not value):
             continue
         legal = {str(c): c for c in flag.choices}
         values[flag.place] = legal.get(value, value) if flag.choices else value

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from citeforge.engines import plugins
 from citeforge.engines.models.files import http_errors
-from citeforge.schemas.errors import CiteforgeError, InputError, UsageError
-from citeforge.schemas.extras import EXTRAS, require
+from citeforge.schemas.errors import CiteforgeError, InputError
+from citeforge.schemas.extras import EXTRAS
 from citeforge.schemas.version import __version__
 
 _SECONDS = 5.0
@@ -34,6 +35,19 @@ class Finding:
     advice: str = ""
 
 
+@dataclass(frozen=True)
+class Examination:
+    """What else is looked at; a plugin declares it in the group ``citeforge.doctor``.
+
+    Attributes:
+        name: what it is about.
+        look: looks; told whether it may ask the network.
+    """
+
+    name: str
+    look: Callable[[bool], Finding]
+
+
 def examine(base_url: str | None, store: Path | None, ask_network: bool) -> list[Finding]:
     """Look at everything.
 
@@ -42,22 +56,28 @@ def examine(base_url: str | None, store: Path | None, ask_network: bool) -> list
         store: replay store to open for reading.
         ask_network: whether the Hub and the endpoint are asked.
     """
-    found = [
+    findings = [
         Finding("citeforge", True, f"{__version__} on Python {platform.python_version()}"),
         *_libraries(),
         _faiss(),
         _offline_model(),
-        _offline_llm(),
         _device(),
-        _ray(ask_network),
         _key(base_url),
+        *_of_plugins(ask_network),
     ]
     if ask_network:
-        found += [_endpoint(base_url), _hub()]
+        findings += [_endpoint(base_url), _hub()]
     if store is not None:
-        found.append(_store(store))
-    found.append(Finding("next", True, "try: make quickstart, or citeforge sources"))
-    return found
+        findings.append(_store(store))
+    findings.append(Finding("next", True, "try: make quickstart, or citeforge sources"))
+    return findings
+
+
+def _of_plugins(ask_network: bool) -> Iterator[Finding]:
+    for value, origin in plugins.found("doctor"):
+        if not isinstance(value, Examination):
+            raise plugins.broken("an examination", origin, TypeError(f"{value!r} is none"))
+        yield value.look(ask_network)
 
 
 def _libraries() -> Iterator[Finding]:
@@ -95,18 +115,6 @@ def _offline_model() -> Finding:
     return Finding("offline embedder", True, "all-MiniLM-L6-v2, weights verified")
 
 
-def _offline_llm() -> Finding:
-    from citeforge.engines.llm.local.smollm import INSTALL, MODEL, gguf_file
-
-    try:
-        for module in ("transformers", "gguf", "accelerate"):
-            require(module)
-        gguf_file()
-    except CiteforgeError as error:
-        return Finding("offline LLM", None, str(error), INSTALL)
-    return Finding("offline LLM", True, f"{MODEL}, weights verified (small: it shows the way)")
-
-
 def _device() -> Finding:
     from citeforge.engines.models.compute import cpu_has_bfloat16
 
@@ -118,27 +126,6 @@ def _device() -> Finding:
         return Finding("device", True, torch.cuda.get_device_name(0))
     kind = "bfloat16" if cpu_has_bfloat16() else "float32"
     return Finding("device", True, f"CPU, {os.cpu_count()} cores, embeds in {kind}")
-
-
-def _ray(ask_network: bool) -> Finding:
-    from citeforge.engines.cluster.connection import ADDRESS_VARIABLE, address_of, is_listening
-    from citeforge.engines.cluster.options import ClusterOptions
-
-    try:
-        found = version("ray")
-    except PackageNotFoundError:
-        advice = "pip install 'citeforge[ray]'"
-        return Finding("Ray", None, "not installed; only --engine ray needs it", advice)
-    try:
-        address = address_of(ClusterOptions())
-    except UsageError as error:
-        return Finding("Ray", False, str(error), f"unset {ADDRESS_VARIABLE}, or set it right")
-    if address is None:
-        return Finding("Ray", True, f"{found}; --engine ray starts one on this machine")
-    if ask_network and not is_listening(address):
-        advice = f"ray start --head, or unset {ADDRESS_VARIABLE}"
-        return Finding("Ray", False, f"{found}; no cluster answers at {address}", advice)
-    return Finding("Ray", True, f"{found}; --engine ray uses the cluster at {address}")
 
 
 def _key(base_url: str | None) -> Finding:

@@ -26,6 +26,7 @@ GROUPS = (
     "sources",
     "measures",
     "formats",
+    "exports",
     "judges",
     "embedders",
     "retrievers",
@@ -35,6 +36,11 @@ GROUPS = (
     "graphs",
     "systems",
     "kinds",
+    "commands",
+    "runners",
+    "doctor",
+    "plots",
+    "compute",
 )
 VARIABLE = "CITEFORGE_PLUGINS"
 TRACEBACK = "CITEFORGE_TRACEBACK"
@@ -108,9 +114,56 @@ def entries_of(group: str) -> tuple[PluginEntry, ...]:
     return tuple(e for e in _entries() if e.group == group)
 
 
+def built_in(group: str, name: str, what: str) -> object:
+    """What a built-in plugin gives to a group, under a name that the core declares.
+
+    Args:
+        group: of GROUPS.
+        name: what is asked for.
+        what: it in words.
+
+    Raises:
+        InputError: its folder is not there.
+    """
+    for entry in entries_of(group):
+        if (entry.name, entry.origin) == (name, ""):
+            return _loaded(entry)
+    raise _absent(what)
+
+
+def require_whole(group: str, name: str, what: str) -> None:
+    """Stop where a built-in plugin would give something, and this copy lacks its folder.
+
+    Args:
+        group: of GROUPS.
+        name: what is asked for.
+        what: it in words.
+
+    Raises:
+        InputError: its folder is not there.
+    """
+    from importlib.metadata import entry_points
+
+    for entry in entry_points(group=f"citeforge.{group}", name=name):
+        if entry.dist is not None and entry.dist.name == "citeforge" and not is_whole(entry):
+            raise _absent(what)
+
+
+def _absent(what: str) -> InputError:
+    return InputError(
+        f"the plugin that gives {what} is not part of this copy",
+        allowed="the whole of citeforge: pip install citeforge",
+    )
+
+
 def broken(what: str, origin: str, error: BaseException) -> InputError:
     """The error of a plugin whose own code failed."""
     reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+    if not origin:
+        return InputError(
+            f"{what} cannot be had: this copy of citeforge is damaged ({reason})",
+            allowed="install it again: pip install --force-reinstall citeforge",
+        )
     return InputError(
         f"{what} cannot be had from the plugin {origin}, which is broken ({reason})",
         allowed="mend the plugin, or uninstall it",
@@ -198,16 +251,18 @@ def _installed() -> tuple[PluginEntry, ...]:
         )
         for group in GROUPS
         for p in sorted(everything.select(group=f"citeforge.{group}"), key=lambda p: p.name)
-        if p.dist is None or p.dist.name != "citeforge" or _is_built_in(p)
+        if p.dist is None or p.dist.name != "citeforge" or (_is_built_in(p) and is_whole(p))
     )
 
 
-def _is_built_in(entry: EntryPoint) -> bool:
-    """Whether an entry is a built-in plugin whose folder is there; a copy may lack some."""
-    if not entry.module.startswith("citeforge.plugins."):
-        return False
+def is_whole(entry: EntryPoint) -> bool:
+    """Whether the code of one of our own entries is there; a copy may lack built-in plugins."""
     folder = ".".join(entry.module.split(".")[:3])
-    return importlib.util.find_spec(folder) is not None
+    return not _is_built_in(entry) or importlib.util.find_spec(folder) is not None
+
+
+def _is_built_in(entry: EntryPoint) -> bool:
+    return entry.module.startswith("citeforge.plugins.")
 
 
 def _origin(entry: EntryPoint) -> str:
@@ -230,7 +285,7 @@ def _read_file(path: Path) -> tuple[tuple[PluginEntry, ...], str]:
         sha256 = hashlib.sha256(content).hexdigest()
         module = _imported(path, f"citeforge_plugin_{sha256[:16]}")
         origin = f"{path.name} {getattr(module, '__version__', sha256[:8])}"
-        return tuple(_given(module.PLUGINS, origin, module.__name__)), ""
+        return tuple(_entries_of_file(module.PLUGINS, origin, module.__name__)), ""
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a stranger's code may raise anything
@@ -255,7 +310,7 @@ def _imported(path: Path, name: str) -> Any:
     return sys.modules[name]
 
 
-def _given(groups: Any, origin: str, module: str) -> Iterator[PluginEntry]:
+def _entries_of_file(groups: Any, origin: str, module: str) -> Iterator[PluginEntry]:
     for group, values in dict(groups).items():
         if group not in GROUPS:
             raise ValueError(f"PLUGINS has the group {group!r}; known: {', '.join(GROUPS)}")

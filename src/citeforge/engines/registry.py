@@ -68,7 +68,7 @@ class Registry(Generic[D, T]):
         name, _, argument = spec.partition(":")
         ours = self._ours.get(name)
         if ours is not None and name and bool(ours.argument) == bool(argument):
-            for origin in (o for n, o in plugins.entry_names(self.group) if n == name):
+            for origin in (o for n, o in plugins.entry_names(self.group) if o and n == name):
                 plugins.warn(f"{origin}: there is a {self.what} {name!r} already; ours is used")
             known: T = self._made(ours, argument, settings)
             return known
@@ -90,7 +90,7 @@ class Registry(Generic[D, T]):
         declared = self.get(name)
         if declared is None:
             raise self._nobody(name)
-        return declared.factory or self._factories[name]
+        return self._factory(declared)
 
     def get(self, name: str) -> D | None:
         """The declaration of a name, ours or a plugin's; None when nobody has it."""
@@ -106,18 +106,27 @@ class Registry(Generic[D, T]):
         found = dict(self._ours)
         for value, origin in plugins.found(self.group):
             declared: Any = value
-            if declared.name in found:
+            if declared.name not in found:
+                found[declared.name] = declared
+            elif origin:
                 plugins.warn(f"{origin}: there is a {self.what} {declared.name!r} already")
-                continue
-            found[declared.name] = declared
         return found
 
     def _made(self, declared: D, argument: str, settings: tuple[Any, ...]) -> T:
+        factory = self._factory(declared)
         if needed := getattr(declared, "needs", ""):
             require(needed)
-        factory = declared.factory or self._factories[declared.name]
         made: T = factory(*([argument] if declared.argument else []), *settings)
         return made
+
+    def _factory(self, declared: D) -> Callable[..., T]:
+        """What makes something declared: its own, one of ours, or that of a built-in plugin."""
+        if factory := declared.factory or self._factories.get(declared.name):
+            return factory
+        called = f"the {self.what} {declared.name!r}"
+        theirs: Any = plugins.built_in(self.group, declared.name, called)
+        given: Callable[..., T] = theirs.factory
+        return given
 
     def _nobody(self, spec: str) -> UsageError:
         error = self._unknown(spec)
@@ -140,7 +149,7 @@ class Registry(Generic[D, T]):
         lacking = [name for name in self._requires if not hasattr(made, name)]
         if lacking:
             raise plugins.broken(called, origin, TypeError(f"it lacks {', '.join(lacking)}"))
-        stamped: Any = plugins.Stamped(made, origin)
+        stamped: Any = plugins.Stamped(made, origin) if origin else made
         found: T = stamped
         return found
 

@@ -2,56 +2,18 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from citeforge.engines.cluster import connection
-from citeforge.engines.cluster.options import ClusterOptions
 from citeforge.engines.io.folders import beside
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import Price
 from citeforge.engines.llm.stores.replay import ReplayStore
+from citeforge.engines.runner import make_runner
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.models.choices import JUDGES, listed
 from citeforge.schemas.recipes.base import Judging
 from citeforge.schemas.recipes.run import RunOptions
-
-if TYPE_CHECKING:
-    from citeforge.engines.search.exact import FirstStage
-
-
-def cluster_options(run: RunOptions) -> ClusterOptions | None:
-    """The cluster whose workers compute; None for this process."""
-    if run.engine == "local":
-        return None
-    return ClusterOptions(run.ray_address, run.ray_workers, run.ray_gpus)
-
-
-def require_cluster(run: RunOptions) -> None:
-    """Stop before work is done that a cluster is needed for later.
-
-    Raises:
-        MissingExtraError: Ray is not installed.
-        UsageError: an address of another form.
-        InputError: nothing answers there.
-    """
-    options = cluster_options(run)
-    if options is not None:
-        connection.require_reachable(options)
-
-
-def first_stage(run: RunOptions) -> FirstStage:
-    """What searches the vectors of a corpus."""
-    from citeforge.engines.search.exact import retrieve_candidates
-
-    options = cluster_options(run)
-    if options is None:
-        return partial(retrieve_candidates, device=run.device)
-    from citeforge.engines.cluster.searching import ClusterSearch
-
-    return ClusterSearch(options, run.device)
 
 
 def client_options(run: RunOptions) -> ClientOptions:
@@ -64,7 +26,7 @@ def client_options(run: RunOptions) -> ClientOptions:
         tokens_per_minute=run.tpm,
         price=None if run.price is None else Price(*run.price),
         max_cost=run.max_cost,
-        cluster=cluster_options(run),
+        runner=make_runner(run),
     )
 
 
@@ -115,7 +77,6 @@ def judge_session(
         max_tokens=judging.max_tokens,
         entailment_label=judging.entailment_label,
         workers=run.workers,
-        cluster=cluster_options(run),
         runtime=judging.runtime,
     )
     judge = make_judge(
@@ -124,6 +85,7 @@ def judge_session(
         client=client_options(run),
         replay=store or replay_store(run),
         profile=judging.judge_profile,
+        runner=make_runner(run),
     )
     path = run.verdicts or verdicts
     return JudgeSession(judge, None if path is None else VerdictStore(path))

@@ -16,8 +16,7 @@ from citeforge.engines.io.jsonlines import read_all
 from citeforge.engines.io.tables import table_of
 from citeforge.engines.judge.records import JudgeFailure, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.ir_convert.checks import empty_text
-from citeforge.ir_convert.collect import PassageCollector
+from citeforge.ir_convert.passages import PassageCollector, empty_text
 from citeforge.ir_convert.source import ReadOptions
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.benchmarks.tables import GOLD, MAPPING, QUERIES

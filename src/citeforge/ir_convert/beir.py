@@ -8,14 +8,12 @@ from pathlib import Path
 
 import msgspec
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from citeforge.engines.io.archives import unpack_zip
-from citeforge.engines.io.duplicates import DuplicateFinder, first_duplicate
 from citeforge.engines.io.files import digest, sha256_file
 from citeforge.engines.io.jsonlines import decode_text, raw_lines, read_rows
-from citeforge.ir_convert.checks import check_id, duplicate_id, empty_text, is_blank
 from citeforge.ir_convert.judged import JudgedSource, Judgements
+from citeforge.ir_convert.passages import Place, check_id, duplicate_id
 from citeforge.ir_convert.source import ReadOptions
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.benchmarks.tables import CORPUS
@@ -76,7 +74,7 @@ class BeirSource(JudgedSource):
         if not options.passages_only:
             files += [find_file(folder, "queries.jsonl"), find_qrels(folder, split)]
             judged = read_qrels(files[2], options.skip_contradictions)
-        super().__init__(info, {}, judged, lambda: iter(()), options, tuple(files))
+        super().__init__(info, {}, judged, lambda: iter(()), options, tuple(files), id_field="_id")
 
     def info(self) -> SourceInfo:
         if not self.source.files:
@@ -84,13 +82,12 @@ class BeirSource(JudgedSource):
                 self.source.files[path.relative_to(self.folder).as_posix()] = sha256_file(path)
         return self.source
 
-    def passages(self) -> Iterator[pa.RecordBatch]:
-        skipped = 0
-        for batch, n_skipped in read_corpus(self._corpus, self.options.skip_empty):
-            skipped += n_skipped
-            yield batch
-        if skipped:
-            self.source.counts["passages without text, skipped"] = skipped
+    def read(self) -> Iterator[pa.RecordBatch]:
+        return read_corpus(self._corpus)
+
+    def place_of(self, number: int) -> Place:
+        rows = read_rows(self._corpus, BeirPassage)
+        return Place(self._corpus, next(islice(rows, number, None))[0])
 
     def queries(self) -> pa.Table:
         self.topics = path = self.files[1]
@@ -99,7 +96,7 @@ class BeirSource(JudgedSource):
         for line, row in read_rows(path, BeirQuery):
             check_id(row.id, path, line)
             if row.id in seen:
-                raise duplicate_id(row.id, path, seen[row.id], line)
+                raise duplicate_id(row.id, Place(path, seen[row.id]), Place(path, line))
             seen[row.id] = line
             if row.id in wanted:
                 self.texts[row.id] = line, row.text
@@ -138,55 +135,26 @@ def find_qrels(folder: Path, split: str) -> Path:
     return known[split]
 
 
-def read_corpus(path: Path, skip_empty: bool = False) -> Iterator[tuple[pa.RecordBatch, int]]:
+def read_corpus(path: Path) -> Iterator[pa.RecordBatch]:
     """Stream a ``corpus.jsonl`` as batches of schema CORPUS.
 
-    Checks every line: JSON, UTF-8, types, ids present and distinct, text not empty. Duplicate ids
-    are known, and refused, at the end of the file; nothing built from it may be kept then.
-
-    Yields:
-        (batch, number of passages skipped in it).
-
     Raises:
-        InputError: file, line, field, and what would be right.
+        InputError: a malformed row.
     """
-    finder = DuplicateFinder()
     rows = read_rows(path, BeirPassage)
     while batch_rows := list(islice(rows, _BATCH)):
         lines, passages = zip(*batch_rows, strict=True)
-        batch, ids = _corpus_batch(passages, path, lines)
-        finder.add(ids)
-        full = pc.invert(is_blank(batch["text"]))
-        n_empty = len(ids) - (pc.sum(full).as_py() or 0)
-        if n_empty and not skip_empty:
-            raise empty_text(path, lines[full.index(False).as_py()])
-        yield (batch.filter(full) if n_empty else batch), n_empty
-    if suspects := finder.suspects():
-        _refuse_duplicates(path, suspects)
+        yield _corpus_batch(passages, path, lines)
 
 
-def _refuse_duplicates(path: Path, suspects: frozenset[int]) -> None:
-    found = first_duplicate((row.id for _, row in read_rows(path, BeirPassage)), suspects)
-    if found:
-        name, *positions = found
-        lines = [line for line, _ in read_rows(path, BeirPassage)]
-        first, second = (lines[position] for position in positions)
-        raise duplicate_id(name, path, first, second)
-
-
-def _corpus_batch(
-    rows: Sequence[BeirPassage], path: Path, lines: Sequence[int]
-) -> tuple[pa.RecordBatch, list[str]]:
-    ids = [row.id for row in rows]
-    if "" in ids:
-        check_id("", path, lines[ids.index("")])
+def _corpus_batch(rows: Sequence[BeirPassage], path: Path, lines: Sequence[int]) -> pa.RecordBatch:
     columns = [
-        pa.array(ids, pa.string()),
+        pa.array([row.id for row in rows], pa.string()),
         pa.array([row.title or "" for row in rows], pa.string()),
         pa.array([row.text for row in rows], pa.string()),
         raw_json([row.metadata for row in rows], path, lines),
     ]
-    return pa.RecordBatch.from_arrays(columns, schema=CORPUS), ids
+    return pa.RecordBatch.from_arrays(columns, schema=CORPUS)
 
 
 def raw_json(values: list[msgspec.Raw], path: Path, lines: Sequence[int]) -> pa.Array:

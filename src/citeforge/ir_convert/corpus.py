@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 import msgspec
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from citeforge.engines.io.duplicates import DuplicateFinder, first_duplicate
 from citeforge.engines.io.files import sha256_file
 from citeforge.engines.io.jsonlines import read_rows
-from citeforge.engines.io.tables import batch_of, iter_batches, read_schema
-from citeforge.ir_convert.checks import check_id, empty_text
+from citeforge.engines.io.tables import iter_batches, read_schema
 from citeforge.ir_convert.hub.layout import conform, named_as_here
+from citeforge.ir_convert.passages import Place, checked_passages, corpus_batches
 from citeforge.ir_convert.source import ReadOptions, no_gold
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.benchmarks.tables import CORPUS, MAPPING, QUERIES
 from citeforge.schemas.errors import InputError
 
-_BATCH = 4096
 _ENDINGS = (".parquet", ".jsonl", ".jsonl.gz")
 ALLOWED = "a .jsonl, .jsonl.gz or .parquet file, or a folder of them (in it, or in its corpus/)"
 
@@ -85,32 +82,20 @@ class CorpusFiles:
         return self._info
 
     def passages(self) -> Iterator[pa.RecordBatch]:
-        finder = DuplicateFinder()
-        skipped = 0
-        for path in self.files:
-            at = 0
-            for batch in self._batches(path):
-                finder.add(self._ids(batch, path, at))
-                text = batch["text"]
-                full = pc.invert(
-                    pc.or_(pc.utf8_is_space(text), pc.equal(pc.binary_length(text), 0))
-                )
-                n_empty = batch.num_rows - (pc.sum(full).as_py() or 0)
-                if n_empty and not self.options.skip_empty:
-                    raise empty_text(path, at + full.index(False).as_py() + 1)
-                skipped += n_empty
-                at += batch.num_rows
-                yield batch.filter(full) if n_empty else batch
-        if suspects := finder.suspects():
-            self._refuse_duplicates(suspects)
-        if skipped:
-            self._info.counts["passages without text, skipped"] = skipped
+        return checked_passages(
+            self._read, self._place_of, self._info.counts, self.options.skip_empty
+        )
 
-    def _ids(self, batch: pa.RecordBatch, path: Path, at: int) -> list[str]:
-        ids: list[str] = batch["_id"].to_pylist()
-        if "" in ids:
-            check_id("", path, at + ids.index("") + 1)
-        return ids
+    def _read(self) -> Iterator[pa.RecordBatch]:
+        return chain.from_iterable(map(self._batches, self.files))
+
+    def _place_of(self, number: int) -> Place:
+        rows = (
+            Place(path, line)
+            for path in self.files
+            for line in range(1, 1 + sum(batch.num_rows for batch in self._batches(path)))
+        )
+        return next(islice(rows, number, None))
 
     def _batches(self, path: Path) -> Iterator[pa.RecordBatch]:
         if path.suffix == ".parquet":
@@ -120,24 +105,7 @@ class CorpusFiles:
                 yield from conform(table, CORPUS, str(path)).combine_chunks().to_batches()
             return
         rows = (row for _, row in read_rows(path, PassageRow))
-        while some := list(islice(rows, _BATCH)):
-            yield batch_of([(r.name, r.title or "", r.body, None) for r in some], CORPUS)
-
-    def _refuse_duplicates(self, suspects: frozenset[int]) -> None:
-        def ids() -> Iterator[str]:
-            for path in self.files:
-                for batch in self._batches(path):
-                    yield from batch["_id"].to_pylist()
-
-        found = first_duplicate(ids(), suspects)
-        if found:
-            name, first, second = found
-            raise InputError(
-                f"{name!r} comes twice (passages {first + 1} and {second + 1})",
-                path=self._info.spec.partition(":")[2],
-                field="_id",
-                allowed="every id once",
-            )
+        yield from corpus_batches((r.name, r.title or "", r.body, None) for r in rows)
 
     def queries(self) -> pa.Table:
         self._refuse_as_source()

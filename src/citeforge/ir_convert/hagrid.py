@@ -12,8 +12,13 @@ import pyarrow as pa
 from citeforge.engines.io.files import sha256_file
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.io.tables import table_of
-from citeforge.ir_convert.checks import check_id, duplicate_id, empty_text
-from citeforge.ir_convert.collect import PassageCollector
+from citeforge.ir_convert.passages import (
+    PassageCollector,
+    Place,
+    check_id,
+    duplicate_id,
+    empty_text,
+)
 from citeforge.ir_convert.source import ReadOptions
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.benchmarks.tables import GOLD, MAPPING, QUERIES
@@ -26,7 +31,7 @@ HUB_FILE = "hagrid-v1.0-en/{split}.jsonl"
 
 Label = Annotated[int, msgspec.Meta(ge=-128, le=127)]
 """As wide as the column that keeps it."""
-Place = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+SentenceIndex = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 
 
 class Quote(msgspec.Struct, gc=False, forbid_unknown_fields=True):
@@ -42,7 +47,7 @@ class HagridSentence(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     """A sentence of an answer with its labels (0, 1 or null)."""
 
     text: str
-    index: Place | None = None
+    index: SentenceIndex | None = None
     answer_type: str | None = None
     informative: Label | None = None
     attributable: Label | None = None
@@ -127,7 +132,7 @@ class HagridSource:
             name = str(row.query_id)
             check_id(name, self.path, line, "query_id")
             if name in seen:
-                raise duplicate_id(name, self.path, seen[name], line)
+                raise duplicate_id(name, Place(self.path, seen[name]), Place(self.path, line))
             seen[name] = line
             if not row.query.strip():
                 if not self.options.skip_empty:

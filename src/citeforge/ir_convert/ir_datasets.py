@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from citeforge.ir_convert.judged import JudgedSource, Judgements, Place
+from citeforge.ir_convert.judged import JudgedSource, Judgements
+from citeforge.ir_convert.passages import Place
 from citeforge.ir_convert.source import ReadOptions
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.errors import InputError

@@ -4,29 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
 
 import pyarrow as pa
 
-from citeforge.engines.io.duplicates import DuplicateFinder, first_duplicate
 from citeforge.engines.io.files import sha256_file
-from citeforge.engines.io.tables import batch_of, table_of
-from citeforge.ir_convert.checks import check_id, empty_text
+from citeforge.engines.io.tables import table_of
+from citeforge.ir_convert.passages import Place, checked_passages, corpus_batches, empty_text
 from citeforge.ir_convert.source import ReadOptions, no_gold
 from citeforge.schemas.benchmarks.sources import SourceInfo
-from citeforge.schemas.benchmarks.tables import CORPUS, MAPPING, QUERIES
+from citeforge.schemas.benchmarks.tables import MAPPING, QUERIES
 from citeforge.schemas.errors import InputError
-
-_BATCH = 4096
-
-
-class Place(NamedTuple):
-    """Where a passage stands, for messages."""
-
-    path: Path | str
-    line: int
-
 
 Passages = Callable[[], Iterator[tuple[Place, str, str, str]]]
 """Streams (place, id, title, text), from the start at every call."""
@@ -97,6 +86,7 @@ class JudgedSource:
     negatives: dict[str, pa.Table] = field(default_factory=dict)
     topics: Path | str | None = None
     metadata: dict[str, str] = field(default_factory=dict)
+    id_field: str = "docid"
 
     def info(self) -> SourceInfo:
         if not self.source.files:
@@ -105,46 +95,18 @@ class JudgedSource:
         return self.source
 
     def passages(self) -> Iterator[pa.RecordBatch]:
-        rows: list[tuple[str, str, str, None]] = []
-        ids: list[str] = []
-        finder = DuplicateFinder()
-        skipped = 0
-        for place, name, title, text in self.stream():
-            check_id(name, place.path, place.line, "docid")
-            ids.append(name)
-            if text.strip():
-                rows.append((name, title, text, None))
-            elif self.options.skip_empty:
-                skipped += 1
-            else:
-                raise empty_text(place.path, place.line)
-            if len(ids) == _BATCH:
-                finder.add(ids)
-                yield batch_of(rows, CORPUS)
-                rows, ids = [], []
-        finder.add(ids)
-        yield batch_of(rows, CORPUS)
-        if suspects := finder.suspects():
-            self._refuse_duplicates(suspects)
-        if skipped:
-            self.source.counts["passages without text, skipped"] = skipped
+        return checked_passages(
+            self.read, self.place_of, self.source.counts, self.options.skip_empty,
+            id_field=self.id_field,
+        )  # fmt: skip
 
-    def _refuse_duplicates(self, suspects: frozenset[int]) -> None:
-        found = first_duplicate((name for _, name, _, _ in self.stream()), suspects)
-        if found is None:
-            return
-        name, first, second = found
-        places = [p for n, (p, *_) in enumerate(self.stream()) if n in (first, second)]
-        where = f"line {places[0].line}"
-        if places[0].path != places[1].path:
-            where += f" of {places[0].path}"
-        raise InputError(
-            f"{name!r} stands already in {where}",
-            path=places[1].path,
-            line=places[1].line,
-            field="docid",
-            allowed="every id once",
-        )
+    def read(self) -> Iterator[pa.RecordBatch]:
+        """Batches of schema CORPUS, as they stand in the files."""
+        return corpus_batches((name, title, text, None) for _, name, title, text in self.stream())
+
+    def place_of(self, number: int) -> Place:
+        """Where a passage stands, by its number from 0."""
+        return next(islice(self.stream(), number, None))[0]
 
     def queries(self) -> pa.Table:
         wanted = {query for query, _ in self.judged.scores}

@@ -1,8 +1,11 @@
-"""The sources that citeforge reads. A new one is a file here and an entry below."""
+"""The sources that citeforge reads. A new one is a file here, and an entry below and in ``data``."""
 
 from __future__ import annotations
 
+import tomllib
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 from citeforge.engines.registry import Registry
 from citeforge.ir_convert.alce import open_alce
@@ -21,242 +24,48 @@ from citeforge.ir_convert.ir_datasets import open_ir_datasets
 from citeforge.ir_convert.kalma import open_kalma
 from citeforge.ir_convert.source import ReadOptions, Source
 from citeforge.ir_convert.trec import open_miracl, open_trec
-from citeforge.schemas.benchmarks.sources import Declaration
+from citeforge.schemas.benchmarks.sources import Declaration, SourceInfo
 from citeforge.schemas.errors import UnknownValueError, UsageError
 
-_BEIR = """@inproceedings{thakur2021beir,
-  title = {{BEIR}: A Heterogeneous Benchmark for Zero-shot Evaluation of Information Retrieval Models},
-  author = {Thakur, Nandan and Reimers, Nils and R{\\"u}ckl{\\'e}, Andreas and Srivastava, Abhishek and Gurevych, Iryna},
-  booktitle = {NeurIPS Datasets and Benchmarks},
-  year = {2021}
-}"""
-_HAGRID = """@article{kamalloo2023hagrid,
-  title = {{HAGRID}: A Human-{LLM} Collaborative Dataset for Generative Information-Seeking with Attribution},
-  author = {Kamalloo, Ehsan and Jafari, Aref and Zhang, Xinyu and Thakur, Nandan and Lin, Jimmy},
-  journal = {arXiv:2307.16883},
-  year = {2023}
-}"""
-_ALCE = """@inproceedings{gao2023alce,
-  title = {Enabling Large Language Models to Generate Text with Citations},
-  author = {Gao, Tianyu and Yen, Howard and Yu, Jiatong and Chen, Danqi},
-  booktitle = {EMNLP},
-  year = {2023}
-}"""
-_RAGE = """@inproceedings{penzkofer2024rage,
-  title = {Evaluating and Fine-Tuning Retrieval-Augmented Language Models to Generate Text With Accurate Citations},
-  author = {Penzkofer, Vinzent and Baumann, Timo},
-  booktitle = {KONVENS},
-  year = {2024}
-}"""
-
-_TREC = """@book{voorhees2005trec,
-  title = {{TREC}: Experiment and Evaluation in Information Retrieval},
-  author = {Voorhees, Ellen M. and Harman, Donna K.},
-  publisher = {MIT Press},
-  year = {2005}
-}"""
-_MIRACL = """@article{zhang2023miracl,
-  title = {{MIRACL}: A Multilingual Retrieval Dataset Covering 18 Diverse Languages},
-  author = {Zhang, Xinyu and Thakur, Nandan and Ogundepo, Odunayo and Kamalloo, Ehsan and Alfonso-Hermelo, David and Li, Xiaoguang and Liu, Qun and Rezagholizadeh, Mehdi and Lin, Jimmy},
-  journal = {TACL},
-  year = {2023}
-}"""
-_MTEB = """@inproceedings{muennighoff2023mteb,
-  title = {{MTEB}: Massive Text Embedding Benchmark},
-  author = {Muennighoff, Niklas and Tazi, Nouamane and Magne, Lo{\\"i}c and Reimers, Nils},
-  booktitle = {EACL},
-  year = {2023}
-}"""
-_IRDS = """@inproceedings{macavaney2021simplified,
-  title = {Simplified Data Wrangling with ir\\_datasets},
-  author = {MacAvaney, Sean and Yates, Andrew and Feldman, Sergey and Downey, Doug and Cohan, Arman and Goharian, Nazli},
-  booktitle = {SIGIR},
-  year = {2021}
-}"""
-_ATTRIEVAL = """@inproceedings{abolghasemi2025evaluation,
-  title = {Evaluation of Attribution Bias in Generator-Aware Retrieval-Augmented Large Language Models},
-  author = {Abolghasemi, Amin and Azzopardi, Leif and Hashemi, Seyyed Hadi and de Rijke, Maarten and Verberne, Suzan},
-  year = {2025}
-}"""
-_EACH = "that of each data set; give it with --licence"
-
-_BEIR_BECOMES = "corpus, queries; judgements above zero become `mapping/relevant`"
-_RAGE_BECOMES = "corpus, queries and the three mappings as they are; `--remine` mines anew"
-_HAGRID_BECOMES = (
-    "quotes become corpus and `mapping/relevant`; all answers with type, labels, sentence labels "
-    "and citations become `gold`"
-)
-_KALMA = """@inproceedings{li2024towards,
-  title = {Towards Verifiable Generation: A Benchmark for Knowledge-aware Language Model Attribution},
-  author = {Li, Xinze and Cao, Yixin and Pan, Liangming and Ma, Yubo and Sun, Aixin},
-  booktitle = {Findings of ACL},
-  year = {2024}
-}"""
-
-
-DECLARATIONS = {
-    d.name: d
-    for d in (
-        Declaration(
-            name="beir",
-            title="BEIR folder or zip",
-            factory=open_beir,
-            argument="folder, or .zip of one, with corpus.jsonl, queries.jsonl, qrels/SPLIT.tsv",
-            splits="every qrels/SPLIT.tsv (default test)",
-            becomes=_BEIR_BECOMES,
-            licence="that of each data set; give it with --licence",
-            citation=_BEIR,
-        ),
-        Declaration(
-            name="beir-hub",
-            title="BEIR on the Hub",
-            factory=open_beir_hub,
-            argument="REPO[@revision]; judgements are read from REPO-qrels",
-            splits="splits of REPO-qrels (default test)",
-            becomes=_BEIR_BECOMES,
-            licence="that of each data set; give it with --licence",
-            citation=_BEIR,
-        ),
-        Declaration(
-            name="hagrid",
-            title="HAGRID JSON Lines",
-            factory=open_hagrid,
-            argument="a train.jsonl or dev.jsonl in HAGRID's layout",
-            splits="one file is one split: train (1,922 questions), dev (716)",
-            becomes=_HAGRID_BECOMES,
-            licence="Apache-2.0; passages from Wikipedia, CC BY-SA",
-            licence_id="cc-by-sa-3.0",
-            citation=_HAGRID,
-        ),
-        Declaration(
-            name="hagrid-hub",
-            title="HAGRID on the Hub",
-            factory=open_hagrid_hub,
-            argument="train or dev, optionally @revision",
-            splits="train (1,922 questions), dev (716)",
-            becomes=_HAGRID_BECOMES,
-            licence="Apache-2.0; passages from Wikipedia, CC BY-SA",
-            licence_id="cc-by-sa-3.0",
-            citation=_HAGRID,
-        ),
-        Declaration(
-            name="alce",
-            title="ALCE items (ASQA, QAMPARI, ELI5)",
-            factory=open_alce,
-            argument="a JSON file: a list of items, or an object with `data`",
-            splits="one file is one split (eval)",
-            becomes=(
-                "docs become corpus; those that carry a short answer `mapping/relevant`; qa_pairs, "
-                "long answers and answer lists `gold`. ELI5 needs `--judge`: docs that entail a claim"
-            ),
-            licence="MIT (ALCE's files); the questions keep the licence of their data set",
-            licence_id="mit",
-            citation=_ALCE,
-        ),
-        Declaration(
-            name="rage",
-            title="RAGE package, local",
-            factory=open_rage,
-            argument="folder with the configs corpus, queries, mapping",
-            splits="one",
-            becomes=_RAGE_BECOMES,
-            licence="that of the package",
-            citation=_RAGE,
-        ),
-        Declaration(
-            name="rage-hub",
-            title="RAGE package on the Hub",
-            factory=open_rage_hub,
-            argument="REPO[@revision], such as othr-nlp/rage_nq or othr-nlp/rage_hotpotqa",
-            splits="one",
-            becomes=_RAGE_BECOMES,
-            licence="that of the package",
-            citation=_RAGE,
-        ),
-        Declaration(
-            name="trec",
-            title="TREC topics, qrels and a corpus",
-            factory=open_trec,
-            argument="folder with topics.tsv (or `<top>` blocks), qrels.txt and corpus.jsonl (docid, title, text)",
-            splits="topics.SPLIT.tsv and qrels.SPLIT.txt, where there are several",
-            becomes=_BEIR_BECOMES,
-            licence=_EACH,
-            citation=_TREC,
-        ),
-        Declaration(
-            name="miracl",
-            title="MIRACL, any language",
-            factory=open_miracl,
-            argument="folder of one language: topics, qrels, docs-*.jsonl.gz",
-            splits="those of its topics and qrels (default dev)",
-            becomes=_BEIR_BECOMES,
-            licence="Apache-2.0; passages from Wikipedia, CC BY-SA",
-            licence_id="cc-by-sa-3.0",
-            citation=_MIRACL,
-        ),
-        Declaration(
-            name="mteb",
-            title="MTEB retrieval",
-            factory=open_mteb,
-            argument="REPO[@revision] or a folder with the configs corpus, queries, default or qrels",
-            splits="those of its judgements (default test)",
-            becomes=_BEIR_BECOMES,
-            licence=_EACH,
-            citation=_MTEB,
-        ),
-        Declaration(
-            name="ir-datasets",
-            title="ir_datasets",
-            factory=open_ir_datasets,
-            argument="an id of the library's catalogue, with documents, queries and judgements",
-            splits="part of the id",
-            becomes=_BEIR_BECOMES,
-            licence=_EACH,
-            citation=_IRDS,
-        ),
-        Declaration(
-            name="attrieval",
-            title="AttriEval, and MS MARCO QA rows",
-            factory=open_attrieval,
-            argument="folder saved by `datasets`, or JSON Lines; passages{passage_text, is_selected}",
-            splits="one",
-            becomes="passages become corpus, selected ones `mapping/relevant`, the others "
-            "`mapping/seemingly_relevant` in the order listed; answers `gold`",
-            licence=_EACH,
-            citation=_ATTRIEVAL,
-        ),
-        Declaration(
-            name="corpus",
-            title="Passages alone",
-            factory=open_corpus_files,
-            argument="a .jsonl, .jsonl.gz or .parquet file with `_id` (or id, docid, doc_id, pid), `text` (or contents, passage) and `title`, or a folder of them",
-            splits="one",
-            becomes="passages to mine from, with `--extra-corpus` or `build alce --corpus`",
-            licence="say it with --extra-licence",
-            citation="",
-        ),
-        Declaration(
-            name="corpus-hub",
-            title="Passages alone, on the Hub",
-            factory=open_corpus_hub,
-            argument="REPO[@revision] or a folder, with a config `corpus` or only one; columns as for `corpus:`",
-            splits="one",
-            becomes="passages to mine from, with `--extra-corpus` or `build alce --corpus`",
-            licence="say it with --extra-licence",
-            citation="",
-        ),
-        Declaration(
-            name="kalma",
-            title="BioKaLMA's published questions",
-            factory=open_kalma,
-            argument="JSON file of `[question, [graph, …]]`, for `build kalma`",
-            splits="one",
-            becomes="questions become queries, their graphs `contexts`; gold with `--gold FILE`",
-            licence="S-Lab Licence 1.0, non-commercial; facts from Wikidata, CC0",
-            citation=_KALMA,
-        ),
-    )
+_DATA = Path(__file__).parent / "data"
+_OPENERS: dict[str, Callable[..., Source]] = {
+    "beir": open_beir,
+    "beir-hub": open_beir_hub,
+    "hagrid": open_hagrid,
+    "hagrid-hub": open_hagrid_hub,
+    "alce": open_alce,
+    "rage": open_rage,
+    "rage-hub": open_rage_hub,
+    "trec": open_trec,
+    "miracl": open_miracl,
+    "mteb": open_mteb,
+    "ir-datasets": open_ir_datasets,
+    "attrieval": open_attrieval,
+    "corpus": open_corpus_files,
+    "corpus-hub": open_corpus_hub,
+    "kalma": open_kalma,
 }
+
+
+def _citations() -> dict[str, str]:
+    """BibTeX entries by their keys."""
+    entries = (_DATA / "sources.bib").read_text(encoding="utf-8").strip().split("\n\n")
+    return {entry.partition("{")[2].partition(",")[0]: entry for entry in entries}
+
+
+def _declared() -> dict[str, Declaration]:
+    """What ``data/sources.toml`` says of each source, with the function that opens it."""
+    rows = tomllib.loads((_DATA / "sources.toml").read_text(encoding="utf-8"))
+    entries = {"": "", **_citations()}
+    return {
+        name: Declaration(
+            name=name, factory=_OPENERS[name], citation=entries[row.pop("citation", "")], **row
+        )
+        for name, row in rows.items()
+    }
+
+
+DECLARATIONS = _declared()
 
 
 def _unknown(spec: str) -> UsageError:
@@ -277,10 +86,16 @@ SOURCES: Registry[Declaration, Source] = Registry(
 )
 
 
-def licence_of(name: str) -> str | None:
-    """SPDX identifier of the data of a source, when it has one; None for one that nobody has."""
-    declared = SOURCES.get(name)
-    return None if declared is None else declared.licence_id
+def info_of(source: Source, licence: str | None) -> SourceInfo:
+    """Provenance of a source.
+
+    Args:
+        source: the source.
+        licence: its licence when neither it nor its declaration says one.
+    """
+    info, declared = source.info(), SOURCES.get(source.info().kind)
+    info.licence = info.licence or (declared and declared.licence_id) or licence
+    return info
 
 
 def citation_of(name: str) -> str:

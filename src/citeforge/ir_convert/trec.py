@@ -11,7 +11,8 @@ import msgspec
 
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.io.textfiles import text_lines
-from citeforge.ir_convert.judged import JudgedSource, Judgements, Place
+from citeforge.ir_convert.judged import JudgedSource, Judgements
+from citeforge.ir_convert.passages import Place
 from citeforge.ir_convert.source import ReadOptions
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.errors import InputError, UnknownValueError

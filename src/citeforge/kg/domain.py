@@ -45,7 +45,8 @@ class Domain(BaseModel):
         relation_words: words of input files to relation labels.
         forms: relation label to its form, where the rule of :mod:`verbalise` is wrong.
         templates: sentences by task; see :mod:`citeforge.builders.kalma.tasks`.
-        questions: how the template writer asks for its relations; None where nobody has said.
+        questions: how the template writer asks for its relations, or the name of the built-in
+            domain whose words it takes; None for plain words.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -65,6 +66,11 @@ class Domain(BaseModel):
     forms: dict[str, str] = {}
     templates: dict[str, str] = {}
     questions: Phrasing | None = None
+
+    @field_validator("questions", mode="before")
+    @classmethod
+    def _words_of_another(cls, given: Any) -> Any:
+        return load_domain(given).questions if isinstance(given, str) else given
 
     @model_validator(mode="before")
     @classmethod

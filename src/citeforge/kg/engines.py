@@ -61,6 +61,11 @@ class StoreEngine:
         if len(self._store) == 0:
             raise InputError("holds no triples", path=path)
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether it holds RDF that is not in Wikidata's model."""
+        return not is_translated(self._store)
+
     def translate(self, model: PlainModel) -> Translated | None:
         """Put plain RDF into Wikidata's model; None where it is in that already (a snapshot)."""
         import pyoxigraph

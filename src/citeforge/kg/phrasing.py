@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
-from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from citeforge.schemas.benchmarks.kg import relation_key
 
-CLAUSE = ("who", "whose", "whom", "was", "past", "did")
-GENERAL = ("first", "second", "one", "he", "his", "whose", "other", "was", "were", "did", "do")
+CLAUSE = ("who", "whose", "whom", "was", "were", "past", "did")
+FRAME = ("who", "whose", "whom", "was", "did", "are", "nouns", "own")
+REST = (
+    "what is known of {things}",
+    "what can be said about {things}",
+    "what do we know about {things}",
+    "what is there to tell of {things}",
+    "what is on record about {things}",
+)
+"""General questions for facts that no frame asks for."""
 _SLOT = re.compile(r"\{(\w*)\}|[{}]")
+_TAIL = re.compile(r" (?:of|in|for|at|to|by|from|on|with|outside|as)\b|,| \(")
+_IRREGULAR = {"child": "children", "person": "people", "man": "men", "woman": "women"}
 
 
 class _Part(BaseModel):
@@ -30,45 +39,56 @@ class Phrase(_Part):
     """A clause that asks for a relation: ``where {past} {who} born``.
 
     Slots: ``who``, ``whose``, ``whom`` (a name, or a pronoun once it was named), ``was`` (is, was,
-    are, were), ``past`` (was, were), ``did`` (does, did, do).
+    are, were, as the entity), ``were`` (are, were), ``past`` (was, were), ``did`` (does, did, do).
 
     Attributes:
         about: topic, which chooses the frame.
-        ask: the clause.
+        ask: the clause of specific questions.
         many: the clause where several values are asked for; None for the same.
+        noun: what general questions call it (``employer``); None where they use the clause, too.
+        nouns: the same of several values; None for the regular plural.
     """
 
-    about: str
+    about: str = "life"
     ask: str
     many: str | None = None
+    noun: str | None = None
+    nouns: str | None = None
 
     @field_validator("ask", "many")
     @classmethod
     def _has_slots(cls, text: str | None) -> str | None:
         return None if text is None else _checked(text, CLAUSE)
 
+    def named(self, is_plural: bool) -> str:
+        """What general questions call the relation's value, or values."""
+        noun = self.noun or ""
+        return (self.nouns or plural(noun)) if is_plural else noun
+
 
 class Frame(_Part):
-    """Questions whose facts are about one topic.
+    """The clause of general questions for facts about one topic.
+
+    Slots: ``who``, ``whose``, ``whom``, ``was``, ``did`` as in phrases; ``nouns`` (employer and
+    languages), ``own`` (her employer and languages), ``are`` (is, are, was, were, as the nouns).
 
     Attributes:
-        one: general question, where the facts are one entity's. Slots: ``one`` and ``whose`` (its
-            name), ``he`` and ``his`` (its pronouns, where known), ``other``, ``was``, ``did``.
-        both: where they are both entities'. Slots: ``first``, ``second``, ``were``, ``do``.
-        link_first: whether specific questions begin with what connects the two.
+        ask: the clause.
+        link_first: whether questions begin with what connects the two.
         lead: what specific questions begin with where most of the clauses are about the topic;
             empty for nothing.
     """
 
-    one: str
-    both: str
+    ask: str
     link_first: bool = False
     lead: str = ""
 
-    @field_validator("one", "both")
+    @field_validator("ask")
     @classmethod
     def _has_slots(cls, text: str) -> str:
-        return _checked(text, GENERAL)
+        if not {"{nouns}", "{own}"} & set(re.findall(r"\{\w+\}", text)):
+            raise ValueError("asks for no fact: {nouns} or {own} is missing")
+        return _checked(text, FRAME)
 
 
 class Living(_Part):
@@ -90,35 +110,73 @@ class Phrasing(_Part):
 
     Attributes:
         relations: label of a relation to its clause.
-        frames: topic to its frame; one of them is ``life``, which stands in for missing ones.
+        frames: topic to its frame.
+        rest: clauses of general questions for facts without a frame; slot ``things`` (Marie
+            Curie's employer and languages).
         related: relations that make two entities *related*; by others they are *connected*.
         sex: relation whose values choose pronouns.
         pronouns: value of it to (subject, possessive, object).
         living: when the present is right; None for always.
     """
 
-    relations: dict[str, Phrase] = Field(min_length=1)
-    frames: dict[str, Frame]
+    relations: dict[str, Phrase] = {}
+    frames: dict[str, Frame] = {}
+    rest: tuple[str, ...] = Field(REST, min_length=1)
     related: tuple[str, ...] = ()
     sex: str = ""
     pronouns: dict[str, tuple[str, str, str]] = {}
     living: Living | None = None
 
-    @model_validator(mode="after")
-    def _has_a_frame_for_all(self) -> Self:
-        if "life" not in self.frames:
-            raise ValueError("frames: 'life' is missing, which stands in for topics without one")
-        return self
+    @field_validator("rest")
+    @classmethod
+    def _asks_for_things(cls, texts: tuple[str, ...]) -> tuple[str, ...]:
+        for text in texts:
+            if "{things}" not in _checked(text, ("things",)):
+                raise ValueError("asks for no fact: {things} is missing")
+        return texts
 
     def phrase(self, relation: str) -> Phrase | None:
         """The clause of a relation, in any case and by BioKaLMA's names; None for none."""
         return self.by_key.get(relation_key(relation))
 
-    def frame(self, topic: str) -> Frame:
-        """The frame of a topic."""
-        return self.frames.get(topic, self.frames["life"])
-
     @cached_property
     def by_key(self) -> dict[str, Phrase]:
         """Clauses by :func:`citeforge.schemas.benchmarks.kg.relation_key` of their relation."""
         return {relation_key(label): phrase for label, phrase in self.relations.items()}
+
+
+def plain_phrase(relation: str, form: str, is_entity: bool) -> Phrase:
+    """Words for a relation that a domain has none for.
+
+    Args:
+        relation: its label.
+        form: of the label; see :func:`citeforge.kg.verbalise.form_of`.
+        is_entity: whether its values are entities, which may be people.
+    """
+    label = relation.replace("{", "(").replace("}", ")")
+    what = "who or what" if is_entity else "what"
+    if form == "participle":
+        return Phrase(ask=f"{what} {{past}} {{who}} {label}")
+    if form == "role":
+        return Phrase(ask=f"{what} {{was}} {{who}} a {label}")
+    return Phrase(
+        ask=f"{what} {{was}} {{whose}} {label}",
+        many=f"{what} {{were}} {{whose}} {plural(label)}",
+        noun=label,
+    )
+
+
+def plural(noun: str) -> str:
+    """The regular plural of a noun with what follows it: ``places of birth``."""
+    tail = _TAIL.search(noun)
+    head, rest = (noun, "") if tail is None else (noun[: tail.start()], noun[tail.start() :])
+    before, _, word = head.rpartition(" ")
+    if word in _IRREGULAR:
+        word = _IRREGULAR[word]
+    elif re.search(r"[^aeiou]y$", word):
+        word = f"{word[:-1]}ies"
+    elif re.search(r"(?:x|z|ch|sh|ss)$", word):
+        word = f"{word}es"
+    elif not word.endswith("s"):
+        word = f"{word}s"
+    return f"{before} {word}{rest}".lstrip()

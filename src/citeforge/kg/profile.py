@@ -9,6 +9,7 @@ import yaml
 
 from citeforge.kg.domain import Domain
 from citeforge.kg.graph import COUNT, KnowledgeGraph
+from citeforge.kg.phrasing import plain_phrase
 from citeforge.kg.values.terms import Row, plain_label
 from citeforge.kg.verbalise import form_of
 from citeforge.schemas.errors import InputError
@@ -25,6 +26,7 @@ class RelationProfile:
         values: its distinct values.
         example: the first of them, in alphabetical order.
         has_words: whether the domain has words for questions about it.
+        is_entity: whether the example is an entity.
     """
 
     pid: str
@@ -33,6 +35,7 @@ class RelationProfile:
     values: int
     example: str
     has_words: bool
+    is_entity: bool = False
 
 
 @dataclass(frozen=True)
@@ -40,18 +43,20 @@ class Profile:
     """A class of a graph.
 
     Attributes:
-        entities: entities of the domain's class.
+        entity_class: id of the class: the domain's, or the largest where the graph has none of it.
+        entities: entities of the class.
         classes: (id, label, entities) of every class of the graph, the largest first.
-        relations: relations of the domain's class, the most frequent first.
+        relations: relations of the class, the most frequent first.
     """
 
+    entity_class: str
     entities: int
     classes: list[tuple[str, str, int]]
     relations: list[RelationProfile]
 
 
 def profile_class(kg: KnowledgeGraph) -> Profile:
-    """Look what a graph says of the domain's class.
+    """Look what a graph says of the domain's class, or of its largest where it has none of that.
 
     Raises:
         InputError: an endpoint cannot answer; give a snapshot.
@@ -64,14 +69,15 @@ def profile_class(kg: KnowledgeGraph) -> Profile:
         for name, same in _grouped(kg, rows, "class").items()
     ]
     classes.sort(key=lambda c: (-c[2], c[0]))
-    rows = kg.ask(
+    sizes = {name: n for name, _, n in classes}
+    own = domain.entity_class if domain.entity_class in sizes else next(iter(sizes), "")
+    rows = [] if not own else kg.ask(
         "profile", ("prop", "entities", "values"), instance_of=link,
-        **{"class": domain.entity_iri + domain.entity_class},
+        **{"class": domain.entity_iri + own},
     )  # fmt: skip
     relations = [_relation(kg, pid, same) for pid, same in _grouped(kg, rows, "prop").items()]
     relations.sort(key=lambda r: (-r.entities, r.label))
-    own = next((n for name, _, n in classes if name == domain.entity_class), 0)
-    return Profile(own, classes, relations)
+    return Profile(own or domain.entity_class, sizes.get(own, 0), classes, relations)
 
 
 def _grouped(kg: KnowledgeGraph, rows: list[Row], variable: str) -> dict[str, list[Row]]:
@@ -110,23 +116,14 @@ def draft(domain: Domain, found: Profile) -> str:
     Uninformative relations are left out.
     """
     told: dict[str, Any] = domain.model_dump(mode="json", exclude_defaults=True)
+    told["entity_class"] = found.entity_class
     questions = told.setdefault("questions", {})
-    frames = questions.setdefault("frames", {})
-    frames.setdefault("life", {
-        "one": "What is known of {one}, and how {was} {he} connected with {other}?",
-        "both": "What is known of {first} and {second}, and how {were} they connected?",
-    })  # fmt: skip
     relations = questions.setdefault("relations", {})
     for relation in found.relations:
         if not relation.has_words and relation.label not in domain.uninformative:
-            relations[relation.label] = {"about": "life", "ask": _plainly(relation.label, domain)}
+            words = plain_phrase(
+                relation.label, form_of(relation.label, domain), relation.is_entity
+            )
+            relations[relation.label] = words.model_dump(exclude_none=True)
     head = f"# {domain.name}: words marked `about: life` are a draft; see docs/kalma.md.\n"
     return head + yaml.safe_dump(told, sort_keys=False, allow_unicode=True, width=100)
-
-
-def _plainly(label: str, domain: Domain) -> str:
-    words = label.replace("{", "(").replace("}", ")")
-    form = form_of(label, domain)
-    if form == "participle":
-        return f"what {{past}} {{who}} {words}"
-    return f"what {{was}} {{whose}} {words}" if form == "noun" else f"what {{was}} {{who}} {words}"

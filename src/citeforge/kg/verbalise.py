@@ -3,6 +3,7 @@ for verbs that take an object."""
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 from jinja2 import Template, TemplateError
@@ -14,6 +15,17 @@ from citeforge.schemas.errors import InputError
 
 FORMS = ("noun", "role", "participle", "active")
 _PREPOSITIONS = ("at", "by", "for", "in", "from", "to", "on", "with")
+# Names that end or begin in these nouns; nouns that are surnames, too, are not among them.
+_ARTICLE = re.compile(
+    r"(?!The\b|.* on the )(?:(?:\S+ )*(?:War|Battle|Siege|Treaty|University|Academy|Institute"
+    r"|Kingdom|Republic|Duchy|Order|Legion|House|Church|Ministry|Council|Bank|Museum"
+    r"|Party|Society|League) of .+"
+    r"|(?:\S+ )*(?:Prize|Medal|Award|Cup|Championship) (?:in|for|of) .+"
+    r"|(?:\S+ )+(?:Wars?|Revolution|Uprising|Rebellion|Crisis|Party|Movement|Renaissance|Empire"
+    r"|Republic|Kingdom|Dynasty|Congress|Navy|Army|Air Force|Corps|Society|Academy|Institute"
+    r"|Prize|Medal|Award|Museum|Orchestra|Orthodox Church|Catholic Church|Islands|Emirates)"
+    r"|United (?:Kingdom|States)\b.*|Soviet Union|Netherlands|Philippines|Bahamas)$"
+)
 _DEFAULTS = {
     "noun": "{{ name }}'s {{ relation }} is {{ value }}.",
     "role": "{{ name }} is a {{ relation }} {{ value }}.",
@@ -46,12 +58,21 @@ def verbalise(triple: Triple, domain: Domain) -> str:
     """
     form = form_of(triple.relation, domain)
     template = domain.templates.get(form, _DEFAULTS[form])
-    values = {"name": triple.name, "relation": triple.relation, "value": triple.value}
+    values = {
+        "name": with_article(triple.name), "relation": triple.relation,
+        "value": with_article(triple.value),
+    }  # fmt: skip
     try:
         text = bounded_text(_compiled(template), values)
     except TemplateError as error:
         raise InputError(f"cannot be filled in ({error})", field=f"templates.{form}") from error
-    return " ".join(text.split())
+    text = " ".join(text.split())
+    return f"{text[:1].upper()}{text[1:]}" if text.startswith("the ") else text
+
+
+def with_article(name: str) -> str:
+    """A name as it stands in a sentence: ``the Greek War of Independence``, ``Lord Byron``."""
+    return f"the {name}" if _ARTICLE.match(name) else name
 
 
 @cache

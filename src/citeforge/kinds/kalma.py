@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from citeforge.evaluator.submissions.benchmark import Benchmark
     from citeforge.evaluator.submissions.check_answers import Triples
     from citeforge.package.package import Package
-    from citeforge.publish.leaderboard.queries import QueryPage
+    from citeforge.publish.query_pages import QueryPage
 
 _NO_PASSAGES = "its contexts hold no passages"
 _NO_ANSWERS = "its gold is facts, not answers; echo-relevant writes them"
@@ -47,7 +47,6 @@ class KalmaKind(Kind):
         "kalma-significance",
         "kalma-relevance",
     )
-    exports = ("kalma", "hf-csv")
     refusals: ClassVar[Mapping[str, str]] = {
         "hide-gold": "its questions and their gold grow from a graph by fixed rules, so that "
         "whoever has the graph builds them again",
@@ -81,7 +80,7 @@ class KalmaKind(Kind):
         return wrong_kalma(package)
 
     def pages(self, package: Package, first: Sequence[str]) -> Iterator[QueryPage]:
-        from citeforge.publish.leaderboard.queries import graph_pages
+        from citeforge.publish.query_pages import graph_pages
 
         return graph_pages(package, first)
 

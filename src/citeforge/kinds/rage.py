@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from citeforge.evaluator.submissions.benchmark import Benchmark
     from citeforge.evaluator.submissions.check_answers import Marks
     from citeforge.package.package import Package
-    from citeforge.publish.leaderboard.queries import QueryPage
+    from citeforge.publish.query_pages import QueryPage
 
 NO_CELLS = "it follows the labels of an authorship benchmark's cells"
 NO_TRIPLES = "the format holds sub-graphs, and its contexts hold passages"
@@ -38,10 +38,6 @@ class RageKind(Kind):
     default_measures: tuple[str, ...] = ("rage",)
     headline: tuple[str, ...] = ("CiteF1", "CiteP", "CiteR")
     annotation: tuple[str, ...] = ("audit-negative",)
-    exports: tuple[str, ...] = (
-        "beir", "mteb", "trec", "rage-toolkit", "hf-csv", "alce", "attrieval", "attributed-ir",
-        "sft", "rl-prompts",
-    )  # fmt: skip
     public: tuple[str, ...] = ("corpus", "queries")
     blinded: tuple[str, ...] = ("contexts",)
     withheld: tuple[str, ...] = ("oracle", *CONDENSED_FORMS)
@@ -73,7 +69,7 @@ class RageKind(Kind):
         yield from wrong_contexts(package)
 
     def pages(self, package: Package, first: Sequence[str]) -> Iterator[QueryPage]:
-        from citeforge.publish.leaderboard.queries import passage_pages
+        from citeforge.publish.query_pages import passage_pages
 
         return passage_pages(package, first)
 

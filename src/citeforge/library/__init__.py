@@ -1,1 +1,1 @@
-"""What ``import citeforge`` offers: benchmarks, scores and rewards from Python."""
+"""What ``import citeforge`` offers: benchmarks and scores from Python."""

@@ -8,23 +8,24 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from citeforge.engines.io.files import write_bytes, write_text
+from citeforge.engines.io.files import write_text
 from citeforge.engines.judge.records import Judge
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.choose import choose_tools, make_tools
 from citeforge.evaluator.labels.calibration import calibration_of
 from citeforge.evaluator.labels.correct import Correction, require_known
 from citeforge.evaluator.labels.files import read_labels
+from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.reports.missing import missing_lines
 from citeforge.evaluator.reports.withhold import withhold_scores
 from citeforge.evaluator.score import score as score_file
-from citeforge.evaluator.statistics.compare import Difference, load_scores
-from citeforge.evaluator.statistics.compare import compare as compare_files
+from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.evaluator.statistics.max_row import max_row
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.targets import score_targets
+from citeforge.evaluator.tools import Tools
 from citeforge.library.benchmarks import load
 from citeforge.library.submissions import Answers, submission_file
 from citeforge.schemas.commands.command_options import Protocol, ScoreOptions
@@ -179,33 +180,63 @@ def score(
     """
     opened = benchmark if isinstance(benchmark, Benchmark) else load(benchmark)
     wanted = select(list(measures) or opened.kind.default_measures)
-    paths = tuple(Path(p) for p in labels)
     options = checked(
         ScoreOptions,
+        context=context,
         protocol=protocol,
+        file_format=file_format,
         segmenter=segmenter,
-        labels=paths,
+        details=details,
+        only_asked=only_asked,
+        labels=tuple(Path(p) for p in labels),
         assessments=tuple(Path(p) for p in assessments),
-        **({"judge": "given"} if paths and judge is not None else {}),
+        judge="given" if labels and judge is not None else None,
     )
-    found = [label for p in paths for label in read_labels(p)]
+    statements = [label for path in options.labels for label in read_labels(path)]
     tools = choose_tools(wanted, options, judge_of(judge))
+    correction = Correction(statements) if statements else None
     with submission_file(answers, system) as path:
-        return Scores(
-            score_file(
-                path,
-                opened,
-                wanted,
-                context=context,
-                protocol=protocol,
-                tools=tools,
-                file_format=file_format,
-                details=details,
-                correction=Correction(found) if found else None,
-                only_asked=only_asked,
-                system=system,
-            )
+        return _Scoring(opened, wanted, options, tools, correction).of(path, system)
+
+
+@dataclass(frozen=True)
+class _Scoring:
+    """How every submission of one call is scored.
+
+    Attributes:
+        benchmark: what they answer.
+        measures: what is computed.
+        options: how.
+        tools: judge, segmenter and models.
+        correction: labels of people, or error rates of the judge.
+        warning: what to say beside every submission's scores; nothing when empty.
+    """
+
+    benchmark: Benchmark
+    measures: list[Measure]
+    options: ScoreOptions
+    tools: Tools
+    correction: Correction | None
+    warning: str = ""
+
+    def of(self, path: Path, system: str | None) -> Scores:
+        """Scores of one submission, whose system is called so; None for what it says itself."""
+        options, details = self.options, self.options.details
+        scored = score_file(
+            path,
+            self.benchmark,
+            self.measures,
+            context=options.context,
+            protocol=options.protocol,
+            tools=self.tools,
+            file_format=options.file_format,
+            details=self.tools.segmenter is not None if details is None else details,
+            correction=self.correction,
+            only_asked=options.only_asked,
+            system=system,
         )
+        scored.warnings += [self.warning] if self.warning else []
+        return Scores(scored)
 
 
 @dataclass(frozen=True)
@@ -276,35 +307,20 @@ def score_files(
         _require_distinct([s.system for s in opened_files])
         require_known(labels, [(s.system, s.path.name) for s in opened_files])
     targets = score_targets(target, paths, called)
-    details = tools.segmenter is not None if chosen.details is None else chosen.details
-    found = []
+    scoring, found = _Scoring(opened, wanted, chosen, tools, correction, warning), []
     for path, name in zip(paths, called, strict=True):
         try:
-            scored = score_file(
-                path,
-                opened,
-                wanted,
-                context=chosen.context,
-                protocol=chosen.protocol,
-                tools=tools,
-                file_format=chosen.file_format,
-                details=details,
-                correction=correction,
-                only_asked=chosen.only_asked,
-                system=name,
-            )
+            scores = scoring.of(path, name)
             if on_error is not None:
-                _require_any([Scores(scored)])
+                _require_any([scores])
         except (InputError, UsageError) as error:
             if on_error is None:
                 raise
             on_error(path, error)
             continue
-        if warning:
-            scored.warnings.append(warning)
-        found.append(Scores(scored))
-        if path in targets and scored.measures:
-            found[-1].save(targets[path], private)
+        found.append(scores)
+        if path in targets and len(scores):
+            scores.save(targets[path], private)
     _require_any(found)
     for path, scores in zip(paths, found, strict=False):
         if path in targets and not len(scores):
@@ -374,57 +390,3 @@ def read_scores(path: str | Path) -> Scores:
         InputError: it cannot be read, or is none.
     """
     return Scores(load_scores(Path(path)))
-
-
-def compare(*scores: Scores | str | Path) -> list[Difference]:
-    """Paired differences of systems, measure by measure; as ``citeforge compare``.
-
-    Args:
-        scores: two or more, of the same benchmark and recipe.
-
-    Raises:
-        UsageError: fewer than two.
-        InputError: their signatures differ in more than the system; the parts are named.
-    """
-    if len(scores) < 2:
-        raise UsageError("compare needs the scores of at least two systems")
-    return list(compare_files([_file(s) for s in scores]))
-
-
-def report(
-    scores: Sequence[Scores | str | Path],
-    out: str | Path | None = None,
-    *,
-    kind: str | None = None,
-    title: str | None = None,
-) -> str:
-    """A report of one or several systems; as ``citeforge report``.
-
-    Args:
-        scores: of one or several systems.
-        out: file to write; None to write none.
-        kind: ``html``, ``md``, ``json``, ``csv`` or ``latex``, or a plot: ``svg``, ``png`` or
-            ``pdf``; None for what the name of ``out`` says, else ``md``.
-        title: title of the report.
-
-    Returns:
-        Its text; an empty string for a picture (``png``, ``pdf``).
-
-    Raises:
-        UsageError: the ending of ``out`` says no format.
-        MissingExtraError: a plot without the extra ``report``.
-    """
-    from citeforge.evaluator.reports.plots.files import format_of
-    from citeforge.evaluator.reports.report import rendered
-
-    if not scores:
-        raise UsageError("report needs the scores of at least one system")
-    chosen = kind or format_of(out)
-    content = rendered([_file(s) for s in scores], chosen, title)
-    if out is not None:
-        write_bytes(Path(out), content)
-    return "" if chosen in ("png", "pdf") else content.decode()
-
-
-def _file(scores: Scores | str | Path) -> ScoreFile:
-    return scores.file if isinstance(scores, Scores) else load_scores(Path(scores))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,11 @@ from citeforge.engines.llm.records import Llm
 from citeforge.engines.llm.stores.replay import ReplayStore
 from citeforge.engines.llm.writers import make_llm
 from citeforge.engines.setup import client_options, costs
-from citeforge.evaluator.statistics.compare import Difference
-from citeforge.evaluator.statistics.compare import compare as compare_files
+from citeforge.evaluator.statistics.compare import Difference, all_differences, compare_pairs
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.library.benchmarks import load
-from citeforge.library.scores import Scores, judge_of, report, score
+from citeforge.library.reports import report
+from citeforge.library.scores import Scores, judge_of, score
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.extras import extras_named
 from citeforge.schemas.recipes import RunOptions
@@ -96,14 +97,13 @@ class Bench:
     Attributes:
         ran: one a system, in order.
         scores: likewise.
-        differences: paired differences of the systems whose scores can be compared, one list a
-            context set.
+        differences: paired differences of the systems that were shown the same context set.
         report: the HTML page.
     """
 
     ran: list[Ran]
     scores: list[Scores]
-    differences: list[list[Difference]] = field(default_factory=list)
+    differences: list[Difference] = field(default_factory=list)
     report: Path = Path()
 
 
@@ -191,13 +191,12 @@ def _require(
             raise UsageError(f"{name} asks an LLM; give --llm, e.g. openai:MODEL")
 
 
-def _differences(scores: Sequence[Scores]) -> list[list[Difference]]:
-    """Systems are compared where they were shown the same."""
-    groups: dict[str, list[Scores]] = {}
-    for one in scores:
-        groups.setdefault(one.file.context, []).append(one)
-    several = [g for g in groups.values() if len(g) > 1]
-    return [list(compare_files([s.file for s in group])) for group in several]
+def _differences(scores: Sequence[Scores]) -> list[Difference]:
+    """Systems are compared where they were shown the same; all these rows are one table."""
+    pairs = [
+        (a.file, b.file) for a, b in combinations(scores, 2) if a.file.context == b.file.context
+    ]
+    return all_differences(compare_pairs(pairs, {name for s in scores for name in s}))
 
 
 def _options(system: str, given: Options) -> Part:

@@ -41,7 +41,6 @@ class Kind(ABC):
         headline: measures with a leaderboard of their own on the Hub, the first one first; none
             where values are of several context sets together.
         annotation: annotation tasks that look at a benchmark of it.
-        exports: formats that it can be exported to.
         public: tables of which ``publish --hide-gold`` publishes all rows.
         blinded: tables of which it publishes what :meth:`blind` leaves; all other tables stay in
             the gold half.
@@ -49,7 +48,7 @@ class Kind(ABC):
         whole_corpus: field of the manifest's ``config`` and the value that says that the package
             holds all passages.
         refusals: what is not offered, to why not: ``hide-gold``, ``run SYSTEM``;
-            ``export`` and ``annotate`` are about formats and tasks that are not listed.
+            ``export`` is about layouts of what it does not show, ``annotate`` about other tasks.
         systems: systems without a model that answer it in their own way (:meth:`lines`).
     """
 
@@ -69,7 +68,6 @@ class Kind(ABC):
     default_measures: tuple[str, ...]
     headline: tuple[str, ...] = ()
     annotation: tuple[str, ...] = ()
-    exports: tuple[str, ...] = ()
     public: tuple[str, ...] = ()
     blinded: tuple[str, ...] = ()
     withheld: tuple[str, ...] = ()
@@ -110,7 +108,7 @@ class Kind(ABC):
 
     @abstractmethod
     def pages(self, package: Any, first: Sequence[str]) -> Iterator[Any]:
-        """Pages of the viewer (:class:`citeforge.publish.leaderboard.queries.QueryPage`).
+        """Pages of the viewer (:class:`citeforge.publish.query_pages.QueryPage`).
 
         Args:
             package: a benchmark of this kind.

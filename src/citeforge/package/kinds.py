@@ -19,7 +19,7 @@ _GROUP = "kinds"
 def _entries() -> dict[str, EntryPoint]:
     """Our kinds, as ``pyproject.toml`` declares them; none is imported."""
     own = distribution("citeforge").entry_points.select(group=f"citeforge.{_GROUP}")
-    return {entry.name: entry for entry in own}
+    return {entry.name: entry for entry in sorted(own) if plugins.is_whole(entry)}
 
 
 @cache
@@ -32,6 +32,8 @@ def kinds() -> dict[str, Kind]:
     """Every kind by its name: ours, then plugins'; what clashes is told of and left out."""
     found = {k.name: k for k in ours()}
     for value, origin in plugins.found(_GROUP):
+        if not origin:  # a built-in plugin's, which is ours
+            continue
         kind = _checked(value, origin)
         if kind.name in found:
             plugins.warn(f"{origin}: there is a kind of benchmark {kind.name!r} already")
@@ -53,6 +55,7 @@ def kind_of(manifest: Manifest, path: object = None) -> Kind:
     """
     found = find_kind(manifest.kind)
     if found is None:
+        plugins.require_whole(_GROUP, manifest.kind, f"the kind of benchmark {manifest.kind!r}")
         raise InputError(
             f"is of the unknown kind {manifest.kind!r}",
             path=path,
@@ -78,10 +81,12 @@ def recipe_named(name: str) -> type[Recipe] | None:
     """The recipe of a kind; None where nobody gives the kind, or nothing builds it.
 
     Raises:
-        InputError: the plugin that should give it is broken.
+        InputError: the plugin that should give it is broken, or away.
         UsageError: two plugins give it.
     """
     kind = find_kind(name)
+    if kind is None:
+        plugins.require_whole(_GROUP, name, f"the kind of benchmark {name!r}")
     return None if kind is None else kind.recipe
 
 
@@ -97,7 +102,7 @@ def ours() -> list[Kind]:
 
 def of_plugins() -> Iterator[tuple[str, str]]:
     """(name, plugin) of the other ones; none is imported."""
-    return plugins.entry_names(_GROUP)
+    return ((name, origin) for name, origin in plugins.entry_names(_GROUP) if origin)
 
 
 def plugin_of(name: str) -> str | None:

@@ -1,1 +1,1 @@
-"""Publishing benchmarks: card, Croissant, Hub, leaderboard. Renders, decides nothing."""
+"""Publishing benchmarks: card, Croissant, Hub, exports. Renders, decides nothing."""

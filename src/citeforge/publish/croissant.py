@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from citeforge.builders.audit.records import checks_made
 from citeforge.engines.io.tables import read_schema
 from citeforge.schemas.benchmarks.manifest import Manifest
 
@@ -158,7 +159,8 @@ def _responsible(manifest: Manifest, audit: dict[str, Any] | None) -> dict[str, 
         return found
     problems = {k: len(v) for k, v in audit.get("flaws", {}).items() if v}
     found["rai:dataLimitations"] = (
-        "; ".join(f"{k}: {n}" for k, n in problems.items()) or "The audit found no flaw."
+        "; ".join(f"{k}: {n}" for k, n in problems.items())
+        or f"The audit found no flaw ({checks_made(audit['checks'])})."
     )
     personal = audit.get("personal_data", {})
     found["rai:personalSensitiveInformation"] = "; ".join(

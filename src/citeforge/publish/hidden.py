@@ -78,7 +78,7 @@ def split_package(
     for config in kind.blinded:
         for split in contexts if config == "contexts" else package.splits.get(config, []):
             writer.add(config, split, kind.blind(config, package.table(config, split)))
-    shown = None if _has_whole_corpus(package) else _shown(package, contexts)
+    shown = None if _has_whole_corpus(package) else _context_passage_ids(package, contexts)
     for config in kind.public:
         for split in package.splits.get(config, []):
             with TableWriter(public / config, split, kind.tables[config]) as table:
@@ -143,7 +143,7 @@ def _has_whole_corpus(package: Package) -> bool:
     return value is not None and package.manifest.config.get(field) == value
 
 
-def _shown(package: Package, contexts: Sequence[str]) -> pa.Array:
+def _context_passage_ids(package: Package, contexts: Sequence[str]) -> pa.Array:
     """Ids of the passages that public contexts show."""
     tables = [package.context_table(name) for name in contexts]
     docs = pa.concat_arrays([c.flatten() for t in tables for c in t["docs"].chunks])
@@ -208,7 +208,7 @@ def _with_leaderboards(public: Path, manifest: Manifest, stats: dict[str, object
 
 def _public_stats(half: Package, contexts: Sequence[str]) -> dict[str, object]:
     """Statistics of what is public, counted there: none is taken over from the whole."""
-    stats: dict[str, object] = {"queries": len(half), **corpus_stats(half.corpus)}
+    stats: dict[str, object] = {"queries": len(half), **corpus_stats(half.folder)}
     for name in contexts:
         stats |= context_sizes(name, half.context_table(name))
     return stats | {WORDS: word_lengths(half)}

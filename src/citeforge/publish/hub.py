@@ -6,84 +6,19 @@ import hashlib
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from citeforge.builders.packaging.licences import conflicts
 from citeforge.builders.packaging.verify import verify
 from citeforge.engines.io.files import sha256_file
 from citeforge.package.manifest import MANIFEST, load_manifest, plain_file
-from citeforge.publish.hub_errors import hub_error_words, hub_errors, is_network
+from citeforge.publish.hub_changes import Change, LocalFile, Published, PublishPlan, State
+from citeforge.publish.hub_errors import HubConnectionError, hub_error_words, hub_errors, is_network
 from citeforge.schemas.benchmarks.manifest import SECRET, Manifest
 from citeforge.schemas.errors import InputError, UsageError
 
-State = Literal["new", "changed", "same", "removed"]
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class LocalFile:
-    """A file of a package.
-
-    Attributes:
-        path: where it is.
-        sha256: as its manifest says; hashed once, when the package was checked.
-    """
-
-    path: Path
-    sha256: str
-
-
-@dataclass(frozen=True)
-class Change:
-    """What publishing does to one file.
-
-    Attributes:
-        path: name in the repository.
-        size: bytes, of the local file or of the removed one.
-        state: compared with what is there.
-    """
-
-    path: str
-    size: int
-    state: State
-
-
-@dataclass
-class PublishPlan:
-    """What publishing would do.
-
-    Attributes:
-        repo_id: repository.
-        exists: whether it is there.
-        changes: every file.
-    """
-
-    repo_id: str
-    exists: bool
-    changes: list[Change] = field(default_factory=list)
-
-    def moving(self) -> list[Change]:
-        """Files that a commit would touch."""
-        return [c for c in self.changes if c.state != "same"]
-
-
-@dataclass(frozen=True)
-class Published:
-    """What was published.
-
-    Attributes:
-        repo_id: repository.
-        commit: commit that holds the version.
-        tag: tag of the version.
-        n_files: files of the package.
-    """
-
-    repo_id: str
-    commit: str
-    tag: str
-    n_files: int
 
 
 class Publisher:
@@ -127,6 +62,23 @@ class Publisher:
             gone = [n for n in there if n not in files and _is_ours(n)]
             plan.changes += [Change(n, int(there[n]["size"]), "removed") for n in sorted(gone)]
         return plan
+
+    def dry_run(self, folder: Path, repo_id: str, branch: str = "main") -> PublishPlan:
+        """Likewise; where the Hub does not answer, every file counts as new.
+
+        Raises:
+            InputError: hidden gold would be hidden no more.
+            UsageError: labels are to be hidden, and these are not.
+        """
+        try:
+            with hub_errors(repo_id):
+                self.api.repo_exists(repo_id, repo_type="dataset")  # asked once, not six times
+            return self.plan(folder, repo_id, branch)
+        except HubConnectionError:
+            _require_open(load_manifest(folder))
+            files = package_files(folder)
+            new = [Change(name, f.path.stat().st_size, "new") for name, f in files.items()]
+            return PublishPlan(repo_id, None, new)
 
     def publish(
         self, folder: Path, repo_id: str, *, private: bool = False, branch: str = "main"

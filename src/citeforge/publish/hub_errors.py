@@ -16,6 +16,10 @@ _MOST_SAID = 600
 _SENTENCE = re.compile(r"(?<=[.!?]) (?=[A-Z])")
 
 
+class HubConnectionError(InputError):
+    """The Hub could not be reached, or the connection broke."""
+
+
 @contextmanager
 def hub_errors(repo_id: str) -> Iterator[None]:
     """Turn the Hub's errors into one line that says what to do next."""
@@ -51,7 +55,7 @@ def hub_errors(repo_id: str) -> Iterator[None]:
         if not known and not is_network(error):
             raise
         cause = error.__cause__ or error
-        raise InputError(
+        raise HubConnectionError(
             f"the connection to the Hub failed ({hub_error_words(cause) or type(cause).__name__})",
             path=repo_id,
             allowed="run the same command again: nothing is transferred or committed twice",

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 import yaml
 
 from citeforge.evaluator.reports.withhold import require_publishable
+from citeforge.evaluator.statistics.values import value_fault
 from citeforge.package.manifest import MANIFEST, load_manifest
 from citeforge.publish.community import FILE, read_tasks, task_id
 from citeforge.publish.hub import Publisher
 from citeforge.publish.hub_errors import hub_errors
-from citeforge.publish.leaderboard.backing import value_fault
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.commands.results import ResultsOptions
 from citeforge.schemas.errors import InputError, UsageError

@@ -28,6 +28,8 @@ def suggestion(value: str, known: Iterable[str]) -> str:
         return f" (did you mean {twin!a}, which prints like {value!a}?)"
     names = {name.casefold(): name for name in sorted(known, reverse=True)}
     small = value.casefold()
+    if (tail := next((n for n in names if n.rpartition(".")[2] == small), None)) is not None:
+        return f" (did you mean {names[tail]!r}?)"
     # What was begun right is nearer than what has some of the same letters.
     begun = sorted((n for n in names if len(small) > 2 and n.startswith(small)), key=len)
     close = begun[:1] or difflib.get_close_matches(small, names, n=1)
@@ -95,12 +97,21 @@ class UnknownValueError(UsageError):
         known: the legal names.
     """
 
-    def __init__(self, what: str, value: str, known: Iterable[str]) -> None:
+    def __init__(self, what: str, value: str, known: Iterable[str], command: str = "") -> None:
+        """Say what is unknown, what was probably meant, and what there is.
+
+        Args:
+            what: kind of thing.
+            value: the name given.
+            known: the legal names.
+            command: the command that lists them, where they are too many for a message.
+        """
         self.what = what
         self.value = value
         self.known = sorted(known)
         hint = suggestion(value, self.known)
-        super().__init__(f"unknown {what} {value!r}{hint}; known: {', '.join(self.known)}")
+        others = f"`{command}` lists them all" if command else f"known: {', '.join(self.known)}"
+        super().__init__(f"unknown {what} {value!r}{hint}; {others}")
 
 
 class MissingExtraError(UsageError):

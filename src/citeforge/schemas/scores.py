@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
     NonNegativeInt,
-    field_validator,
     model_validator,
 )
 
@@ -19,6 +19,14 @@ from citeforge.schemas.signature import parse_signature
 SCORES_VERSION = 1
 Gold = Literal["public", "private", "withheld"]
 """Whether labels are public; else whether a score file tells of single queries."""
+
+
+def _signature(text: str) -> str:
+    parse_signature(text)
+    return text
+
+
+SignatureText = Annotated[str, AfterValidator(_signature)]
 
 
 class Corrected(BaseModel):
@@ -55,7 +63,7 @@ class Corrected(BaseModel):
     stderr: float | None
     method: str
     n_labels: int = Field(ge=0)
-    signature: str
+    signature: SignatureText
     tuning: float | None = None
     df: float | None = None
     labels_value: float | None = None
@@ -65,12 +73,6 @@ class Corrected(BaseModel):
     labelled: list[int] = []
     linear_judged: list[float | None] | None = None
     linear_human: list[float | None] | None = None
-
-    @field_validator("signature")
-    @classmethod
-    def _can_be_parsed(cls, signature: str) -> str:
-        parse_signature(signature)
-        return signature
 
 
 class MeasureScore(BaseModel):
@@ -103,7 +105,7 @@ class MeasureScore(BaseModel):
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
     name: str
-    signature: str
+    signature: SignatureText
     scale: int = Field(ge=1)
     value: float | None
     low: float | None
@@ -120,12 +122,6 @@ class MeasureScore(BaseModel):
     per_query: list[float | None]
     influence: list[float | None] | None = None
     corrected: Corrected | None = None
-
-    @field_validator("signature")
-    @classmethod
-    def _can_be_parsed(cls, signature: str) -> str:
-        parse_signature(signature)
-        return signature
 
 
 class NotComputed(BaseModel):
@@ -160,6 +156,7 @@ class Counts(BaseModel):
         n_listed: answers with a reference list, whose numbers are no citations (``strict``).
         n_no_relevant: queries without a relevant passage in the context.
         n_no_gold: queries without a gold answer (authorship benchmarks).
+        n_all_relevant: queries for which relevant passages alone are shown.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -178,6 +175,7 @@ class Counts(BaseModel):
     n_listed: NonNegativeInt = 0
     n_no_relevant: NonNegativeInt = 0
     n_no_gold: NonNegativeInt = 0
+    n_all_relevant: NonNegativeInt = 0
 
 
 class StatementDetail(BaseModel):

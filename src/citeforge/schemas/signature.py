@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Collection
+from dataclasses import dataclass
 
 from citeforge.schemas.version import __version__
 
@@ -57,9 +58,8 @@ class Signature:
     version: str = __version__
 
     def __str__(self) -> str:
-        order = [f.name for f in fields(self) if f.name in _PREFIX]
-        order.sort(key=list(_PREFIX).index)
-        parts = [f"{_PREFIX[n]}:{getattr(self, n)}" for n in order if getattr(self, n) is not None]
+        values = ((prefix, getattr(self, name)) for name, prefix in _PREFIX.items())
+        parts = [f"{prefix}:{value}" for prefix, value in values if value is not None]
         return "|".join([self.measure, *parts])
 
 
@@ -71,6 +71,12 @@ def differing_parts(first: str, second: str) -> list[str]:
         for key in dict.fromkeys([*a, *b])
         if a.get(key) != b.get(key)
     ]
+
+
+def without_parts(signature: str, prefixes: Collection[str]) -> str:
+    """A rendered signature less the parts with these prefixes."""
+    measure, *parts = signature.split("|")
+    return "|".join([measure, *(p for p in parts if p.partition(":")[0] not in prefixes)])
 
 
 def parse_signature(signature: str) -> dict[str, str]:

@@ -4,24 +4,12 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-MONTHS = (
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
+MONTHS = tuple(
+    "January February March April May June July August September October November December".split()
 )
 """English names; those of the calendar module follow the locale."""
 
@@ -95,13 +83,3 @@ def normalise_em(text: str) -> str:
 def printable(text: str) -> str:
     """A text in quotation marks, its control, bidi and zero-width characters as escapes."""
     return repr(text if len(text) <= _LONGEST_QUOTATION else f"{text[:_LONGEST_QUOTATION]}…")
-
-
-def markdown_table(head: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
-    """A table in Markdown; bars and line breaks in cells are made harmless."""
-
-    def line(cells: Iterable[object]) -> str:
-        texts = (str(c).replace("|", "\\|").replace("\n", " ") for c in cells)
-        return "| " + " | ".join(texts) + " |"
-
-    return "\n".join([line(head), line(["---"] * len(head)), *map(line, rows)])

@@ -13,7 +13,7 @@ from citeforge.schemas.recipes.base import Part
 from citeforge.schemas.systems.declaration import System
 from citeforge.schemas.systems.listed import SYSTEMS as DECLARED
 from citeforge.systems import authorship as controls
-from citeforge.systems import bundles, passages, rage
+from citeforge.systems import passages, rage
 from citeforge.systems.alce import interact
 from citeforge.systems.alce import prompts as alce
 from citeforge.systems.attributed_ir import generate, gtr, query_gen, rtg
@@ -41,12 +41,10 @@ def _unknown(name: str) -> UsageError:
     return UnknownValueError("system", name, [s.name for s in DECLARED])
 
 
-_CONTROLS = ("deflection-blind", "deflection-aware", "faithful", "post-rationaliser")
 _PLAIN: dict[str, Lines] = {
     **dict.fromkeys(("random", "echo-relevant"), rage.lines),
     **dict.fromkeys(("gold", "all-gold", "top-1", "top-1-two-sentences"), passages.lines),
     **dict.fromkeys(("label-blind", "label-follower"), controls.lines),
-    **dict.fromkeys((*_CONTROLS, "position-blind", "position-follower"), bundles.lines),
     **dict.fromkeys(("absent-blind", "absent-aware"), kalma.lines),
 }
 _ASKING: dict[str, tuple[Callable[..., Any], type[Part]]] = {

@@ -207,6 +207,24 @@ def test_building_without_suspects(folder: Path, tmp_path: Path, inline: Cli) ->
     assert verify(tmp_path / "clean") == []
     manifest = load_intact(tmp_path / "clean")
     assert manifest.counts["suspect negatives dropped: near-duplicate"] == 2
+    dropped = sum(n for what, n in manifest.counts.items() if what.startswith("suspect negatives"))
+    assert f"\n{dropped} suspect negatives were dropped (--drop-suspects)\n" in result.stdout
     shown = {d["corpus-id"] for ds in Base(tmp_path / "clean").negatives.values() for d in ds}
     assert "near" not in shown
     assert "near-duplicate" not in audited(inline, tmp_path / "clean").flaws
+
+
+def test_no_flaw_is_said_of_the_checks_that_were_made(
+    package: Path, tmp_path: Path, cli: Cli
+) -> None:
+    """Without short answers and without another split, two of five checks are not made."""
+    package = shutil.copytree(package, tmp_path / "p")
+    said = cli("audit", package).stdout
+    assert "audited  3 of 5 checks made\n" in said
+    assert "not made answers in negatives: no gold short answers\n" in said
+    assert "not made leaks: no other split given\n" in said
+    assert "3 of 5 checks made:" in (package / "README.md").read_text()
+    limits = json.loads((package / "croissant.json").read_text())["rai:dataLimitations"]
+    assert ("found    no flaw (3 of 5 checks made)\n" in said) == (
+        limits == "The audit found no flaw (3 of 5 checks made)."
+    )

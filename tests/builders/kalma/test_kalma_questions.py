@@ -2,35 +2,38 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from citeforge.builders.kalma import check
 from citeforge.builders.kalma.build import build_kalma
-from citeforge.builders.kalma.check import Extension, ExtensionCheck
 from citeforge.builders.kalma.phrasing import Composer, cannot_be_asked, gives_away
-from citeforge.builders.kalma.selection import EntityPair
+from citeforge.builders.kalma.selection import EntityPair, missing_values
 from citeforge.builders.kalma.tasks import template_writer_templates
+from citeforge.builders.kalma.verify import wrong_kalma
 from citeforge.engines.llm.records import LlmReply, Request, Result
 from citeforge.engines.llm.writers import TemplateWriter
-from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.kg.domain import Domain, load_domain
-from citeforge.kg.phrasing import Phrase, Phrasing
+from citeforge.kg.phrasing import Phrase, Phrasing, plural
 from citeforge.kg.setup import open_graph
+from citeforge.kg.verbalise import verbalise, with_article
 from citeforge.package.package import Package
 from citeforge.schemas.benchmarks.kg import Graph, Triple
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes import KalmaRecipe, RunOptions
 from citeforge.schemas.text import normalise_em
-from conftest import EXAMPLES
+from conftest import EXAMPLES, write_jsonl
 
 GRAPH = EXAMPLES / "people" / "graph.ttl"
 PEOPLE = load_domain("people")
 assert PEOPLE.questions is not None
 WORDS: Phrasing = PEOPLE.questions
+SINGLE = {"manner of death", "honorific prefix", "voice type", "handedness", "eye color",
+          "lifestyle", "instance of"}  # fmt: skip
 NAMES = {"Q1": "Ada Byron", "Q2": "George Byron"}
 
 
@@ -48,16 +51,19 @@ def pair(relation: str = "father", born: str = "1815", **more: Sequence[Triple])
 
 
 def asked(facts: Sequence[Triple], **given: Any) -> tuple[str, str]:
-    composer = Composer(PEOPLE, WORDS)
+    composer = Composer(PEOPLE)
     return composer.general(pair(**given), facts), composer.specific(pair(**given), facts)
 
 
 def test_the_domain_of_people_has_words_and_frames() -> None:
     assert len(WORDS.relations) >= 60
-    assert len({f.one for f in WORDS.frames.values()}) == len(WORDS.frames) >= 8
-    assert {p.about for p in WORDS.relations.values()} <= set(WORDS.frames)
+    assert {p.about for p in WORDS.relations.values()} == set(WORDS.frames)
     for relation, phrase in WORDS.relations.items():
         assert phrase.ask.count("{who") == 1, relation
+        # A clause for one value is not asked for several.
+        singular = re.match(r"(?:\w+ )?(?:which|what) (?!did|is|was|\{)", phrase.ask)
+        is_one = phrase.many is None and singular is not None and "children" not in phrase.ask
+        assert not is_one or relation in SINGLE, relation
 
 
 def test_one_person() -> None:
@@ -66,13 +72,14 @@ def test_one_person() -> None:
         fact("Q1", "employer", "herself"), fact("Q1", "student of", "Mary Somerville"),
     ]  # fmt: skip
     assert asked(facts) == (
-        "What did Ada Byron do in life, and how was she connected with George Byron?",
+        "What did Ada Byron do in life as regards her fields of work and employer, what is known "
+        "of her teacher, and how was she related to George Byron?",
         "In which fields did Ada Byron work, for whom did she work, who taught her, and how was "
         "she related to George Byron?",
     )
     # A spouse is no relative; and who was born late, and has not died, lives.
     general, specific = asked(facts, relation="spouse", born="1990")
-    assert general == "What does Ada Byron do in life, and how is she connected with George Byron?"
+    assert general.startswith("What does Ada Byron do in life as regards her fields of work and em")
     assert specific.startswith("In which fields does Ada Byron work, for whom does she work, who")
     assert specific.endswith("how was she connected with George Byron?")  # he has died
 
@@ -83,7 +90,8 @@ def test_both_people() -> None:
         fact("Q2", "conflict", "the war"), fact("Q1", "mother", "Annabella Milbanke"),
     ]  # fmt: skip
     assert asked(facts) == (
-        "What standing did Ada Byron and George Byron have, and how were they connected?",
+        "What is known of the noble title of Ada Byron and George Byron, of George Byron's "
+        "military conflict, and of Ada Byron's mother, and how were the two related?",
         "What noble title did Ada Byron and George Byron each hold, in which conflict was George "
         "Byron involved, who was Ada Byron's mother, and how were the two related?",
     )
@@ -92,10 +100,13 @@ def test_both_people() -> None:
 def test_frames_follow_what_most_facts_are_about() -> None:
     family = [fact("Q1", "mother", "A"), fact("Q1", "child", "B"), fact("Q1", "residence", "C")]
     general, specific = asked(family)
-    assert general.endswith("and who else belonged to her family?")
+    assert general == (
+        "How were Ada Byron and George Byron related, who were Ada Byron's mother and child, and "
+        "what is known of her place of residence?"
+    )
     assert specific == (
-        "How were Ada Byron and George Byron related, who was Ada Byron's mother, who was one of "
-        "her children, and where did she live?"
+        "How were Ada Byron and George Byron related, who was Ada Byron's mother, what children "
+        "did she have, and where did she live?"
     )
     war = [fact("Q2", "conflict", "A"), fact("Q2", "military rank", "B")]
     assert asked(war)[1].startswith("As to military matters, in which conflict was George")
@@ -106,13 +117,13 @@ def test_frames_follow_what_most_facts_are_about() -> None:
 
 def test_without_further_facts_what_connects_the_two_is_asked() -> None:
     assert asked([]) == (
-        "Who were Ada Byron and George Byron, and how were their lives connected?",
+        "How were Ada Byron and George Byron related?",
         "How were Ada Byron and George Byron related?",
     )
 
 
 def test_without_a_known_sex_the_name_is_said_again() -> None:
-    composer = Composer(PEOPLE, WORDS)
+    composer = Composer(PEOPLE)
     graphs = [Graph(q, name, ()) for q, name in NAMES.items()]
     bare = EntityPair(graphs[0], graphs[1], fact("Q1", "sibling", "George Byron", "Q2"))
     facts = [fact("Q1", "height", "x"), fact("Q1", "residence", "y")]
@@ -123,10 +134,11 @@ def test_without_a_known_sex_the_name_is_said_again() -> None:
 
 
 def test_a_relation_without_words_is_asked_for_by_its_name_and_counted() -> None:
-    composer = Composer(PEOPLE, WORDS)
+    composer = Composer(PEOPLE)
     facts = [fact("Q1", "shoe size", "4"), fact("Q1", "participant at", "x")]
     question = composer.specific(pair(), facts)
     assert "What was Ada Byron's shoe size, what was her participant at" in question
+    assert "Ada Byron's shoe size and participant at" in composer.general(pair(), facts)
     assert composer.wordless == {"shoe size": 1, "participant at": 1}
 
 
@@ -143,9 +155,9 @@ def test_what_a_question_would_say_itself_cannot_be_asked(
     relation: str, value: str, value_id: str
 ) -> None:
     triple = fact("Q1", relation, value, value_id)
-    assert cannot_be_asked(triple, pair(), Composer(PEOPLE, WORDS).clause(triple))
+    assert cannot_be_asked(triple, pair(), Composer(PEOPLE).clause(triple))
     other = fact("Q1", relation, "Byronesque sports", "Q9")
-    assert not cannot_be_asked(other, pair(), Composer(PEOPLE, WORDS).clause(other))
+    assert not cannot_be_asked(other, pair(), Composer(PEOPLE).clause(other))
 
 
 def test_answers_in_questions_are_found() -> None:
@@ -190,6 +202,150 @@ def test_no_question_of_the_example_gives_its_answers_away(built: Path) -> None:
                 assert f" {normalise_em(triple.value)} " not in f" {normalise_em(text)} "
     starts = {" ".join(t.split()[:2]) for t in package.forms["specific"]["text"].to_pylist()}
     assert len(starts) >= 4
+
+
+SLOTS = {"are": "(?:is|are|was|were)", "whose": "(?!known|there|on )(?:his|her|their|[^,?]+'s?)"}
+
+
+def pattern(template: str) -> str:
+    """A template as an expression that any names fit."""
+    text = re.sub(r"\\\{(\w+)\\\}", lambda m: SLOTS.get(m[1], ".+?"), re.escape(template))
+    return f"(?i){text}"
+
+
+def frame_of(question: str) -> str:
+    """A question without names of people and without what it asks of them."""
+    templates = [*(f.ask for f in WORDS.frames.values()), *WORDS.rest]
+    parts = sorted(t for t in set(templates) if re.search(pattern(t), question))
+    return f"{question.startswith('How')} {parts}"
+
+
+@pytest.mark.parametrize("name", ["people", "people, all relations", "friends"])
+def test_every_fact_is_asked_for_in_both_wordings(name: str, tmp_path: Path) -> None:
+    """Without any part of the machinery: words of the relation's clause, or its noun, are there;
+    and no frame has more than a quarter of the questions."""
+    build(tmp_path / "k", **EXAMPLE_BUILDS[name])
+    package = Package(tmp_path / "k")
+    rows = package.gold.to_pylist()
+    texts = {form: package.forms[form]["text"].to_pylist() for form in ("general", "specific")}
+    for query, general, specific in zip(package.query_ids, *texts.values(), strict=True):
+        for row in (r for r in rows if r["query_id"] == query):
+            phrase = WORDS.phrase(row["relation"])
+            assert phrase is not None
+            noun = phrase.noun or phrase.ask.split()[-1]
+            names = (noun, phrase.nouns or plural(noun))
+            if row["round"] == 1:  # of these pairs what connects the two
+                for text in (general, specific):
+                    assert re.search(r"(?i)how (was|were) .+ (related|connected)", text)
+                continue
+            assert any(re.search(rf"\b{n}\b", general) for n in names), (general, noun)
+            clauses = [c for c in (phrase.ask, phrase.many) if c is not None]
+            assert any(re.search(pattern(c), specific) for c in clauses), (specific, noun)
+    frames = Counter(map(frame_of, texts["general"]))
+    assert max(frames.values()) <= len(package.query_ids) / 4, frames
+    assert len(set(texts["general"])) == len(set(texts["specific"])) == len(package.query_ids)
+
+
+def test_no_wording_has_more_than_a_quarter_of_a_benchmark() -> None:
+    """A hundred pairs of which one and the same is to be asked."""
+    composer = Composer(PEOPLE, n_questions=100)
+    facts = [fact("Q1", "place of birth", "x"), fact("Q1", "date of birth", "y")]
+    frames = Counter(frame_of(composer.general(pair(), facts)) for _ in range(100))
+    assert max(frames.values()) <= 100 / 4
+
+
+def test_names_have_articles_where_english_has_them() -> None:
+    for name, text in {
+        "Greek War of Independence": "the Greek War of Independence",
+        "University of Paris": "the University of Paris",
+        "Nobel Prize in Physics": "the Nobel Prize in Physics",
+        "Radical Party": "the Radical Party",
+        "United States of America": "the United States of America",
+        "Twentieth Dynasty of Egypt": "Twentieth Dynasty of Egypt",
+        "Harvard University": "Harvard University",
+        "World War II": "World War II",
+        "Charlotte Church": "Charlotte Church",
+        "Commentaries on the Gallic War": "Commentaries on the Gallic War",
+        "The Great War": "The Great War",
+        "Paris": "Paris",
+    }.items():
+        assert with_article(name) == text
+    war = Triple("Q1", "Lord Byron", "P607", "conflict", "Greek War of Independence", "Q9")
+    assert verbalise(war, PEOPLE) == "Lord Byron's conflict is the Greek War of Independence."
+    born = [plural(n) for n in ("place of birth", "child", "university", "wish", "award")]
+    assert born == ["places of birth", "children", "universities", "wishes", "awards"]
+
+
+PLAIN = EXAMPLES / "plain"
+EXAMPLE_BUILDS: dict[str, dict[str, Any]] = {
+    "people": {},
+    "people, few rounds": {"choices": {"rounds": 2}},
+    "people, all relations": {
+        "pairs_from_kg": ("spouse", "father", "mother", "child", "sibling", "student"),
+    },
+    "friends": {
+        "kg": f"file:{PLAIN / 'people.ttl'}",
+        "domain": str(PLAIN / "friends.yaml"),
+        "pairs_from_kg": ("spouse", "child", "parent", "acquaintance"),
+    },
+}
+
+
+@pytest.mark.parametrize("name", EXAMPLE_BUILDS)
+def test_no_right_answer_is_missing_from_the_gold(name: str, tmp_path: Path) -> None:
+    """Every value that the shown graphs have of a relation that is asked for is gold."""
+    build(tmp_path / "k", **EXAMPLE_BUILDS[name])
+    package = Package(tmp_path / "k")
+    shown = {
+        row["query_id"]: [(t["qid"], t["relation"], t["value"]) for t in row["triples"]]
+        for row in package.context_table("full").to_pylist()
+    }
+    rows = package.gold.to_pylist()
+    gold = {(r["query_id"], r["qid"], r["relation"], r["value"]) for r in rows}
+    asked = {(r["query_id"], r["qid"], r["relation"]) for r in rows if r["round"] > 1}
+    missing = [
+        (query, *fact)
+        for query, facts in shown.items()
+        for fact in facts
+        if (query, *fact[:2]) in asked and (query, *fact) not in gold
+    ]
+    assert asked and missing == []
+    assert list(wrong_kalma(package)) == []
+
+
+def test_a_relation_is_asked_for_with_all_values_or_not_at_all(tmp_path: Path) -> None:
+    """Of five rounds, four add a fact: the first seed states one of two citizenships."""
+    rows: list[dict[str, object]] = [
+        {"paragraph": text, "first": "Marie Curie", "relation": "spouse", "second": "Pierre Curie"}
+        for text in ("Marie Curie, born in Warsaw, in Poland, was the wife of Pierre Curie.",)
+    ]
+    write_jsonl(tmp_path / "pairs.jsonl", rows)
+    for rounds, others in ((2, 1), (5, 4)):
+        out = tmp_path / str(rounds)
+        build(out, pairs=tmp_path / "pairs.jsonl", pairs_from_kg=(), choices={"rounds": rounds})
+        gold = [(r["round"], r["relation"], r["value"]) for r in Package(out).gold.to_pylist()]
+        assert gold[:4] == [
+            (1, "place of birth", "Warsaw"), (1, "country of citizenship", "Poland"),
+            (1, "spouse", "Pierre Curie"), (2, "country of citizenship", "France"),
+        ]  # fmt: skip
+        assert len(gold) == 3 + others
+    # With one round there is no room for the other citizenship: none of the two is asked for.
+    build(tmp_path / "1", pairs=tmp_path / "pairs.jsonl", pairs_from_kg=(), choices={"rounds": 1})
+    package = Package(tmp_path / "1")
+    assert [r["relation"] for r in package.gold.to_pylist()] == ["place of birth", "spouse"]
+    (row,) = package.evolution.to_pylist()
+    assert row["refused"] == ["not asked for: [Q901, country of citizenship: Poland]"]
+
+
+def test_verify_finds_a_relation_that_is_gold_in_part() -> None:
+    link = fact("Q1", "father", "George Byron", "Q2")
+    pool = [link, *(fact("Q1", "child", v) for v in ("A", "B")), fact("Q1", "Child", "C")]
+    assert missing_values(pool, [link, pool[1]], link) == [pool[2], pool[3]]
+    assert missing_values(pool, [link, *pool[1:]], link) == []
+    # Two connected people: what connects them is asked for by their names.
+    other = fact("Q1", "father", "Another Byron")
+    assert missing_values([*pool, other], [link], link) == []
+    assert missing_values([*pool, other], [link], None) == [other]
 
 
 class Writer:
@@ -245,11 +401,12 @@ def test_a_domain_without_words_says_so(tmp_path: Path, capsys: pytest.CaptureFi
     n = len(Package(tmp_path / "k").query_ids)
     assert made.counts["questions without words of the domain"] == 2 * n
     assert (
-        f"'plain people' has no words for questions: all {2 * n} read as forms; citeforge kg pr"
+        f"'plain people' has no words for questions: all {2 * n} ask for relations by their lab"
         in (capsys.readouterr().err)
     )
-    words = {"relations": {"father": {"about": "life", "ask": "who {was} {whose} father"}},
-             "frames": {"life": WORDS.frames["life"].model_dump()}}  # fmt: skip
+    for text in Package(tmp_path / "k").forms["specific"]["text"].to_pylist():
+        assert "(" not in text and re.search(r"(?i)who or what (is|are) ", text)
+    words = {"relations": {"father": {"about": "life", "ask": "who {was} {whose} father"}}}
     some = bare.model_copy(update={"questions": Phrasing.model_validate(words), "name": "some"})
     made = build(tmp_path / "s", domain=some.model_dump(mode="json"), pairs_from_kg=("father",))
     assert made.counts["facts asked for without words of the domain"] > n
@@ -268,66 +425,16 @@ def test_a_domain_without_words_says_so(tmp_path: Path, capsys: pytest.CaptureFi
 def test_wrong_words_are_refused(words: dict[str, str], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Phrase.model_validate(words)
-    given = {"name": "x", "entity_class": "Q5", "questions": {"relations": {"a": words},
-             "frames": {"life": {"one": "?", "both": "?"}}}}  # fmt: skip
+    given = {"name": "x", "entity_class": "Q5", "questions": {"relations": {"a": words}}}
     with pytest.raises(InputError, match=r"questions\.relations\.a"):
         load_domain(given)
-    with pytest.raises(ValueError, match="'life' is missing"):
-        Phrasing.model_validate({"relations": WORDS.relations, "frames": {}})
+    with pytest.raises(ValueError, match=r"asks for no fact: \{nouns\} or \{own\} is missing"):
+        Phrasing.model_validate({"frames": {"a": {"ask": "who {was} {who}"}}})
+    with pytest.raises(ValueError, match=r"asks for no fact: \{things\} is missing"):
+        Phrasing.model_validate({"rest": ["who are they"]})
 
 
 # --- gold that stands where it is said -----------------------------------------------------------
-
-FAMILY = {"Q1": "Hans Albert Einstein", "Q2": "Albert Einstein", "Q3": "Mileva Maric"}
-LINK = Triple("Q1", FAMILY["Q1"], "P22", "father", "Albert Einstein", "Q2")
-BEFORE = "Hans Albert Einstein's father is Albert Einstein [Q1, father: Albert Einstein]."
-
-
-def added(sentence: str, triple: Triple) -> str | None:
-    pool = [LINK, triple, Triple("Q2", FAMILY["Q2"], "P551", "residence", "Ulm")]
-    checker = ExtensionCheck(PEOPLE, SentenceSegmenter())
-    said = sentence.replace("[]", check.marker(triple))
-    (found,) = checker.wrong([Extension(BEFORE, f"{BEFORE} {said}", triple, pool)])
-    return found
-
-
-def test_a_value_must_stand_for_itself_in_the_new_sentence() -> None:
-    movement = Triple("Q1", FAMILY["Q1"], "P1", "movement", "Albert")
-    assert added("Hans Albert Einstein was a man of his time [].", movement) == (
-        "names 'Albert' only inside another name"
-    )
-    residence = Triple("Q1", FAMILY["Q1"], "P551", "residence", "Bern")
-    assert added("He lived in Bern [].", residence) is None
-    assert added("Hans Albert Einstein lived in Bern [].", residence) is None
-    assert added("Albert Einstein lived in Bern [].", residence) == "says 'Bern' of somebody else"
-    father = Triple("Q1", FAMILY["Q1"], "P1", "namesake of", "Albert Einstein")
-    assert added("He was proud of it [].", father) == (
-        "does not name 'Albert Einstein' in the new sentence"
-    )
-
-
-@pytest.mark.parametrize(
-    ("seed", "reason"),
-    [
-        ("Hans Albert [] Einstein's father is Albert Einstein.", "names 'Albert' only inside"),
-        ("Albert Einstein was the father. Albert [] was a name.", None),
-    ],
-)
-def test_marks_of_a_model_inside_names_are_refused(seed: str, reason: str | None) -> None:
-    movement = Triple("Q1", FAMILY["Q1"], "P1", "movement", "Albert")
-    reply = seed.replace("[]", check.marker(movement))
-    found = check.misplaced(reply, [LINK, movement], LINK)
-    assert (found or "").startswith(reason or "") and (found is None) == (reason is None)
-
-
-def test_marks_of_a_model_on_somebody_elses_fact_are_refused() -> None:
-    born = Triple("Q1", FAMILY["Q1"], "P19", "place of birth", "Ulm")
-    text = "Hans Albert Einstein's father, Albert Einstein, was born in Ulm"
-    his = Triple("Q2", FAMILY["Q2"], "P19", "place of birth", "Ulm")
-    pool = [LINK, born, his]
-    found = check.misplaced(f"{text} {check.marker(born)}.", pool, LINK)
-    assert found == "says 'Ulm' of somebody else"
-    assert check.misplaced(f"{text} {check.marker(his)}.", pool, LINK) is None
 
 
 def test_the_graph_of_a_recipe_has_the_words() -> None:

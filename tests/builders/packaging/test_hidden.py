@@ -13,7 +13,7 @@ from citeforge.builders.build import build
 from citeforge.builders.packaging.hiding import _renumbered
 from citeforge.builders.packaging.verify import verify
 from citeforge.builders.recipes.rebuild import rebuild
-from citeforge.builders.stages import skeleton
+from citeforge.builders.stages import build as stages
 from citeforge.builders.twins.build import build_twins
 from citeforge.engines.draws import generator, keyed
 from citeforge.package.package import Package
@@ -98,7 +98,7 @@ def test_a_build_that_was_cut_off_goes_on_with_its_secret(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(skeleton, "hide", cut)
+        patch.setattr(stages, "hide", cut)
         facts(tmp_path / "a")
     begun = tmp_path / "a.partial"
     assert (begun / "secret.hex").stat().st_mode & 0o777 == 0o600

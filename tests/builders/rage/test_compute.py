@@ -13,8 +13,8 @@ from citeforge.builders.rage.build import build_rage
 from citeforge.builders.recipes.rebuild import rebuild
 from citeforge.builders.shards.share import embed_shard, mine_shard
 from citeforge.engines.models import compute
-from citeforge.engines.models.fast import convert
-from citeforge.engines.models.fast.store import VARIABLE
+from citeforge.plugins.openvino import convert
+from citeforge.plugins.openvino.store import VARIABLE
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.commands.shard import Shard
 from citeforge.schemas.errors import InputError, UsageError
@@ -94,7 +94,7 @@ def test_killed_while_deciding_and_resumed(
         raise Killed
 
     with monkeypatch.context() as patch, pytest.raises(Killed):
-        patch.setattr("citeforge.builders.rage.build.seemingly_table", kill)
+        patch.setattr("citeforge.builders.rage.negatives.seemingly_table", kill)
         build(world, tmp_path / "out", "int8", name="b")
     again = build(world, tmp_path / "out", "auto", resume=True, name="b")
     assert again.manifest_sha256 == whole.manifest_sha256
@@ -115,7 +115,7 @@ def test_shares_nominate_and_the_build_decides(
     quantised = []
     make = convert.int8_model
     monkeypatch.setattr(
-        "citeforge.engines.models.fast.embed.int8_model",
+        "citeforge.plugins.openvino.embed.int8_model",
         lambda *given: quantised.append(1) or make(*given),
     )
     for n in (2, 1):

@@ -15,13 +15,13 @@ from citeforge.engines.embedding.embed import make_embedder
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes import RageRecipe
 from conftest import EXAMPLES, Cli, content, run_options, sampled
-from servers.nursery import Nursery
+from servers import nursery
 
 
-def run(nursery: Nursery, args: list[str], watch: Path, die_at: int = 0) -> int:
+def run(args: list[str], out: Path, die_at: int = 0) -> int:
     """Run a build; it is killed where this many new files would be there."""
-    nursery.start(args, die_at=(watch, die_at) if die_at else None)
-    return nursery.wait()
+    place = (out, die_at) if die_at else None
+    return nursery.run(args, out.parent, die_at=place).returncode
 
 
 def arguments(out: Path, *more: str) -> list[str]:
@@ -37,24 +37,24 @@ POINTS = (*range(1, FILES, 7), FILES)
 
 
 @pytest.mark.sampled
-def test_killed_builds_end_byte_identical(tmp_path: Path, nursery: Nursery) -> None:
+def test_killed_builds_end_byte_identical(tmp_path: Path) -> None:
     """A third of the kills; all of them in `make exhaustive`, and thousands in `make torture`."""
     points, in_a_row = sampled(POINTS), len(sampled(range(20)))
     calm = tmp_path / "calm"
-    assert run(nursery, arguments(calm), calm) == 0
+    assert run(arguments(calm), calm) == 0
     expected = content(calm)
     # One build, killed again and again as it gets further.
     out = tmp_path / "torn"
     for _ in range(in_a_row):
-        assert run(nursery, arguments(out, "--resume"), out, 7) == -signal.SIGKILL
-    assert run(nursery, arguments(out, "--resume"), out) == 0
+        assert run(arguments(out, "--resume"), out, 7) == -signal.SIGKILL
+    assert run(arguments(out, "--resume"), out) == 0
     assert content(out) == expected
     assert not out.with_name("torn.partial").exists()
     # Fresh builds, each killed once at another point, late ones included.
     for point in points:
         out = tmp_path / f"once-{point}"
-        assert run(nursery, arguments(out), out, point) == -signal.SIGKILL
-        assert run(nursery, arguments(out, "--resume"), out) == 0
+        assert run(arguments(out), out, point) == -signal.SIGKILL
+        assert run(arguments(out, "--resume"), out) == 0
         assert content(out) == expected
 
 
@@ -165,14 +165,14 @@ def test_resuming_a_finished_build(tmp_path: Path, source: Path) -> None:
     assert not out.with_name("out.partial").exists()
 
 
-def test_a_full_disk_during_a_shard(tmp_path: Path, nursery: Nursery, inline: Cli) -> None:
+def test_a_full_disk_during_a_shard(tmp_path: Path, inline: Cli) -> None:
     """The kernel refuses to let a shard grow (RLIMIT_FSIZE), as a full disk would."""
     out = tmp_path / "out"
     args = [a if a != "4" else "64" for a in arguments(out)]  # 64 * 384 * 2 bytes a shard
-    nursery.start(args, largest=40_000)
-    assert nursery.wait() == 1
-    assert "size limit is reached" in nursery.errors()
-    assert "Traceback" not in nursery.errors()
+    result = nursery.run(args, tmp_path, largest=40_000)
+    assert result.returncode == 1
+    assert "size limit is reached" in result.stderr
+    assert "Traceback" not in result.stderr
     assert not out.exists()
     result = inline(*args, "--overwrite")
     assert result.returncode == 0, result.stderr

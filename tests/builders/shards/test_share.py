@@ -22,7 +22,7 @@ from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes import RageRecipe
 from citeforge.schemas.recipes.base import checked
 from conftest import EXAMPLES, Cli, content, run_options
-from servers.nursery import Nursery
+from servers import nursery
 
 SOURCE = f"beir:{EXAMPLES / 'facts'}"
 RECIPE = (
@@ -79,18 +79,18 @@ def test_shares_make_the_bytes_of_a_plain_build(
 
 
 def test_a_killed_share_goes_on_and_its_disk_may_be_full(
-    cli: Cli, tmp_path: Path, plain: dict[str, bytes], nursery: Nursery
+    cli: Cli, tmp_path: Path, plain: dict[str, bytes]
 ) -> None:
     folder, out = tmp_path / "shards", tmp_path / "out"
     share = ["embed", "--shard", "1/2", "--out", str(folder), *RECIPE, *CPU]
     # Vectors of 16 passages are 12,288 bytes: the kernel lets no file grow so large.
-    nursery.start(share, largest=9000)
-    assert nursery.wait() == 1
-    assert "size limit is reached" in nursery.errors()
-    assert "Traceback" not in nursery.errors()
+    result = nursery.run(share, tmp_path, largest=9000)
+    assert result.returncode == 1
+    assert "size limit is reached" in result.stderr
+    assert "Traceback" not in result.stderr
     # Vectors and what they are of, each by a temporary file: the fifth begins the second batch.
-    nursery.start(share, die_at=(folder / "embeddings", 5))
-    assert nursery.wait() == -signal.SIGKILL, nursery.errors()
+    result = nursery.run(share, tmp_path, die_at=(folder / "embeddings", 5))
+    assert result.returncode == -signal.SIGKILL, result.stderr
     assert len(list(folder.glob("embeddings/*.json"))) == 1
     for i in (2, 1):
         done(cli("embed", "--shard", f"{i}/2", "--out", folder, *RECIPE, *CPU))

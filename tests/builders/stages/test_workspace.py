@@ -274,10 +274,20 @@ PAIR = """
 import sys
 from pathlib import Path
 from citeforge.builders.frozen import build_hagrid
+from citeforge.builders.stages import workspace
 from citeforge.schemas.recipes import HagridRecipe, RunOptions
 from citeforge.schemas.errors import InputError
-for line in sys.stdin:
-    out, name = line.split()
+
+put_in_place = workspace.put_in_place
+
+def wait(*places):
+    print("inside", flush=True)
+    sys.stdin.readline()
+    put_in_place(*places)
+
+while line := sys.stdin.readline():
+    out, name, *waits = line.split()
+    workspace.put_in_place = wait if waits else put_in_place
     try:
         recipe = HagridRecipe(source=sys.argv[1], name=name)
         build_hagrid(recipe, RunOptions(out=Path(out), overwrite=True))
@@ -288,7 +298,8 @@ for line in sys.stdin:
 
 
 def test_pairs_of_builders_give_one_whole_package(tmp_path: Path) -> None:
-    """Forty pairs start together; a package is always one of the two, and whole."""
+    """One waits inside until the other was refused; then forty pairs start together. A package is
+    always one of the two, and whole."""
     hagrid(tmp_path / "expected-a", name="a")
     hagrid(tmp_path / "expected-b", name="b")
     expected = {n: content(tmp_path / f"expected-{n}") for n in "ab"}
@@ -297,23 +308,37 @@ def test_pairs_of_builders_give_one_whole_package(tmp_path: Path) -> None:
                          stdout=subprocess.PIPE, text=True)
         for _ in "ab"
     ]  # fmt: skip
-    seen = []
+
+    def say(process: subprocess.Popen[str], line: str) -> None:
+        assert process.stdin
+        process.stdin.write(f"{line}\n")
+        process.stdin.flush()
+
+    def answer(process: subprocess.Popen[str]) -> str:
+        assert process.stdout
+        return process.stdout.readline().strip()
+
+    first, second = pair
+    out = tmp_path / "out"
+    say(first, f"{out} a waits")
+    assert answer(first) == "inside"
+    say(second, f"{out} b")
+    assert answer(second) == "refused"
+    say(first, "go on")
+    assert answer(first) == "built"
+    assert content(out) == expected["a"]
     for number in range(40):
         out = tmp_path / f"out-{number}"
         for process, name in zip(pair, "ab", strict=True):
-            assert process.stdin
-            process.stdin.write(f"{out} {name}\n")
-            process.stdin.flush()
-        answers = [p.stdout.readline().strip() for p in pair if p.stdout]
+            say(process, f"{out} {name}")
+        answers = [answer(process) for process in pair]
         assert set(answers) <= {"built", "refused"}
         assert "built" in answers
         assert content(out) in [
             expected[n] for n, a in zip("ab", answers, strict=True) if a == "built"
         ]
         assert not (tmp_path / f"out-{number}.partial").exists()
-        seen += answers
     for process in pair:
         assert process.stdin
         process.stdin.close()
         process.wait()
-    assert "refused" in seen, "no two builders ever met: the test shows nothing"

@@ -15,16 +15,12 @@ from hypothesis import strategies as st
 from citeforge.builders.recipes.files import read_recipe, recipe_text
 from citeforge.cli.building.build import build
 from citeforge.cli.record_options import field_options, record_from
+from citeforge.engines.runner import runner_flags
 from citeforge.package.kinds import recipes
+from citeforge.plugins.bundles.recipes import DeflectionRecipe
+from citeforge.schemas.benchmarks.licences import HUB_LICENCES
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.recipes import (
-    AlceRecipe,
-    AuthorshipRecipe,
-    DeflectionRecipe,
-    RageRecipe,
-    Recipe,
-    RunOptions,
-)
+from citeforge.schemas.recipes import AlceRecipe, AuthorshipRecipe, RageRecipe, Recipe, RunOptions
 from citeforge.schemas.recipes.flags import Flag, command_words, flags_of, nested
 from citeforge.schemas.recipes.mixture import Mixture
 from citeforge.schemas.recipes.run import ALWAYS
@@ -35,6 +31,8 @@ WORDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=1
 NAMES = st.text(string.ascii_letters + string.digits + "_", min_size=1, max_size=8)
 SPECIAL: dict[str, st.SearchStrategy[Any]] = {
     "origins": st.lists(st.sampled_from(["hh", "hl", "lh", "ll"]), unique=True).map(tuple),
+    "licence": st.sampled_from(sorted(HUB_LICENCES)),
+    "extra_licence": st.sampled_from(sorted(HUB_LICENCES)),
     "length_ratio": st.tuples(st.floats(0.01, 1), st.floats(1, 9)),
 }
 
@@ -118,14 +116,22 @@ def test_a_file_to_start_from_has_every_field_and_its_help(kind: str, tmp_path: 
             read_recipe(tmp_path / "r.yaml")
 
 
+def command_of(kind: str) -> click.Command:
+    command = build.get_command(click.Context(build), kind)
+    assert command is not None
+    return command
+
+
 @pytest.mark.parametrize("kind", RECIPES)
 def test_every_field_is_an_option_of_its_command(kind: str) -> None:
-    command = build.commands[kind]
+    command = command_of(kind)
     shown = {o for p in command.params for o in p.opts}
     recipe = RECIPES[kind]
     run = {*ALWAYS, *recipe.run_options}
     fields = {f.name for f in flags_of(recipe)}
     fields |= {f.name for f in flags_of(RunOptions) if f.place[0] in run}
+    if "engine_options" in run:
+        fields |= {f.name for f in runner_flags("engine_options")}
     assert shown == fields
     names = [o for p in command.params for o in p.opts]
     assert len(set(names)) == len(names)
@@ -166,7 +172,7 @@ OPTIONS_OF = {
 
 @pytest.mark.parametrize("kind", OPTIONS_OF)
 def test_each_command_has_these_options(kind: str) -> None:
-    shown = {o for p in build.commands[kind].params for o in p.opts if not getattr(p, "hidden", 0)}
+    shown = {o for p in command_of(kind).params for o in p.opts if not getattr(p, "hidden", 0)}
     assert shown == {f"--{name}" for name in OPTIONS_OF[kind].split()}
 
 

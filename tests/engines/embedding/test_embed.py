@@ -13,7 +13,7 @@ import pytest
 from citeforge.engines.embedding import embed
 from citeforge.engines.embedding.embed import OFFLINE_SHA256, make_embedder
 from citeforge.engines.embedding.embedder import Prefixes, default_prefixes
-from citeforge.schemas.errors import InputError
+from citeforge.schemas.errors import InputError, UsageError
 
 TEXTS = [
     "Io is the innermost of Jupiter's four Galilean moons.",
@@ -134,3 +134,17 @@ def test_prefixes_change_the_fingerprint_and_the_vectors(offline: embed.Embedder
     assert other.fingerprint() != offline.fingerprint()
     assert not np.array_equal(other.encode(TEXTS, "query"), offline.encode(TEXTS, "query"))
     assert not np.array_equal(other.encode(TEXTS, "query"), other.encode(TEXTS, "passage"))
+
+
+@pytest.mark.parametrize("name", ["ofline", "offlin", "openia:text-embedding-3-small"])
+def test_a_misspelt_embedder_is_not_looked_for_on_the_hub(name: str) -> None:
+    with pytest.raises(UsageError, match=r"did you mean '(offline|openai)'\?\): expected offline"):
+        embed.make_embedder(name)
+
+
+def test_a_folder_may_be_called_nearly_like_an_embedder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ofline").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert embed.make_embedder("ofline") is not None

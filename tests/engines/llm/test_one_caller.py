@@ -147,8 +147,8 @@ def test_build_kalma_pays_perplexity_within_the_budget_and_once(tmp_path: Path) 
             code = error.exit_code if isinstance(error, CiteforgeError) else result.exit_code
             return code, str(error)
 
-        code, said = build("poor", "--price", "1,1", "--max-cost", "0.001")
-        assert (code, "stopped before --max-cost 0.001" in said) == (3, True)
+        code, said = build("poor", "--price", "1,1", "--max-cost", "0.0003")
+        assert (code, "stopped before --max-cost 0.0003" in said) == (3, True)
         some = len(server.requests())
         assert some > 0
         assert build("a")[0] == 0

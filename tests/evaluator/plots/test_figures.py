@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from citeforge.evaluator.reports.plots import labels, palette
-from citeforge.evaluator.reports.plots.choose import PLOTS, page_figures, plot
+from citeforge.evaluator.reports.plots.choose import page_figures, plot, plots
 from citeforge.evaluator.statistics.intervals import wilson
 from citeforge.schemas.benchmarks.authorship import PLACEBO, Design, LabelSet, make_cells
 from citeforge.schemas.errors import UnknownValueError, UsageError
 from citeforge.schemas.scores import Corrected, ScoreFile
-from conftest_plots import answer, many, scored
+from conftest_plots import many, scored
 
 
 def table(text: str) -> list[dict[str, str]]:
@@ -46,45 +46,6 @@ def test_intervals_are_sorted_with_ranks() -> None:
     assert "No ranks: scored on other queries" in found.note
     alone = plot([scored("a", {"CiteP": a}), scored("c", {"CiteP": c})], "intervals")
     assert alone.title.endswith("and is first with 95 % confidence")
-
-
-def test_differences_are_counted() -> None:
-    one = scored("one", {"CiteP": [0.2, 0.4, 0.5, None, 0.1]})
-    two = scored("two", {"CiteP": [0.5, 0.4, 0.4, 1.0, 0.3]})
-    found = plot([one, two], "differences")
-    assert found.title == "CiteP: two is better than one on 2 queries, worse on 1, equal on 1"
-    rows = [(r["query"], float(r["two − one, CiteP (%)"])) for r in table(found.csv)]
-    assert [q for q, _ in rows] == ["q2", "q1", "q4", "q0"]
-    assert [d for _, d in rows] == pytest.approx([-10, 0, 20, 30])
-
-
-def test_means_by_position_and_by_citations() -> None:
-    answers = [
-        answer("q0", [[0], [0]], 0), answer("q1", [[1], [2]], 0), answer("q2", [[3], []], 2),
-        answer("q3", [[]], 2),
-    ]  # fmt: skip
-    file = scored("one", {"CiteP": [1.0, 0.5, 0.2, 0.0]}, answers)
-    position = table(plot([file], "position").csv)
-    at = "position of the first relevant passage"
-    assert [(r[at], float(r["CiteP (%)"]), r["queries"]) for r in position] == [
-        ("1", pytest.approx((100 + 50) / 2), "2"), ("3", pytest.approx((20 + 0) / 2), "2"),
-    ]  # fmt: skip
-    # The best one brought its own passages: none of them is known to be relevant.
-    own = scored("own", {"CiteP": [1.0] * 4}, [answer(f"q{i}", [[0]], 9) for i in range(4)])
-    both = plot([own, file], "position")
-    assert {r["system"] for r in table(both.csv)} == {"one"}
-    assert both.title == "CiteP of one is 75.0 at position 1, 10.0 at position 3"
-    assert "The best 1 of 2 systems" in both.note
-    wordless = answer("q3", [], 2)
-    wordless.cited = [0, 4]
-    file.answers[3] = wordless
-    assert {r["queries"] for r in table(plot([file], "citations").csv)} == {"2"}
-    file.answers[3] = answer("q3", [[]], 2)
-    cited = table(plot([file], "citations").csv)
-    at = "distinct passages or triples that an answer cites"
-    assert [(r[at], float(r["CiteP (%)"])) for r in cited] == [
-        ("0", 0.0), ("1", pytest.approx((100 + 20) / 2)), ("2", 50.0),
-    ]  # fmt: skip
 
 
 def looks(spec: Any) -> Iterator[tuple[dict[str, str], dict[str, str]]]:
@@ -167,15 +128,6 @@ def test_wilson_is_scipy_s(hits: int, n: int) -> None:
     assert wilson(min(hits, n) / n, n) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
 
 
-def test_histogram_shares_add_up() -> None:
-    found = plot([scored("one", {"CiteP": [0.0, 0.5, 0.5, 1.0]})], "distribution")
-    rows = table(found.csv)
-    assert len(rows) == 20
-    assert {r["from"]: r["queries"] for r in rows if r["queries"] != "0"} == {
-        "0.0": "1", "50.0": "2", "95.0": "1",
-    }  # fmt: skip
-
-
 def test_what_cannot_be_drawn_is_said() -> None:
     one = scored("one", {"CiteP": [0.1, 0.2]})
     cases = {"position": "--details", "cost": '"cost"', "differences": "two systems",
@@ -238,9 +190,9 @@ def test_specifications_are_valid() -> None:
 
     assert schemapi.DEBUG_MODE
     drawn = set()
-    for name, make in PLOTS.items():
+    for name, declared in plots().items():
         files = [labelled()] if name in ("corrected", "calibration") else many(3)
-        found = make(cells() if name == "bias" else files, "CiteP")
+        found = declared.make(cells() if name == "bias" else files, "CiteP")
         assert found is not None, name
         drawn.add(found.spec["$schema"])
     assert len(drawn) == 1

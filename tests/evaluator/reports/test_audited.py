@@ -16,7 +16,7 @@ from citeforge.evaluator.reports.plots.negatives import negatives_plot
 from citeforge.evaluator.reports.report import rendered
 from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.package.package import Package
-from citeforge.publish.leaderboard.build import build_site
+from citeforge.plugins.leaderboard.build import build_site
 from citeforge.schemas.errors import UsageError
 from conftest import Cli
 

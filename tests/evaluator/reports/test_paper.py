@@ -11,7 +11,7 @@ import pytest
 
 from citeforge.evaluator.reports.paper import PAPER, paper_table
 from citeforge.evaluator.reports.report import rendered
-from citeforge.evaluator.statistics.compare import compare, holm
+from citeforge.evaluator.statistics.compare import compare_many
 from citeforge.schemas.commands.command_options import TableOptions
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.scores import ScoreFile
@@ -57,11 +57,23 @@ def test_best_and_significance_by_hand(files: list[ScoreFile]) -> None:
         ("other", "CiteP"), ("base_1", "CiteR"), ("other", "CiteR"), ("third & co", "CiteR"),
     }  # fmt: skip
     # Holm over the four comparisons of the table: two systems on two measures.
-    raw = [d.p_permutation for other in files[1:] for d in compare([files[0], other])]
-    expected = holm(raw)
+    expected = [d.p_holm for d in compare_many(files, against="base_1").differences]
+    # 2 / 2^10 for ten differences of one sign; .02 five times up and five times down is no change.
+    assert expected == [2 / 1024 * 4, 1.0, 1.0, 1.0]
     found = [float(r["p_holm"]) for r in rows if r["p_holm"]]
     assert found == pytest.approx(expected)
     assert len(found) == 4
+
+
+def test_a_table_without_comparisons_says_nothing_of_them(files: list[ScoreFile]) -> None:
+    alone = paper_table(files[:1], options(against="base_1"))
+    undirected = [scored(s, {"Length": v}) for s, v in (("base_1", LOW), ("other", HIGH))]
+    for table in (alone, paper_table(undirected, options(against="base_1"))):
+        for render in PAPER.values():
+            text = render(table)
+            assert "Holm" not in text
+            assert "†" not in text
+            assert "dagger" not in text
 
 
 def test_columns_in_the_order_asked_for(files: list[ScoreFile]) -> None:
@@ -145,3 +157,43 @@ def test_the_command(cli: Cli, files: list[ScoreFile], tmp_path: Any) -> None:
     result = cli("report", *three, "--significance", "*")
     assert result.returncode == 2
     assert "--against" in result.stderr
+
+
+def test_other_contexts_are_neither_bold_nor_marked(files: list[ScoreFile]) -> None:
+    # 16 in one context and 71.5 in another: which system is better is not known.
+    both = [files[0], in_context(files[1], "hard")]
+    rows = cells(both, best="bold", against="base_1")
+    assert [(r["best"], r["significant"]) for r in rows] == [("0", "")] * 4
+    text = PAPER["latex"](paper_table(both, options(best="bold", against="base_1")))
+    assert "ctx: mix / hard (CiteP, CiteR)" in text
+    assert r"other (hard) is not compared with base\_1" in text
+    assert "Holm" not in text
+    # Of three in one context the best is bold, although the fourth has as much.
+    most = cells([*files, in_context(files[1], "hard")], best="bold", columns="CiteP")
+    assert [r["best"] for r in most] == ["0", "1", "0", "0"]
+
+
+def test_across_contexts_where_it_is_asked_for(files: list[ScoreFile]) -> None:
+    both = [files[0], in_context(files[1], "hard")]
+    rows = cells(both, best="bold", against="base_1", across="contexts", columns="CiteP")
+    assert [r["best"] for r in rows] == ["0", "1"]
+    # Ten differences of one sign, and one comparison: 2 / 2^10.
+    assert [r["p_holm"] for r in rows] == ["", str(2 / 1024)]
+    text = PAPER["md"](paper_table(both, options(best="bold", across="contexts")))
+    assert "Not comparable" not in text
+    with pytest.raises(UnknownValueError, match="contexts"):
+        paper_table(both, options(best="bold", across="context"))
+
+
+@pytest.mark.parametrize("ending", ["md", "latex", "csv"])
+def test_plain_tables_rank_nobody_across_contexts(files: list[ScoreFile], ending: str) -> None:
+    both = [files[0], in_context(files[1], "hard")]
+    text = rendered(both, ending).decode()
+    if ending == "csv":
+        ranks = [(r["rank_low"], r["rank_high"]) for r in csv.DictReader(io.StringIO(text))]
+        assert ranks == [("", "")] * 4
+        across = rendered(both, ending, table=options(across="contexts")).decode()
+        first = next(csv.DictReader(io.StringIO(across)))
+        assert (first["rank_low"], first["rank_high"]) == ("2", "2")
+    else:
+        assert "not comparable: base_1 · mix and other · hard: ctx: mix / hard" in text

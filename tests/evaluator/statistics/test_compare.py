@@ -184,6 +184,26 @@ def test_a_clear_difference_passes_holm_over_a_large_family() -> None:
     assert sum(d.p_holm < 0.05 for d in found) == 1
 
 
+def test_the_family_is_all_pairs_and_measures_of_the_table() -> None:
+    """Ten equal differences have p = 2 / 2^10, eight 2 / 2^8, two 2 / 2^2; the other measure never
+    differs (p = 1)."""
+    columns = {"a": [0.0] * 10, "b": [1.0] * 10, "c": [1.0] * 8 + [0.0] * 2}
+    files = [several(name, {"m": column, "n": [0.5] * 10}) for name, column in columns.items()]
+    pairs = compare(files)
+    assert [(d.first, d.second, d.measure) for d in pairs if d.measure == "m"] == [
+        ("a", "b", "m"), ("a", "c", "m"), ("b", "c", "m"),
+    ]  # fmt: skip
+    # Three pairs on two measures: a family of six, of which 2 / 2^2 · 4 is 1 at most.
+    assert [d.p_holm for d in pairs if d.measure == "m"] == [2 / 1024 * 6, 2 / 256 * 5, 1.0]
+    assert {d.p_holm for d in pairs if d.measure == "n"} == {1.0}
+    assert compare_many(files).differences == pairs
+    # Two pairs on two measures, and on one.
+    against = compare_many(files, against="a").differences
+    assert [d.p_holm for d in against] == [2 / 1024 * 4, 1.0, 2 / 256 * 3, 1.0]
+    one = compare_many(files, ["m"], against="a").differences
+    assert [d.p_holm for d in one] == [2 / 1024 * 2, 2 / 256]
+
+
 def test_the_number_of_sign_patterns_follows_the_family() -> None:
     assert permutations_of(1) == 10_000
     assert permutations_of(652) == 65_200

@@ -12,13 +12,14 @@ from citeforge.evaluator.reports.entries import make_entry
 from citeforge.evaluator.statistics.compare import compare
 from citeforge.evaluator.statistics.estimates import (
     Sample,
+    change,
     estimate_all,
     harmonic_sample,
     influences,
+    jackknife_pseudovalues,
     mean_sample,
     ratio,
 )
-from citeforge.evaluator.statistics.jackknife import change, jackknife_pseudovalues
 from citeforge.evaluator.statistics.ranks import ranks_of
 from citeforge.schemas.scores import Corrected, Counts, MeasureScore, ScoreFile
 from citeforge.schemas.signature import Signature

@@ -19,12 +19,10 @@ from citeforge.evaluator.submissions.formats import answers_of, detect
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.plugins.trec.reports import ReportSentence, TrecReport, read_reports
 from citeforge.plugins.trec.rules import breaches
+from citeforge.plugins.trec.tracks import BY_FORMAT, TRACKS, Track
 from citeforge.publish.export.registry import export
-from citeforge.schemas.commands.training import TrainingOptions
-from citeforge.schemas.commands.trec import TrecOptions
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.submission import SubmissionLine
-from citeforge.schemas.trec import BY_FORMAT, TRACKS, Track
 from conftest import Cli, write_jsonl
 
 SEGMENTS = [f"msmarco_v2.1_doc_0{n}_12{n}#3_{n}45" for n in range(6)]
@@ -342,9 +340,8 @@ def written(
         (out / name).unlink(missing_ok=True)
     if out.exists():
         out.rmdir()
-    options = TrecOptions(team="t", run_desc="d", task="english", run_id=run_id)
-    lost = export(track.format, package, out, options=TrainingOptions(submission=path),
-                  about=options)  # fmt: skip
+    lost = export(track.format, package, out, submission=path, team="t", run_desc="d",
+                  task="english", run_id=run_id)  # fmt: skip
     return out / "run.jsonl", lost
 
 
@@ -411,12 +408,12 @@ def test_what_a_run_cannot_carry_is_counted(
     for more, message in [
         ((), "asks for --team"),
         (("--team", "t"), "asks for --run-desc"),
-        (("--team", "t", "--min-f1", "0.5"), "are not for it"),
+        (("--team", "t", "--min-f1", "0.5"), "No such option '--min-f1'"),
     ]:
         wrong = cli(*args[:-1], "other", *more)
         assert wrong.returncode == 2
         assert message in wrong.stderr
-    with pytest.raises(UsageError, match="name the answers with --submission"):
+    with pytest.raises(UsageError, match="submission: Field required"):
         export("trec-rag25", package, tmp_path / "x")
-    with pytest.raises(UsageError, match="are for trec-"):
-        export("beir", package, tmp_path / "x", about=TrecOptions(team="t"))
+    with pytest.raises(UsageError, match="team: Extra inputs are not permitted"):
+        export("beir", package, tmp_path / "x", team="t")

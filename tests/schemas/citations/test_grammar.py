@@ -53,11 +53,7 @@ CASES: list[tuple[str, list[list[int]], list[str]]] = [
     ("Letter [a].", [], []),
     ("Decimal [1.5].", [], ["[1.5]"]),
     ("Negative [-1].", [], ["[-1]"]),
-]
-
-
-# Rarer forms.
-RARE_CASES: list[tuple[str, list[list[int]], list[str]]] = [
+    # Rarer forms.
     ("Words [1 and 2].", [[1, 2]], []),
     ("Words [1, 2, and 3].", [[1, 2, 3]], []),
     ("Words [1 & 2] [1 und 2] [1 et 2].", [[1, 2], [1, 2], [1, 2]], []),
@@ -79,13 +75,6 @@ RARE_CASES: list[tuple[str, list[list[int]], list[str]]] = [
     ("Round (1).", [], []),
     ("Footnotes [^1] and\n\n[^1]: Here.", [[1], []], []),
 ]
-
-
-@pytest.mark.parametrize(("output", "numbers", "unparsed"), RARE_CASES)
-def test_rare_forms(output: str, numbers: list[list[int]], unparsed: list[str]) -> None:
-    parsed = Grammar().parse(output, 5)
-    assert [list(m.numbers) for m in parsed.markers] == numbers
-    assert [output[a:b] for a, b in parsed.unparsed] == unparsed
 
 
 def test_round_brackets_where_the_prompt_asked_for_them() -> None:

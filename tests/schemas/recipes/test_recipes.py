@@ -135,3 +135,16 @@ def test_a_folder_is_replaced_or_resumed() -> None:
     assert RunOptions(resume=True).if_exists == "resume"
     with pytest.raises(ValidationError, match="exclude each other"):
         RunOptions(resume=True, overwrite=True)
+
+
+@pytest.mark.parametrize("licence", ["cc-by4.0", "my-licence", "CC BY 4.0", ""])
+def test_a_licence_that_the_hub_would_refuse_is_refused_when_it_is_given(licence: str) -> None:
+    with pytest.raises(ValidationError, match="no licence identifier of the Hugging Face Hub"):
+        RageRecipe(source="beir:facts", licence=licence)
+    with pytest.raises(ValidationError, match="no licence identifier of the Hugging Face Hub"):
+        RageRecipe(source="beir:facts", extra_licence=licence)
+
+
+def test_licences_of_the_hub_in_any_case() -> None:
+    for licence in (None, "CC0-1.0", "cc-by-4.0", "other"):
+        assert RageRecipe(source="beir:facts", licence=licence).licence == licence

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from citeforge.builders.alce.candidates import (
     DOCUMENTS,
@@ -20,31 +20,38 @@ from citeforge.builders.alce.candidates import (
 from citeforge.builders.alce.chunks import passage_chunks, whole_id
 from citeforge.builders.alce.condense import condense
 from citeforge.builders.alce.contexts import ContextWriter, relevant_table
-from citeforge.builders.alce.coverage import Coverage, claims, covered_answers, judged, recalls
+from citeforge.builders.alce.coverage import (
+    Coverage,
+    Texts,
+    claims,
+    covered_answers,
+    judged,
+    recalls,
+)
 from citeforge.builders.alce.questions import gold_rows, grouped, open_questions
 from citeforge.builders.alce.subclaims import sub_claims
 from citeforge.builders.alce.writing import prompt_sha256
 from citeforge.builders.packaging.package import PackageWriter
 from citeforge.builders.packaging.stats import corpus_stats, mapping_stats
-from citeforge.builders.stages.corpus import write_corpus
-from citeforge.builders.stages.skeleton import Build, Stats
+from citeforge.builders.stages.build import Stats, building
+from citeforge.builders.stages.corpus import copy_corpus, write_corpus
+from citeforge.builders.stages.workspace import Workspace
 from citeforge.engines.io.files import sha256_file
 from citeforge.engines.io.folders import beside
-from citeforge.engines.io.tables import TableWriter, iter_batches, shard_paths
+from citeforge.engines.io.tables import shard_paths
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.llm.writers import make_llm
 from citeforge.engines.retrieval.records import Rankings
 from citeforge.engines.setup import client_options, judge_session, replay_store
 from citeforge.ir_convert.alce import AlceSource
-from citeforge.ir_convert.registry import licence_of, open_corpus
+from citeforge.ir_convert.registry import info_of, open_corpus
 from citeforge.ir_convert.source import ReadOptions, Source
-from citeforge.package.items import pairs
+from citeforge.package.items import GoldRows, pairs
 from citeforge.package.package import texts_of
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.benchmarks.tables import (
-    CORPUS,
     GOLD,
     MAPPING,
     QUERIES,
@@ -54,6 +61,9 @@ from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes import AlceRecipe, RunOptions
 from citeforge.schemas.recipes.base import model_name
 from citeforge.schemas.version import __version__
+
+Models = dict[str, dict[str, Any]]
+"""Role in the build to what a model calls itself."""
 
 
 def build_retrieved(
@@ -77,7 +87,94 @@ def build_retrieved(
         llm = make_llm(name, store=store, options=client_options(run))
     if judge is None:
         judge = judge_session(recipe.judging, run, beside(run.folder, ".verdicts.db"), store)
-    return _Retrieved(recipe, run, llm, judge).make()
+    job = _Job(recipe, run, llm, judge)
+    models = job.models()
+    with building(recipe, run) as build:
+        place = build.workspace
+        sources = job.open(place)
+        infos = sources.infos(recipe)
+        licence = recipe.licence or infos[-1].licence
+        draft = build.draft(job.config(models), infos, licence, dict(models))
+        if (finished := build.finished(draft)) is not None:
+            return finished
+        asked = job.read(sources)
+        corpus = job.write_corpus(sources, place)
+        rankings, retrievers = job.retrieve(sources, asked, corpus, place)
+        found = job.compare(asked, job.gold_of(asked), rankings, corpus)
+        writer = build.package()
+        relevant = job.write_tables(writer, found)
+        contexts = ContextWriter(writer, list(asked.texts), relevant)
+        job.show(contexts, found)
+        return build.finish(
+            draft, writer, job.stats(writer, found, relevant) | contexts.stats,
+            sources=sources.infos(recipe), models=models | retrievers, contexts=contexts.sets,
+            counts=dict(job.counts),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Sources:
+    """Where questions and passages come from.
+
+    Attributes:
+        questions: questions with gold.
+        passages: the corpus; the same source where the recipe names no other.
+    """
+
+    questions: Source
+    passages: Source
+
+    def infos(self, recipe: AlceRecipe) -> list[SourceInfo]:
+        """Provenance of both, or of the one, so far."""
+        both = [self.questions, self.passages][: 1 + (self.passages is not self.questions)]
+        return [info_of(source, recipe.licence) for source in both]
+
+
+@dataclass(frozen=True)
+class _Questions:
+    """What is asked, and what answers it.
+
+    Attributes:
+        table: schema QUERIES.
+        texts: query to its text.
+        judged: judgements of the source, schema MAPPING.
+        gold: schema GOLD.
+    """
+
+    table: pa.Table
+    texts: dict[str, str]
+    judged: pa.Table
+    gold: pa.Table
+
+
+@dataclass(frozen=True)
+class _Candidates:
+    """What was found for the questions.
+
+    Attributes:
+        asked: the questions.
+        gold: their gold, with sub-claims, schema GOLD.
+        rows: the same, by query.
+        corpus: Parquet files of the passages.
+        rankings: retriever to what it found.
+        named: query to the passages that some retriever found.
+        texts: of these passages.
+        coverages: what candidates hold of each sort of gold that there is; the first decides.
+    """
+
+    asked: _Questions
+    gold: pa.Table
+    rows: dict[str, GoldRows]
+    corpus: list[Path]
+    rankings: dict[str, Rankings]
+    named: dict[str, list[str]]
+    texts: Texts
+    coverages: list[Coverage]
+
+    @property
+    def lists(self) -> frozenset[str]:
+        """Queries whose gold is a list of answers."""
+        return frozenset(q for q, gold in self.rows.items() if gold.answer_lists)
 
 
 class _Chunks:
@@ -91,223 +188,221 @@ class _Chunks:
         return passage_chunks(self.source, self.size)
 
 
-class _Retrieved(Build[AlceRecipe]):
-    def __init__(
-        self, recipe: AlceRecipe, run: RunOptions, llm: Llm | None, judge: JudgeSession | None
-    ) -> None:
-        super().__init__(recipe, run)
-        self.llm, self.judge = llm, judge
-        self.counts: Counter[str] = Counter()
-        self.models: dict[str, dict[str, Any]] = {}
-        if llm is not None:
-            self.models["writer"] = llm.identity()
-        if judge is not None:
-            self.models["entailment judge"] = judge.judge.identity()
+@dataclass(frozen=True)
+class _Job:
+    """What every step of a build is done by.
 
-    def draft(self) -> Manifest:
+    Attributes:
+        recipe: everything that the tables depend on.
+        run: where and how.
+        llm: the writer, if there is one.
+        judge: decides entailment, if there is one.
+        counts: numbers for the manifest; steps add to them.
+    """
+
+    recipe: AlceRecipe
+    run: RunOptions
+    llm: Llm | None
+    judge: JudgeSession | None
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def models(self) -> Models:
+        """Writer and judge, as they call themselves."""
+        models = {} if self.llm is None else {"writer": self.llm.identity()}
+        if self.judge is not None:
+            models["entailment judge"] = self.judge.judge.identity()
+        return models
+
+    def open(self, place: Workspace) -> _Sources:
+        """Open them."""
         recipe = self.recipe
-        read = ReadOptions(
-            recipe.skip_empty, recipe.skip_dangling, self.workspace.stage("archives")
+        read = ReadOptions(recipe.skip_empty, recipe.skip_dangling, place.stage("archives"))
+        questions = open_questions(recipe, read)
+        if recipe.corpus is None:
+            return _Sources(questions, questions)
+        return _Sources(
+            questions, open_corpus(recipe.corpus, recipe.corpus_split, read, "--corpus")
         )
-        self.source = open_questions(recipe, read)
-        self.library = self.source
-        if recipe.corpus is not None:
-            self.library = open_corpus(recipe.corpus, recipe.corpus_split, read, "--corpus")
-        writing = recipe.writing
-        facts: dict[str, Any] = {"candidates": list(self._splits())}
+
+    def splits(self) -> dict[str, str]:
+        """Split of ``candidates`` to the retriever whose it is."""
+        recipe = self.recipe
+        if recipe.corpus is None:
+            return {DOCUMENTS: ""}
+        return split_names(recipe.retrieving.retrievers)
+
+    def config(self, models: Models) -> dict[str, Any]:
+        """``config`` of the manifest."""
+        recipe, writing, splits = self.recipe, self.recipe.writing, self.splits()
+        facts: dict[str, Any] = {"candidates": list(splits)}
         tasks = [*(["subclaims"] if writing.sub_claims else []), *writing.condense]
         if tasks:
             facts["prompts"] = {task: prompt_sha256(task) for task in tasks}
-        runs = [s.removeprefix("run:") for s in self._splits().values() if s.startswith("run:")]
+        runs = [s.removeprefix("run:") for s in splits.values() if s.startswith("run:")]
         if runs:
             facts["runs_sha256"] = [sha256_file(Path(path)) for path in runs]
         # As models call themselves: answers of a store are those of the model that gave them.
-        judge = model_name(self.models, "entailment judge")
-        told = recipe.model_copy(
-            update={
-                "writing": writing.model_copy(update={"llm": model_name(self.models, "writer")}),
-                "judging": recipe.judging.model_copy(update={"judge": judge}),
-            }
-        )
-        infos = self._infos()
-        licence = recipe.licence or infos[-1].licence
-        return self.manifest(told.recorded(**facts), infos, licence, dict(self.models))
+        judge = model_name(models, "entailment judge")
+        update = {
+            "writing": writing.model_copy(update={"llm": model_name(models, "writer")}),
+            "judging": recipe.judging.model_copy(update={"judge": judge}),
+        }
+        return recipe.model_copy(update=update).recorded(**facts)
 
-    def _splits(self) -> dict[str, str]:
-        if self.recipe.corpus is None:
-            return {DOCUMENTS: ""}
-        return split_names(self.recipe.retrieving.retrievers)
+    def read(self, sources: _Sources) -> _Questions:
+        """Questions with gold.
 
-    def _infos(self) -> list[SourceInfo]:
-        sources = [self.source] if self.library is self.source else [self.source, self.library]
-        infos = [source.info() for source in sources]
-        for info in infos:
-            info.licence = info.licence or licence_of(info.kind) or self.recipe.licence
-        return infos
-
-    def stages(self) -> None:
-        self.queries = self.source.queries()
-        if self.queries.num_rows == 0:
-            raise InputError("has no queries", path=self.recipe.source)
+        Raises:
+            InputError: there are none.
+        """
+        recipe, source = self.recipe, sources.questions
+        queries = source.queries()
+        if queries.num_rows == 0:
+            raise InputError("has no queries", path=recipe.source)
         # Documents of items say nothing of another corpus.
-        of_items = isinstance(self.source, AlceSource) and self.recipe.corpus is not None
-        self.judged_rows = MAPPING.empty_table() if of_items else self.source.relevant()
-        self.gold = gold_rows(self.source, self.queries)
-        if not self.gold.num_rows and not self.judged_rows.num_rows:
+        of_items = isinstance(source, AlceSource) and recipe.corpus is not None
+        judged_rows = MAPPING.empty_table() if of_items else source.relevant()
+        gold = gold_rows(source, queries)
+        if not gold.num_rows and not judged_rows.num_rows:
             raise InputError(
                 "has no gold: neither answers nor judgements",
-                path=self.recipe.source,
+                path=recipe.source,
                 allowed="a source with gold answers, queries with `answers` in their metadata, or "
                 "judgements above zero",
             )
-        self.questions: dict[str, str] = dict(
-            zip(self.queries["_id"].to_pylist(), self.queries["text"].to_pylist(), strict=True)
-        )
-        self._corpus_stage()
-        self.corpus = shard_paths(self.workspace.stage("corpus"), "corpus")
-        self.rankings = self._candidates()
-        named = {
-            query: list(dict.fromkeys(r.docid for f in self.rankings.values() for r in f[query]))
-            for query in self.questions
-        }
-        self.named = named
-        self.texts = texts_of(self.corpus, {name for ids in named.values() for name in ids})
-        self._write_claims()
-        self.rows = grouped(self.gold, list(self.questions))
-        self.coverages = self._coverages()
+        return _Questions(queries, dict(pairs(queries["_id"], queries["text"])), judged_rows, gold)
 
-    def _corpus_stage(self) -> None:
-        recipe, info = self.recipe, self.library.info()
+    def write_corpus(self, sources: _Sources, place: Workspace) -> list[Path]:
+        """The corpus stage."""
+        recipe, source = self.recipe, sources.passages
+        info = source.info()
         key = {
             "source": [info.spec, info.files, info.revision],
             "chunk": recipe.chunk,
             "skip_empty": recipe.skip_empty,
             "citeforge": __version__,
         }
-        known = self.workspace.finished("corpus", key)
-        if known is not None:
-            info.counts.update(known["counts"])
-            return
-        passages: Any = (
-            self.library if recipe.chunk is None else _Chunks(self.library, recipe.chunk)
-        )
-        files = write_corpus(passages, None, self.workspace.start("corpus"))
-        self.workspace.finish("corpus", key, files, {"counts": self.library.info().counts})
+        record = place.finished("corpus", key)
+        if record is not None:
+            info.counts.update(record["counts"])
+        else:
+            passages: Any = source if recipe.chunk is None else _Chunks(source, recipe.chunk)
+            files = write_corpus(passages, None, place.start("corpus"))
+            place.finish("corpus", key, files, {"counts": source.info().counts})
+        return shard_paths(place.stage("corpus"), "corpus")
 
-    def _candidates(self) -> dict[str, Rankings]:
+    def retrieve(
+        self, sources: _Sources, asked: _Questions, corpus: list[Path], place: Workspace
+    ) -> tuple[dict[str, Rankings], Models]:
+        """What each retriever finds, and the models among them by their roles."""
         if self.recipe.corpus is None:
-            items = self.source.items if isinstance(self.source, AlceSource) else []
-            return {DOCUMENTS: documents(items)}
-        found, models = retrieve_all(
-            self.recipe.retrieving, self.run, self.questions, self.corpus,
-            self.workspace.stage("embeddings"), self.counts,
-        )  # fmt: skip
-        self.models |= models
-        return found
+            source = sources.questions
+            items = source.items if isinstance(source, AlceSource) else []
+            return {DOCUMENTS: documents(items)}, {}
+        folder = place.stage("embeddings")
+        retrieving = self.recipe.retrieving
+        return retrieve_all(retrieving, self.run, asked.texts, corpus, folder, self.counts)
 
-    def _write_claims(self) -> None:
+    def gold_of(self, asked: _Questions) -> pa.Table:
+        """The gold, with sub-claims where a writer is to write some."""
         n = self.recipe.writing.sub_claims
         if not n or self.llm is None or self.judge is None:
-            return
-        gold = grouped(self.gold, list(self.questions))
-        rows = sub_claims(self.questions, gold, n, self.llm, self.judge, self.counts)
-        if rows:
-            more = pa.Table.from_pylist(rows, schema=GOLD)
-            self.gold = pa.concat_tables([self.gold.cast(GOLD), more])
+            return asked.gold
+        gold = grouped(asked.gold, list(asked.texts))
+        rows = sub_claims(asked.texts, gold, n, self.llm, self.judge, self.counts)
+        if not rows:
+            return asked.gold
+        return pa.concat_tables([asked.gold.cast(GOLD), pa.Table.from_pylist(rows, schema=GOLD)])
 
-    def _coverages(self) -> list[Coverage]:
-        """What candidates hold of each sort of gold that there is; the first decides."""
-        found = [covered_answers(self.rows, self.named, self.texts)]
+    def compare(
+        self,
+        asked: _Questions,
+        gold: pa.Table,
+        rankings: dict[str, Rankings],
+        corpus: list[Path],
+    ) -> _Candidates:
+        """The candidates, and what they hold of the gold."""
+        named = {
+            query: list(dict.fromkeys(r.docid for f in rankings.values() for r in f[query]))
+            for query in asked.texts
+        }
+        texts = texts_of(corpus, {name for ids in named.values() for name in ids})
+        rows = grouped(gold, list(asked.texts))
+        found = [covered_answers(rows, named, texts)]
         if self.judge is not None:
-            found.append(claims(self.rows, self.named, self.texts, self.judge))
-        relevant: dict[str, list[str]] = {query: [] for query in self.questions}
+            found.append(claims(rows, named, texts, self.judge))
+        relevant: dict[str, list[str]] = {query: [] for query in asked.texts}
         if self.recipe.corpus is not None:
-            columns = self.judged_rows.select(["query-id", "corpus-id"]).columns
-            for query, passage in pairs(*columns):
+            for query, passage in pairs(asked.judged["query-id"], asked.judged["corpus-id"]):
                 relevant[query].append(passage)
-        cut = self.recipe.chunk is not None
-        whole = {name: whole_id(name) if cut else name for name in self.texts}
-        found.append(judged(relevant, self.named, whole))
+        whole = {name: name if self.recipe.chunk is None else whole_id(name) for name in texts}
+        found.append(judged(relevant, named, whole))
         if failed := sum(coverage.failures for coverage in found):
             self.counts["claims on which the judge failed"] = failed
-        return [c for c in found if c.sizes]
+        coverages = [c for c in found if c.sizes]
+        return _Candidates(asked, gold, rows, corpus, rankings, named, texts, coverages)
 
-    def tables(self, writer: PackageWriter) -> Stats:
-        rows = self.judged_rows if self.recipe.chunk is None else MAPPING.empty_table()
-        relevant, strangers = relevant_table(
-            rows, self.corpus, self.coverages, self.rows, self.texts
+    def write_tables(self, writer: PackageWriter, found: _Candidates) -> pa.Table:
+        """Write all tables but contexts; returns the judgements, schema MAPPING."""
+        rows = found.asked.judged if self.recipe.chunk is None else MAPPING.empty_table()
+        relevant, n_unknown = relevant_table(
+            rows, found.corpus, found.coverages, found.rows, found.texts
         )
-        if strangers:
-            self.counts["judged passages that the corpus lacks"] = strangers
-        kept = {name for ids in self.named.values() for name in ids}
-        kept |= set(relevant["corpus-id"].to_pylist())
-        writer.note("corpus", "corpus", self._write_corpus(writer, kept))
-        writer.add("queries", "queries", self.queries.cast(QUERIES))
+        if n_unknown:
+            self.counts["judged passages that the corpus lacks"] = n_unknown
+        wanted = None
+        if self.recipe.passages == "retrieved":
+            wanted = {name for ids in found.named.values() for name in ids}
+            wanted.update(relevant["corpus-id"].to_pylist())
+        writer.note("corpus", "corpus", copy_corpus(writer.folder, found.corpus, wanted))
+        writer.add("queries", "queries", found.asked.table.cast(QUERIES))
         writer.add("mapping", RELEVANT, relevant)
-        writer.add("gold", "gold", self.gold.cast(GOLD))
-        for name, rankings in self.rankings.items():
+        writer.add("gold", "gold", found.gold.cast(GOLD))
+        for name, rankings in found.rankings.items():
             writer.add("candidates", name, candidate_table(rankings))
+        return relevant
+
+    def stats(self, writer: PackageWriter, found: _Candidates, relevant: pa.Table) -> Stats:
+        """Descriptive statistics of the tables."""
+        n = len(found.asked.texts)
         stats: Stats = {
-            "queries": len(self.questions),
-            **corpus_stats(shard_paths(writer.folder / "corpus", "corpus")),
-            **mapping_stats(RELEVANT, relevant, len(self.questions)),
-            "gold rows": self.gold.num_rows,
+            "queries": n,
+            **corpus_stats(writer.folder),
+            **mapping_stats(RELEVANT, relevant, n),
+            "gold rows": found.gold.num_rows,
         }
-        for name, rankings in self.rankings.items():
+        for name, rankings in found.rankings.items():
             longest = max(map(len, rankings.values()), default=0)
             depth = longest if self.recipe.corpus is None else self.recipe.retrieving.depth
-            for coverage in self.coverages:
-                stats |= recalls(name, _ids(rankings), coverage, self._lists, depth)
-        contexts = ContextWriter(writer, list(self.questions), relevant)
-        self._show(contexts)
-        self.found = {
-            "sources": self._infos(),
-            "models": self.models,
-            "contexts": contexts.sets,
-            "counts": dict(self.counts),
-        }
-        return stats | contexts.stats
+            for coverage in found.coverages:
+                stats |= recalls(name, _ids(rankings), coverage, found.lists, depth)
+        return stats
 
-    @property
-    def _lists(self) -> frozenset[str]:
-        """Queries whose gold is a list of answers."""
-        return frozenset(q for q, found in self.rows.items() if found.answer_lists)
-
-    def _show(self, contexts: ContextWriter) -> None:
+    def show(self, contexts: ContextWriter, found: _Candidates) -> None:
         """Context sets, made of what the first retriever found."""
-        recipe, (name, rankings) = self.recipe, next(iter(self.rankings.items()))
-        found = _ids(rankings)
-        ids = {query: found.get(query, []) for query in self.questions}
+        recipe, (name, rankings) = self.recipe, next(iter(found.rankings.items()))
+        ranked = _ids(rankings)
+        ids = {query: ranked.get(query, []) for query in found.asked.texts}
         where = "documents of each item" if recipe.corpus is None else f"passages by {name}"
         first = {query: row[: recipe.k] for query, row in ids.items()}
         contexts.add(f"top{recipe.k}", first, f"the first {recipe.k} {where}, in their order")
         if recipe.corpus is not None or recipe.oracle:
-            if not self.coverages:
+            if not found.coverages:
                 raise InputError(
                     "has no gold by which passages could be told apart: neither short answers, "
                     "nor claims and a judge, nor judged passages",
                     path=recipe.source,
                     allowed="--judge JUDGE for claims; --sub-claims 3 with --llm for long answers",
                 )
-            contexts.add_oracle(self.coverages[0], ids, self._lists, recipe.k)
+            contexts.add_oracle(found.coverages[0], ids, found.lists, recipe.k)
         writing = recipe.writing
-        asked = {query: row[: writing.condense_top] for query, row in ids.items()}
+        top = {query: row[: writing.condense_top] for query, row in ids.items()}
         for form in writing.condense:
             if self.llm is None:
                 break
-            table = condense(form, self.questions, asked, self.texts, self.llm, self.counts)
+            table = condense(form, found.asked.texts, top, found.texts, self.llm, self.counts)
             where = f"of the first {writing.condense_top} {where}"
-            contexts.add_condensed(form, table, asked, self.texts, writing.condense_k, where)
-
-    def _write_corpus(self, writer: PackageWriter, kept: set[str]) -> dict[str, str]:
-        batches = iter_batches(self.corpus)
-        if self.recipe.passages == "retrieved":
-            ids = pa.array(sorted(kept), pa.string())
-            batches = (b.filter(pc.is_in(b["_id"], value_set=ids)) for b in batches)
-        with TableWriter(writer.folder / "corpus", "corpus", CORPUS) as corpus:
-            for batch in batches:
-                corpus.write(batch.cast(CORPUS))
-        return corpus.files
+            contexts.add_condensed(form, table, top, found.texts, writing.condense_k, where)
 
 
 def _ids(rankings: Rankings) -> dict[str, list[str]]:

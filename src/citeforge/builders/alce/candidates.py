@@ -14,7 +14,8 @@ from citeforge.engines.embedding.embed import make_embedder
 from citeforge.engines.io.tables import table_of
 from citeforge.engines.retrieval.records import Rankings, Retrieved, RetrieverSettings, ranked
 from citeforge.engines.retrieval.registry import make_retriever
-from citeforge.engines.setup import client_options, cluster_options, first_stage, replay_store
+from citeforge.engines.runner import make_runner
+from citeforge.engines.setup import client_options, replay_store
 from citeforge.ir_convert.alce import AlceItem, passage_id
 from citeforge.schemas.benchmarks.tables import CANDIDATES
 from citeforge.schemas.errors import InputError
@@ -70,12 +71,12 @@ def retrieve_all(
             revision=retrieving.embedder_revision,
             device=run.device,
             options=client_options(run),
-            cluster=cluster_options(run),
+            runner=make_runner(run),
             store=replay_store(run),
         ),
         run.embeddings or folder,
         run.shard_rows,
-        first_stage(run),
+        make_runner(run).first_stage(run.device),
     )
     found, models = {}, {}
     for name, spec in split_names(retrieving.retrievers).items():

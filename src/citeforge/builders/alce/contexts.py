@@ -14,7 +14,7 @@ from citeforge.builders.alce.coverage import JUDGED, Coverage, Named, Texts, kep
 from citeforge.builders.alce.oracle import oracle
 from citeforge.builders.packaging.package import PackageWriter
 from citeforge.builders.packaging.stats import context_stats
-from citeforge.builders.stages.skeleton import Stats
+from citeforge.builders.stages.build import Stats
 from citeforge.engines.io.corpus import find_rows
 from citeforge.package.items import GoldRows, pairs
 from citeforge.schemas.benchmarks.manifest import ContextSet

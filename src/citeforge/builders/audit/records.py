@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
@@ -110,13 +111,23 @@ class Cascade(BaseModel):
     after: EstimatedShare | None = None
 
 
+NOT_MADE = "not made: "
+"""Begins what is said of a check that was not made; the reason follows."""
+
+
+def checks_made(checks: Mapping[str, str]) -> str:
+    """How many checks of an audit were made, in words: ``3 of 5 checks made``."""
+    n_made = sum(not how.startswith(NOT_MADE) for how in checks.values())
+    return f"{n_made} of {len(checks)} checks made"
+
+
 class Audit(BaseModel):
     """``audit.json``.
 
     Attributes:
         audit_version: version of this schema.
         benchmark_hash: of the tables that were looked at.
-        checks: checks that were made, with how; those left out say why.
+        checks: check to how it was made; what begins with NOT_MADE says why it was not.
         flaws: kind to the rows that have it.
         negatives: number of mapped negatives.
         personal_data: pattern to passages that match it.

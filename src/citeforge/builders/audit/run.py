@@ -13,7 +13,14 @@ import pyarrow as pa
 
 from citeforge.builders.audit import flaws
 from citeforge.builders.audit.cascade import decide, summed_up
-from citeforge.builders.audit.records import Audit, Cascade, Decided, EstimatedShare, Flaw
+from citeforge.builders.audit.records import (
+    NOT_MADE,
+    Audit,
+    Cascade,
+    Decided,
+    EstimatedShare,
+    Flaw,
+)
 from citeforge.builders.audit.survey import LONG, Survey, survey
 from citeforge.builders.rage.exclusions import short_answers
 from citeforge.builders.recipes.derive import Base, Docs
@@ -69,7 +76,7 @@ def audit(
     cascade: Cascade | None = None
     decisions: list[Decided] = []
     if strong is not None and base is None:
-        checks["strong judge"] = "not made: no passages"
+        checks["strong judge"] = f"{NOT_MADE}no passages"
     elif strong is not None and base is not None:
         cheap = _cheap(judge, options)
         rows = decide(base, seen.texts, found, cheap, strong)
@@ -124,7 +131,7 @@ def _relevance(
     found += flaws.answer_carriers(base, texts)
     has_answers = any(base.answers.values())
     checks["answers in negatives"] = (
-        "gold short answers, normalised" if has_answers else "not made: no gold short answers"
+        "gold short answers, normalised" if has_answers else f"{NOT_MADE}no gold short answers"
     )
     if judge is not None:
         found += flaws.judged_relevant(base, texts, judge)
@@ -137,7 +144,8 @@ def _relevance(
         checks["cross-encoder"] = f"{name}, score of {options.least_score} and more"
     for other in options.against:
         found += flaws.leaks(base, texts, Base(other))
-    checks["leaks"] = ", ".join(p.name for p in options.against) or "not made: no other split given"
+    others = ", ".join(p.name for p in options.against)
+    checks["leaks"] = others or f"{NOT_MADE}no other split given"
     return found
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from citeforge.builders.authorship import candidates
 from citeforge.builders.authorship.candidates import Ranked
@@ -23,17 +24,17 @@ from citeforge.builders.authorship.select import choose_contexts as choose_passa
 from citeforge.builders.packaging.package import PackageWriter
 from citeforge.builders.packaging.stats import context_stats, corpus_stats, mapping_stats
 from citeforge.builders.recipes.derive import Base, Docs
-from citeforge.builders.stages.skeleton import Build, Stats
+from citeforge.builders.stages.build import Stats, building
 from citeforge.engines.embedding.embed import make_embedder
 from citeforge.engines.io.files import sha256_file
-from citeforge.engines.io.tables import shard_paths
-from citeforge.engines.setup import client_options, cluster_options, replay_store
+from citeforge.engines.runner import make_runner
+from citeforge.engines.setup import client_options, replay_store
+from citeforge.package.items import pairs
 from citeforge.schemas.benchmarks.authorship import Cell, Design, make_cells
 from citeforge.schemas.benchmarks.manifest import ContextSet, GrammarInfo, Manifest
 from citeforge.schemas.benchmarks.tables import (
     AUTHORS,
     CONTEXTS,
-    GOLD,
     MAPPING,
     QUERIES,
     RELEVANT,
@@ -43,6 +44,8 @@ from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes import AuthorshipRecipe, RunOptions
 from citeforge.schemas.recipes.authorship import ORIGINS
 
+Twins = dict[str, str]
+"""Human passage to its twin in the package."""
 _TOLD = {None: "nothing is told", "informed": "the true author", "cf": "the counterfactual author"}
 
 
@@ -60,7 +63,30 @@ def build_authorship(
         InputError: no query qualifies, a pool of names is too small, or a folder is at fault.
         UsageError: LLM origins without twins.
     """
-    return _Authorship(recipe, run, rank or (lambda base: _ranked(base, recipe, run))).make()
+    base = Base(recipe.start)
+    twins = {human: twin for human, twin in pairs(base.twins["_id"], base.twins["twin_id"]) if twin}
+    design = _design(recipe, base, twins)
+    with building(recipe, run) as build:
+        own = base.manifest
+        draft = build.draft(
+            _config(recipe, base, design), own.sources, own.licence, own.models,
+            GrammarInfo(base=recipe.base),
+        )  # fmt: skip
+        if (finished := build.finished(draft)) is not None:
+            return finished
+        ranked = _ranked(base, recipe, run) if rank is None else rank(base)
+        chosen = choose_passages(base, ranked, recipe.selection, twins or None)
+        if not chosen.docs:
+            reasons = "; ".join(f"{n} {what}" for what, n in chosen.counts.items())
+            raise InputError(
+                f"no query qualifies ({reasons})",
+                path=recipe.start,
+                allowed="--relevant any, other --candidates, or a benchmark with relevant passages",
+            )
+        writer = build.package()
+        contexts, stats = _write_tables(writer, base, twins, design, chosen, recipe.selection.seed)
+        counts = {"queries in the benchmark": len(base.query_ids), **chosen.counts}
+        return build.finish(draft, writer, stats, contexts=contexts, counts=counts)
 
 
 def _ranked(base: Base, recipe: AuthorshipRecipe, run: RunOptions) -> Ranked:
@@ -77,172 +103,150 @@ def _ranked(base: Base, recipe: AuthorshipRecipe, run: RunOptions) -> Ranked:
         with tempfile.TemporaryDirectory() as folder:
             embedder = make_embedder(
                 recipe.embedder, options=client_options(run),
-                store=replay_store(run), cluster=cluster_options(run),
+                store=replay_store(run), runner=make_runner(run),
             )  # fmt: skip
             return candidates.from_embeddings(base, depth, embedder, Path(folder))
     return candidates.from_run(base, Path(name.removeprefix("run:")))
 
 
-def _twins(base: Base) -> dict[str, str]:
-    """Human passage to its twin in the package."""
-    table = base.twins
-    pairs = zip(table["_id"].to_pylist(), table["twin_id"].to_pylist(), strict=True)
-    return {human: twin for human, twin in pairs if twin}
+def _design(recipe: AuthorshipRecipe, base: Base, twins: Twins) -> Design:
+    """The cells of the experiment.
 
-
-class _Authorship(Build[AuthorshipRecipe]):
-    def __init__(
-        self, recipe: AuthorshipRecipe, run: RunOptions, rank: Callable[[Base], Ranked]
-    ) -> None:
-        super().__init__(recipe, run)
-        self.rank = rank
-        self.base = Base(recipe.start)
-        self.twins = _twins(self.base)
-        self.label_sets = choose_label_sets(recipe.label_sets, recipe.labels)
-        self.design = self._design()
-        self.shown: set[str] = set()
-        self.rewritten: set[tuple[str, str, str]] = set()
-
-    def _design(self) -> Design:
-        k = self.recipe.selection.k
-        names = self.recipe.origins or (tuple(ORIGINS) if self.twins else ("hh",))
-        if not self.twins and set(names) != {"hh"}:
-            raise UsageError(
-                f"--origins {','.join(names)}: {self.base.manifest.name} has no twins; run "
-                "`citeforge build twins` first and give its folder as --twins, or leave the "
-                "origins at hh"
-            )
-        for labels in self.label_sets:
-            require_enough(labels, k)
-        cells = make_cells(tuple(ORIGINS[n] for n in names), self.label_sets)
-        return Design(k=k, label_sets=self.label_sets, cells=tuple(cells))
-
-    def draft(self) -> Manifest:
-        recipe, base = self.recipe, self.base.manifest
-        known = built_in_label_sets()
-        told = recipe.model_copy(
-            update={
-                "benchmark": recipe.benchmark and Path(base.name),
-                "twins": recipe.twins and Path(base.name),
-                "origins": tuple(dict.fromkeys(cell.origins for cell in self.design.cells)),
-                "label_sets": tuple(
-                    s.name if known.get(s.name) == s else s for s in self.label_sets
-                ),
-                "labels": (),
-            }
+    Raises:
+        UsageError: LLM origins without twins.
+        InputError: a pool of names is too small.
+    """
+    k, label_sets = recipe.selection.k, choose_label_sets(recipe.label_sets, recipe.labels)
+    names = recipe.origins or (tuple(ORIGINS) if twins else ("hh",))
+    if not twins and set(names) != {"hh"}:
+        raise UsageError(
+            f"--origins {','.join(names)}: {base.manifest.name} has no twins; run "
+            "`citeforge build twins` first and give its folder as --twins, or leave the "
+            "origins at hh"
         )
-        facts: dict[str, Any] = {
-            "benchmark_hash": base.benchmark_hash,
-            "made_of": {"kind": base.kind, "config": base.config},
-            "design": self.design.model_dump(mode="json"),
+    for labels in label_sets:
+        require_enough(labels, k)
+    cells = make_cells(tuple(ORIGINS[n] for n in names), label_sets)
+    return Design(k=k, label_sets=label_sets, cells=tuple(cells))
+
+
+def _config(recipe: AuthorshipRecipe, base: Base, design: Design) -> dict[str, Any]:
+    """``config`` of the manifest."""
+    name, built_in = Path(base.manifest.name), built_in_label_sets()
+    update = {
+        "benchmark": recipe.benchmark and name,
+        "twins": recipe.twins and name,
+        "origins": tuple(dict.fromkeys(cell.origins for cell in design.cells)),
+        "label_sets": tuple(s.name if built_in.get(s.name) == s else s for s in design.label_sets),
+        "labels": (),
+    }
+    facts: dict[str, Any] = {**base.facts(), "design": design.model_dump(mode="json")}
+    run = Path(recipe.candidates.removeprefix("run:"))
+    if run.is_file():
+        facts["candidates_sha256"] = sha256_file(run)
+    return recipe.model_copy(update=update).recorded(**facts)
+
+
+def _write_tables(
+    writer: PackageWriter,
+    base: Base,
+    twins: Twins,
+    design: Design,
+    chosen: ChosenPassages,
+    seed: int,
+) -> tuple[dict[str, ContextSet], Stats]:
+    queries = list(chosen.docs)
+    writer.add("queries", "queries", base.only(base.queries, "_id", queries).cast(QUERIES))
+    contexts: dict[str, ContextSet] = {}
+    versions: set[tuple[str, str, str]] = set()
+    for cell in design.cells:
+        rows = {q: _as_written(docs, cell, twins) for q, docs in chosen.docs.items()}
+        versions |= {
+            (query, human["corpus-id"], shown["corpus-id"])
+            for query, docs in rows.items()
+            for human, shown in zip(chosen.docs[query], docs, strict=True)
         }
-        run = Path(recipe.candidates.removeprefix("run:"))
-        if run.is_file():
-            facts["candidates_sha256"] = sha256_file(run)
-        grammar = GrammarInfo(base=recipe.base)
-        config = told.recorded(**facts)
-        return self.manifest(config, base.sources, base.licence, base.models, grammar)
-
-    def stages(self) -> None:
-        self.chosen = self._choose()
-        self.queries = list(self.chosen.docs)
-
-    def _choose(self) -> ChosenPassages:
-        ranked = self.rank(self.base)
-        chosen = choose_passages(self.base, ranked, self.recipe.selection, self.twins or None)
-        if not chosen.docs:
-            reasons = "; ".join(f"{n} {what}" for what, n in chosen.counts.items())
-            raise InputError(
-                f"no query qualifies ({reasons})",
-                path=self.recipe.start,
-                allowed="--relevant any, other --candidates, or a benchmark with relevant passages",
-            )
-        return chosen
-
-    def tables(self, writer: PackageWriter) -> Stats:
-        base, folder = self.base, writer.folder
-        queries = base.only(base.queries, "_id", self.queries)
-        writer.add("queries", "queries", queries.cast(QUERIES))
-        contexts = {cell.context: self._cell(writer, cell) for cell in self.design.cells}
-        mappings = self._mappings()
-        named = {i for t in mappings.values() for i in t["corpus-id"].to_pylist()} | self.shown
-        files, _ = base.write_corpus(folder / "corpus", named)
-        writer.note("corpus", "corpus", files)
-        for label, table in mappings.items():
-            writer.add("mapping", label, table)
-        writer.add("gold", "gold", base.only(base.gold, "query_id", self.queries).cast(GOLD))
-        shown_twins = pa.array(sorted(self.shown & set(self.twins.values())), pa.string())
-        kept = base.twins.filter(pa.compute.is_in(base.twins["twin_id"], value_set=shown_twins))
-        if kept.num_rows:
-            writer.add("twins", "twins", kept.cast(TWINS))
-        first = self.design.cells[0].context
-        shown = pa.Table.from_pylist(
-            [{"query_id": q, "docs": d} for q, d in self.chosen.docs.items()], schema=CONTEXTS
-        )
-        counts = {"queries in the benchmark": len(base.query_ids), **self.chosen.counts}
-        self.found = {"contexts": contexts, "counts": counts}
-        return {
-            "queries": len(self.queries),
-            "cells": len(self.design.cells),
-            **corpus_stats(shard_paths(folder / "corpus", "corpus")),
-            **mapping_stats(RELEVANT, self._judged(mappings[RELEVANT]), len(self.queries)),
-            **context_stats(first, shown),
-            "queries with gold short answers": sum(bool(base.answers[q]) for q in self.queries),
-        }
-
-    def _cell(self, writer: PackageWriter, cell: Cell) -> ContextSet:
-        rows, labels = [], []
-        for query, docs in self.chosen.docs.items():
-            relevant = [d["label"] == RELEVANT for d in docs]
-            rows.append({"query_id": query, "docs": self._as_written(query, docs, cell)})
-            if cell.labels is not None:
-                drawn = draw(
-                    self.design.label_set(cell.labels), query, len(docs),
-                    self.recipe.selection.seed,
-                )  # fmt: skip
-                labels.append({"query_id": query, "labels": passage_labels(cell, relevant, drawn)})
-        writer.add("contexts", cell.context, pa.Table.from_pylist(rows, schema=CONTEXTS))
-        if labels:
-            writer.add("authors", cell.context, pa.Table.from_pylist(labels, schema=AUTHORS))
-        description = (
-            f"relevant passages by {cell.relevant_origin}, others by {cell.other_origin}; told of "
-            f"the relevant: {_TOLD[cell.relevant_told]}, of the others: {_TOLD[cell.other_told]}"
-        )
+        writer.add("contexts", cell.context, _table(rows))
         if cell.labels is not None:
-            description += f" ({cell.labels})"
-        sizes = {"passages": self.design.k}
-        return ContextSet(description=description, sizes=sizes, short=self.chosen.short)
+            labels = _labels(design, cell, chosen.docs, seed)
+            writer.add("authors", cell.context, pa.Table.from_pylist(labels, schema=AUTHORS))
+        contexts[cell.context] = ContextSet(
+            description=_described(cell), sizes={"passages": design.k}, short=chosen.short
+        )
+    mappings = _mappings(base, queries, versions)
+    shown = {passage for _, _, passage in versions}
+    base.add_judged(writer, queries, mappings, shown)
+    kept = base.only(base.twins, "twin_id", shown & set(twins.values()))
+    if kept.num_rows:
+        writer.add("twins", "twins", kept.cast(TWINS))
+    # Judgements of human passages; those of twins follow from them.
+    of_twins = pc.is_in(
+        mappings[RELEVANT]["corpus-id"], pa.array(sorted(twins.values()), pa.string())
+    )
+    judged = mappings[RELEVANT].filter(pc.invert(of_twins))
+    return contexts, {
+        "queries": len(queries),
+        "cells": len(design.cells),
+        **corpus_stats(writer.folder),
+        **mapping_stats(RELEVANT, judged, len(queries)),
+        **context_stats(design.cells[0].context, _table(chosen.docs)),
+        "queries with gold short answers": sum(bool(base.answers[q]) for q in queries),
+    }
 
-    def _as_written(self, query: str, docs: Docs, cell: Cell) -> Docs:
-        """The same passages, in the version that the cell's origins ask for."""
-        found = []
-        for doc in docs:
-            relevant = doc["label"] == RELEVANT
-            origin = cell.relevant_origin if relevant else cell.other_origin
-            shown = doc["corpus-id"] if origin == "human" else self.twins[doc["corpus-id"]]
-            self.shown.add(shown)
-            if shown != doc["corpus-id"]:
-                self.rewritten.add((query, doc["corpus-id"], shown))
-            found.append({"corpus-id": shown, "label": doc["label"]})
-        return found
 
-    def _judged(self, mapping: pa.Table) -> pa.Table:
-        """Judgements of human passages; those of twins follow from them."""
-        twins = pa.array(sorted(self.twins.values()), pa.string())
-        return mapping.filter(pa.compute.invert(pa.compute.is_in(mapping["corpus-id"], twins)))
+def _table(docs: dict[str, Docs]) -> pa.Table:
+    rows = [{"query_id": query, "docs": row} for query, row in docs.items()]
+    return pa.Table.from_pylist(rows, schema=CONTEXTS)
 
-    def _mappings(self) -> dict[str, pa.Table]:
-        """The benchmark's judgements, and the same for the twins that are shown."""
-        twin_of: dict[tuple[str, str], str] = {(q, h): t for q, h, t in self.rewritten}
-        found = {}
-        for label, table in self.base.mappings.items():
-            here = self.base.only(table, "query-id", self.queries).cast(MAPPING)
-            known = set(self.base.twin_ids)
-            rows = [r for r in here.to_pylist() if r["corpus-id"] not in known]
-            extra = [
-                {**row, "corpus-id": twin_of[row["query-id"], row["corpus-id"]], "rank": None}
-                for row in rows
-                if (row["query-id"], row["corpus-id"]) in twin_of
-            ]
-            found[label] = pa.Table.from_pylist([*rows, *extra], schema=MAPPING)
-        return found
+
+def _as_written(docs: Docs, cell: Cell, twins: Twins) -> Docs:
+    """The same passages, in the version that the cell's origins ask for."""
+    found = []
+    for doc in docs:
+        origin = cell.relevant_origin if doc["label"] == RELEVANT else cell.other_origin
+        name = doc["corpus-id"] if origin == "human" else twins[doc["corpus-id"]]
+        found.append({"corpus-id": name, "label": doc["label"]})
+    return found
+
+
+def _labels(
+    design: Design, cell: Cell, docs: dict[str, Docs], seed: int
+) -> list[dict[str, object]]:
+    """What a cell says of the author of each passage, by query."""
+    assert cell.labels is not None
+    pool = design.label_set(cell.labels)
+    return [
+        {
+            "query_id": query,
+            "labels": passage_labels(
+                cell, [d["label"] == RELEVANT for d in row], draw(pool, query, len(row), seed)
+            ),
+        }
+        for query, row in docs.items()
+    ]
+
+
+def _described(cell: Cell) -> str:
+    description = (
+        f"relevant passages by {cell.relevant_origin}, others by {cell.other_origin}; told of "
+        f"the relevant: {_TOLD[cell.relevant_told]}, of the others: {_TOLD[cell.other_told]}"
+    )
+    return description if cell.labels is None else f"{description} ({cell.labels})"
+
+
+def _mappings(
+    base: Base, queries: list[str], versions: set[tuple[str, str, str]]
+) -> dict[str, pa.Table]:
+    """The benchmark's judgements, and the same for the twins that are shown."""
+    twin_of = {(query, human): shown for query, human, shown in versions if shown != human}
+    found = {}
+    for label, table in base.mappings.items():
+        here = base.only(table, "query-id", queries).cast(MAPPING)
+        rows = [r for r in here.to_pylist() if r["corpus-id"] not in base.twin_ids]
+        extra = [
+            {**row, "corpus-id": twin_of[row["query-id"], row["corpus-id"]], "rank": None}
+            for row in rows
+            if (row["query-id"], row["corpus-id"]) in twin_of
+        ]
+        found[label] = pa.Table.from_pylist([*rows, *extra], schema=MAPPING)
+    return found

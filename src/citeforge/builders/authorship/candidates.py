@@ -44,12 +44,12 @@ def from_context(base: Base, name: str) -> Ranked:
 
 def from_bm25(base: Base, depth: int) -> Ranked:
     """BM25 over title and text; what has no word of the query follows by id."""
-    return _ids(Bm25.of(base.corpus).rank_all(_asked(base), depth))
+    return _ids(Bm25.of(base.corpus).rank_all(_query_texts(base), depth))
 
 
 def from_embeddings(base: Base, depth: int, embedder: Embedder, folder: Path) -> Ranked:
     """Highest cosines, exactly as negatives are mined: in float64, to 6 decimals; ties by id."""
-    return _ids(DenseCorpus(base.corpus, embedder, folder).rank(_asked(base), depth))
+    return _ids(DenseCorpus(base.corpus, embedder, folder).rank(_query_texts(base), depth))
 
 
 def from_run(base: Base, path: Path) -> Ranked:
@@ -58,10 +58,10 @@ def from_run(base: Base, path: Path) -> Ranked:
     Raises:
         InputError: a line that is none, a passage given twice, or one that the corpus lacks.
     """
-    return _ids(TrecRun(path, base.corpus).rank(_asked(base), sys.maxsize))
+    return _ids(TrecRun(path, base.corpus).rank(_query_texts(base), sys.maxsize))
 
 
-def _asked(base: Base) -> dict[str, str]:
+def _query_texts(base: Base) -> dict[str, str]:
     return dict(zip(base.query_ids, base.queries["text"].to_pylist(), strict=True))
 
 

@@ -21,7 +21,7 @@ from citeforge.builders.kalma.selection import (
 )
 from citeforge.builders.kalma.tasks import prompt_hashes, template_writer_templates
 from citeforge.builders.packaging.package import PackageWriter
-from citeforge.builders.stages.skeleton import Build, Stats
+from citeforge.builders.stages.build import Stats, building
 from citeforge.engines.io.files import sha256_file
 from citeforge.engines.io.folders import beside
 from citeforge.engines.judge.session import JudgeSession
@@ -34,7 +34,7 @@ from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.kg.domain import load_domain
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.kg.setup import open_graph
-from citeforge.schemas.benchmarks.manifest import GrammarInfo, Manifest
+from citeforge.schemas.benchmarks.manifest import ContextSet, GrammarInfo, Manifest
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes import KalmaRecipe, RunOptions
@@ -66,7 +66,7 @@ def build_kalma(
         UsageError: neither a file nor relations.
     """
     if recipe.source is not None:
-        return _Published(recipe, run).make()
+        return _build_published(recipe, run)
     if kg is None:
         kg = open_graph(recipe.kg, recipe.domain, recipe.languages, run)
     if (recipe.pairs is None) == (not recipe.pairs_from_kg):
@@ -83,128 +83,145 @@ def build_kalma(
             recipe.perplexity, texts, device=run.device, options=client, store=store
         )
 
-    return _Grown(recipe, run, kg, writer, perplexity or measure, judge).make()
-
-
-class _Grown(Build[KalmaRecipe]):
-    """Questions that grow from a graph."""
-
-    def __init__(
-        self,
-        recipe: KalmaRecipe,
-        run: RunOptions,
-        kg: KnowledgeGraph,
-        llm: Llm,
-        perplexity: Callable[[list[str]], Perplexity],
-        judge: JudgeSession | None,
-    ) -> None:
-        super().__init__(recipe, run)
-        self.kg = kg
-        self.models: dict[str, dict[str, Any]] = {"writer": llm.identity()}
-        self.models["perplexity"] = {"name": perplexity_name(recipe.perplexity)}
-        if judge is not None:
-            self.models["judge of sentences"] = judge.judge.identity()
-        self.check = ExtensionCheck(kg.domain, SentenceSegmenter(), judge)
-        self.evolver = Evolver(kg, llm, perplexity, self.check, recipe.choices)
-
-    def draft(self) -> Manifest:
-        recipe, kg, models = self.recipe, self.kg, self.models
+    models: dict[str, dict[str, Any]] = {"writer": writer.identity()}
+    models["perplexity"] = {"name": perplexity_name(recipe.perplexity)}
+    if judge is not None:
+        models["judge of sentences"] = judge.judge.identity()
+    check = ExtensionCheck(kg.domain, SentenceSegmenter(), judge)
+    evolver = Evolver(kg, writer, perplexity or measure, check, recipe.choices)
+    with building(recipe, run) as build:
         source = graph_source(kg, recipe.licence)
-        judging = recipe.judging.model_copy(
-            update={"judge": model_name(models, "judge of sentences")}
-        )
-        told = recipe.model_copy(
-            update={
-                "kg": _spec_of(source),
-                "domain": kg.domain.model_dump(mode="json"),
-                "languages": kg.languages,
-                "pairs": recipe.pairs and Path(recipe.pairs.name),
-                "writer": model_name(models, "writer"),
-                "perplexity": model_name(models, "perplexity"),
-                "judging": judging,
-            }
-        )
-        config = told.recorded(
-            pairs_sha256=None if recipe.pairs is None else sha256_file(recipe.pairs),
-            prompts=prompt_hashes(),
-            checked_by=self.check.checked_by,
-        )
-        return self.manifest(config, [source], recipe.licence, models, _GRAMMAR)
-
-    def stages(self) -> None:
-        self.selected = self._select()
-        self.evolutions = self.evolver.evolve(self.selected.pairs)
-
-    def _select(self) -> Selected:
-        recipe, kg = self.recipe, self.kg
-        if recipe.pairs is None:
-            return from_graph(kg, recipe.kg, recipe.pairs_from_kg, recipe.limit, recipe.seed)
-        selected = disambiguate(kg, read_stated(recipe.pairs))
-        if recipe.limit is not None:
-            selected.pairs = selected.pairs[: recipe.limit]
-        if not selected.pairs:
-            reasons = "; ".join(f"{what}: {n}" for what, n in selected.counts.items())
-            raise InputError(f"no pair is left ({reasons})", path=recipe.pairs)
-        return selected
-
-    def tables(self, writer: PackageWriter) -> Stats:
-        evolver, selected = self.evolver, self.selected
-        kept = [e for e in self.evolutions if not e.dropped]
-        dropped = Counter(e.dropped for e in self.evolutions if e.dropped)
-        if not kept:
-            reasons = "; ".join(f"{what}: {n}" for what, n in dropped.items())
-            refused = ", ".join(f"{why} ({n})" for why, n in evolver.asker.refused.most_common(3))
-            raise InputError(
-                f"no question is left ({reasons}"
-                + (f"; replies refused: {refused})" if refused else ")"),
-                path=self.recipe.pairs or self.recipe.kg,
-                allowed="a writer that does what it is asked, more --attempts, or --stand-in",
-            )
-        questions = [_question(e) for e in kept]
-        entries = [
-            QueryGraphs(e.pair.id, (e.pair.first, e.pair.second), tuple(t for t, _ in e.gold))
-            for e in kept
-        ]
-        retrieved = _retrieved(self.recipe, self.kg, questions, entries)
-        gold, domain = [e.gold for e in kept], self.kg.domain
-        stats, contexts = write_tables(
-            writer, questions, entries, gold, kept, domain, self.recipe.seed, retrieved
-        )
-        counts = {"pairs selected": len(selected.pairs), **selected.counts, **self.kg.counts}
-        counts |= {f"pairs dropped: {what}": n for what, n in dropped.items()}
-        asker = evolver.asker
-        counts |= {f"replies refused: {what}": n for what, n in sorted(asker.refused.items())}
-        counts |= {
-            f"texts of the template in the writer's place: {task}": n
-            for task, n in sorted(asker.stood_in.items())
-        }
-        counts |= retrieved.counts if retrieved is not None else {}
-        counts |= self._wordless(len(kept))
-        self.found = {"contexts": contexts, "counts": counts}
+        config = _config(recipe, kg, models, check)
+        draft = build.draft(config, [source], recipe.licence, models, _GRAMMAR)
+        if (finished := build.finished(draft)) is not None:
+            return finished
+        selected = _select(recipe, kg)
+        evolutions = evolver.evolve(selected.pairs)
+        package = build.package()
+        kept = _usable_evolutions(recipe, evolutions, evolver)
+        stats, contexts, retrieved = _write_grown(package, recipe, kg, kept)
+        counts = _counts(kg, selected, evolutions, evolver)
+        counts |= retrieved | _wordless(kg, evolver, len(kept))
         if evolver.perplexity is not None:
-            self.found["models"] = self.models | {"perplexity": evolver.perplexity.identity()}
-        return stats
+            models = models | {"perplexity": evolver.perplexity.identity()}
+        return build.finish(draft, package, stats, contexts=contexts, counts=counts, models=models)
 
-    def _wordless(self, n_kept: int) -> dict[str, int]:
-        """What the template writer had no words for, counted and told."""
-        evolver, name = self.evolver, self.kg.domain.name
-        if not evolver.asker.is_template:
-            return {}
-        if evolver.composer is None:
-            warn(
-                f"the domain {name!r} has no words for questions: all {2 * n_kept:,} read as "
-                "forms; citeforge kg profile helps to write some"
-            )
-            return {"questions without words of the domain": 2 * n_kept}
-        wordless = evolver.composer.wordless
-        if not wordless:
-            return {}
-        listed = ", ".join(relation for relation, _ in wordless.most_common(5))
+
+def _config(
+    recipe: KalmaRecipe,
+    kg: KnowledgeGraph,
+    models: dict[str, dict[str, Any]],
+    check: ExtensionCheck,
+) -> dict[str, Any]:
+    """``config`` of the manifest."""
+    judge = model_name(models, "judge of sentences")
+    update = {
+        "kg": _spec_of(graph_source(kg, None)),
+        "domain": kg.domain.model_dump(mode="json"),
+        "languages": kg.languages,
+        "pairs": recipe.pairs and Path(recipe.pairs.name),
+        "writer": model_name(models, "writer"),
+        "perplexity": model_name(models, "perplexity"),
+        "judging": recipe.judging.model_copy(update={"judge": judge}),
+    }
+    return recipe.model_copy(update=update).recorded(
+        pairs_sha256=None if recipe.pairs is None else sha256_file(recipe.pairs),
+        prompts=prompt_hashes(),
+        checked_by=check.checked_by,
+    )
+
+
+def _select(recipe: KalmaRecipe, kg: KnowledgeGraph) -> Selected:
+    """The pairs that questions grow from.
+
+    Raises:
+        InputError: none is left.
+    """
+    if recipe.pairs is None:
+        return from_graph(kg, recipe.kg, recipe.pairs_from_kg, recipe.limit, recipe.seed)
+    selected = disambiguate(kg, read_stated(recipe.pairs))
+    if recipe.limit is not None:
+        selected.pairs = selected.pairs[: recipe.limit]
+    if not selected.pairs:
+        reasons = "; ".join(f"{what}: {n}" for what, n in selected.counts.items())
+        raise InputError(f"no pair is left ({reasons})", path=recipe.pairs)
+    return selected
+
+
+def _dropped(evolutions: Sequence[Evolution]) -> Counter[str]:
+    return Counter(e.dropped for e in evolutions if e.dropped)
+
+
+def _usable_evolutions(
+    recipe: KalmaRecipe, evolutions: Sequence[Evolution], evolver: Evolver
+) -> list[Evolution]:
+    """Evolutions that became questions.
+
+    Raises:
+        InputError: none did.
+    """
+    kept = [e for e in evolutions if not e.dropped]
+    if kept:
+        return kept
+    reasons = "; ".join(f"{what}: {n}" for what, n in _dropped(evolutions).items())
+    refused = ", ".join(f"{why} ({n})" for why, n in evolver.asker.refused.most_common(3))
+    raise InputError(
+        f"no question is left ({reasons}" + (f"; replies refused: {refused})" if refused else ")"),
+        path=recipe.pairs or recipe.kg,
+        allowed="a writer that does what it is asked, more --attempts, or --stand-in",
+    )
+
+
+def _write_grown(
+    writer: PackageWriter, recipe: KalmaRecipe, kg: KnowledgeGraph, kept: Sequence[Evolution]
+) -> tuple[Stats, dict[str, ContextSet], dict[str, int]]:
+    """Write all tables; statistics, contexts, and counts of what was retrieved."""
+    questions = [_question(e) for e in kept]
+    entries = [
+        QueryGraphs(e.pair.id, (e.pair.first, e.pair.second), tuple(t for t, _ in e.gold))
+        for e in kept
+    ]
+    retrieved = _retrieved(recipe, kg, questions, entries)
+    gold = [e.gold for e in kept]
+    stats, contexts = write_tables(
+        writer, questions, entries, gold, kept, kg.domain, recipe.seed, retrieved
+    )
+    return stats, contexts, {} if retrieved is None else retrieved.counts
+
+
+def _counts(
+    kg: KnowledgeGraph, selected: Selected, evolutions: Sequence[Evolution], evolver: Evolver
+) -> dict[str, int]:
+    asker = evolver.asker
+    counts = {"pairs selected": len(selected.pairs), **selected.counts, **kg.counts}
+    counts |= {f"pairs dropped: {what}": n for what, n in _dropped(evolutions).items()}
+    counts |= {f"replies refused: {what}": n for what, n in sorted(asker.refused.items())}
+    return counts | {
+        f"texts of the template in the writer's place: {task}": n
+        for task, n in sorted(asker.stood_in.items())
+    }
+
+
+def _wordless(kg: KnowledgeGraph, evolver: Evolver, n_kept: int) -> dict[str, int]:
+    """What the template writer had no words for, counted and told."""
+    name = kg.domain.name
+    if not evolver.asker.is_template:
+        return {}
+    if kg.domain.questions is None:
         warn(
-            f"the domain {name!r} has no words for {len(wordless)} relations, asked for "
-            f"{wordless.total():,} times ({listed}); citeforge kg profile helps to write some"
+            f"the domain {name!r} has no words for questions: all {2 * n_kept:,} ask for "
+            "relations by their labels; citeforge kg profile helps to write some"
         )
-        return {"facts asked for without words of the domain": wordless.total()}
+        return {"questions without words of the domain": 2 * n_kept}
+    wordless = evolver.composer.wordless
+    if not wordless:
+        return {}
+    listed = ", ".join(relation for relation, _ in wordless.most_common(5))
+    warn(
+        f"the domain {name!r} has no words for {len(wordless)} relations, asked for "
+        f"{wordless.total():,} times ({listed}); citeforge kg profile helps to write some"
+    )
+    return {"facts asked for without words of the domain": wordless.total()}
 
 
 def _question(e: Evolution) -> KalmaQuestion:
@@ -245,43 +262,37 @@ def _spec_of(graph: SourceInfo) -> str:
     return f"{'sparql' if spec.startswith('http') else 'file'}:{spec}"
 
 
-class _Published(Build[KalmaRecipe]):
+def _build_published(recipe: KalmaRecipe, run: RunOptions) -> Manifest:
     """BioKaLMA's own questions and sub-graphs, without rounds."""
-
-    def draft(self) -> Manifest:
-        recipe = self.recipe
+    with building(recipe, run) as build:
         scheme, _, argument = (recipe.source or "").partition(":")
         if scheme != "kalma" or not argument:
             raise UsageError(f"--source {recipe.source!r}: expected kalma:PATH")
-        self.published = read_published(
+        published = read_published(
             Path(argument), recipe.general, recipe.gold, recipe.limit, recipe.gold_later
         )
-        self.domain = load_domain(recipe.domain)
-        told: dict[str, Any] = {
+        domain, kg = load_domain(recipe.domain), None
+        update: dict[str, Any] = {
             field: path and Path(path.name)
             for field in ("general", "gold", "gold_later")
             for path in (getattr(recipe, field),)
         }
         if str(recipe.domain).endswith((".yaml", ".yml")):
-            told["domain"] = self.domain.model_dump(mode="json")
-        source = self.published.source
+            update["domain"] = domain.model_dump(mode="json")
+        source = published.source
         sources, licence = [source], recipe.licence or source.licence
         if recipe.retrieved:
-            self.kg = open_graph(recipe.kg, recipe.domain, recipe.languages, self.run)
-            sources.append(graph_source(self.kg, None))
-            told["kg"] = _spec_of(sources[-1])
-        config = recipe.model_copy(update=told).recorded()
-        return self.manifest(config, sources, licence, {}, _GRAMMAR)
-
-    def tables(self, writer: PackageWriter) -> Stats:
-        found = self.published
-        recipe, retrieved = self.recipe, None
-        if recipe.retrieved:
-            retrieved = _retrieved(recipe, self.kg, found.questions, found.entries)
+            kg = open_graph(recipe.kg, recipe.domain, recipe.languages, run)
+            sources.append(graph_source(kg, None))
+            update["kg"] = _spec_of(sources[-1])
+        config = recipe.model_copy(update=update).recorded()
+        draft = build.draft(config, sources, licence, {}, _GRAMMAR)
+        if (finished := build.finished(draft)) is not None:
+            return finished
+        writer, questions, entries = build.package(), published.questions, published.entries
+        retrieved = None if kg is None else _retrieved(recipe, kg, questions, entries)
         stats, contexts = write_tables(
-            writer, found.questions, found.entries, found.gold, [], self.domain, recipe.seed,
-            retrieved,
-        )  # fmt: skip
-        counts = dict(found.source.counts) | (retrieved.counts if retrieved is not None else {})
-        self.found = {"contexts": contexts, "counts": counts}
-        return stats
+            writer, questions, entries, published.gold, [], domain, recipe.seed, retrieved
+        )
+        counts = source.counts | ({} if retrieved is None else retrieved.counts)
+        return build.finish(draft, writer, stats, contexts=contexts, counts=counts)

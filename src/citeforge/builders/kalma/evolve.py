@@ -7,16 +7,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from citeforge.builders.kalma import check
+from citeforge.builders.kalma.annotate import marker
 from citeforge.builders.kalma.asking import Asker, each
 from citeforge.builders.kalma.phrasing import Composer, cannot_be_asked, gives_away
 from citeforge.builders.kalma.score import ScoredTriple, Specificity, rank_triples
-from citeforge.builders.kalma.selection import EntityPair
+from citeforge.builders.kalma.selection import EntityPair, missing_values, values_by_relation
+from citeforge.builders.kalma.tasks import most_tokens
 from citeforge.engines.io.progress import progress
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.models.perplexity.records import Perplexity
+from citeforge.engines.plugins import warn
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.kg.verbalise import verbalise
-from citeforge.schemas.benchmarks.kg import Key, Triple
+from citeforge.schemas.benchmarks.kg import Key, Triple, relation_key
 from citeforge.schemas.recipes.kalma import Choices
 
 
@@ -83,13 +86,18 @@ class Evolver:
         self.make_perplexity = make_perplexity
         self.perplexity: Perplexity | None = None
         self.extension = extension
-        phrasing = kg.domain.questions
-        self.composer = None if phrasing is None else Composer(kg.domain, phrasing)
+        self.composer = Composer(kg.domain)
         self.asker = Asker(llm, choices, kg.domain)
         self._aliases: dict[str, list[str]] = {}
 
     def evolve(self, pairs: Sequence[EntityPair]) -> list[Evolution]:
         """All pairs, in order; those given up say why."""
+        if self.asker.llm.identity().get("name") == "offline":
+            warn(
+                "the writer is a small model on this machine: it writes up to "
+                f"{most_tokens(len(pairs), self.choices):,} tokens, of which a processor does "
+                "some tens a second; fewer --limit, --rounds or --attempts are faster"
+            )
         evolutions = [Evolution(p) for p in pairs]
         seeds = self._seeds(evolutions)
         self._annotate(evolutions, seeds)
@@ -103,6 +111,9 @@ class Evolver:
         for number in range(2, self.choices.rounds + 1):
             self._extend(evolutions, number, specificity)
         self._questions(evolutions)
+        for e in evolutions:
+            if not e.dropped and missing_values(e.pair.pool, (t for t, _ in e.gold), e.pair.link):
+                e.dropped = "its gold has a part of a relation's values"
         return evolutions
 
     def _seeds(self, evolutions: list[Evolution]) -> dict[str, str]:
@@ -151,48 +162,64 @@ class Evolver:
             if e.pair.id not in taken:
                 e.dropped = "the seed could not be annotated"
                 continue
-            by_key = {t.key: t for t in reversed(e.pair.pool)}
-            keys = dict.fromkeys(check.cited_triples(taken[e.pair.id], e.pair.pool))
-            e.rounds.append(Round(1, taken[e.pair.id], tuple(by_key[k] for k in keys), (), notes))
+            cited = check.cited_triples(taken[e.pair.id], e.pair.pool)
+            gold, left_out = self._seed_gold(e.pair, cited)
+            notes += tuple(f"not asked for: {marker(t)}" for t in left_out)
+            e.rounds.append(Round(1, taken[e.pair.id], gold, (), notes))
 
-    def _candidates(self, e: Evolution, left_out: Sequence[str]) -> list[Triple]:
-        domain = self.kg.domain
+    def _seed_gold(
+        self, pair: EntityPair, cited: Sequence[Key]
+    ) -> tuple[tuple[Triple, ...], list[Triple]]:
+        """Facts of a seed that questions ask for, and those that they cannot: it would say them
+        itself, or the rounds are too few for the other values of the relation."""
+        by_key = {t.key: t for t in reversed(pair.pool)}
+        by_relation = values_by_relation(pair.pool)
+        stated = {key.compared for key in cited}
+        left = self.choices.rounds - 1
+        gold: dict[Key, Triple] = {}
+        left_out = []
+        for triple in (by_key[key] for key in dict.fromkeys(cited)):
+            values = by_relation[triple.qid, relation_key(triple.relation)]
+            others = [t for t in values if t.key.compared not in stated]
+            begun = any(t.key in gold for t in values if t.key != pair.link.key)
+            needed = 0 if begun else len(others)
+            if triple.key != pair.link.key and (
+                needed > left or not all(self._can_be_asked(t, pair) for t in values)
+            ):
+                left_out.append(triple)
+                continue
+            left -= 0 if triple.key == pair.link.key else needed
+            gold[triple.key] = triple
+        return tuple(gold.values()), left_out
+
+    def _askable(self, e: Evolution, left: int) -> list[Triple]:
+        """What the next round may add, with this one ``left``: the other values of a relation that
+        the gold has a part of; else relations that can still be had as a whole, those that the
+        writer has words for where there are any, and uninformative ones only where nothing else
+        is there."""
+        if missing := missing_values(e.pair.pool, (t for t, _ in e.gold), e.pair.link):
+            return missing
         used = {t.key.compared for t, _ in e.gold}
-        # What only says a used fact the other way round adds nothing.
-        inverted = {(t.value_id, r, t.qid) for t, _ in e.gold for r in domain.inverses(t.relation)}
-        names: set[str] = {e.pair.first.name, e.pair.second.name}
-        found: dict[Key, Triple] = {}
-        for triple in e.pair.pool:
-            said = (triple.qid, triple.relation, triple.value_id) in inverted
-            if triple.key.compared in used or triple.relation in left_out or said:
-                continue
-            if not triple.has_label:
-                continue  # nobody can be asked for the id of an entity
-            if triple.value == triple.name or (triple.value in names and not triple.value_id):
-                continue
-            found.setdefault(triple.key, triple)
-        return list(found.values())
-
-    def _askable(self, e: Evolution) -> list[Triple]:
-        """Candidates whose question would not say the answer; those that the writer has words for,
-        where there are any, and uninformative ones only where nothing else is there."""
+        wholes = [
+            values
+            for values in values_by_relation(e.pair.pool).values()
+            if len(values) <= left
+            and all(t.key.compared not in used and self._can_be_asked(t, e.pair) for t in values)
+        ]
         for left_out in (self.kg.domain.uninformative, ()):
-            found = [
-                t for t in self._candidates(e, left_out)
-                if not cannot_be_asked(t, e.pair, self._clause(t))
-            ]  # fmt: skip
-            worded = [t for t in found if self._has_words(t)]
+            found = [t for values in wholes for t in values if t.relation not in left_out]
             if found:
-                return worded or found
+                return [t for t in found if self._has_words(t)] or found
         return []
 
-    def _clause(self, triple: Triple) -> str:
-        return triple.relation if self.composer is None else self.composer.clause(triple)
+    def _can_be_asked(self, triple: Triple, pair: EntityPair) -> bool:
+        # Nobody can be asked for the id of an entity.
+        return triple.has_label and not cannot_be_asked(triple, pair, self.composer.clause(triple))
 
     def _has_words(self, triple: Triple) -> bool:
-        if not self.asker.is_template or self.composer is None:
-            return True
-        return self.composer.phrasing.phrase(triple.relation) is not None
+        return (
+            not self.asker.is_template or self.composer.phrasing.phrase(triple.relation) is not None
+        )
 
     def _extend(self, evolutions: list[Evolution], number: int, specificity: Specificity) -> None:
         assert self.perplexity is not None
@@ -200,7 +227,7 @@ class Evolver:
         active = [e for e in evolutions if not e.dropped]
         with progress(f"scoring, round {number}", len(active), "paragraphs") as advance:
             for e in active:
-                triples = self._askable(e)
+                triples = self._askable(e, self.choices.rounds - number + 1)
                 before = check.without_citations(e.paragraph, e.pair.pool)
                 texts = [f"{before} {verbalise(t, self.kg.domain)}" for t in triples]
                 found = self.perplexity.of(texts)
@@ -246,7 +273,7 @@ class Evolver:
         def values(e: Evolution) -> dict[str, Any]:
             triple = current[e.pair.id]
             fact = verbalise(triple, self.kg.domain)
-            mark = check.marker(triple)
+            mark = marker(triple)
             return {
                 "paragraph": e.paragraph,
                 "fact": fact,
@@ -269,15 +296,16 @@ class Evolver:
         return self.asker.ask("extend", waiting, values, accept)
 
     def _questions(self, evolutions: list[Evolution]) -> None:
-        for task in ("general", "specific"):
-            active = [e for e in evolutions if not e.dropped]
+        active = [e for e in evolutions if not e.dropped]
+        self.composer.n_questions = len(active)
+        for task, compose in (
+            ("general", self.composer.general), ("specific", self.composer.specific),
+        ):  # fmt: skip
+            active = [e for e in active if not e.dropped]
+            composed = {e.pair.id: compose(e.pair, _further_facts(e)) for e in active}
 
-            def values(e: Evolution, task: str = task) -> dict[str, Any]:
-                known = _question_values(e)
-                if self.composer is None:
-                    return known
-                compose = self.composer.general if task == "general" else self.composer.specific
-                return {**known, "question": compose(e.pair, _asked(e))}
+            def values(e: Evolution, composed: dict[str, str] = composed) -> dict[str, Any]:
+                return {**_question_values(e), "question": composed[e.pair.id]}
 
             def accept(e: Evolution, reply: str, task: str = task) -> str | None:
                 names = [e.pair.first.name, e.pair.second.name]
@@ -292,18 +320,18 @@ class Evolver:
                     e.dropped = f"the writer asked no {task} question"
 
     def _given_away(self, e: Evolution, question: str) -> str | None:
-        given = gives_away(question, _asked(e))
+        given = gives_away(question, _further_facts(e))
         return None if given is None else f"gives away {given.relation}: {given.value}"
 
 
-def _asked(e: Evolution) -> list[Triple]:
-    """What the specific question asks for: what the later rounds brought in."""
-    return [triple for triple, number in e.gold if number > 1]
+def _further_facts(e: Evolution) -> list[Triple]:
+    """What questions ask for one by one: all but what connects the two."""
+    return [triple for triple, _ in e.gold if triple.key != e.pair.link.key]
 
 
 def _question_values(e: Evolution) -> dict[str, Any]:
     relations: dict[str, list[str]] = {}
-    for triple in _asked(e):
+    for triple in _further_facts(e):
         mine = relations.setdefault(triple.name, [])
         if triple.relation not in mine:
             mine.append(triple.relation)

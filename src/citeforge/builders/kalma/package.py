@@ -16,7 +16,7 @@ from citeforge.builders.kalma.contexts import Contexts, QueryGraphs, make_contex
 from citeforge.builders.kalma.evolve import Evolution
 from citeforge.builders.kalma.retrieved import RETRIEVED, RetrievedGraphs
 from citeforge.builders.packaging.package import PackageWriter
-from citeforge.builders.stages.skeleton import Stats
+from citeforge.builders.stages.build import Stats
 from citeforge.kg.domain import Domain
 from citeforge.package.package import Package
 from citeforge.schemas.benchmarks.kg import (

@@ -1,24 +1,41 @@
-"""Questions as people ask them: one clause a fact, in a frame that their topic chooses.
-
-The template writer's second way; the first (recipe ``--questions 1``) lists relations by name.
-"""
+"""Questions as people ask them: one clause a fact, in a frame that their topic chooses."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from citeforge.builders.kalma.annotate import renderings
 from citeforge.builders.kalma.selection import EntityPair
 from citeforge.kg.domain import Domain
-from citeforge.kg.phrasing import Phrase, Phrasing
-from citeforge.kg.verbalise import form_of
+from citeforge.kg.phrasing import Frame, Phrase, Phrasing, plain_phrase
+from citeforge.kg.verbalise import form_of, with_article
 from citeforge.schemas.benchmarks.kg import Graph, Triple, relation_key
 from citeforge.schemas.text import normalise_em
 
+_SHARES = 5
+"""No wording of general questions has more than one in so many, where others are to be had."""
 
-@dataclass
+
+class Clause(NamedTuple):
+    """What one clause asks for.
+
+    Attributes:
+        relation: label of the relation.
+        qids: the entity, or both where the clause is about both.
+        is_plural: whether there are several values.
+        phrase: its words.
+    """
+
+    relation: str
+    qids: tuple[str, ...]
+    is_plural: bool
+    phrase: Phrase
+
+
+@dataclass(frozen=True)
 class Speaker:
     """An entity as a question speaks of it.
 
@@ -26,32 +43,65 @@ class Speaker:
         name: its name.
         pronouns: (subject, possessive, object); None where they are not known.
         lives: whether the present is right.
-        is_named: whether the question has named it last.
     """
 
     name: str
     pronouns: tuple[str, str, str] | None
     lives: bool
-    is_named: bool = False
 
     @classmethod
     def of(cls, graph: Graph, phrasing: Phrasing) -> Speaker:
         """As its facts tell."""
         values = {t.value for t in graph.triples if t.relation == phrasing.sex}
-        known = [p for value, p in phrasing.pronouns.items() if value in values]
-        return cls(graph.name, known[0] if len(known) == 1 else None, _lives(graph, phrasing))
+        fitting = [p for value, p in phrasing.pronouns.items() if value in values]
+        pronouns = fitting[0] if len(fitting) == 1 else None
+        return cls(with_article(graph.name), pronouns, _lives(graph, phrasing))
 
-    def slots(self) -> dict[str, str]:
-        """What stands in the slots of its next clause."""
-        if self.is_named and self.pronouns is not None:
-            who, whose, whom = self.pronouns
+
+class Voice:
+    """Names the two entities of a question as it goes on: by name, then by pronoun."""
+
+    def __init__(self, pair: EntityPair, phrasing: Phrasing) -> None:
+        graphs = (pair.first, pair.second)
+        self.speakers = {g.qid: Speaker.of(g, phrasing) for g in graphs}
+        related = relation_key(pair.link.relation) in map(relation_key, phrasing.related)
+        self._word, self._of = ("related", "to") if related else ("connected", "with")
+        self._last: tuple[str, ...] = ()
+        self._present = all(s.lives for s in self.speakers.values())
+
+    def slots(self, qids: tuple[str, ...]) -> dict[str, str]:
+        """What stands in the slots of the next clause, which is about these."""
+        is_last, self._last = self._last == qids, qids
+        if len(qids) > 1:
+            names = " and ".join(s.name for s in self.speakers.values())
+            whose = "their" if is_last else possessive(names)
+            who, whom, own = ("they", "them", "their") if is_last else (names, names, "their")
+            lives, verbs = self._present, ("are", "were", "were", "do")
         else:
-            who = whom = self.name
-            whose = possessive(self.name)
-        self.is_named = True
-        return {"who": who, "whose": whose, "whom": whom, "past": "was",
-                "was": "is" if self.lives else "was",
-                "did": "does" if self.lives else "did"}  # fmt: skip
+            speaker = self.speakers[qids[0]]
+            who = whom = speaker.name
+            whose = own = possessive(speaker.name)
+            if speaker.pronouns is not None:
+                own = speaker.pronouns[1]
+                who, whose, whom = speaker.pronouns if is_last else (who, whose, whom)
+            lives, verbs = speaker.lives, ("is", "was", "was", "does")
+        present, past, was, does = verbs
+        return {"who": who, "whose": whose, "whom": whom, "own": own, "past": was,
+                "was": present if lives else past, "were": "are" if lives else "were",
+                "did": does if lives else "did"}  # fmt: skip
+
+    def link(self, is_first: bool, named: set[str]) -> str:
+        """The clause that asks what connects the two, once the question has named some."""
+        was, were = ("is", "are") if self._present else ("was", "were")
+        if is_first or not named:
+            names = " and ".join(s.name for s in self.speakers.values())
+            self._last = ()
+            return f"how {were} {names} {self._word}"
+        if len(named) == 2:
+            return f"how {were} the two {self._word}"
+        (qid,) = named
+        other = next(s for q, s in self.speakers.items() if q != qid)
+        return f"how {was} {self.slots((qid,))['who']} {self._word} {self._of} {other.name}"
 
 
 def possessive(name: str) -> str:
@@ -69,137 +119,190 @@ def _lives(graph: Graph, phrasing: Phrasing) -> bool:
     return bool(starts) and all(s[:4].isdigit() and int(s[:4]) > living.after for s in starts)
 
 
-@dataclass
-class Composer:
-    """Composes questions, and counts what it has no words for.
+class Wording(NamedTuple):
+    """One way to put a general question.
 
     Attributes:
-        domain: relations and their words.
-        phrasing: the domain's words.
-        wordless: relation to how often it was asked for without a clause of its own.
+        frame: asks for the facts of its topic; None where ``rest`` asks for all.
+        framed: what the frame asks for.
+        link_first: whether the question begins with what connects the two.
+        rest: clause for all other facts.
+    """
+
+    frame: Frame | None
+    framed: tuple[Clause, ...]
+    link_first: bool
+    rest: str
+
+    @property
+    def words(self) -> tuple[str, bool, str]:
+        """What two questions of one wording have in common."""
+        return (self.frame.ask if self.frame else "", self.link_first, self.rest)
+
+
+@dataclass
+class Composer:
+    """Composes the questions of a benchmark.
+
+    Attributes:
+        domain: relations and their kinds.
+        n_questions: general questions that it will compose.
+        wordless: relation to how often it was asked for without a clause of the domain.
     """
 
     domain: Domain
-    phrasing: Phrasing
+    n_questions: int = 1
     wordless: Counter[str] = field(default_factory=Counter)
+    _used: Counter[tuple[str, bool, str]] = field(default_factory=Counter)
+
+    @property
+    def phrasing(self) -> Phrasing:
+        """The domain's words; plain ones where it has none."""
+        return self.domain.questions or Phrasing()
 
     def general(self, pair: EntityPair, facts: Sequence[Triple]) -> str:
-        """The general question: what the facts are about, and what connects the two."""
-        topic = self._topic(facts)
-        frame = self.phrasing.frame(topic)
-        first, second = (Speaker.of(g, self.phrasing) for g in (pair.first, pair.second))
-        spoken_of = {t.qid for t in facts if self._about(t.relation) == topic}
-        if len(spoken_of) != 1:
-            present = first.lives and second.lives
-            return frame.both.format(
-                first=first.name, second=second.name, were="are" if present else "were",
-                do="do" if present else "did",
-            )  # fmt: skip
-        one, other = (first, second) if pair.first.qid in spoken_of else (second, first)
-        he, his, _ = one.pronouns or (one.name, possessive(one.name), one.name)
-        return frame.one.format(
-            one=one.name, whose=possessive(one.name), he=he, his=his, other=other.name,
-            was="is" if one.lives else "was", did="does" if one.lives else "did",
-        )  # fmt: skip
+        """The general question: facts by topic, and what connects the two.
+
+        Of the wordings that fit, the best one that no fifth of the questions has."""
+        asked = self._clauses(pair, facts)
+        texts = {w: self._worded(pair, asked, w) for w in self._wordings(asked)}
+        silent = [w for w, text in texts.items() if gives_away(text, facts) is None]
+        fitting = silent or list(texts)
+        most = max(1, self.n_questions // _SHARES)
+        rare = (w for w in fitting if self._used[w.words] < most)
+        wording = next(rare, None) or min(fitting, key=lambda w: self._used[w.words])
+        self._used[wording.words] += 1
+        return texts[wording]
 
     def specific(self, pair: EntityPair, facts: Sequence[Triple]) -> str:
-        """The specific question: a clause for every fact, and one for what connects the two."""
-        topic = self._topic(facts)
-        frame = self.phrasing.frame(topic)
-        speakers = {g.qid: Speaker.of(g, self.phrasing) for g in (pair.first, pair.second)}
-        clauses = self._of_both(facts, pair, speakers)
-        shared = {r for r, _ in clauses}
-        texts = [text for _, text in clauses]
-        for qid in dict.fromkeys(t.qid for t in facts):
-            mine = [t for t in facts if t.qid == qid and t.relation not in shared]
-            asked = sorted(dict.fromkeys(t.relation for t in mine),
-                           key=lambda r: self._about(r) != topic)  # fmt: skip
-            speaker = speakers[qid]
-            if texts:
-                speaker.is_named = False  # somebody else was named since
-            for relation in asked:
-                n = sum(t.relation == relation for t in mine)
-                texts.append(self._clause(relation, n, speaker.slots()))
-        link = self._link(pair, facts, speakers, frame.link_first, bool(shared))
-        texts = [link, *texts] if frame.link_first else [*texts, link]
-        on_topic = [r for r in dict.fromkeys(t.relation for t in facts) if self._about(r) == topic]
-        if frame.lead and not frame.link_first and 2 * len(on_topic) >= len(texts):
-            texts[0] = f"{frame.lead} {texts[0]}"
-        question = ", ".join(texts[:-1]) + f", and {texts[-1]}" if len(texts) > 1 else texts[0]
-        return f"{question[0].upper()}{question[1:]}?"
+        """The specific question: a clause for every relation, and one for what connects the two."""
+        asked = self._clauses(pair, facts)
+        for item in asked:
+            if self.phrasing.phrase(item.relation) is None:
+                self.wordless[item.relation] += 1
+        topic = _topic(asked)
+        frame = self.phrasing.frames.get(topic)
+        owners = list(dict.fromkeys(a.qids for a in asked))
+        asked.sort(key=lambda a: (len(a.qids) == 1, owners.index(a.qids), a.phrase.about != topic))
+        voice = Voice(pair, self.phrasing)
+        is_first = frame is not None and frame.link_first
+        link = [voice.link(True, set())] if is_first else []
+        clauses = [self._clause(voice, item) for item in asked]
+        if frame is not None and frame.lead and not is_first:
+            on_topic = sum(a.phrase.about == topic for a in asked)
+            if 2 * on_topic > len(clauses):
+                clauses[0] = f"{frame.lead} {clauses[0]}"
+        if not is_first:
+            clauses.append(voice.link(False, {q for a in asked for q in a.qids}))
+        return _question([*link, *clauses])
 
     def clause(self, triple: Triple) -> str:
-        """The clause that asks for a fact, without a name in it."""
-        slots = {"who": "", "whose": "", "whom": "", "was": "was", "past": "was", "did": "did"}
-        phrase = self.phrasing.phrase(triple.relation)
-        return triple.relation if phrase is None else phrase.ask.format(**slots)
+        """The words that ask for a fact, without a name in them."""
+        phrase = self._phrase(triple)
+        slots = {"who": "", "whose": "", "whom": "", "was": "was", "were": "were", "past": "was",
+                 "did": "did"}  # fmt: skip
+        return " ".join((phrase.ask.format(**slots), phrase.named(False)))
 
-    def _of_both(
-        self, facts: Sequence[Triple], pair: EntityPair, speakers: dict[str, Speaker]
-    ) -> list[tuple[str, str]]:
-        """Clauses for relations that are asked of both at once."""
-        present = all(s.lives for s in speakers.values())
-        slots = {"past": "were", "was": "are" if present else "were", "whose": "", "whom": "",
-                 "did": "do" if present else "did"}  # fmt: skip
-        names = [speakers[g.qid].name for g in (pair.first, pair.second)]
-        found: list[tuple[str, str]] = []
-        for relation in dict.fromkeys(t.relation for t in facts):
-            phrase = self.phrasing.phrase(relation)
-            of = {t.qid for t in facts if t.relation == relation}
-            if len(of) == 2 and phrase is not None and _has_only_who(phrase):
-                who = "they each" if found else f"{' and '.join(names)} each"
-                found.append((relation, phrase.ask.format(**slots, who=who)))
-        return found
+    def _phrase(self, triple: Triple) -> Phrase:
+        form = form_of(triple.relation, self.domain)
+        known = self.phrasing.phrase(triple.relation)
+        return known or plain_phrase(triple.relation, form, bool(triple.value_id))
 
-    def _link(
-        self,
-        pair: EntityPair,
-        facts: Sequence[Triple],
-        speakers: dict[str, Speaker],
-        is_first: bool,
-        shared: bool,
-    ) -> str:
-        related = relation_key(pair.link.relation) in map(relation_key, self.phrasing.related)
-        word, of = ("related", "to") if related else ("connected", "with")
-        present = all(s.lives for s in speakers.values())
-        copula = "are" if present else "were"
-        names = [speakers[g.qid].name for g in (pair.first, pair.second)]
-        qids = {t.qid for t in facts}
-        if is_first or not qids:  # a build of one round asks for nothing else
-            return f"how {copula} {' and '.join(names)} {word}"
-        if shared or len(qids) == 2:
-            return f"how {copula} the two {word}"
-        (qid,) = qids
-        other = next(s for q, s in speakers.items() if q != qid)
-        slots = speakers[qid].slots()
-        was = "is" if present else "was"
-        return f"how {was} {slots['who']} {word} {of} {other.name}"
+    def _clauses(self, pair: EntityPair, facts: Sequence[Triple]) -> list[Clause]:
+        """What facts ask for, in their order; of both entities where one clause can do so."""
+        both = (pair.first.qid, pair.second.qid)
+        found: dict[tuple[str, tuple[str, ...]], Clause] = {}
+        for triple in facts:
+            same = [t for t in facts if relation_key(t.relation) == relation_key(triple.relation)]
+            phrase = self._phrase(triple)
+            is_shared = len({t.qid for t in same}) == 2 and _has_only_who(phrase)
+            qids = both if is_shared else (triple.qid,)
+            mine = [t for t in same if t.qid in qids]
+            plural = any(sum(t.qid == q for t in mine) > 1 for q in qids)
+            key = (relation_key(triple.relation), qids)
+            found.setdefault(key, Clause(triple.relation, qids, plural, phrase))
+        return list(found.values())
 
-    def _clause(self, relation: str, n: int, slots: dict[str, str]) -> str:
-        phrase = self.phrasing.phrase(relation)
-        if phrase is not None:
-            text = phrase.many if n > 1 and phrase.many is not None else phrase.ask
-            return text.format(**slots)
-        self.wordless[relation] += 1
-        if form_of(relation, self.domain) == "noun":
-            return f"what {slots['was']} {slots['whose']} {relation}"
-        return f"what is known of {slots['whom']} ({relation})"
+    def _clause(self, voice: Voice, item: Clause) -> str:
+        slots = voice.slots(item.qids)
+        if len(item.qids) > 1:
+            slots["who"] += " each"
+        text = item.phrase.many if item.is_plural and item.phrase.many else item.phrase.ask
+        return text.format(**slots)
 
-    def _about(self, relation: str) -> str:
-        phrase = self.phrasing.phrase(relation)
-        return "life" if phrase is None else phrase.about
+    def _wordings(self, asked: Sequence[Clause]) -> Iterator[Wording]:
+        """Ways to put a general question, the best first."""
+        topic = _topic(asked)
+        frame = self.phrasing.frames.get(topic)
+        first = frame is not None and frame.link_first
+        groups: dict[tuple[str, ...], list[Clause]] = {}
+        for item in asked:
+            if item.phrase.about == topic and item.phrase.noun is not None:
+                groups.setdefault(item.qids, []).append(item)
+        largest: list[Clause] = max(groups.values(), key=len, default=[])
+        framed = tuple(largest) if frame is not None else ()
+        left = any(a.phrase.noun is not None for a in asked if a not in framed)
+        rests = self.phrasing.rest if left else ("",)
+        if framed and 2 * len(framed) >= len(asked):
+            yield from (Wording(frame, framed, f, r) for f in (first, not first) for r in rests)
+        yield from (Wording(None, (), f, r) for r in self.phrasing.rest for f in (first, not first))
 
-    def _topic(self, facts: Sequence[Triple]) -> str:
-        """What at least half of the facts are about, the earliest of several; else a life."""
-        counts = Counter(self._about(t.relation) for t in facts)
-        topic = max(counts, key=lambda name: counts[name], default="life")
-        return topic if 2 * counts[topic] >= len(facts) else "life"
+    def _worded(self, pair: EntityPair, asked: Sequence[Clause], wording: Wording) -> str:
+        voice = Voice(pair, self.phrasing)
+        clauses = [voice.link(True, set())] if wording.link_first else []
+        if wording.frame is not None:
+            slots = voice.slots(wording.framed[0].qids)
+            one, many = ("is", "are") if slots["was"] in ("is", "are") else ("was", "were")
+            are = many if len(wording.framed) > 1 or wording.framed[0].is_plural else one
+            nouns = _list([a.phrase.named(a.is_plural) for a in wording.framed])
+            own = f"{slots.pop('own')} {nouns}"
+            clauses.append(wording.frame.ask.format(**slots, are=are, nouns=nouns, own=own))
+        left = [a for a in asked if a not in wording.framed]
+        things = self._things(voice, [a for a in left if a.phrase.noun is not None])
+        if things:
+            start, _, end = wording.rest.partition("{things}")
+            # What is known of hers, and of his?
+            more = [f"{start.split()[-1]} {thing}" for thing in things[1:]]
+            clauses.append(f"{start}{_list([things[0], *more], ',')}{end}")
+        clauses += [self._clause(voice, a) for a in left if a.phrase.noun is None]
+        if not wording.link_first:
+            clauses.append(voice.link(False, {q for a in asked for q in a.qids}))
+        return _question(clauses)
+
+    def _things(self, voice: Voice, asked: Sequence[Clause]) -> list[str]:
+        """``Marie Curie's employer and languages`` and the like, of each entity."""
+        things = []
+        for qids in dict.fromkeys(a.qids for a in asked):
+            nouns = _list([a.phrase.named(a.is_plural) for a in asked if a.qids == qids])
+            slots = voice.slots(qids)
+            is_long = len(qids) > 1 and slots["who"] != "they"
+            things.append(
+                f"the {nouns} of {slots['who']}" if is_long else f"{slots['whose']} {nouns}"
+            )
+        return things
+
+
+def _question(clauses: Sequence[str]) -> str:
+    text = _list(clauses, ",")
+    return f"{text[0].upper()}{text[1:]}?"
+
+
+def _list(words: Sequence[str], comma: str = "") -> str:
+    """``a, b and c``; with a comma ``a, b, and c``."""
+    if len(words) == 1:
+        return words[0]
+    return f"{', '.join(words[:-1])}{comma} and {words[-1]}"
+
+
+def _topic(asked: Sequence[Clause]) -> str:
+    """What at least half of the clauses are about, the earliest of several; else a life."""
+    counts = Counter(a.phrase.about for a in asked)
+    topic = max(counts, key=lambda name: counts[name], default="life")
+    return topic if 2 * counts[topic] >= len(asked) else "life"
 
 
 def _has_only_who(phrase: Phrase) -> bool:
-    return "{who}" in phrase.ask and not {"{whose}", "{whom}"} & {
-        slot for slot in ("{whose}", "{whom}") if slot in phrase.ask
-    }
+    return "{who}" in phrase.ask and "{whose}" not in phrase.ask and "{whom}" not in phrase.ask
 
 
 def holds(text: str, value: str) -> bool:

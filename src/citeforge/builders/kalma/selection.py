@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from citeforge.engines.draws import sample_ids
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.io.textfiles import read_csv
 from citeforge.kg.graph import KnowledgeGraph
-from citeforge.schemas.benchmarks.kg import Graph, Triple, relation_key
+from citeforge.schemas.benchmarks.kg import Graph, Key, Triple, relation_key
 from citeforge.schemas.errors import InputError
 
 _FIELDS = {
@@ -69,6 +69,31 @@ class EntityPair:
     def pool(self) -> tuple[Triple, ...]:
         """The knowledge pool: all triples of both sub-graphs."""
         return self.first.triples + self.second.triples
+
+
+def values_by_relation(pool: Iterable[Triple]) -> dict[tuple[str, str], list[Triple]]:
+    """All values of each relation of each entity, by id and relation key; each value once."""
+    found: dict[tuple[str, str], dict[Key, Triple]] = {}
+    for triple in pool:
+        same = found.setdefault((triple.qid, relation_key(triple.relation)), {})
+        same.setdefault(triple.key.compared, triple)
+    return {relation: list(same.values()) for relation, same in found.items()}
+
+
+def missing_values(
+    pool: Iterable[Triple], gold: Iterable[Triple], link: Triple | None
+) -> list[Triple]:
+    """Values that the gold lacks of relations that it has other values of.
+
+    Whoever asks for a relation asks for all of its values, and a system that gives one of these
+    would be right and marked as wrong. The link of a pair asks for no relation: the question names
+    both of its entities.
+    """
+    by_relation = values_by_relation(pool)
+    mine = [t for t in gold if link is None or t.key != link.key]
+    keys = {t.key.compared for t in mine}
+    asked = dict.fromkeys((t.qid, relation_key(t.relation)) for t in mine)
+    return [t for r in asked for t in by_relation.get(r, ()) if t.key.compared not in keys]
 
 
 @dataclass

@@ -13,29 +13,26 @@ from citeforge.engines.io.files import digest
 from citeforge.engines.llm.records import Request
 from citeforge.engines.text.template_bounds import BoundedEnvironment, bounded_text
 from citeforge.kg.domain import Domain
+from citeforge.schemas.recipes.kalma import Choices
 
 _FOLDER = Path(__file__).parent.parent / "templates" / "kalma"
 TASKS = ("seed", "annotate", "extend", "general", "specific")
+_TOKENS = {"seed": (80, False), "annotate": (160, True), "extend": (120, True),
+           "general": (100, False), "specific": (200, False)}  # fmt: skip
+"""Tokens of a reply, and whether the paragraph comes back in it."""
 _ANNOTATE, _EXTEND = "{{ annotated }}", "{{ paragraph }} {{ sentence }}"
 _QUESTION = "{{ question }}"
 
 
 def template_writer_templates(domain: Domain) -> dict[str, str]:
-    """Templates of the embedded writer: the domain's sentences, filled in as they are, and composed
-    questions where the domain has words for them."""
-    given = domain.templates
-    if domain.questions is not None:
-        given = {"general": _QUESTION, "specific": _QUESTION}
+    """Templates of the embedded writer: sentences as they are, and composed questions but where the
+    domain has templates of its own for them."""
     return {
         "seed": "{{ fact }}",
         "annotate": _ANNOTATE,
         "extend": _EXTEND,
-        "general": given.get("general", "What is known of {{ names|join(' and ') }}?"),
-        "specific": given.get(
-            "specific",
-            "What is known of {% for name, relations in facts %}{% if not loop.first %} and of "
-            "{% endif %}{{ name }} ({{ relations|join(', ') }}){% endfor %}?",
-        ),
+        "general": domain.templates.get("general", _QUESTION),
+        "specific": domain.templates.get("specific", _QUESTION),
     }
 
 
@@ -49,13 +46,21 @@ def prompt_hashes() -> dict[str, str]:
     return {t: digest((_FOLDER / f"{t}.j2").read_text(encoding="utf-8")) for t in TASKS}
 
 
+def most_tokens(n_pairs: int, choices: Choices) -> int:
+    """Tokens that a writer writes at most for first triples and paragraphs of 400 characters."""
+    tokens = {task: own + 200 * grows for task, (own, grows) in _TOKENS.items()}
+    a_pair = sum(tokens.values()) + (choices.rounds - 2) * tokens["extend"]
+    return n_pairs * a_pair * choices.attempts
+
+
 def request(
     task: str, values: Mapping[str, Any], attempt: int, temperature: float, step: float
 ) -> Request:
     """The request of one attempt (counted from 0); later ones have a higher temperature."""
     prompt = bounded_text(_template(task), values)
-    size = max((len(str(values.get(k, ""))) for k in ("paragraph", "plain")), default=0)
-    params = {"temperature": round(temperature + attempt * step, 6), "max_tokens": 400 + size // 2}
+    own, grows = _TOKENS[task]
+    size = len(str(values.get("paragraph", ""))) if grows else 0
+    params = {"temperature": round(temperature + attempt * step, 6), "max_tokens": own + size // 2}
     return Request((("user", prompt),), params, sample=attempt, task=task, values=dict(values))
 
 

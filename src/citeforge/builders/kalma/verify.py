@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 
+from citeforge.builders.kalma.selection import missing_values
 from citeforge.builders.packaging.verify import Found
 from citeforge.package.package import Package
 from citeforge.schemas.benchmarks.kg import Triple, from_row
@@ -37,8 +39,25 @@ def wrong_kalma(package: Package) -> Found:
         elif from_row(row).key not in full[row["query_id"]] and not is_published:
             key = from_row(row).key
             yield "gold", f"query {row['query_id']!r}: {key} is not in its sub-graphs"
+    if not is_published:
+        yield from _partial_relations(package, shown["full"])
     yield from _wrong_absent(package, shown)
     yield from _wrong_shares(shown)
+
+
+def _partial_relations(package: Package, shown: dict[str, list[Triple]]) -> Found:
+    """A relation of which the gold has some values: another right answer would count as wrong."""
+    gold: dict[str, list[Triple]] = {}
+    for row in package.gold.to_pylist():
+        gold.setdefault(row["query_id"], []).append(from_row(row))
+    questions = package.forms[package.kind.questions]
+    rows = zip(questions["_id"].to_pylist(), questions["metadata"].to_pylist(), strict=True)
+    for query, text in rows:
+        metadata, mine = json.loads(text), gold.get(query, [])
+        link = [*metadata["entities"], metadata["relation"]]
+        links = (t for t in mine if [t.qid, t.value_id, t.relation] == link)
+        for t in missing_values(shown.get(query, []), mine, next(links, None)):
+            yield "gold", f"query {query!r}: has other values of {t.relation}, not {t.value!r}"
 
 
 def _wrong_absent(package: Package, shown: dict[str, dict[str, list[Triple]]]) -> Found:

@@ -14,16 +14,16 @@ from typing import Any
 
 import yaml
 
-from citeforge.builders.audit.records import Audit
+from citeforge.builders.audit.records import Audit, checks_made
 from citeforge.builders.packaging.licences import licence_words, licences_of, most_restrictive
 from citeforge.builders.recipes.command import command_of
 from citeforge.engines.io.files import read_json
+from citeforge.engines.io.report_table import Table
 from citeforge.engines.io.textfiles import validated
 from citeforge.ir_convert.registry import citation_of
 from citeforge.package.kinds import kind_of
 from citeforge.package.manifest import AUDIT, BY_HAND, SCORES
 from citeforge.schemas.benchmarks.manifest import Manifest
-from citeforge.schemas.text import markdown_table
 
 _BARS = "▁▂▃▄▅▆▇█"
 _SIZES = ((1000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"),
@@ -150,19 +150,19 @@ def _body(manifest: Manifest, stats: dict[str, object], beside: Beside) -> str:
         "`manifest.json`, with the sha256 of every file.",
         _models(manifest),
         "## Contexts",
-        markdown_table(
+        Table(
             ("context set", "what it holds", "queries that fall short"),
-            ((f"`{n}`", _plain(c.description), len(c.short)) for n, c in manifest.contexts.items()),
-        ),
+            [(f"`{n}`", _plain(c.description), len(c.short)) for n, c in manifest.contexts.items()],
+        ).markdown(),
         "## Statistics",
-        markdown_table(
+        Table(
             ("what", "value"),
-            ((k, _value(v)) for k, v in stats.items() if isinstance(v, int | float | str | dict)),
-        ),
+            [(k, _value(v)) for k, v in stats.items() if isinstance(v, int | float | str | dict)],
+        ).markdown(),
     ]
     if manifest.counts:
         parts += ["### What was kept, merged, skipped or dropped",
-                  markdown_table(("what", "count"), manifest.counts.items())]  # fmt: skip
+                  Table(("what", "count"), list(manifest.counts.items())).markdown()]  # fmt: skip
     parts += [*_audit(beside.audit), *_licences(manifest), *_scores(beside.scores)]
     parts += [
         "## Scoring",
@@ -232,8 +232,9 @@ def _audit(audit: dict[str, Any] | None) -> list[str]:
         text += " " + _cascade(cascade)
     return [
         "## Audit and known flaws",
-        markdown_table(("check", "how"), audit["checks"].items()),
-        markdown_table(("found", "rows"), rows or [("nothing", 0)]),
+        f"{checks_made(audit['checks'])}:",
+        Table(("check", "how"), list(audit["checks"].items())).markdown(),
+        Table(("found", "rows"), rows or [("nothing", 0)]).markdown(),
         f"Languages of a sample: {languages or 'not looked at'}.",
         text,
     ]
@@ -257,7 +258,7 @@ def _licences(manifest: Manifest) -> list[str]:
     binding = _plain(most_restrictive(manifest) or "not stated")
     return [
         "## Licences",
-        markdown_table(("source", "licence", "kind"), rows),
+        Table(("source", "licence", "kind"), rows).markdown(),
         f"The most restrictive one: **{binding}**. The benchmark is under "
         f"**{_plain(manifest.licence or 'no stated licence')}**.",
     ]
@@ -285,7 +286,7 @@ def _scores(scores: list[dict[str, Any]]) -> list[str]:
     )
     return [
         "## Reference scores",
-        markdown_table(("system", "context", *names), rows),
+        Table(("system", "context", *names), rows).markdown(),
         "\n".join(f"- `{s}`" for s in signatures),
     ]
 

@@ -9,16 +9,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from citeforge.engines.io.progress import progress
-from citeforge.engines.io.tables import iter_batches
+from citeforge.engines.io.tables import iter_batches, shard_paths
 from citeforge.package.package import Package
 
 
-def corpus_stats(corpus: list[Path]) -> dict[str, object]:
-    """Counts and lengths of the passages, streamed."""
+def corpus_stats(folder: Path) -> dict[str, object]:
+    """Counts and lengths of the passages of a package, streamed."""
     n = words = titled = 0
     longest = 0
     with progress("counting words", None, "passages") as advance:
-        for batch in iter_batches(corpus, ["title", "text"]):
+        for batch in iter_batches(shard_paths(folder / "corpus", "corpus"), ["title", "text"]):
             n += batch.num_rows
             titled += pc.sum(pc.not_equal(batch["title"], "")).as_py()
             spaces = pc.count_substring_regex(batch["text"], r"\S+")

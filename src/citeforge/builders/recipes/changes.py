@@ -77,10 +77,10 @@ def unlike(place: str, old: Any, new: Any) -> Iterator[str]:
             inner = f"{place}.{key}" if place else str(key)
             yield from unlike(inner, old.get(key, _ABSENT), new.get(key, _ABSENT))
     elif old != new:
-        yield f"{place}: {_shown(old)} → {_shown(new)}"
+        yield f"{place}: {_value_text(old)} → {_value_text(new)}"
 
 
-def _shown(value: Any) -> str:
+def _value_text(value: Any) -> str:
     if value is _ABSENT or value is None:
         return "nothing"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

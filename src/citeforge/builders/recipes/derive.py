@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from citeforge.builders.packaging.package import PackageWriter
 from citeforge.builders.rage.exclusions import short_answers
-from citeforge.engines.io.tables import TableWriter, iter_batches
+from citeforge.builders.stages.corpus import copy_corpus
 from citeforge.package.items import pairs
 from citeforge.package.package import Package
 from citeforge.schemas.benchmarks.manifest import Manifest
-from citeforge.schemas.benchmarks.tables import CORPUS, IRRELEVANT, RELEVANT, SEEMINGLY_RELEVANT
+from citeforge.schemas.benchmarks.tables import GOLD, IRRELEVANT, RELEVANT, SEEMINGLY_RELEVANT
 from citeforge.schemas.errors import InputError
 
 Docs = list[dict[str, str]]
@@ -79,25 +81,36 @@ class Base(Package):
         found = short_answers(self.queries, self.mappings[RELEVANT], self.gold)
         return dict(zip(self.query_ids, found, strict=True))
 
+    def facts(self) -> dict[str, Any]:
+        """What ``config`` of a benchmark made of this one says of it."""
+        made_of = {"kind": self.manifest.kind, "config": self.manifest.config}
+        return {"benchmark_hash": self.manifest.benchmark_hash, "made_of": made_of}
+
     def only(self, table: pa.Table, column: str, kept: Iterable[str]) -> pa.Table:
         """Rows of the kept queries."""
         return table.filter(pc.is_in(table[column], value_set=pa.array(list(kept), pa.string())))
 
-    def write_corpus(
-        self, folder: Path, wanted: Iterable[str], extra: pa.Table | None = None
-    ) -> tuple[dict[str, str], set[str]]:
-        """Write the wanted passages in the order of the corpus, then ``extra`` (schema CORPUS).
+    def add_judged(
+        self,
+        writer: PackageWriter,
+        kept: Iterable[str],
+        mappings: Mapping[str, pa.Table],
+        shown: Iterable[str],
+        extra: pa.Table | None = None,
+    ) -> None:
+        """Write corpus, judgements and gold of a benchmark made of this one.
 
-        Returns:
-            (shards with sha256, ids that the corpus has).
+        Args:
+            writer: of its package.
+            kept: its queries.
+            mappings: its judgements by label, schema MAPPING.
+            shown: passages that its contexts show.
+            extra: passages that this benchmark lacks, schema CORPUS.
         """
-        ids = pa.array(sorted(set(wanted)), pa.string())
-        seen: set[str] = set()
-        with TableWriter(folder, "corpus", CORPUS) as writer:
-            for batch in iter_batches(self.corpus):
-                here = batch.filter(pc.is_in(batch["_id"], value_set=ids))
-                seen.update(here["_id"].to_pylist())
-                writer.write(here.cast(CORPUS))
-            if extra is not None and extra.num_rows:
-                writer.write(extra.cast(CORPUS))
-        return writer.files, seen
+        wanted = {i for t in mappings.values() for i in t["corpus-id"].to_pylist()} | {*shown}
+        if extra is not None:
+            wanted.difference_update(extra["_id"].to_pylist())
+        writer.note("corpus", "corpus", copy_corpus(writer.folder, self.corpus, wanted, extra))
+        for label, table in mappings.items():
+            writer.add("mapping", label, table)
+        writer.add("gold", "gold", self.only(self.gold, "query_id", kept).cast(GOLD))

@@ -56,7 +56,7 @@ def read_recipe(path: Path) -> Recipe:
     try:
         return record.model_validate(content)
     except ValidationError as error:
-        raise _told(record, error, path, root) from error
+        raise _error_at_line(record, error, path, root) from error
 
 
 def _parsed(path: Path) -> tuple[Any, yaml.Node | None]:
@@ -94,7 +94,7 @@ def _line(node: yaml.Node | None, place: Sequence[str | int]) -> int | None:
     return line
 
 
-def _told(
+def _error_at_line(
     record: type[Recipe], error: ValidationError, path: Path, root: yaml.Node | None
 ) -> InputError:
     first = error.errors()[0]

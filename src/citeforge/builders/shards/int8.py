@@ -7,19 +7,10 @@ nominate together, so that is left to the build which takes the shares.
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import pyarrow as pa
-
-from citeforge.builders.shards.folder import EMBEDDINGS, NOMINATE, ShardFolder, claim
+from citeforge.builders.shards.folder import NOMINATE, ShardFolder, claim
 from citeforge.builders.stages.embedding import NOMINATING, CorpusEmbedding
-from citeforge.engines.embedding.embedder import Embedder, Kind
-from citeforge.engines.embedding.vectors import PLURALS, VectorShard, require_shards
-from citeforge.engines.io.corpus import embedding_texts
+from citeforge.engines.embedding.embedder import Embedder, Quantized
 from citeforge.engines.io.files import sha256_file, write_bytes
-from citeforge.engines.io.progress import progress
-from citeforge.engines.models.fast.embed import RoughEmbedder, SentEmbedder
-from citeforge.engines.search.exact import FirstStage
 from citeforge.schemas.recipes.rage import Mining
 
 _MODEL = "int8"
@@ -46,12 +37,12 @@ def share_embedder(
     if not embedding.has_two_stages(n_queries, mining):
         return None
     quantized, _ = embedding.first_stage()
-    assert isinstance(quantized, RoughEmbedder)
+    assert isinstance(quantized, Quantized)
     claim(place.root, NOMINATE, {"nominator": quantized.fingerprint()})
-    return NOMINATING, _kept(place, quantized)
+    return NOMINATING, _stored_model(place, quantized)
 
 
-def _kept(place: ShardFolder, quantized: RoughEmbedder) -> SentEmbedder:
+def _stored_model(place: ShardFolder, quantized: Quantized) -> Embedder:
     """The same embedder with the model of the folder; made when no share has made it."""
     key = quantized.fingerprint()
     with place.alone(_MODEL):
@@ -62,49 +53,3 @@ def _kept(place: ShardFolder, quantized: RoughEmbedder) -> SentEmbedder:
             place.finish(_MODEL, key, {p.name: sha256_file(p) for p in fresh.iterdir()}, {})
         files = {p.name: p.read_bytes() for p in place.stage(_MODEL).iterdir()}
     return quantized.sent(files)
-
-
-class EmbeddedByShares(CorpusEmbedding):
-    """What shares embedded; passages that decide are embedded now."""
-
-    def __init__(
-        self,
-        embedder: Embedder,
-        corpus: list[Path],
-        folder: Path,
-        shards: Path,
-        shard_rows: int,
-        seed: int,
-        retrieve_candidates: FirstStage,
-    ) -> None:
-        """Take them.
-
-        Args:
-            embedder: as of :class:`Embedding`, like the rest.
-            corpus: likewise.
-            folder: for vectors of the passages that decide.
-            shards: folder of the shares.
-            shard_rows: likewise.
-            seed: likewise.
-            retrieve_candidates: likewise.
-        """
-        super().__init__(embedder, corpus, folder, shard_rows, seed, retrieve_candidates)
-        self._shards = shards / EMBEDDINGS
-
-    def _passages(self, name: str, embedder: Embedder) -> list[VectorShard]:
-        with progress("checking vectors of passages", self._size, "passages") as advance:
-            return require_shards(
-                self._shards, name, embedding_texts(self._corpus, self._rows),
-                embedder.fingerprint(), "passage", advance,
-            )  # fmt: skip
-
-    def _kept(
-        self, name: str, texts: pa.Array, embedder: Embedder, side: Kind
-    ) -> list[VectorShard]:
-        if side == "passage":
-            return super()._kept(name, texts, embedder, side)
-        pieces = (texts.slice(i, self._rows) for i in range(0, len(texts), self._rows))
-        with progress("checking vectors of queries", len(texts), "queries") as advance:
-            return require_shards(
-                self._shards, PLURALS[side], pieces, embedder.fingerprint(), side, advance
-            )

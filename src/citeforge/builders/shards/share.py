@@ -7,7 +7,8 @@ the same bytes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,9 +16,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from citeforge.builders.rage.build import RageBuild
+from citeforge.builders.rage.compute import EmbedderMaker
 from citeforge.builders.rage.exclusions import Exclusions
+from citeforge.builders.rage.material import Material, read_material
 from citeforge.builders.rage.mining import SeeminglyRelevant
+from citeforge.builders.rage.negatives import make_vectors, mining_key
+from citeforge.builders.rage.sources import RageSources, open_sources
 from citeforge.builders.shards.folder import (
     EMBED,
     EMBEDDINGS,
@@ -28,6 +32,7 @@ from citeforge.builders.shards.folder import (
     keep,
     mined,
     query_texts,
+    require_facts,
 )
 from citeforge.builders.shards.int8 import share_embedder
 from citeforge.builders.stages.embedding import CorpusEmbedding
@@ -64,7 +69,7 @@ def embed_shard(
     recipe: RageRecipe,
     run: RunOptions,
     shard: Shard,
-    embedder: Callable[[], Embedder] | None = None,
+    embedder: EmbedderMaker | None = None,
 ) -> ShareOutcome:
     """Embed one share of the passages and queries of a build.
 
@@ -79,9 +84,28 @@ def embed_shard(
             build, model or kind of processor.
         UsageError: the build needs no vectors.
     """
-    worker = _Worker(recipe, run, shard, embedder)
-    with worker:
-        return worker.embed_share()
+    with _opened(recipe, run, shard, embedder) as (place, sources):
+        model = sources.embedder()
+        made_by = {"embedder": model.fingerprint(), "shard_rows": run.shard_rows}
+        claim(place.root, EMBED, sources.shard_facts(sources.vectors_without()) | made_by)
+        material = read_material(sources, place)
+        corpus, queries = material.corpus, material.records.queries
+
+        def share(
+            kind: Kind, texts: Iterator[pa.Array], total: int, name: str, by: Embedder
+        ) -> int:
+            plural = PLURALS[kind]
+            with progress(f"embedding {plural}", -(-total // shard.of), plural) as advance:
+                folder = place.stage(EMBEDDINGS)
+                shards = ensure_shards(folder, name, texts, by, kind, advance, shard.has)
+            return sum(s.rows for s in shards)
+
+        total = sum(b.num_rows for b in iter_batches(corpus, ["_id"]))
+        name, by = _passages_by(material, place, model)
+        passages = share("passage", embedding_texts(corpus, run.shard_rows), total, name, by)
+        texts = query_texts(queries["text"], run.shard_rows)
+        n_queries = share("query", texts, queries.num_rows, PLURALS["query"], model)
+        return ShareOutcome(place.root, shard, passages, n_queries)
 
 
 def mine_shard(recipe: RageRecipe, run: RunOptions, shard: Shard) -> ShareOutcome:
@@ -96,9 +120,72 @@ def mine_shard(recipe: RageRecipe, run: RunOptions, shard: Shard) -> ShareOutcom
         InputError: as for :func:`embed_shard`; or a shard of the vectors is missing.
         UsageError: nothing is mined in such a build.
     """
-    worker = _Worker(recipe, run.model_copy(update={"from_shards": run.folder}), shard, None)
-    with worker:
-        return worker.mine_share()
+    run = run.model_copy(update={"from_shards": run.folder})
+    with _opened(recipe, run, shard, None) as (place, sources):
+        require_facts(place.root, sources.shard_facts(sources.vectors_without()))
+        if sources.recipe.compute == "int8":
+            raise UsageError(
+                "--compute int8: what decides depends on what all queries nominate together; "
+                f"leave mining to `build rage … --from-shards {place.root}`"
+            )
+        material = read_material(sources, place)
+        positions = material.relevant_positions()
+        embedded = make_vectors(material, place.stage(EMBEDDINGS))
+        claim(place.root, MINE, sources.shard_facts(MINED_WITHOUT))
+        key, name = mining_key(material, embedded), mined(shard)
+        rows = range(shard.number - 1, material.records.queries.num_rows, shard.of)
+        search = _Some(embedded.search(), rows)
+        with place.alone(name):
+            if place.finished(name, key) is None:
+                whole = material.exclusions(positions)
+                part = Exclusions(
+                    [whole.relevant[r] for r in rows],
+                    [whole.forbidden[r] for r in rows],
+                    [whole.answers[r] for r in rows],
+                )
+                miner = SeeminglyRelevant(material.corpus, search, part, sources.recipe.mining)
+                keep(place, shard, key, rows, miner)
+        return ShareOutcome(place.root, shard, search.size, len(rows))
+
+
+@contextmanager
+def _opened(
+    recipe: RageRecipe, run: RunOptions, shard: Shard, embedder: EmbedderMaker | None
+) -> Iterator[tuple[ShardFolder, RageSources]]:
+    """The folder of all shares, and the sources; what the share unpacks goes when it ends.
+
+    Raises:
+        UsageError: the build needs no vectors.
+    """
+    place = ShardFolder(run.folder, shard)
+    if recipe.candidates is not None:
+        raise UsageError("--candidates: such a build needs no vectors, so there are no shares")
+    if recipe.vectors is not None:
+        raise UsageError("--vectors: such a build embeds nothing, so there are no shares")
+    if not recipe.mining.seemingly_relevant:
+        raise UsageError("--n-seemingly 0: such a build needs no vectors")
+    # int8 only where it was asked for: another machine may choose otherwise.
+    sources = open_sources(recipe, run, place, embedder, may_choose_int8=False)
+    if not recipe.remine and sources.source.mined():
+        raise UsageError(
+            f"{recipe.source} brings its negatives, so there is nothing to embed or mine; "
+            "give --remine to mine anew"
+        )
+    try:
+        yield place, sources
+    finally:
+        remove_tree(place.stage("archives"))
+
+
+def _passages_by(material: Material, place: ShardFolder, model: Embedder) -> tuple[str, Embedder]:
+    """First part of the names of shards of passages, and what embeds them."""
+    recipe, run, rough = material.recipe, material.sources.run, None
+    if recipe.compute == "int8":
+        embedding = CorpusEmbedding(
+            model, material.corpus, place.stage(EMBEDDINGS), run.shard_rows, recipe.seed
+        )
+        rough = share_embedder(place, embedding, material.records.queries.num_rows, recipe.mining)
+    return rough or (PLURALS["passage"], model)
 
 
 class _Some(ExactSearch):
@@ -115,107 +202,3 @@ class _Some(ExactSearch):
 
     def rescore(self, rows: Rows, positions: Rows) -> npt.NDArray[np.float64]:
         return self._whole.rescore(self._of[rows], positions)
-
-
-class _Worker(RageBuild):
-    def __init__(
-        self,
-        recipe: RageRecipe,
-        run: RunOptions,
-        shard: Shard,
-        embedder: Callable[[], Embedder] | None,
-    ) -> None:
-        self.shard = shard
-        super().__init__(recipe, run, embedder)
-
-    def make_workspace(self) -> ShardFolder:
-        self.place = ShardFolder(self.run.folder, self.shard)
-        return self.place
-
-    def _chooses_int8(self) -> bool:
-        return False  # only where it was asked for: another machine may choose otherwise
-
-    def __enter__(self) -> None:
-        if self.recipe.candidates is not None:
-            raise UsageError("--candidates: such a build needs no vectors, so there are no shares")
-        if self.recipe.vectors is not None:
-            raise UsageError("--vectors: such a build embeds nothing, so there are no shares")
-        if not self.recipe.mining.seemingly_relevant:
-            raise UsageError("--n-seemingly 0: such a build needs no vectors")
-        self.draft()
-        if not self.recipe.remine and self.source.mined():
-            raise UsageError(
-                f"{self.recipe.source} brings its negatives, so there is nothing to embed or mine; "
-                "give --remine to mine anew"
-            )
-
-    def __exit__(self, *error: object) -> None:
-        remove_tree(self.place.stage("archives"))
-
-    def embed_share(self) -> ShareOutcome:
-        """See :func:`embed_shard`."""
-        facts = self.shard_facts(self.vectors_without())
-        made_by = {"embedder": self.embedder.fingerprint(), "shard_rows": self.run.shard_rows}
-        claim(self.place.root, EMBED, facts | made_by)
-        self.read()
-        total = sum(b.num_rows for b in iter_batches(self.corpus, ["_id"]))
-        texts = embedding_texts(self.corpus, self.run.shard_rows)
-        name, embedder = self._passages_by()
-        passages = self._share("passage", texts, total, name, embedder)
-        queries = self._share(
-            "query", query_texts(self.records.queries["text"], self.run.shard_rows),
-            self.records.queries.num_rows, PLURALS["query"], self.embedder,
-        )  # fmt: skip
-        return ShareOutcome(self.place.root, self.shard, passages, queries)
-
-    def _passages_by(self) -> tuple[str, Embedder]:
-        """First part of the names of shards of passages, and what embeds them."""
-        if self.recipe.compute == "int8":
-            found = share_embedder(
-                self.place,
-                CorpusEmbedding(
-                    self.embedder, self.corpus, self.place.stage(EMBEDDINGS),
-                    self.run.shard_rows, self.recipe.seed,
-                ),
-                self.records.queries.num_rows, self.recipe.mining,
-            )  # fmt: skip
-            if found is not None:
-                return found
-        return PLURALS["passage"], self.embedder
-
-    def _share(
-        self, kind: Kind, texts: Iterator[pa.Array], total: int, name: str, embedder: Embedder
-    ) -> int:
-        plural = PLURALS[kind]
-        with progress(f"embedding {plural}", -(-total // self.shard.of), plural) as advance:
-            shards = ensure_shards(
-                self.place.stage(EMBEDDINGS), name, texts, embedder, kind, advance, self.shard.has
-            )
-        return sum(s.rows for s in shards)
-
-    def mine_share(self) -> ShareOutcome:
-        """See :func:`mine_shard`."""
-        self.check_shards(self.place.root)
-        if self.recipe.compute == "int8":
-            raise UsageError(
-                "--compute int8: what decides depends on what all queries nominate together; "
-                f"leave mining to `build rage … --from-shards {self.place.root}`"
-            )
-        self.read()
-        positions = self.relevant_positions()
-        embedded = self.embed()
-        claim(self.place.root, MINE, self.shard_facts(MINED_WITHOUT))
-        key, name = self.mining_key(embedded), mined(self.shard)
-        rows = range(self.shard.number - 1, self.records.queries.num_rows, self.shard.of)
-        search = _Some(embedded.search(), rows)
-        with self.place.alone(name):
-            if self.place.finished(name, key) is None:
-                whole = self.exclusions(positions)
-                part = Exclusions(
-                    [whole.relevant[r] for r in rows],
-                    [whole.forbidden[r] for r in rows],
-                    [whole.answers[r] for r in rows],
-                )
-                miner = SeeminglyRelevant(self.corpus, search, part, self.recipe.mining)
-                keep(self.place, self.shard, key, rows, miner)
-        return ShareOutcome(self.place.root, self.shard, search.size, len(rows))

@@ -55,6 +55,39 @@ def write_corpus(
     return files
 
 
+def copy_corpus(
+    folder: Path,
+    corpus: list[Path],
+    wanted: Iterable[str] | None = None,
+    extra: pa.Table | None = None,
+) -> dict[str, str]:
+    """Write the corpus of a package.
+
+    Args:
+        folder: of the package.
+        corpus: Parquet files of the passages, whose order stands.
+        wanted: ids of those that the package needs; None for all.
+        extra: further passages, schema CORPUS, written after them.
+
+    Returns:
+        File names with sha256.
+    """
+    batches = iter_batches(corpus)
+    if wanted is not None:
+        ids = pa.array(sorted(set(wanted)), pa.string())
+        batches = (b.filter(pc.is_in(b["_id"], value_set=ids)) for b in batches)
+    with (
+        progress("writing the corpus", None, "passages") as advance,
+        TableWriter(folder / "corpus", "corpus", CORPUS) as writer,
+    ):
+        for batch in batches:
+            writer.write(batch.cast(CORPUS))
+            advance(batch.num_rows)
+        if extra is not None and extra.num_rows:
+            writer.write(extra.cast(CORPUS))
+    return writer.files
+
+
 def _write(
     folder: Path, batches: Iterable[pa.RecordBatch], source: Source, stage: str
 ) -> dict[str, str]:

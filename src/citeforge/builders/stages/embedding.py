@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,13 +12,18 @@ import pyarrow as pa
 
 from citeforge.builders.rage.mining import nominations
 from citeforge.engines.draws import distinct_below, generator
-from citeforge.engines.embedding.embedder import Embedder, Kind, Quantizable
+from citeforge.engines.embedding.embedder import CALIBRATION, Embedder, Kind, Quantizable
 from citeforge.engines.embedding.precomputed import PrecomputedVectors, passage_shards, query_rows
-from citeforge.engines.embedding.vectors import VectorShard, ensure_shards, iter_blocks
+from citeforge.engines.embedding.vectors import (
+    PLURALS,
+    VectorShard,
+    ensure_shards,
+    iter_blocks,
+    require_shards,
+)
 from citeforge.engines.io.corpus import embedding_texts, take_rows, titled
 from citeforge.engines.io.progress import progress
 from citeforge.engines.io.tables import iter_batches
-from citeforge.engines.models.fast.convert import CALIBRATION
 from citeforge.engines.search.exact import FirstStage, retrieve_candidates
 from citeforge.engines.search.two_stage import ExactSearch, Rows, TwoStageSearch
 from citeforge.schemas.recipes.rage import Mining
@@ -57,6 +62,7 @@ class CorpusEmbedding:
         shard_rows: int,
         seed: int,
         retrieve_candidates: FirstStage = retrieve_candidates,
+        shares: Path | None = None,
     ) -> None:
         """Say what is embedded, and where vectors are kept.
 
@@ -67,10 +73,12 @@ class CorpusEmbedding:
             shard_rows: texts a shard.
             seed: of the draw of passages that int8 is calibrated and measured on.
             retrieve_candidates: what searches vectors in float32.
+            shares: where shares of the build have embedded all queries and passages; passages that
+                decide are embedded now.
         """
         self._nominate = retrieve_candidates
         self._embedder, self._corpus, self._folder = embedder, corpus, folder
-        self._rows, self._seed = shard_rows, seed
+        self._rows, self._seed, self._shares = shard_rows, seed, shares
         self._size = sum(b.num_rows for b in iter_batches(corpus, ["_id"]))
 
     def of(self, queries: pa.ChunkedArray, mining: Mining) -> Embedded:
@@ -80,7 +88,7 @@ class CorpusEmbedding:
         unless nominations could name more than half of the corpus: then int8 would save nothing.
         """
         texts = pa.concat_arrays(queries.chunks)
-        asked = self._kept("queries", texts, self._embedder, "query")
+        asked = self._stored_vectors("queries", texts, self._embedder, "query")
         blocks = [block.copy() for _, block in iter_blocks(asked, len(texts))]
         vectors = np.concatenate(blocks)
         if self.has_two_stages(len(texts), mining):
@@ -112,7 +120,7 @@ class CorpusEmbedding:
         shards = self._passages(NOMINATING, quantized)
 
         def decided(name: str, texts: pa.Array) -> list[VectorShard]:
-            return self._kept(name, texts, embedder, "passage")
+            return self._stored_vectors(name, texts, embedder, "passage")
 
         def search() -> TwoStageSearch:
             return TwoStageSearch(self._corpus, vectors, shards, decided, sample)
@@ -121,19 +129,31 @@ class CorpusEmbedding:
         return Embedded(key, search, quantized.fingerprint())
 
     def _passages(self, name: str, embedder: Embedder) -> list[VectorShard]:
+        texts = embedding_texts(self._corpus, self._rows)
+        if self._shares is not None:
+            return self._of_shares(name, texts, self._size, embedder, "passage")
         dtype = embedder.fingerprint().get("dtype")
         stage = f"embedding passages in {dtype}" if dtype else "embedding passages"
         with progress(stage, self._size, "passages") as advance:
-            texts = embedding_texts(self._corpus, self._rows)
             return ensure_shards(self._folder, name, texts, embedder, "passage", advance)
 
-    def _kept(
+    def _stored_vectors(
         self, name: str, texts: pa.Array, embedder: Embedder, side: Kind
     ) -> list[VectorShard]:
         pieces = (texts.slice(i, self._rows) for i in range(0, len(texts), self._rows))
+        if side == "query" and self._shares is not None:
+            return self._of_shares(name, pieces, len(texts), embedder, side)
         stage = "embedding queries" if side == "query" else "embedding what was nominated"
         with progress(stage, len(texts), "texts") as advance:
             return ensure_shards(self._folder, name, pieces, embedder, side, advance)
+
+    def _of_shares(
+        self, name: str, texts: Iterator[pa.Array], total: int, embedder: Embedder, side: Kind
+    ) -> list[VectorShard]:
+        assert self._shares is not None
+        with progress(f"checking vectors of {PLURALS[side]}", total, PLURALS[side]) as advance:
+            made_by = embedder.fingerprint()
+            return require_shards(self._shares, name, texts, made_by, side, advance)
 
 
 def from_others(

@@ -7,18 +7,19 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
 from citeforge.builders.packaging.package import PackageWriter
 from citeforge.builders.packaging.stats import context_stats, corpus_stats, mapping_stats
 from citeforge.builders.recipes.derive import Base, Docs
-from citeforge.builders.stages.skeleton import Build, Stats
+from citeforge.builders.stages.build import Stats, building
+from citeforge.builders.stages.corpus import copy_corpus
 from citeforge.builders.twins.checks import CHECKS, ENTAILMENT, Checker, SourcePassage
 from citeforge.builders.twins.facts import Entities
 from citeforge.builders.twins.write import Twin, TwinWriter
 from citeforge.engines.io.folders import beside
-from citeforge.engines.io.tables import shard_paths
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.budget import RunPlan
 from citeforge.engines.llm.client import OpenAiLlm
@@ -61,8 +62,35 @@ def build_twins(
     store = replay_store(run, recipe.llm) if llm is None else None
     if judge is None:
         judge = judge_session(recipe.judging, run, beside(run.folder, ".verdicts.db"), store)
-    writer = llm or make_llm(recipe.llm, store=store, options=client_options(run))
-    return _Twins(recipe, run, writer, judge).make()
+    llm = llm or make_llm(recipe.llm, store=store, options=client_options(run))
+    base = Base(recipe.benchmark)
+    if recipe.hidden and SECRET not in base.manifest.files:
+        raise UsageError(
+            f"--hidden: {base.manifest.name} was drawn without a secret, so its contexts "
+            "tell their labels; build it with --hidden, too"
+        )
+    contexts, entities = _contexts(base, recipe), Entities(recipe.ner)
+    writer = TwinWriter(llm, Checker(recipe.thresholds, entities, judge), recipe.attempts)
+    models = base.manifest.models | {"twin author": llm.identity()}
+    if judge is not None:
+        models["entailment judge"] = judge.judge.identity()
+    with building(recipe, run) as build:
+        own, facts = base.manifest, {**base.facts(), "entities": entities.name}
+        facts["prompts"] = {"twin": writer.prompt_sha256}
+        named = _recipe_with_models(recipe, base, tuple(contexts), entities, models)
+        draft = build.draft(named.recorded(**facts), own.sources, own.licence, models, own.grammar)
+        if (finished := build.finished(draft)) is not None:
+            return finished
+        rewriting = Rewriting(base, contexts, writer)
+        rewriting.settle()
+        package = build.package()
+        shown, counts, stats = _write_tables(package, recipe, rewriting, models)
+        return build.finish(
+            draft, package, stats,
+            contexts={n: own.contexts[n] for n in shown},
+            counts=counts,
+            libraries={n: version(n) for n in ("spacy", "rapidfuzz", "py3langid")},
+        )  # fmt: skip
 
 
 def plan_twins(recipe: TwinsRecipe, run: RunOptions) -> RunPlan:
@@ -88,56 +116,51 @@ def _contexts(base: Base, recipe: TwinsRecipe) -> dict[str, dict[str, Docs]]:
     return {n: base.context(n) for n in recipe.contexts or base.manifest.contexts}
 
 
-class _Twins(Build[TwinsRecipe]):
+def _recipe_with_models(
+    recipe: TwinsRecipe,
+    base: Base,
+    contexts: tuple[str, ...],
+    entities: Entities,
+    models: dict[str, dict[str, Any]],
+) -> TwinsRecipe:
+    """The recipe with models as they call themselves: answers of a store are those of the model
+    that gave them."""
+    judge = model_name(models, "entailment judge")
+    return recipe.model_copy(
+        update={
+            "ner": entities.model,
+            "benchmark": Path(base.manifest.name),
+            "llm": model_name(models, "twin author"),
+            "contexts": contexts,
+            "judging": recipe.judging.model_copy(update={"judge": judge}),
+        }
+    )
+
+
+class Rewriting:
+    """Writes twins of the passages that contexts show, and replaces what cannot be rewritten.
+
+    Attributes:
+        base: package that the passages come from.
+        contexts: context set to query to its passages; failing ones are replaced.
+        writer: writes and checks twins.
+        twins: passage to its twin, or to the best attempt at one.
+        replaced: number of failing passages in whose place others came.
+        dropped: query to why one of its passages has no twin.
+    """
+
     def __init__(
-        self, recipe: TwinsRecipe, run: RunOptions, llm: Llm, judge: JudgeSession | None
+        self, base: Base, contexts: dict[str, dict[str, Docs]], writer: TwinWriter
     ) -> None:
-        super().__init__(recipe, run)
-        self.llm, self.judge = llm, judge
-        self.base = Base(recipe.benchmark)
-        if recipe.hidden and SECRET not in self.base.manifest.files:
-            raise UsageError(
-                f"--hidden: {self.base.manifest.name} was drawn without a secret, so its contexts "
-                "tell their labels; build it with --hidden, too"
-            )
-        self.contexts = _contexts(self.base, recipe)
-        self.entities = Entities(recipe.ner)
-        checker = Checker(recipe.thresholds, self.entities, judge)
-        self.writer = TwinWriter(llm, checker, recipe.attempts)
+        self.base, self.contexts, self.writer = base, contexts, writer
         self.twins: dict[str, Twin] = {}
         self.replaced = 0
         self.dropped: dict[str, str] = {}
-        self.relevant = {q: set(ids) for q, ids in self.base.relevant.items()}
+        self._relevant = {q: set(ids) for q, ids in base.relevant.items()}
 
-    def draft(self) -> Manifest:
-        base = self.base.manifest
-        models = base.models | {"twin author": self.llm.identity()}
-        if self.judge is not None:
-            models["entailment judge"] = self.judge.judge.identity()
-        # As models call themselves: answers of a store are those of the model that gave them.
-        judging = self.recipe.judging.model_copy(
-            update={"judge": model_name(models, "entailment judge")}
-        )
-        told = self.recipe.model_copy(
-            update={
-                "ner": self.entities.model,
-                "benchmark": Path(base.name),
-                "llm": model_name(models, "twin author"),
-                "contexts": tuple(self.contexts),
-                "judging": judging,
-            }
-        )
-        config = told.recorded(
-            benchmark_hash=base.benchmark_hash,
-            made_of={"kind": base.kind, "config": base.config},
-            entities=self.entities.name,
-            prompts={"twin": self.writer.prompt_sha256},
-        )
-        return self.manifest(config, base.sources, base.licence, models, base.grammar)
-
-    def stages(self) -> None:
+    def settle(self) -> None:
         """Write twins until every context is settled."""
-        asked = self._named()
+        asked = self._passages_without_twin()
         while asked:
             self._write(asked)
             asked = self._replace()
@@ -152,7 +175,7 @@ class _Twins(Build[TwinsRecipe]):
             reasons = ", ".join(self.twins[passage].failed)
             self.dropped.setdefault(query, f"passage {passage!r} has no accepted twin ({reasons})")
 
-    def _named(self) -> list[str]:
+    def _passages_without_twin(self) -> list[str]:
         docs = [d for c in self.contexts.values() for row in c.values() for d in row]
         named = dict.fromkeys(d["corpus-id"] for d in docs)
         return [n for n in named if n not in self.twins]
@@ -165,7 +188,7 @@ class _Twins(Build[TwinsRecipe]):
             if not answers:
                 continue
             for passage in self._around(query):
-                side = present if passage in self.relevant[query] else absent
+                side = present if passage in self._relevant[query] else absent
                 side.setdefault(passage, []).append(tuple(answers))
         passages = [
             SourcePassage(i, *texts[i], tuple(present.get(i, ())), tuple(absent.get(i, ())))
@@ -178,7 +201,7 @@ class _Twins(Build[TwinsRecipe]):
         """Every passage that may be shown with a query."""
         shown = (d["corpus-id"] for c in self.contexts.values() for d in c.get(query, ()))
         listed = (d["corpus-id"] for d in self.base.negatives[query])
-        return dict.fromkeys([*self.relevant[query], *shown, *listed])
+        return dict.fromkeys([*self._relevant[query], *shown, *listed])
 
     def _replace(self) -> list[str]:
         """Put the query's next negative in the place of every failing non-relevant passage.
@@ -191,14 +214,14 @@ class _Twins(Build[TwinsRecipe]):
                 used = {d["corpus-id"] for d in row}
                 for at, doc in enumerate(row):
                     failed = not self.twins[doc["corpus-id"]].accepted
-                    if not failed or doc["corpus-id"] in self.relevant[query]:
+                    if not failed or doc["corpus-id"] in self._relevant[query]:
                         continue
                     following = self._next(query, used, doc["label"])
                     if following is not None:
                         row[at] = following
                         used.add(following["corpus-id"])
                         self.replaced += 1
-        return self._named()
+        return self._passages_without_twin()
 
     def _next(self, query: str, used: set[str], label: str) -> dict[str, str] | None:
         def usable(doc: dict[str, str]) -> bool:
@@ -209,97 +232,100 @@ class _Twins(Build[TwinsRecipe]):
         same = [d for d in candidates if d["label"] == label]
         return next(iter([*same, *candidates]), None)
 
-    def tables(self, writer: PackageWriter) -> Stats:
-        base, keep_failed = self.base, self.recipe.keep_failed
-        kept = [q for q in base.query_ids if keep_failed or q not in self.dropped]
-        if not kept:
-            reason = next(iter(self.dropped.values()))
-            raise InputError(
-                f"no query has an accepted twin of all its passages (first: {reason})",
-                path=self.recipe.benchmark,
-                allowed="another writer, looser thresholds, or --keep-failed",
-            )
-        contexts = {n: {q: docs[q] for q in kept} for n, docs in self.contexts.items()}
-        mappings = {n: base.only(t, "query-id", kept) for n, t in base.mappings.items()}
-        named = {i for t in mappings.values() for i in t["corpus-id"].to_pylist()}
-        named |= {d["corpus-id"] for c in contexts.values() for row in c.values() for d in row}
-        rows, passages = self._rows(named)
-        files, _ = base.write_corpus(writer.folder / "corpus", named, passages)
-        writer.note("corpus", "corpus", files)
-        queries = base.only(base.queries, "_id", kept)
-        writer.add("queries", "queries", queries.cast(QUERIES))
-        stats: Stats = {
-            "queries": len(kept),
-            **corpus_stats(shard_paths(writer.folder / "corpus", "corpus")),
-        }
-        for label, table in mappings.items():
-            writer.add("mapping", label, table.cast(MAPPING))
-        stats |= mapping_stats(RELEVANT, mappings[RELEVANT], len(kept))
-        for name, docs in contexts.items():
-            table = pa.Table.from_pylist(
-                [{"query_id": q, "docs": row} for q, row in docs.items()], schema=CONTEXTS
-            )
-            writer.add("contexts", name, table)
-            stats |= context_stats(name, table)
-        writer.add("gold", "gold", base.only(base.gold, "query_id", kept).cast(GOLD))
-        table = pa.Table.from_pylist(rows, schema=TWINS)
-        writer.add("twins", "twins", table)
-        stats |= twin_stats(table, self.judge is not None)
-        self.found = {
-            "contexts": {n: base.manifest.contexts[n] for n in contexts},
-            "counts": self._counts(kept),
-            "libraries": {n: version(n) for n in ("spacy", "rapidfuzz", "py3langid")},
-        }
-        return stats
 
-    def _rows(self, named: set[str]) -> tuple[list[dict[str, object]], pa.Table]:
-        """Rows of the twins table, and the twins as passages."""
-        author = str(self.llm.identity()["name"])
-        rows, passages = [], []
-        taken = set(self.base.texts(f"{i}~twin" for i in self.twins))
-        for name in sorted(self.twins):
-            twin = self.twins[name]
-            stays = name in named and bool(twin.text)
-            stays = stays and (twin.accepted or self.recipe.keep_failed)
-            new = f"{name}~twin"
-            while new in taken:
-                new += "~"
-            m = twin.report.measured if twin.report else None
-            rows.append(
-                {
-                    "_id": name,
-                    "twin_id": new if stays else "",
-                    "author": author,
-                    "prompt_sha256": self.writer.prompt_sha256,
-                    "attempts": twin.attempts,
-                    "temperature": twin.temperature,
-                    "accepted": twin.accepted,
-                    "failed": list(twin.failed) if not twin.accepted else [],
-                    "notes": [f"{k}: {v}" for k, v in twin.failed.items()]
-                    if not twin.accepted
-                    else [],
-                    "length_ratio": m.length_ratio if m else math.nan,
-                    "edit_similarity": m.edit_similarity if m else math.nan,
-                    "ngram_overlap": m.ngram_overlap if m else math.nan,
-                }
-            )
-            if stays:
-                passages.append({"_id": new, "title": twin.passage.title, "text": twin.text})
-        return rows, pa.Table.from_pylist(passages, schema=CORPUS)
+def _write_tables(
+    writer: PackageWriter,
+    recipe: TwinsRecipe,
+    rewriting: Rewriting,
+    models: dict[str, dict[str, Any]],
+) -> tuple[list[str], dict[str, int], Stats]:
+    """Write all tables; the context sets, counts for the manifest, and statistics."""
+    base, dropped = rewriting.base, rewriting.dropped
+    kept = [q for q in base.query_ids if recipe.keep_failed or q not in dropped]
+    if not kept:
+        raise InputError(
+            f"no query has an accepted twin of all its passages (first: "
+            f"{next(iter(dropped.values()))})",
+            path=recipe.benchmark,
+            allowed="another writer, looser thresholds, or --keep-failed",
+        )
+    contexts = {n: {q: docs[q] for q in kept} for n, docs in rewriting.contexts.items()}
+    mappings = {n: base.only(t, "query-id", kept) for n, t in base.mappings.items()}
+    named = {i for t in mappings.values() for i in t["corpus-id"].to_pylist()}
+    named |= {d["corpus-id"] for c in contexts.values() for row in c.values() for d in row}
+    rows, passages = _rows(rewriting, named, str(models["twin author"]["name"]), recipe.keep_failed)
+    writer.note("corpus", "corpus", copy_corpus(writer.folder, base.corpus, named, passages))
+    writer.add("queries", "queries", base.only(base.queries, "_id", kept).cast(QUERIES))
+    stats: Stats = {
+        "queries": len(kept),
+        **corpus_stats(writer.folder),
+    }
+    for label, table in mappings.items():
+        writer.add("mapping", label, table.cast(MAPPING))
+    stats |= mapping_stats(RELEVANT, mappings[RELEVANT], len(kept))
+    for name, docs in contexts.items():
+        table = pa.Table.from_pylist(
+            [{"query_id": q, "docs": row} for q, row in docs.items()], schema=CONTEXTS
+        )
+        writer.add("contexts", name, table)
+        stats |= context_stats(name, table)
+    writer.add("gold", "gold", base.only(base.gold, "query_id", kept).cast(GOLD))
+    table = pa.Table.from_pylist(rows, schema=TWINS)
+    writer.add("twins", "twins", table)
+    stats |= twin_stats(table, "entailment judge" in models)
+    return list(contexts), _counts(rewriting, recipe.keep_failed), stats
 
-    def _counts(self, kept: Sequence[str]) -> dict[str, int]:
-        counts = {
-            "queries in the benchmark": len(self.base.query_ids),
-            "passages rewritten": sum(t.accepted for t in self.twins.values()),
-            "passages without an accepted twin": sum(not t.accepted for t in self.twins.values()),
-            "failing passages replaced by the next negative": self.replaced,
-        }
-        without = "queries with a passage that has no accepted twin"
-        counts[f"{without}, {'kept' if self.recipe.keep_failed else 'dropped'}"] = len(self.dropped)
-        if not any(self.base.answers.values()):
-            counts["answer checks made (the benchmark has no gold short answers)"] = 0
-        failed = Counter(name for t in self.twins.values() if not t.accepted for name in t.failed)
-        return counts | {f"failed check: {n}": c for n, c in sorted(failed.items())}
+
+def _rows(
+    rewriting: Rewriting, named: set[str], author: str, keep_failed: bool
+) -> tuple[list[dict[str, object]], pa.Table]:
+    """Rows of the twins table, and the twins as passages."""
+    twins = rewriting.twins
+    rows, passages = [], []
+    taken = set(rewriting.base.texts(f"{i}~twin" for i in twins))
+    for name in sorted(twins):
+        twin = twins[name]
+        stays = name in named and bool(twin.text) and (twin.accepted or keep_failed)
+        new = f"{name}~twin"
+        while new in taken:
+            new += "~"
+        m = twin.report.measured if twin.report else None
+        failed = {} if twin.accepted else twin.failed
+        rows.append(
+            {
+                "_id": name,
+                "twin_id": new if stays else "",
+                "author": author,
+                "prompt_sha256": rewriting.writer.prompt_sha256,
+                "attempts": twin.attempts,
+                "temperature": twin.temperature,
+                "accepted": twin.accepted,
+                "failed": list(failed),
+                "notes": [f"{k}: {v}" for k, v in failed.items()],
+                "length_ratio": m.length_ratio if m else math.nan,
+                "edit_similarity": m.edit_similarity if m else math.nan,
+                "ngram_overlap": m.ngram_overlap if m else math.nan,
+            }
+        )
+        if stays:
+            passages.append({"_id": new, "title": twin.passage.title, "text": twin.text})
+    return rows, pa.Table.from_pylist(passages, schema=CORPUS)
+
+
+def _counts(rewriting: Rewriting, keep_failed: bool) -> dict[str, int]:
+    base, twins = rewriting.base, rewriting.twins.values()
+    counts = {
+        "queries in the benchmark": len(base.query_ids),
+        "passages rewritten": sum(t.accepted for t in twins),
+        "passages without an accepted twin": sum(not t.accepted for t in twins),
+        "failing passages replaced by the next negative": rewriting.replaced,
+    }
+    without = "queries with a passage that has no accepted twin"
+    counts[f"{without}, {'kept' if keep_failed else 'dropped'}"] = len(rewriting.dropped)
+    if not any(base.answers.values()):
+        counts["answer checks made (the benchmark has no gold short answers)"] = 0
+    failed = Counter(name for t in twins if not t.accepted for name in t.failed)
+    return counts | {f"failed check: {n}": c for n, c in sorted(failed.items())}
 
 
 def twin_stats(table: pa.Table, judged: bool) -> dict[str, object]:

@@ -8,32 +8,47 @@ from typing import Any
 import click
 
 from citeforge.cli.consent import confirmation, trusting
+from citeforge.cli.path_options import path_argument
 from citeforge.cli.record_options import add_options, field_options, record_from
 from citeforge.package.kinds import of_plugins, ours, recipe_named
 from citeforge.schemas.recipes import Recipe, RunOptions
 from citeforge.schemas.recipes.run import ALWAYS
 
 FILE = "RECIPE.yaml"
+_FROM_FILE = """Build by a recipe file (YAML or JSON); `citeforge recipe KIND` writes one to
+start from.
+
+Prints the files, models and endpoints that it names, and asks whether to use them.
+"""
 _IDENTITY = ("name", "licence", "hidden")
 
 
 class Builds(click.Group):
-    """A group whose commands are the kinds, and files with a recipe."""
+    """A group whose commands are the kinds, and files with a recipe; each is made when it is used,
+    since plugins' runners add options."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0].endswith((".yaml", ".yml", ".json")):
-            return FILE, self.commands[FILE], args
+            return FILE, _from_file(), args
         return super().resolve_command(ctx, args)
 
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [FILE, *sorted(k.name for k in ours() if k.recipe)]
+
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name not in self.commands and (recipe := recipe_named(name)) is not None:
-            return _command(recipe)
-        return super().get_command(ctx, name)
+        if name == FILE:
+            return _from_file()
+        recipe = recipe_named(name)
+        return None if recipe is None else _command(recipe)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        super().format_commands(ctx, formatter)
+        texts = {FILE: _FROM_FILE} | {k.name: k.recipe.__doc__ or "" for k in ours() if k.recipe}
+        width = formatter.width - 6 - max(map(len, texts))
+        with formatter.section("Commands"):
+            own = (click.Command(name, help=texts[name]) for name in sorted(texts))
+            formatter.write_dl([(c.name or "", c.get_short_help_str(width)) for c in own])
         theirs = [(name, f"A kind of the plugin {origin}.") for name, origin in of_plugins()]
         if theirs:
             with formatter.section("Kinds of plugins"):
@@ -72,24 +87,18 @@ def _run(recipe: Recipe, run: RunOptions) -> None:
     summarise(run.folder, make(recipe, run))
 
 
-@click.command(FILE)
-@click.argument("file", type=click.Path(path_type=Path))
-@trusting
-@add_options(field_options(RunOptions))
-def from_file(file: Path, trust: bool, **given: Any) -> None:
-    """Build by a recipe file (YAML or JSON); `citeforge recipe KIND` writes one to start from.
+def _from_file() -> click.Command:
+    @click.command(FILE, help=_FROM_FILE)
+    @path_argument("file")
+    @trusting
+    @add_options(field_options(RunOptions))
+    def from_file(file: Path, trust: bool, **given: Any) -> None:
+        from citeforge.builders.recipes.files import read_recipe
+        from citeforge.builders.recipes.rebuild import uses_of
 
-    Prints the files, models and endpoints that it names, and asks whether to use them.
-    """
-    from citeforge.builders.recipes.files import read_recipe
-    from citeforge.builders.recipes.rebuild import uses_of
+        recipe = read_recipe(file)
+        if uses := uses_of(recipe):
+            confirmation(trust)(uses)
+        _run(recipe, record_from(RunOptions, given))
 
-    recipe = read_recipe(file)
-    if uses := uses_of(recipe):
-        confirmation(trust)(uses)
-    _run(recipe, record_from(RunOptions, given))
-
-
-for _recipe in filter(None, (k.recipe for k in ours())):
-    build.add_command(_command(_recipe))
-build.add_command(from_file)
+    return from_file

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from citeforge.cli.path_options import path_argument
+
 
 @click.group()
 def kalma() -> None:
@@ -13,7 +15,7 @@ def kalma() -> None:
 
 
 @kalma.command("trace")
-@click.argument("folder", type=click.Path(path_type=Path))
+@path_argument("folder")
 @click.option("--query", required=True, help="Id of the query.")
 def trace(folder: Path, query: str) -> None:
     """Show how a question grew, round by round."""

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
-from citeforge.cli.publishing.fetch import local_package
+from citeforge.cli.path_options import path_argument, path_option
 from citeforge.cli.terminal import write_data
 
 
 @click.command()
-@click.argument("folder", type=click.Path(path_type=Path))
+@path_argument("folder")
 @click.option("--context", help="Context set, or `all` (default: the only one; authorship: all).")
 @click.option(
     "--template",
@@ -20,7 +20,7 @@ from citeforge.cli.terminal import write_data
 @click.option(
     "--show", help="`summary` or `snippet`: what stands for passages that have one (build alce)."
 )
-@click.option("--out", type=click.Path(path_type=Path), help="JSON Lines file (default: stdout).")
+@path_option("--out", help="JSON Lines file (default: stdout).")
 def prompts(
     folder: Path, context: str | None, template: str | None, show: str | None, out: Path | None
 ) -> None:
@@ -33,9 +33,10 @@ def prompts(
     """
     from citeforge.builders.packaging.prompts import contexts_for, prompt_lines
     from citeforge.engines.io.files import atomic_file
+    from citeforge.library.benchmarks import package_folder
     from citeforge.package.package import Package
 
-    package = Package(local_package(folder))
+    package = Package(package_folder(folder))
     chosen = contexts_for(package, context)
     lines = prompt_lines(package, chosen, template, show)
     if out is None:

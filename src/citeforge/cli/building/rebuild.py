@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from citeforge.cli.consent import confirmation, trusting
+from citeforge.cli.path_options import path_argument
 from citeforge.cli.record_options import add_options, field_options, record_from
 from citeforge.schemas.recipes.run import RunOptions
 
@@ -16,7 +17,7 @@ _RUN = [n for n in RunOptions.model_fields if n not in ("out", "dry_run")]
 
 
 @click.command("rebuild")
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@path_argument("folder", metavar="DIR")
 @add_options(field_options(RunOptions, ("out",), ("out",)))
 @click.option(
     "--source",

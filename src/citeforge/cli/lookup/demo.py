@@ -6,15 +6,11 @@ from pathlib import Path
 
 import click
 
+from citeforge.cli.path_options import path_option
+
 
 @click.command()
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    default="citeforge-demo",
-    show_default=True,
-    help="Folder to make.",
-)
+@path_option("--out", default="citeforge-demo", show_default=True, help="Folder to make.")
 def demo(out: Path) -> None:
     """Build, answer, score and report a small benchmark, to see what that looks like.
 

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import click
 
+from citeforge.cli.path_options import path_option
+
 
 @click.command()
 @click.option("--base-url", help="Endpoint to ask (default: OPENAI_BASE_URL).")
-@click.option("--store", type=click.Path(path_type=Path), help="Replay store to look at.")
+@path_option("--store", help="Replay store to look at.")
 @click.option("--offline", is_flag=True, help="Ask no network.")
 def doctor(base_url: str | None, store: Path | None, offline: bool) -> None:
     """Tell what is installed, what answers, and what to type next.

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from citeforge.cli.lookup.kg_options import kg_options, open_kg
+from citeforge.cli.path_options import path_option
 
 
 @click.group()
@@ -17,7 +18,7 @@ def kg() -> None:
 
 @kg.command("profile")
 @kg_options
-@click.option("--out", type=click.Path(path_type=Path), help="Draft of a domain (FILE.yaml).")
+@path_option("--out", help="Draft of a domain (FILE.yaml).")
 def profile(out: Path | None, **given: Any) -> None:
     """Tell what a graph says of the domain's class: relations, counts, values.
 
@@ -25,22 +26,26 @@ def profile(out: Path | None, **given: Any) -> None:
     better by hand and given back as --domain.
     """
     from citeforge.engines.io.files import write_text
+    from citeforge.engines.io.report_table import Table
     from citeforge.kg.profile import draft
     from citeforge.kg.profile import profile_class as look
-    from citeforge.schemas.text import markdown_table
 
     graph = open_kg(given)
     found = look(graph)
     domain = graph.domain
     listed = ", ".join(f"{name} {label} {n:,}" for name, label, n in found.classes[:8])
-    click.echo(f"{found.entities:,} entities of {domain.entity_class}; classes: {listed or 'none'}")
+    is_plain = getattr(graph.engine, "is_plain", False)
+    click.echo(f"model: {'plain' if is_plain else domain.model}")
+    if is_plain:
+        click.echo("give --domain with model: plain, which maps its predicates; see docs/kalma.md")
+    click.echo(f"{found.entities:,} entities of {found.entity_class}; classes: {listed or 'none'}")
     head = ("relation", "id", "entities", "values", "e.g.", "words")
     rows = [
         (r.label, r.pid, f"{r.entities:,}", f"{r.values:,}", r.example[:40],
          "yes" if r.has_words else "no")
         for r in found.relations
     ]  # fmt: skip
-    click.echo(markdown_table(head, rows))
+    click.echo(Table(head, rows).markdown())
     for what, count in graph.counts.items():
         click.echo(f"  {count:,} {what}")
     if out is not None:
@@ -50,15 +55,8 @@ def profile(out: Path | None, **given: Any) -> None:
 
 @kg.command("snapshot")
 @kg_options
-@click.option(
-    "--entities",
-    type=click.Path(path_type=Path),
-    required=True,
-    help="File with one id a line.",
-)
-@click.option(
-    "--out", type=click.Path(path_type=Path), required=True, help="FILE.nt or FILE.nt.gz."
-)
+@path_option("--entities", required=True, help="File with one id a line.")
+@path_option("--out", required=True, help="FILE.nt or FILE.nt.gz.")
 def snapshot(entities: Path, out: Path, **given: Any) -> None:
     """Freeze the sub-graphs of entities as N-Triples.
 
@@ -79,18 +77,15 @@ def snapshot(entities: Path, out: Path, **given: Any) -> None:
 
 @kg.command("link")
 @kg_options
-@click.option(
-    "--questions",
-    type=click.Path(path_type=Path),
-    required=True,
-    help='JSON Lines with "_id" and "text", or BioKaLMA\'s JSON.',
+@path_option(
+    "--questions", required=True, help='JSON Lines with "_id" and "text", or BioKaLMA\'s JSON.'
 )
 @click.option(
     "--ner",
     help="Installed spaCy model, or auto: the one of the extra `ner` where it is installed "
     "(default: the graph's own labels).",
 )
-@click.option("--out", type=click.Path(path_type=Path), help="JSON Lines file of links.")
+@path_option("--out", help="JSON Lines file of links.")
 def link(questions: Path, ner: str | None, out: Path | None, **given: Any) -> None:
     """Find the entities that questions name (KaLMA's retrieval).
 

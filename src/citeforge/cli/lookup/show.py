@@ -6,21 +6,22 @@ from pathlib import Path
 
 import click
 
-from citeforge.cli.publishing.fetch import local_package
+from citeforge.cli.path_options import path_argument
 
 
 @click.command()
-@click.argument("folder", type=click.Path(path_type=Path))
+@path_argument("folder")
 @click.option("--query", help="Show this query with its labelled context.")
 @click.option("--context", help="Context set to show (default: all).")
 @click.option("--full", is_flag=True, help="Whole passages, not their first 300 characters.")
 def show(folder: Path, query: str | None, context: str | None, full: bool) -> None:
     """Summarise a package, or show one query in context."""
     from citeforge.cli.output import summarise
+    from citeforge.library.benchmarks import package_folder
     from citeforge.package.manifest import load_manifest
     from citeforge.package.package import Package
 
-    folder = local_package(folder)
+    folder = package_folder(folder)
     manifest = load_manifest(folder)
     if query is None:
         summarise(folder, manifest)

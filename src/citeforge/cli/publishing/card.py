@@ -7,15 +7,12 @@ from pathlib import Path
 
 import click
 
+from citeforge.cli.path_options import path_argument, path_option
+
 
 @click.command()
-@click.argument("folder", type=click.Path(path_type=Path))
-@click.option(
-    "--scores",
-    type=click.Path(path_type=Path),
-    multiple=True,
-    help="Score files of baselines to show; repeatable.",
-)
+@path_argument("folder")
+@path_option("--scores", multiple=True, help="Score files of baselines to show; repeatable.")
 @click.option("--version", metavar="X.Y.Z", help="Set the version of the benchmark.")
 def card(folder: Path, scores: tuple[Path, ...], version: str | None) -> None:
     """Write README.md, croissant.json and eval.yaml of a package.

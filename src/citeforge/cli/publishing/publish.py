@@ -7,9 +7,11 @@ from typing import Any
 
 import click
 
+from citeforge.cli.path_options import path_argument
+
 
 @click.command()
-@click.argument("folder", type=click.Path(path_type=Path))
+@path_argument("folder")
 @click.option("--repo-id", required=True, metavar="ORG/NAME", help="Dataset repository.")
 @click.option("--private", is_flag=True, help="Create it private.")
 @click.option("--revision", default="main", show_default=True, help="Branch to publish to.")
@@ -66,8 +68,13 @@ def _one(
     publisher: Any, folder: Path, repo_id: str, private: bool, revision: str, dry_run: bool
 ) -> None:
     if dry_run:
-        plan = publisher.plan(folder, repo_id, revision)
-        click.echo(f"{repo_id} {'exists' if plan.exists else 'would be created'}")
+        plan = publisher.dry_run(folder, repo_id, revision)
+        words = {
+            True: "exists",
+            False: "would be created",
+            None: "could not be looked at, since the Hub does not answer; were it empty:",
+        }
+        click.echo(f"{repo_id} {words[plan.exists]}")
         for change in plan.changes:
             click.echo(f"{change.state:<8} {change.size:>12,} B  {change.path}")
         moving = plan.moving()

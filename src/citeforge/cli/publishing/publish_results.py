@@ -7,14 +7,15 @@ from typing import Any
 
 import click
 
+from citeforge.cli.path_options import path_argument, path_option
 from citeforge.cli.record_options import add_options, field_options, record_from
 from citeforge.schemas.commands.results import ResultsOptions
 
 
 @click.command("publish-results")
-@click.argument("scores", type=click.Path(path_type=Path), nargs=-1, required=True)
+@path_argument("scores", nargs=-1, required=True)
 @add_options(field_options(ResultsOptions))
-@click.option("--out", type=click.Path(path_type=Path), help="Also write the files below here.")
+@path_option("--out", help="Also write the files below here.")
 @click.option("--dry-run", is_flag=True, help="Print the files; open no pull request.")
 def publish_results(
     scores: tuple[Path, ...], out: Path | None, dry_run: bool, **given: Any

@@ -16,6 +16,7 @@ from citeforge.cli.options import (
     run_options,
     verdicts_option,
 )
+from citeforge.cli.path_options import path_option
 from citeforge.cli.record_options import add_options, field_options, record_from
 from citeforge.schemas.commands.command_options import AmountOptions
 from citeforge.schemas.models.choices import ANSWERING, JUDGES, listed
@@ -26,15 +27,11 @@ from citeforge.schemas.recipes.base import Judging
 @benchmark_option
 @click.option("--systems", required=True, help="Names, separated by commas.")
 @click.option("--llm", help=f"What systems ask: {listed(ANSWERING)}.")
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder to write.")
+@path_option("--out", required=True, help="Folder to write.")
 @click.option("--context", help="Context set (default: the only one).")
 @add_options(field_options(AmountOptions))
 @click.option("--measures", help="Measures or families, with commas between.")
-@click.option(
-    "--options",
-    type=click.Path(path_type=Path),
-    help="YAML file: system to its options, such as `vanilla: {k: 3}`.",
-)
+@path_option("--options", help="YAML file: system to its options, such as `vanilla: {k: 3}`.")
 @click.option("--judge", "judge_name", help=f"{listed(JUDGES)}.")
 @verdicts_option
 @model_options
@@ -74,8 +71,8 @@ def bench(**given: Any) -> None:
     )
     terminal = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     click.echo(render_scores([s.file for s in made.scores], terminal))
-    for differences in made.differences:
-        click.echo(render_differences(differences))
+    if made.differences:
+        click.echo(render_differences(made.differences))
     click.echo(str(made.report))
     missing = sum(len(ran.failures) for ran in made.ran)
     if missing:

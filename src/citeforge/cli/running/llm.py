@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from citeforge.cli.options import endpoint_options, run_options
+from citeforge.cli.path_options import path_argument, path_option
 from citeforge.cli.record_options import add_options, field_options, record_from
 from citeforge.schemas.commands.command_options import PromptingOptions
 from citeforge.schemas.recipes.run import RunOptions
@@ -21,9 +22,9 @@ def llm() -> None:
 
 
 @llm.command("run")
-@click.argument("prompts", type=click.Path(path_type=Path))
+@path_argument("prompts")
 @add_options(field_options(PromptingOptions, ("llm",)))
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="Submission to write.")
+@path_option("--out", required=True, help="Submission to write.")
 @add_options(field_options(PromptingOptions, _THEN))
 @click.option("--dry-run", is_flag=True, help="Say what would be asked and what it would cost.")
 @endpoint_options
@@ -59,7 +60,7 @@ def run(prompts: Path, out: Path, dry_run: bool, **given: Any) -> None:
 
 
 @llm.command("stats")
-@click.argument("store", type=click.Path(path_type=Path))
+@path_argument("store")
 @add_options(field_options(RunOptions, ("price",)))
 def stats(store: Path, **given: Any) -> None:
     """Count the answers, failures and tokens of a store."""
@@ -83,8 +84,8 @@ def stats(store: Path, **given: Any) -> None:
 
 
 @llm.command("export")
-@click.argument("store", type=click.Path(path_type=Path))
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="JSON Lines file.")
+@path_argument("store")
+@path_option("--out", required=True, help="JSON Lines file.")
 def export(store: Path, out: Path) -> None:
     """Write all answers of a store as JSON Lines."""
     from citeforge.engines.llm.stores.exchange import export_store
@@ -93,8 +94,8 @@ def export(store: Path, out: Path) -> None:
 
 
 @llm.command("import")
-@click.argument("store", type=click.Path(path_type=Path))
-@click.argument("file", type=click.Path(path_type=Path))
+@path_argument("store")
+@path_argument("file")
 def import_(store: Path, file: Path) -> None:
     """Take exported answers into a store; what is there stands."""
     from citeforge.engines.llm.stores.exchange import import_store

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from citeforge.cli.options import benchmark_option, endpoint_options, run_options
+from citeforge.cli.path_options import path_option
 from citeforge.cli.record_options import add_options, field_options, record_from
 from citeforge.schemas.commands.command_options import AmountOptions
 from citeforge.schemas.models.choices import ANSWERING, listed
@@ -17,26 +18,44 @@ from citeforge.schemas.systems.listed import SYSTEMS
 
 _HELP = (
     "Run a system and write its submission.\n\nSYSTEM is one of the following; `run SYSTEM --help` "
-    "lists its options.\n\n\b\n" + "\n".join(f"{system.name}: {system.what}" for system in SYSTEMS)
+    "lists its options.\n\n\b\n"
 )
+
+
+def _declared() -> dict[str, str]:
+    """Every system and what it does: ours, then what plugins give."""
+    from citeforge.engines.plugins import found
+
+    theirs: list[Any] = [value for value, _ in found("systems")]
+    ours = {system.name: system.what for system in SYSTEMS}
+    return ours | {system.name: system.what for system in theirs} | ours
 
 
 class Systems(click.Group):
     """A group whose commands are the systems: ours, and what plugins give."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [system.name for system in SYSTEMS]
+        return list(_declared())
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         from citeforge.systems.registry import system_of
 
         return _command(system_of(name))
 
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Also lists the systems, plugins' among them."""
+        self.help = _HELP + "\n".join(f"{name}: {what}" for name, what in _declared().items())
+        super().format_help_text(ctx, formatter)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The help text has listed them."""
 
 
-@click.group(cls=Systems, help=_HELP, subcommand_metavar="SYSTEM [OPTIONS]")
+@click.group(
+    cls=Systems,
+    help="Run a system and write its submission.",
+    subcommand_metavar="SYSTEM [OPTIONS]",
+)
 def run() -> None:
     pass
 
@@ -58,9 +77,7 @@ def _command(system: System) -> click.Command:
 def _common(system: System) -> Callable[[Any], Any]:
     options = [
         benchmark_option,
-        click.option(
-            "--out", type=click.Path(path_type=Path), required=True, help="Submission to write."
-        ),
+        path_option("--out", required=True, help="Submission to write."),
         click.option("--context", "contexts", multiple=True, help=_contexts_help(system)),
         add_options(field_options(AmountOptions)),
         click.option("--system", "title", help="Name in the submission's header."),
@@ -92,9 +109,9 @@ def _about(system: System) -> str:
 
 
 def _run(system: System, options: Any, given: dict[str, Any]) -> None:
-    from citeforge.cli.publishing.fetch import open_benchmark
     from citeforge.engines.llm.writers import make_llm
     from citeforge.engines.setup import client_options, judge_session, replay_store
+    from citeforge.library.benchmarks import load
     from citeforge.systems.run import run_system
 
     out, model, judge, how = given["out"], None, None, run_options(given)
@@ -106,7 +123,7 @@ def _run(system: System, options: Any, given: dict[str, Any]) -> None:
     name = "all-gold" if getattr(options, "all_gold", False) else system.name
     ran = run_system(
         name,
-        open_benchmark(given["benchmark"]),
+        load(given["benchmark"]),
         list(given["contexts"]),
         given["runs"],
         given["seed"],

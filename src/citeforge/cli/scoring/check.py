@@ -7,11 +7,12 @@ from pathlib import Path
 import click
 
 from citeforge.cli.options import benchmark_option
+from citeforge.cli.path_options import path_argument, path_option
 from citeforge.schemas.models.choices import FINDING, FORMATS, listed
 
 
 @click.command()
-@click.argument("submission", type=click.Path(path_type=Path))
+@path_argument("submission")
 @benchmark_option
 @click.option("--context", help="Context set that lines without `context` answer.")
 @click.option(
@@ -28,10 +29,8 @@ from citeforge.schemas.models.choices import FINDING, FORMATS, listed
     show_default=True,
     help="Findings of each kind to print.",
 )
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    help="Write the answers in our format, marks put in, where there are no errors.",
+@path_option(
+    "--out", help="Write the answers in our format, marks put in, where there are no errors."
 )
 def check(
     submission: Path,
@@ -47,12 +46,12 @@ def check(
     are only warnings (missing keys, marks that are not read or out of range, no benchmark hash,
     answers that are empty or were cut).
     """
-    from citeforge.cli.publishing.fetch import open_benchmark
     from citeforge.evaluator.submissions.check import check as find
     from citeforge.evaluator.submissions.convert import convert
+    from citeforge.library.benchmarks import load
     from citeforge.schemas.errors import InputError, UnknownValueError
 
-    loaded = open_benchmark(benchmark)
+    loaded = load(benchmark)
     if context is not None and context not in loaded.manifest.contexts:
         raise UnknownValueError("context", context, loaded.manifest.contexts)
     found = find(submission, loaded, context, file_format)

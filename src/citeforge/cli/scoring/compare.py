@@ -7,28 +7,28 @@ from typing import Any
 
 import click
 
+from citeforge.cli.path_options import path_argument, path_option
 from citeforge.cli.record_options import add_options, field_options, record_from
 from citeforge.schemas.commands.command_options import CompareOptions
 
 
 @click.command()
-@click.argument("scores", type=click.Path(path_type=Path), nargs=-1, required=True)
+@path_argument("scores", nargs=-1, required=True)
 @add_options(field_options(CompareOptions))
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    help="File to write: .html, .md, .tex, .csv or .json (default: tables on stdout).",
+@path_option(
+    "--out", help="File to write: .html, .md, .tex, .csv or .json (default: tables on stdout)."
 )
 def compare(scores: tuple[Path, ...], out: Path | None, **given: Any) -> None:
     """Compare score files pairwise, or all with one baseline.
 
     Prints paired differences with 95 % intervals, p-values (t-test; permutation test, with Holm
-    over the measures), and the smallest difference that 80 % power would find. Measures of a cell
-    that have the same values share a row; the placebo stays out of Holm's family. Pairs whose
-    signatures differ are left out, with the differing parts, and the exit code is 3.
+    over all pairs and measures), and the smallest difference that 80 % power would find. Measures
+    of a cell that have the same values share a row; the placebo stays out of Holm's family. Pairs
+    whose signatures differ are left out, with the differing parts, and the exit code is 3.
     """
     from citeforge.engines.io.files import write_text
     from citeforge.evaluator.reports.comparisons import COMPARISONS
+    from citeforge.evaluator.reports.missing import trivial_lines
     from citeforge.evaluator.reports.plots.files import format_of
     from citeforge.evaluator.reports.table import render_differences
     from citeforge.evaluator.statistics.compare import compare_many, load_scores
@@ -44,6 +44,8 @@ def compare(scores: tuple[Path, ...], out: Path | None, **given: Any) -> None:
     found = compare_many(files, options.measures, options.against, options.across)
     if out is None:
         click.echo(render_differences(found.differences))
+        for line in trivial_lines(files):
+            click.echo(line)
         click.echo(f"signature of the first measure: {found.differences[0].signature}")
     else:
         write_text(out, COMPARISONS[kind](found))

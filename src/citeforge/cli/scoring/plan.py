@@ -7,12 +7,13 @@ from typing import Any
 
 import click
 
+from citeforge.cli.path_options import path_argument
 from citeforge.cli.record_options import add_options, field_options, record_from
 from citeforge.schemas.commands.command_options import PlanOptions
 
 
 @click.command()
-@click.argument("scores", type=click.Path(path_type=Path), nargs=-1, required=True)
+@path_argument("scores", nargs=-1, required=True)
 @add_options(field_options(PlanOptions))
 def plan(scores: tuple[Path, ...], **given: Any) -> None:
     """Say how many queries a difference needs.

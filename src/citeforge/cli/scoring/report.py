@@ -7,14 +7,15 @@ from typing import Any
 
 import click
 
+from citeforge.cli.path_options import path_argument, path_option
 from citeforge.cli.record_options import OneOf, add_options, field_options, record_from
 from citeforge.cli.terminal import write_data
 from citeforge.schemas.commands.command_options import TableOptions
 
 
 @click.command()
-@click.argument("scores", type=click.Path(path_type=Path), nargs=-1, required=True)
-@click.option("--out", type=click.Path(path_type=Path), help="File to write (default: stdout).")
+@path_argument("scores", nargs=-1, required=True)
+@path_option("--out", help="File to write (default: stdout).")
 @click.option(
     "--format",
     "kind",
@@ -30,14 +31,12 @@ from citeforge.schemas.commands.command_options import TableOptions
 @click.option(
     "--plot",
     "plot_name",
-    help="Of a file that is a plot: intervals (default), precision-recall, differences, "
-    "distribution, position, citations, cost, corrected, calibration, bias, length, "
-    "or negatives (with --benchmark).",
+    help="Of a file that is a plot: intervals (default), precision-recall, cost, corrected, "
+    "calibration, bias, negatives (with --benchmark), or one of a plugin; a wrong name lists all.",
 )
 @add_options(field_options(TableOptions))
-@click.option(
+@path_option(
     "--benchmark",
-    type=click.Path(path_type=Path),
     help="Tell what its audit found among the negatives (pages, md, --plot negatives).",
 )
 @click.option("--measure", help="What a plot shows (default: the main measure of the files).")
@@ -75,7 +74,7 @@ def report(
     table = record_from(TableOptions, given)
     audit = None if benchmark is None else audit_for(benchmark, files)
     if chosen == "html" and out is not None and table.is_plain and not (plot_name or measure):
-        beside = write_page(out, files, title, one_file, audit)
+        beside = write_page(out, files, title, one_file, audit, table.across)
         told = f", and {beside:,} files in {out.with_suffix('.data')}" if beside else ""
         click.echo(f"{out}: {out.stat().st_size / 1e3:,.0f} kB{told}")
         return

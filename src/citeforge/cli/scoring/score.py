@@ -16,6 +16,7 @@ from citeforge.cli.options import (
     run_options,
     verdicts_option,
 )
+from citeforge.cli.path_options import path_argument, path_option
 from citeforge.cli.record_options import add_options, field_options, record_from
 from citeforge.schemas.commands.command_options import JudgeOptions, ScoreOptions
 
@@ -24,7 +25,7 @@ _THEN = [n for n in ScoreOptions.model_fields if n not in (*_FIRST, *JudgeOption
 
 
 @click.command()
-@click.argument("submissions", type=click.Path(path_type=Path), nargs=-1, required=True)
+@path_argument("submissions", nargs=-1, required=True)
 @benchmark_option
 @click.option(
     "--name",
@@ -32,20 +33,14 @@ _THEN = [n for n in ScoreOptions.model_fields if n not in (*_FIRST, *JudgeOption
     multiple=True,
     help="Name of the system (default: the submission's, else the file's); one a submission.",
 )
-@click.option(
-    "--gold", type=click.Path(path_type=Path), help="Gold half of publish --hide-gold, also hub:."
-)
+@path_option("--gold", help="Gold half of publish --hide-gold, also hub:.")
 @add_options(field_options(ScoreOptions, _FIRST))
 @verdicts_option
 @add_options(field_options(ScoreOptions, _THEN))
 @click.option("--allow-judge-failures", is_flag=True, help="Exit with 0 in spite of failures.")
 @model_options
 @endpoint_options
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    help="Score file; a folder when there are several submissions.",
-)
+@path_option("--out", help="Score file; a folder when there are several submissions.")
 @click.option(
     "--private",
     is_flag=True,

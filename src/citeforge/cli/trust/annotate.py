@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from citeforge.cli.options import endpoint_options, model_options, run_options, verdicts_option
+from citeforge.cli.path_options import path_argument, path_option
 from citeforge.cli.record_options import add_options, field_options, record_from
 from citeforge.schemas.commands.command_options import AnnotationOptions, LabelPlanOptions
 from citeforge.schemas.recipes.base import Judging
@@ -19,7 +20,7 @@ def annotate() -> None:
 
 
 @annotate.command("export")
-@click.argument("scores", type=click.Path(path_type=Path), nargs=-1)
+@path_argument("scores", nargs=-1)
 @add_options(field_options(AnnotationOptions))
 def export(scores: tuple[Path, ...], **given: Any) -> None:
     """Write a blind, shuffled sample for annotators.
@@ -38,7 +39,7 @@ _PLAN = [n for n in LabelPlanOptions.model_fields if n == "judge" or n not in Ju
 
 
 @annotate.command("plan")
-@click.argument("answers", type=click.Path(path_type=Path))
+@path_argument("answers")
 @add_options(field_options(LabelPlanOptions, _PLAN))
 @verdicts_option
 @model_options
@@ -63,18 +64,11 @@ def plan(answers: Path, **given: Any) -> None:
 
 
 @annotate.command("import")
-@click.argument("labels", type=click.Path(path_type=Path), nargs=-1, required=True)
-@click.option(
-    "--key",
-    type=click.Path(path_type=Path),
-    required=True,
-    help="The OUT.key.json of the export.",
-)
-@click.option("--out", type=click.Path(path_type=Path), help="JSON Lines file.")
-@click.option(
-    "--benchmark",
-    type=click.Path(path_type=Path),
-    help="Keep the labels beside this benchmark, in NAME.labels/TASK.jsonl.",
+@path_argument("labels", nargs=-1, required=True)
+@path_option("--key", required=True, help="The OUT.key.json of the export.")
+@path_option("--out", help="JSON Lines file.")
+@path_option(
+    "--benchmark", help="Keep the labels beside this benchmark, in NAME.labels/TASK.jsonl."
 )
 def import_(labels: tuple[Path, ...], key: Path, out: Path | None, benchmark: Path | None) -> None:
     """Take labels back, one file an annotator, and report their agreement."""

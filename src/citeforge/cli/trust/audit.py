@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from citeforge.cli.options import endpoint_options, model_options, run_options, verdicts_option
+from citeforge.cli.path_options import path_argument
 from citeforge.cli.record_options import add_options, field_options, record_from
 from citeforge.schemas.commands.command_options import AuditOptions
 from citeforge.schemas.recipes.base import Judging
@@ -17,7 +18,7 @@ _THEN = [n for n in AuditOptions.model_fields if n not in (*_FIRST, *Judging.mod
 
 
 @click.command()
-@click.argument("folder", type=click.Path(path_type=Path))
+@path_argument("folder")
 @add_options(field_options(AuditOptions, _FIRST))
 @verdicts_option
 @add_options(field_options(AuditOptions, _THEN))
@@ -30,6 +31,7 @@ def audit(folder: Path, **given: Any) -> None:
     leaks between splits, odd texts, languages, personal data. Writes audit.json into the package
     and renders its card again.
     """
+    from citeforge.builders.audit.records import NOT_MADE, checks_made
     from citeforge.builders.audit.run import FILE
     from citeforge.library.auditing import audit as run_audit
     from citeforge.schemas.errors import InputError
@@ -37,14 +39,16 @@ def audit(folder: Path, **given: Any) -> None:
     options = record_from(AuditOptions, given)
     done = run_audit(folder, options, run=run_options(given))
     found = done.found
+    click.echo(f"audited  {checks_made(found.checks)}")
     for what, how in found.checks.items():
-        click.echo(f"checked  {what}: {how}")
+        reason = how.removeprefix(NOT_MADE)
+        click.echo(f"{'checked ' if reason == how else 'not made'} {what}: {reason}")
     for kind, rows in found.flaws.items():
         first = rows[0]
         where = ", ".join(x for x in (first.query, first.passage) if x)
         click.echo(f"found    {len(rows):,} {kind} (first: {where}: {first.detail})")
     if not found.flaws:
-        click.echo("found    no flaw")
+        click.echo(f"found    no flaw ({checks_made(found.checks)})")
     for what, count in found.personal_data.items():
         click.echo(f"counted  {count:,} passages with {what}")
     if found.cascade is not None:

@@ -14,21 +14,20 @@ from citeforge.cli.options import (
     run_options,
     verdicts_option,
 )
+from citeforge.cli.path_options import path_argument, path_option
 from citeforge.cli.record_options import add_options, field_options, record_from
 from citeforge.schemas.commands.command_options import JudgeOptions
 
 
 @click.command()
-@click.argument("benchmark", type=click.Path(path_type=Path))
+@path_argument("benchmark")
 @labels_options
 @add_options(field_options(JudgeOptions, ("judge",), required=("judge",)))
 @verdicts_option
 @model_options
 @endpoint_options
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    help="What judge and people find in each system, as a plot (.svg, .png, .pdf) or .csv.",
+@path_option(
+    "--out", help="What judge and people find in each system, as a plot (.svg, .png, .pdf) or .csv."
 )
 def calibrate(
     benchmark: Path,

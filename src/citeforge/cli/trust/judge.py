@@ -8,14 +8,15 @@ from typing import Any
 import click
 
 from citeforge.cli.options import endpoint_options, model_options, run_options, verdicts_option
+from citeforge.cli.path_options import path_argument, path_option
 from citeforge.cli.record_options import add_options, field_options, record_from
 from citeforge.schemas.commands.command_options import JudgeOptions
 
 
 @click.command()
-@click.argument("pairs", type=click.Path(path_type=Path))
+@path_argument("pairs")
 @add_options(field_options(JudgeOptions, ("judge",), required=("judge",)))
-@click.option("--out", type=click.Path(path_type=Path), help="Verdicts as JSON Lines.")
+@path_option("--out", help="Verdicts as JSON Lines.")
 @verdicts_option
 @click.option("--dry-run", is_flag=True, help="Say what would be asked.")
 @click.option("--allow-judge-failures", is_flag=True, help="Exit with 0 in spite of failures.")

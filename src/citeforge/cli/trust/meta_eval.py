@@ -14,27 +14,22 @@ from citeforge.cli.options import (
     run_options,
     verdicts_option,
 )
+from citeforge.cli.path_options import path_option
 from citeforge.cli.record_options import add_options, field_options, record_from
 from citeforge.schemas.commands.command_options import JudgeOptions
 
 
 @click.command("meta-eval")
 @add_options(field_options(JudgeOptions, ("judge",)))
-@click.option(
-    "--benchmark",
-    type=click.Path(path_type=Path),
-    help="HAGRID benchmark, for its attributable labels.",
-)
+@path_option("--benchmark", help="HAGRID benchmark, for its attributable labels.")
 @labels_options
-@click.option(
+@path_option(
     "--against",
-    type=click.Path(path_type=Path),
     multiple=True,
     help="Score files of the same systems by another judge, or by people: compares the orders.",
 )
-@click.option(
+@path_option(
     "--preferences",
-    type=click.Path(path_type=Path),
     multiple=True,
     help="Which of two answers people prefer, one file an annotator: compares them with --measure.",
 )
@@ -92,10 +87,10 @@ def meta_eval(
     if against:
         _compare_orders(scores, against, measure)
         return
-    from citeforge.cli.publishing.fetch import open_benchmark
     from citeforge.engines.setup import require_judge
     from citeforge.evaluator.labels.meta_eval import hagrid_pairs, judge_quality
     from citeforge.evaluator.labels.pairs import labelled_pairs
+    from citeforge.library.benchmarks import load
     from citeforge.schemas.errors import FailuresError, UsageError
 
     if (benchmark is None) == (not labels):
@@ -103,7 +98,7 @@ def meta_eval(
     if benchmark is None:
         rows = labelled_pairs(labels, scores, label_format)
     else:
-        rows = hagrid_pairs(open_benchmark(benchmark))
+        rows = hagrid_pairs(load(benchmark))
     session = require_judge(record_from(JudgeOptions, given), run_options(given))
     found = judge_quality(rows.pairs, session)
     click.echo(f"judge {session.judge.signature} against {found.n:,} human labels")

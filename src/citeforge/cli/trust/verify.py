@@ -6,21 +6,22 @@ from pathlib import Path
 
 import click
 
-from citeforge.cli.publishing.fetch import local_package
+from citeforge.cli.path_options import path_argument
 
 
 @click.command()
-@click.argument("folder", type=click.Path(path_type=Path))
+@path_argument("folder")
 def verify(folder: Path) -> None:
     """Check a package: hashes, schemas, ids, contexts.
 
     Exit code 0 when it is sound, 1 with one line for each problem.
     """
     from citeforge.builders.packaging.verify import verify as find_problems
+    from citeforge.library.benchmarks import package_folder
     from citeforge.package.manifest import load_manifest
     from citeforge.schemas.errors import InputError
 
-    folder = local_package(folder)
+    folder = package_folder(folder)
     problems = find_problems(folder)
     for problem in problems:
         click.echo(f"{folder / problem.file}: {problem.message}", err=True)

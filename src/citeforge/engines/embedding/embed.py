@@ -5,22 +5,23 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from citeforge.engines.cluster.options import ClusterOptions
 from citeforge.engines.embedding.embedder import Embedder, Kind, Prefixes, Vectors, default_prefixes
 from citeforge.engines.io.files import sha256_file
 from citeforge.engines.io.progress import Advance
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.stores.replay import ReplayStore
-from citeforge.engines.models.compute import choose_compute, device_of
+from citeforge.engines.models.compute import choose_compute, device_of, require_openvino
 from citeforge.engines.models.files import Located, find_model
 from citeforge.engines.models.parallel import one_thread_each
 from citeforge.engines.registry import Registry, expected
+from citeforge.engines.runner import LOCAL, Runner
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.models.choices import EMBEDDERS as CHOICES
 from citeforge.schemas.models.choices import Choice
@@ -34,7 +35,19 @@ BATCH_SIZE = 32
 
 @dataclass(frozen=True)
 class EmbedderSettings:
-    """What an embedder is made with, besides its name; see :func:`make_embedder`."""
+    """What an embedder is made with, besides its name.
+
+    Attributes:
+        revision: commit, tag or branch of a Hub model.
+        device: ``auto``, ``cpu``, ``cuda``, …
+        prefixes: put before queries and passages; None for those of the model family.
+        options: how the endpoint of a served model is reached.
+        store: where its answers are kept.
+        compute: numbers that a local model computes in; ``int8`` gives a
+            :class:`~citeforge.engines.embedding.embedder.Quantizable`.
+        runner: what runs a local model.
+        input_type: whether it is told which texts are queries and which are passages.
+    """
 
     revision: str | None = None
     device: str = "auto"
@@ -42,7 +55,7 @@ class EmbedderSettings:
     options: ClientOptions | None = None
     store: ReplayStore | None = None
     compute: Compute = "auto"
-    cluster: ClusterOptions | None = None
+    runner: Runner = LOCAL
     input_type: bool = False
 
     def prefixes_of(self, name: str) -> Prefixes:
@@ -50,81 +63,51 @@ class EmbedderSettings:
         return self.prefixes if self.prefixes is not None else default_prefixes(name)
 
 
-def make_embedder(
-    name: str,
-    *,
-    revision: str | None = None,
-    device: str = "auto",
-    prefixes: Prefixes | None = None,
-    options: ClientOptions | None = None,
-    store: ReplayStore | None = None,
-    compute: Compute = "auto",
-    cluster: ClusterOptions | None = None,
-    input_type: bool = False,
-) -> Embedder:
+def make_embedder(name: str, **settings: Any) -> Embedder:
     """The embedder of a name.
 
     Args:
         name: one of EMBEDDERS (any other name is a Hub id or a folder), or a plugin's.
-        revision: commit, tag or branch of a Hub model.
-        device: ``auto``, ``cpu``, ``cuda``, …
-        prefixes: put before queries and passages; None for those of the model family.
-        options: how the endpoint of a served model is reached.
-        store: where its answers are kept.
-        compute: numbers that a local model computes in; ``int8`` gives a
-            :class:`~citeforge.engines.models.fast.embed.FastEmbedder`.
-        cluster: whose workers embed; None for this process. A served model is asked either way.
-        input_type: whether it is told which texts are queries and which are passages.
+        settings: fields of :class:`EmbedderSettings`.
 
     Raises:
         MissingExtraError: an embedder that runs here, without the libraries for it.
         InputError: a broken plugin, or a cluster that does not answer.
         UsageError: int8 off the CPU.
     """
-    settings = EmbedderSettings(
-        revision, device, prefixes, options, store, compute, cluster, input_type
-    )
-    return EMBEDDERS.make(name, settings)
+    return EMBEDDERS.make(name, EmbedderSettings(**settings))
 
 
 def make_offline_embedder(settings: EmbedderSettings) -> Embedder:
     """``offline``."""
-    return _local(OFFLINE, _offline_model, settings)
+    return _run(OFFLINE, _offline_model, settings)
 
 
 def make_local_embedder(name: str, settings: EmbedderSettings) -> Embedder:
-    """A Hub id or a folder."""
-    return _local(
-        name, lambda: find_model(name, settings.revision, f"--embedder {OFFLINE}"), settings
-    )
+    """A Hub id or a folder.
+
+    Raises:
+        UsageError: nearly the name of another embedder; the Hub is not asked for it.
+    """
+    is_folder = Path(name).is_dir()
+    if not is_folder and (":" in name or get_close_matches(name, [OFFLINE], cutoff=0.8)):
+        raise expected("--embedder", CHOICES)(name)
+    locate = partial(find_model, name, settings.revision, f"--embedder {OFFLINE}")
+    return _run(name, locate, settings)
 
 
-def _local(name: str, locate: Callable[[], Located], settings: EmbedderSettings) -> Embedder:
-    prefixes = settings.prefixes_of(name)
-    if settings.cluster is not None:
-        return _on_cluster(name, settings, settings.cluster)
-    if settings.compute == "int8":
-        from citeforge.engines.models.fast.embed import FastEmbedder
-
-        choose_compute("int8", settings.device)
-        return FastEmbedder(name, locate, prefixes)
-    return TransformerEmbedder(name, locate, settings.device, prefixes, settings.compute)
+def _run(name: str, locate: Callable[[], Located], settings: EmbedderSettings) -> Embedder:
+    prefixes, device, compute = settings.prefixes_of(name), settings.device, settings.compute
+    make = partial(_local, name, locate, device, prefixes, compute)
+    return settings.runner.embedder(make, prefixes, device, compute)
 
 
-def _on_cluster(name: str, settings: EmbedderSettings, cluster: ClusterOptions) -> Embedder:
-    from citeforge.engines.cluster.embedding import ClusterEmbedder, FastClusterEmbedder
-
-    prefixes = settings.prefixes_of(name)
-    make = partial(
-        make_embedder,
-        name,
-        revision=settings.revision,
-        device=settings.device,
-        prefixes=prefixes,
-        compute=settings.compute,
-    )
-    maker = FastClusterEmbedder if settings.compute == "int8" else ClusterEmbedder
-    return maker(make, prefixes, settings.device, cluster)
+def _local(
+    name: str, locate: Callable[[], Located], device: str, prefixes: Prefixes, compute: Compute
+) -> Embedder:
+    if compute == "int8":
+        return require_openvino(device, "--compute int8").embedder(name, locate, prefixes)
+    return TransformerEmbedder(name, locate, device, prefixes, compute)
 
 
 def make_served_embedder(model: str, settings: EmbedderSettings) -> Embedder:

@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from citeforge.engines.cluster.lost import FailedShard
-from citeforge.engines.embedding.embedder import Embedder, Kind, Vectors
+from citeforge.engines.embedding.embedder import Embedder, FailedShard, Kind, Vectors
 from citeforge.engines.io.files import atomic_file, canonical_json, digest, read_json, sha256_file
 from citeforge.engines.io.files import write_text as write_atomically
 from citeforge.engines.io.progress import Advance
@@ -142,7 +141,7 @@ def ensure_shards(
         else:
             shards[place.number] = _write(place.path, vectors, place.key, recipe)
     if lost:
-        raise _lost(lost, len(shards))
+        raise _failure(lost, len(shards))
     return [shards[number] for number in sorted(shards)]
 
 
@@ -177,7 +176,7 @@ def _embedded(
             advance(len(texts))
 
 
-def _lost(lost: list[tuple[_Missing, FailedShard]], made: int) -> FailuresError:
+def _failure(lost: list[tuple[_Missing, FailedShard]], made: int) -> FailuresError:
     place, why = min(lost, key=lambda pair: pair[0].number)
     rows = f"texts {place.start + 1:,} to {place.start + place.rows:,}"
     names = ", ".join(sorted(p.path.name for p, _ in lost)[:5])

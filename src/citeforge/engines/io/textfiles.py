@@ -78,7 +78,8 @@ def read_yaml(path: Path) -> Any:
     import yaml
 
     class Tree(yaml.SafeLoader):
-        """YAML without references to lists and mappings: a few lines of them mean billions."""
+        """YAML without references to lists and mappings (a few lines of them mean billions), and
+        without a key twice, of which readers take the last one without a word."""
 
         def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
             event = self.peek_event()  # type: ignore[no-untyped-call]
@@ -88,10 +89,18 @@ def read_yaml(path: Path) -> Any:
                 raise yaml.MarkedYAMLError(None, None, reason, event.start_mark)  # type: ignore[arg-type]
             return node
 
+        def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> Any:
+            keys = set[str]()
+            for key, _ in node.value:
+                if isinstance(key, yaml.ScalarNode):
+                    if key.value in keys:
+                        line = key.start_mark.line + 1
+                        raise InputError(f"has {key.value!r} twice", path=path, line=line)
+                    keys.add(key.value)
+            return super().construct_mapping(node, deep)
+
     try:
-        text = path.read_text(encoding="utf-8")
-        _require_single_keys(yaml.compose(text, Loader=Tree), path)
-        return yaml.load(text, Loader=Tree)
+        return yaml.load(path.read_text(encoding="utf-8"), Loader=Tree)
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot be read ({error})", path=path) from error
     except yaml.YAMLError as error:
@@ -102,34 +111,6 @@ def read_yaml(path: Path) -> Any:
     except (ValueError, RecursionError) as error:
         # Dates that no calendar has, numbers of thousands of digits, nesting without end.
         raise InputError(f"holds what YAML cannot mean ({str(error)[:200]})", path=path) from error
-
-
-def _require_single_keys(root: Any, path: Path) -> None:
-    """Refuse a mapping with a key twice, of which YAML readers take the last one without a word.
-
-    Raises:
-        InputError: names the line of the second one.
-    """
-    import yaml
-
-    seen, waiting = set[int](), [root]
-    while waiting:
-        node = waiting.pop()
-        if id(node) in seen:  # an alias
-            continue
-        seen.add(id(node))
-        if isinstance(node, yaml.SequenceNode):
-            waiting += node.value
-        elif isinstance(node, yaml.MappingNode):
-            keys = set[str]()
-            for key, value in node.value:
-                if isinstance(key, yaml.ScalarNode):
-                    if key.value in keys:
-                        raise InputError(
-                            f"has {key.value!r} twice", path=path, line=key.start_mark.line + 1
-                        )
-                    keys.add(key.value)
-                waiting += [key, value]
 
 
 def validated(

@@ -9,9 +9,7 @@ from typing import Any
 from citeforge.engines.judge.nli_models import Encoded, NliModel, NliSettings, verdict_indices
 from citeforge.engines.judge.profiles import fill_prompt
 from citeforge.engines.judge.records import Pair
-from citeforge.engines.models.compute import require_openvino
-from citeforge.engines.models.fast.classify import Compute, classifier
-from citeforge.engines.models.fast.runtime import engine_name
+from citeforge.engines.models.compute import BatchScorer, require_openvino
 from citeforge.engines.models.files import Located
 from citeforge.schemas.errors import InputError, UsageError
 
@@ -115,11 +113,12 @@ class ClassifierModel(NliModel):
             )
         self._positions = getattr(config, "max_position_embeddings", None)
         super().__init__(settings, self._load(settings, config), "float32")
-        self._fast: Compute | None = None
+        self._fast: BatchScorer | None = None
         if settings.openvino is not None:
+            openvino = require_openvino(settings.device, "--runtime openvino")
             located = Located(settings.folder, settings.openvino)
-            self._fast = classifier(located, self.model, self._example(), self._pad())
-            self.engine = engine_name()
+            self._fast = openvino.classifier(located, self.model, self._example(), self._pad())
+            self.engine = openvino.version()
 
     def _pad(self) -> int:
         return int(self.tokenizer.pad_token_id or 0)

@@ -9,7 +9,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from citeforge.engines.cluster.options import ClusterOptions
 from citeforge.engines.judge.architectures import label_indices, load_model
 from citeforge.engines.judge.nli_models import Encoded, NliModel, NliSettings
 from citeforge.engines.judge.profiles import (
@@ -55,7 +54,6 @@ class HfOptions:
             with a thread a core.
         profile: how the model is asked: a name of ours, or a ``.yaml`` file; None for the one that
             is declared for the model.
-        cluster: whose workers hold the model; None for this machine.
         runtime: ``torch``, or ``openvino`` for a classifier on a CPU: the same float32, faster.
     """
 
@@ -68,7 +66,6 @@ class HfOptions:
     dtype: str | None = None
     workers: int = 1
     profile: str | None = None
-    cluster: ClusterOptions | None = None
     runtime: Runtime = "torch"
 
 

@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from citeforge.engines.judge.hf import HfJudge, HfOptions
 from citeforge.engines.judge.lexical import LexicalJudge
@@ -14,6 +15,7 @@ from citeforge.engines.judge.records import Judge
 from citeforge.engines.llm.options import URL_VARIABLE, ClientOptions
 from citeforge.engines.llm.stores.replay import ReplayStore
 from citeforge.engines.registry import Registry, expected
+from citeforge.engines.runner import LOCAL, Runner
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.models.choices import JUDGES as CHOICES
 from citeforge.schemas.models.choices import Choice
@@ -31,38 +33,31 @@ class JudgeSettings:
         client: how an endpoint is reached.
         replay: store of an LLM's replies.
         profile: how a model is asked: a name or a ``.yaml`` file; None for its own.
+        runner: what runs a local model.
     """
 
     hf: HfOptions | None = None
     client: ClientOptions | None = None
     replay: ReplayStore | None = None
     profile: str | None = None
+    runner: Runner = LOCAL
 
 
-def make_judge(
-    name: str,
-    *,
-    hf: HfOptions | None = None,
-    client: ClientOptions | None = None,
-    replay: ReplayStore | None = None,
-    profile: str | None = None,
-) -> Judge:
+def make_judge(name: str, **settings: Any) -> Judge:
     """The judge of a name.
 
     Args:
         name: one of JUDGES, or a plugin's.
-        hf: how a local model is run.
-        client: how an endpoint is reached.
-        replay: store of an LLM's replies.
-        profile: how a model is asked: a name or a ``.yaml`` file; None for its own.
+        settings: fields of :class:`JudgeSettings`.
 
     Raises:
         UsageError: another name, or a profile for what is no model.
         InputError: a table or profile that cannot be read, or a broken plugin.
     """
-    if profile is not None and name.partition(":")[0] in ("lexical", "table"):
+    chosen = JudgeSettings(**settings)
+    if chosen.profile is not None and name.partition(":")[0] in ("lexical", "table"):
         raise UsageError(f"--judge-profile says how a model is asked; {name} is none")
-    return JUDGES.make(name, JudgeSettings(hf, client, replay, profile))
+    return JUDGES.make(name, chosen)
 
 
 def local_judge(model: str, settings: JudgeSettings) -> Judge:
@@ -70,12 +65,7 @@ def local_judge(model: str, settings: JudgeSettings) -> Judge:
     options = settings.hf or HfOptions()
     if settings.profile is not None:
         options = replace(options, profile=settings.profile)
-    if options.cluster is None:
-        return HfJudge(model, options)
-    from citeforge.engines.cluster.judging import ClusterJudge
-
-    make = partial(HfJudge, model, replace(options, cluster=None, workers=1))
-    return ClusterJudge(make, options.device, options.cluster, options.batch_size)
+    return settings.runner.judge(partial(HfJudge, model), options)
 
 
 def llm_judge(model: str, settings: JudgeSettings) -> Judge:

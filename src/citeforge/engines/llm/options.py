@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from citeforge.engines.cluster.options import ClusterOptions
 from citeforge.engines.llm.calls.bounds import bounded_client
 from citeforge.engines.llm.calls.rate import RetryPolicy
 from citeforge.engines.llm.calls.secrets import Redactor, public_url
 from citeforge.engines.llm.records import Price
+from citeforge.engines.runner import LOCAL, Runner
 from citeforge.schemas.errors import InputError
 
 KEY_VARIABLE = "OPENAI_API_KEY"
@@ -34,7 +34,7 @@ class ClientOptions:
         price: to show and limit costs.
         max_cost: stop before the total of all runs passes this.
         give_up_after: stop when so many calls have ended and all of them failed.
-        cluster: whose workers make the calls; None for this process.
+        runner: what makes the calls.
     """
 
     base_url: str | None = None
@@ -46,7 +46,7 @@ class ClientOptions:
     price: Price | None = None
     max_cost: float | None = None
     give_up_after: int = 10
-    cluster: ClusterOptions | None = None
+    runner: Runner = LOCAL
 
     @property
     def endpoint(self) -> str:
@@ -92,16 +92,8 @@ def make_client(options: ClientOptions) -> Any:
         base_url=url,
         max_retries=0,
         timeout=options.timeout,
-        http_client=bounded_client(options.timeout, _transport(options)),
+        http_client=bounded_client(options.timeout, options.runner.transport(options.concurrency)),
     )
-
-
-def _transport(options: ClientOptions) -> Any:
-    if options.cluster is None:
-        return None
-    from citeforge.engines.cluster.calling import ClusterTransport
-
-    return ClusterTransport(options.cluster, options.concurrency)
 
 
 def _is_http(url: str) -> bool:

@@ -6,7 +6,7 @@ import hashlib
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from citeforge.engines.io.files import canonical_json
 
@@ -127,8 +127,13 @@ def request_key(payload: Mapping[str, Any], sample: int) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-@dataclass(frozen=True)
-class Token:
+if TYPE_CHECKING:
+    Numbers = array[float]
+else:  # in Python 3.11 it has no parameter
+    Numbers = array
+
+
+class Token(NamedTuple):
     """A generated token with the natural logarithm of its probability."""
 
     token: str
@@ -155,7 +160,7 @@ class LlmReply:
     model: str = ""
     logprobs: tuple[Token, ...] | None = None
     finish_reason: str | None = None
-    numbers: array[float] | None = None
+    numbers: Numbers | None = None
 
 
 @dataclass(frozen=True)

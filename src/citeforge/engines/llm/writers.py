@@ -9,9 +9,9 @@ from typing import Any
 
 from jinja2 import TemplateError
 
+from citeforge.engines import plugins
 from citeforge.engines.io.files import digest
 from citeforge.engines.llm.client import OpenAiLlm
-from citeforge.engines.llm.local import smollm
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import Llm, LlmReply, Request, Result, settle
 from citeforge.engines.llm.stores.replay import ReplayStore
@@ -48,8 +48,9 @@ class ReplayLlm:
 
     def identity(self) -> dict[str, Any]:
         # Not the file name: a rebuild from the store equals the build that wrote it.
-        if self.model == smollm.NAME:
-            return smollm.identity()
+        plugins.require_whole("llms", self.model, f"the LLM {self.model!r}")
+        if (self.model, "") in plugins.entry_names("llms"):
+            return LLMS.factory(self.model)(LlmSettings()).identity()
         return {"name": f"openai:{self.model}"}
 
     def complete(self, requests: Sequence[Request]) -> list[Result]:
@@ -131,20 +132,18 @@ class LlmSettings:
     templates: Mapping[str, str] | None = None
 
 
-def make_llm(
-    name: str,
-    *,
-    store: ReplayStore | None = None,
-    options: ClientOptions | None = None,
-    templates: Mapping[str, str] | None = None,
-) -> Llm:
-    """The LLM of a name: one of LLMS, or a plugin's.
+def make_llm(name: str, **settings: Any) -> Llm:
+    """The LLM of a name.
+
+    Args:
+        name: one of LLMS, or a plugin's.
+        settings: fields of :class:`LlmSettings`.
 
     Raises:
         UsageError: another name, or a template writer where no templates exist.
         InputError: a replay store that cannot be read, or a broken plugin.
     """
-    return LLMS.make(name, LlmSettings(store, options, templates))
+    return LLMS.make(name, LlmSettings(**settings))
 
 
 def make_served_writer(model: str, settings: LlmSettings) -> Llm:
@@ -165,21 +164,12 @@ def make_template_writer(settings: LlmSettings) -> Llm:
     return TemplateWriter(settings.templates)
 
 
-def make_offline_writer(settings: LlmSettings) -> Llm:
-    """``offline``."""
-    from citeforge.engines.llm.local.offline import OfflineLlm
-
-    cluster = None if settings.options is None else settings.options.cluster
-    return OfflineLlm(settings.store, cluster)
-
-
 LLMS: Registry[Choice, Llm] = Registry(
     "LLM",
     "llms",
     CHOICES,
     {
         "openai": make_served_writer,
-        "offline": make_offline_writer,
         "replay": make_replay_writer,
         "template": make_template_writer,
     },

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Callable
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any, cast
 
+from citeforge.engines import plugins
+from citeforge.engines.embedding.embedder import Prefixes, Quantizable
+from citeforge.engines.models.files import Located
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.extras import require
 from citeforge.schemas.recipes.compute import Chosen, Compute
@@ -18,7 +24,32 @@ _DNNL_WITHOUT_BFLOAT16 = frozenset(
 of its manual)."""
 _DNNL_WITHOUT_VNNI = frozenset("SSE41 AVX AVX2 AVX512_CORE".split())
 _INTEGERS = ("avx512_vnni", "avx_vnni", "amx_int8")
-_FAST = ("openvino", "nncf")
+_LIBRARIES = ("openvino", "nncf")
+
+BatchScorer = Callable[[dict[str, Any]], Any]
+"""A tokenised batch to logits, tensors of torch; may be called from several threads at once."""
+
+Compiler = Callable[[Located, Any, dict[str, Any], int], BatchScorer]
+"""(where a model is and what identifies it, the model in float32 on the CPU, a tokenised batch of
+two different lengths, token id that fills up) to what computes it."""
+
+
+@dataclass(frozen=True)
+class Accelerator:
+    """What computes local models on a CPU faster than torch; a built-in plugin gives it.
+
+    Attributes:
+        version: name and version, as identities have it.
+        embedder: (name, function that locates the model, prefixes) to an embedder in float32
+            that has one in int8 beside it.
+        classifier: compiles a sequence classifier; its output is the logits.
+        cross_encoder: compiles a ``CrossEncoder``; its output is the scores before activation.
+    """
+
+    version: Callable[[], str]
+    embedder: Callable[[str, Callable[[], Located], Prefixes], Quantizable]
+    classifier: Compiler
+    cross_encoder: Compiler
 
 
 def choose_compute(wanted: Compute, device: str) -> Chosen:
@@ -48,12 +79,11 @@ def choose_compute(wanted: Compute, device: str) -> Chosen:
             "bfloat16 (AVX512-BF16 or AMX); --compute fp32 runs anywhere, and a build begun in "
             "bf16 goes on where it began, or anew with another --out"
         )
-    fast = on_cpu and cpu_has_vnni() and all(find_spec(m) is not None for m in _FAST)
-    return "int8" if fast else "fp32"
+    return "int8" if on_cpu and cpu_has_vnni() and _has_openvino() else "fp32"
 
 
-def require_openvino(device: str, option: str) -> None:
-    """Stop where OpenVINO cannot compute.
+def require_openvino(device: str, option: str) -> Accelerator:
+    """OpenVINO, where it can compute.
 
     Args:
         device: where a model is to run.
@@ -61,12 +91,20 @@ def require_openvino(device: str, option: str) -> None:
 
     Raises:
         UsageError: the device is no CPU.
+        InputError: the plugin for it is not part of this copy.
         MissingExtraError: the extra ``fast`` is not there.
     """
     if device_of(device) != "cpu":
         raise UsageError(f"{option}: runs on a CPU, not on {device}; add --device cpu, or drop it")
-    for module in _FAST:
+    openvino = cast(Accelerator, plugins.built_in("compute", "openvino", option))
+    for module in _LIBRARIES:
         require(module)
+    return openvino
+
+
+def _has_openvino() -> bool:
+    is_declared = ("openvino", "") in plugins.entry_names("compute")
+    return is_declared and all(find_spec(m) is not None for m in _LIBRARIES)
 
 
 def device_of(wanted: str) -> str:

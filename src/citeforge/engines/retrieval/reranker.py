@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from citeforge.engines.models.compute import require_openvino
-from citeforge.engines.models.fast.classify import cross_encoder
-from citeforge.engines.models.fast.runtime import engine_name
 from citeforge.engines.models.files import Located, find_model
 from citeforge.engines.models.parallel import one_thread_each
 from citeforge.schemas.errors import InputError
@@ -117,20 +115,21 @@ class CrossEncoderReranker(_Local):
         self, name: str, located: Located, device: str, runtime: Runtime = "torch"
     ) -> None:
         super().__init__(name, located, device)
-        self._runtime = runtime
-        if runtime == "openvino":
-            require_openvino(device, "--runtime openvino")
+        is_asked = runtime == "openvino"
+        self._openvino = require_openvino(device, "--runtime openvino") if is_asked else None
 
     def identity(self) -> dict[str, Any]:
-        return super().identity() | ({} if self._runtime == "torch" else {"engine": engine_name()})
+        engine = {} if self._openvino is None else {"engine": self._openvino.version()}
+        return super().identity() | engine
 
     @cached_property
     def _compute(self) -> Any:
         """A tokenised batch to scores before the activation."""
         model = self._model
-        if self._runtime == "openvino":
+        if self._openvino is not None:
             example = model.preprocess([("a query", "a text"), ("another", "a longer text")])
-            return cross_encoder(self.located, model, example, model.tokenizer.pad_token_id or 0)
+            pad = model.tokenizer.pad_token_id or 0
+            return self._openvino.cross_encoder(self.located, model, example, pad)
 
         def compute(tokens: dict[str, Any]) -> Any:
             features = {k: v.to(model.device) if hasattr(v, "to") else v for k, v in tokens.items()}

@@ -107,14 +107,14 @@ class Gemm:
         def search(first: int) -> None:
             part = slice(first, first + self._step)
             found = None if rounded is None else self._open(part, wide, rounded, best)
-            rows, scores, columns = found or self._found(part, wide, best)
+            rows, scores, columns = found or self._block_candidates(part, wide, best)
             real = columns < len(block)
             best.add_pairs(rows[real] + first, scores[real], columns[real] + start)
 
         for _ in one_thread_each(search, range(0, len(self.queries), self._step)):
             pass
 
-    def _found(self, part: slice, wide: Floats, best: Best) -> tuple[Rows, Floats, Rows]:
+    def _block_candidates(self, part: slice, wide: Floats, best: Best) -> tuple[Rows, Floats, Rows]:
         """Query rows, scores and columns of the block that may be among the k best."""
         with self._product(self._wide[part], self._torch.from_numpy(wide)) as scores:
             groups, tops = _grouped(scores)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from importlib.metadata import version
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 from citeforge.engines.text.segment import Span, split_lines, trimmed
@@ -30,19 +31,17 @@ _OTHER_SCRIPTS = re.compile(
 _GOES_ON = re.compile(
     r"[」』”’][\s,，、]*(?:[\u3041-\u309f]|[他她它我你您]?们?(?:说|問|问|道|答|写|寫|喊|回答))"
 )
-_NEVER = frozenset(
-    "mr mrs ms dr prof st gen col sgt lt capt rev hon sen rep gov fig figs eq eqs sec vol ed eds "
-    "pp cf vs viz approx ca e.g i.e dept est ft op mt mts n° nr bzw z.b usw u.a d.h p.ex env av ud "
-    "uds sr sra dña bd tel ext min max avg".split()
-)
-# The end of a sentence where a word follows that starts sentences.
-_MAYBE = frozenset(
-    "al etc inc ltd co corp jr sr a.m p.m am pm u.s u.k u.n d.c e.u u.s.a b.c a.d ph.d m.d b.a m.a "
-    "b.s m.s ll.b d.phil i".split()
-)
-_BEFORE_NUMBER = frozenset(
-    "no nos p ch art n° nr jan feb mar apr jun jul aug sep sept oct nov dec sec fig eq".split()
-)
+
+
+def _word_lists() -> Iterator[frozenset[str]]:
+    """The lists of ``data/sentence_words.txt``, in its order."""
+    path = Path(__file__).parent / "data" / "sentence_words.txt"
+    for line in path.read_text(encoding="utf-8").splitlines()[1:]:
+        yield frozenset(line.partition(":")[2].split())
+
+
+# ``_MAYBE_LAST``: the end of a sentence where a word follows that starts sentences.
+_NEVER_LAST, _MAYBE_LAST, _BEFORE_NUMBER, _SHORTENED, _STARTERS = _word_lists()
 _MONTHS = re.compile(
     r"\s*(?:januar|jänner|februar|märz|april|mai|juni|juli|august|september|oktober|november|"
     r"dezember|januari|februari|mars|juli|augusti|jaanuar|leden|ledna|stycznia)\b",
@@ -70,26 +69,6 @@ _ITEM = re.compile(
     r"(?:(?<=\s)|^)(?P<bullet>[•⁃]\s?)?(?:(?P<value>\d{1,2}|[a-z])(?P<style>\.\)|\)|\.)\s)?"
 )
 _FULL_STOP = re.compile(rf"(?<=\w)\.[{_CLOSERS}]*(?=\s+[{_OPENERS}]*[A-Z])")
-_SHORTENED = (
-    _NEVER
-    | _BEFORE_NUMBER
-    | frozenset(
-        "ave blvd div ref fam var bros cap chap trans ser syn cit comp assn assoc univ orig resp "
-        "temp pop pub publ repr illus intro misc incl excl obs rd hwy bldg sq wm geo chas jos thos "
-        "benj alex robt edw fred cmdr cpl pvt adm brig maj sgts lts supt insp messrs mme mlle mgr "
-        "intl natl govt mfg dist mon tue tues wed thu thur thurs fri sat ala ariz ark calif colo "
-        "conn del fla ill ind kan kans ky mass mich minn miss mo mont neb nebr nev okla ont ore "
-        "penn penna tenn tex va vt wash wis wisc wyo que alta sask nsw".split()
-    )
-)
-_STARTERS = frozenset(
-    "the a an this that these those he she it they we you i his her its their our my there here in "
-    "on at by for from with as but and or so if when while after before although however then thus "
-    "since because during once what who why how where both many most some one no each such "
-    "did do does is are was were can could would should have has had please let to of under "
-    "between until later today also further another several all any only unlike "
-    "despite according".split()
-)
 _ACRONYM = re.compile(r"(?:[a-z]\.)+[a-z]")
 _WINDOW = 80
 _BRACKETS = 200
@@ -166,7 +145,7 @@ def _may_end(line: str, cut: int) -> bool:
 
 
 def _is_maybe(name: str) -> bool:
-    return name in _MAYBE or _ACRONYM.fullmatch(name) is not None
+    return name in _MAYBE_LAST or _ACRONYM.fullmatch(name) is not None
 
 
 def _pieces(line: str) -> Iterator[Span]:
@@ -227,7 +206,7 @@ def _stop_ends(last: str, word: str, letter: bool, line: str, cut: int) -> bool:
     starts = word.lower() in _STARTERS and not word[0].islower()
     if name in _BEFORE_NUMBER and word[0].isdigit():
         return False
-    if name in _NEVER:
+    if name in _NEVER_LAST:
         return False
     if _is_maybe(name):
         return starts

@@ -140,7 +140,7 @@ def _by_labels(
                 "labels_value": displayed_value(alone.value, entry.scale),
                 "labels_low": displayed_value(_inside(alone.low, row.measure), entry.scale),
                 "labels_high": displayed_value(_inside(alone.high, row.measure), entry.scale),
-                "human": _known(human.sample, found),
+                "human": _label_values(human.sample, found),
                 "labelled": np.flatnonzero(found.labelled).tolist(),
                 **({} if entry.influence is None else _linear(found, sample, value.tuning)),
             }
@@ -317,7 +317,7 @@ def _linear(units: Units, sample: Sample, weight: float) -> dict[str, list[float
     return {"linear_judged": judged.tolist(), "linear_human": people}
 
 
-def _known(sample: Sample, units: Units) -> list[float | None]:
+def _label_values(sample: Sample, units: Units) -> list[float | None]:
     """Values of the first run that people decided, or that need nobody; None elsewhere."""
     known = units.labelled | units.settled
     return [

@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from citeforge.evaluator.labels.ppi import LEAST_LABELS, Units, powered, t_test
-from citeforge.evaluator.statistics.estimates import mean_sample
-from citeforge.evaluator.statistics.jackknife import column
+from citeforge.evaluator.statistics.estimates import column, mean_sample
 from citeforge.schemas.scores import Corrected, MeasureScore
 
 

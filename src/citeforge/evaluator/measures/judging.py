@@ -97,14 +97,14 @@ class CitationJudging:
             self._pair(item, self._without(claim, place), claim)
             for item, claim in several
             for place, c in enumerate(claim.cited)
-            if not self._known(item, (c,), claim).low
+            if not self._decided_bounds(item, (c,), claim).low
         )
         return [self._answer(item, claims) for item, claims in answers]
 
     def _pair(self, item: AnswerItem, cited: Iterable[int], claim: Claim) -> Pair:
         return Pair(premise(item.passages, cited, self.strict, self.with_title), claim.text)
 
-    def _known(self, item: AnswerItem, cited: Iterable[int], claim: Claim) -> Bounds:
+    def _decided_bounds(self, item: AnswerItem, cited: Iterable[int], claim: Claim) -> Bounds:
         pair = self._pair(item, cited, claim)
         decision = self.judge.ask([pair])[pair]
         if isinstance(decision, JudgeFailure):
@@ -114,7 +114,7 @@ class CitationJudging:
     def _all(self, item: AnswerItem, claim: Claim) -> Bounds:
         if not claim.cited or claim.skipped:
             return Bounds(False, False)
-        return self._known(item, claim.cited, claim)
+        return self._decided_bounds(item, claim.cited, claim)
 
     def _without(self, claim: Claim, place: int) -> tuple[int, ...]:
         if self._as_alce:
@@ -173,14 +173,14 @@ class CitationJudging:
             return Value(float(sure), float(sure + found.count(None)))
         total = Value(0.0, 0.0)
         for place, c in enumerate(claim.cited):
-            alone = self._known(item, (c,), claim)
+            alone = self._decided_bounds(item, (c,), claim)
             if alone.low:
                 total += Value(1.0, 1.0)
                 continue
             rest = self._without(claim, place)
             if self._as_air and len(rest) == 1 and not item.passages[rest[0]].text:
                 continue  # nothing is asked, and nothing counted
-            others = self._known(item, rest, claim)
+            others = self._decided_bounds(item, rest, claim)
             total += Value(float(not others.high), float(alone.high or not others.low))
         return total
 

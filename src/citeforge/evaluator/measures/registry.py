@@ -28,7 +28,6 @@ def _ours() -> tuple[Measure | Form, ...]:
     from citeforge.evaluator.measures.attributed_ir import auto_ais, bertscore, bleu, nli, overlap
     from citeforge.evaluator.measures.attributed_ir import rouge as rouge_of_gold
     from citeforge.evaluator.measures.authorship import measures as authorship
-    from citeforge.evaluator.measures.bundles import measures as bundles
     from citeforge.evaluator.measures.kalma import citations as kalma
     from citeforge.evaluator.measures.kalma import geval, judged
     from citeforge.evaluator.measures.rage import citations as rage
@@ -37,7 +36,7 @@ def _ours() -> tuple[Measure | Form, ...]:
     modules = (
         rage, citations, length, str_em, qampari, rouge, mauve, qa, claim_recall, auto_ais, nli,
         overlap, bleu, rouge_of_gold, bertscore, retrieval, authorship,
-        kalma, judged, geval, bundles,
+        kalma, judged, geval,
     )  # fmt: skip
     return tuple(one for module in modules for one in module.MEASURES)
 
@@ -117,7 +116,7 @@ def parse(name: str) -> Measure:
         return listed[name]
     found = _parsed(_collected(), name)
     if found is None:
-        raise UnknownValueError("measure", name, [*listed, *families()])
+        raise UnknownValueError("measure", name, [*listed, *families()], "citeforge measures")
     return found
 
 

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined, select_autoescape
 
-from citeforge.engines.io.textfiles import harmless
-from citeforge.evaluator.reports import latex
+from citeforge.engines.io.report_table import MarkedCell, Table, comment
 from citeforge.evaluator.reports.table import difference_cells, difference_head
 from citeforge.evaluator.statistics.compare import BY_QUERY_NOTE, Comparison, Difference
-from citeforge.schemas.text import markdown_table
+from citeforge.evaluator.statistics.ranks import LEVEL
 
 _TEMPLATE = Path(__file__).parent / "templates" / "comparison.html.j2"
 _NOTE = (
     "Second minus first system over the queries that both define; 95 % intervals; p of paired t "
-    "and permutation tests, the latter adjusted by Holm over the measures of a pair; the smallest "
-    "difference that 80 % power finds."
+    "and permutation tests, the latter adjusted by Holm over all pairs and measures of this table; "
+    "the smallest difference that 80 % power finds."
 )
 
 
@@ -39,9 +36,16 @@ def _pairs(found: Comparison) -> dict[str, list[Difference]]:
     return pairs
 
 
-def _across(rows: list[Difference]) -> str:
-    parts = dict.fromkeys(p for d in rows for p in d.across)
-    return f"across {'; '.join(parts)}" if parts else ""
+def _tables(found: Comparison, has_bold: bool = False) -> Iterator[tuple[Difference, Table]]:
+    """A table a pair, and its first row; rows that differ after the adjustment may be bold."""
+    for title, rows in _pairs(found).items():
+        parts = dict.fromkeys(p for d in rows for p in d.across)
+        cells = [
+            [MarkedCell(c, has_bold and d.p_holm < LEVEL) for c in difference_cells(d)]
+            for d in rows
+        ]
+        notes = [f"across {'; '.join(parts)}"] if parts else []
+        yield rows[0], Table(difference_head(), cells, title=title, notes=notes)
 
 
 def to_html(found: Comparison) -> str:
@@ -51,59 +55,40 @@ def to_html(found: Comparison) -> str:
         undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
     template = environment.from_string(_TEMPLATE.read_text(encoding="utf-8"))
-    pairs = [
-        (
-            title,
-            rows[0].second,
-            rows[0].first,
-            _across(rows),
-            [(difference_cells(d), d.p_holm < 0.05) for d in rows],
-        )
-        for title, rows in _pairs(found).items()
-    ]
     return template.render(
-        pairs=pairs, head=difference_head(), note=_note(found), left_out=found.left_out
-    )  # fmt: skip
+        tables=_tables(found, has_bold=True), note=_note(found), left_out=found.left_out
+    )
 
 
 def to_markdown(found: Comparison) -> str:
     """A table a pair."""
     parts = [_note(found)]
-    for title, rows in _pairs(found).items():
-        across = _across(rows)
-        parts += [f"## {title}" + (f" ({across})" if across else "")]
-        parts += [markdown_table(difference_head(), map(difference_cells, rows))]
+    for _, table in _tables(found):
+        parts += [f"## {table.title}" + "".join(f" ({n})" for n in table.notes), table.markdown()]
     return "\n\n".join([*parts, *(f"Not compared: {line}" for line in found.left_out)]) + "\n"
 
 
 def to_latex(found: Comparison) -> str:
     """A tabular a pair, for booktabs."""
-    lines = [latex.comment(_note(found))]
-    for title, rows in _pairs(found).items():
-        head = difference_head()
-        lines += [latex.comment(f"{title} {_across(rows)}")]
-        lines += latex.tabular(head, list(map(difference_cells, rows)), "l" + "r" * (len(head) - 1))
-    return (
-        "\n".join([*lines, *(latex.comment(f"not compared: {x}") for x in found.left_out)]) + "\n"
-    )
+    lines = [comment(_note(found))]
+    for _, table in _tables(found):
+        heading = comment(" ".join([table.title, *table.notes]))
+        lines += [heading, *replace(table, notes=()).latex()]
+    return "\n".join([*lines, *(comment(f"not compared: {x}") for x in found.left_out)]) + "\n"
+
+
+_FIGURES = ("n", "difference", "low", "high", "p_t", "p_permutation", "p_holm", "detectable")
 
 
 def comparison_csv(found: Comparison) -> str:
     """One line a measure and pair."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["measure", "first", "second", "n", "difference", "low", "high", "p_t",
-                     "p_permutation", "p_holm", "detectable", "also", "across",
-                     "by_query"])  # fmt: skip
-    for d in found.differences:
-        found_numbers = (
-            d.difference, d.low, d.high, d.p_t, d.p_permutation, d.p_holm, d.detectable,
-        )  # fmt: skip
-        numbers = ["" if math.isnan(x) else x for x in found_numbers]
-        writer.writerow([d.measure, harmless(d.first), harmless(d.second), d.n, *numbers,
-                         " ".join(d.also), harmless("; ".join(d.across)),
-                         " ".join(d.by_query)])  # fmt: skip
-    return text.getvalue()
+    head = ("measure", "first", "second", *_FIGURES, "also", "across", "by_query")
+    rows = [
+        (d.measure, d.first, d.second, *(getattr(d, name) for name in _FIGURES), " ".join(d.also),
+         "; ".join(d.across), " ".join(d.by_query))
+        for d in found.differences
+    ]  # fmt: skip
+    return Table(head, rows).csv()
 
 
 def to_json(found: Comparison) -> str:

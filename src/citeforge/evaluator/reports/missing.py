@@ -1,4 +1,4 @@
-"""What was asked for and not computed, said once a reason."""
+"""What was not computed, and what means nothing here, said once a reason."""
 
 from __future__ import annotations
 
@@ -21,4 +21,23 @@ def missing_lines(files: Sequence[ScoreFile]) -> list[str]:
         f"{', '.join(found)}: {reason}"
         + ("" if set(concerned) == everybody else f" ({', '.join(concerned)})")
         for (reason, concerned), found in names.items()
+    ]
+
+
+_OF_ANY_CITATION = "CiteP"
+"""The measure that a benchmark without irrelevant passages makes trivial."""
+
+
+def trivial_lines(files: Sequence[ScoreFile]) -> list[str]:
+    """``measure: reason`` lines of measures that any citation satisfies, by context set."""
+    contexts = {
+        f"{file.benchmark}, {file.context}": None
+        for file in files
+        if 0 < file.counts.n_queries == file.counts.n_all_relevant
+        and any(m.name == _OF_ANY_CITATION for m in file.measures)
+    }
+    return [
+        f"{_OF_ANY_CITATION} is trivial on {context}: every passage shown is relevant, so that any "
+        "citation of one is right"
+        for context in contexts
     ]

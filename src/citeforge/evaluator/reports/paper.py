@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 
-from citeforge.engines.io.textfiles import harmless
+from citeforge.engines.io.report_table import MarkedCell, Table, comment
 from citeforge.evaluator.measures.registry import direction
-from citeforge.evaluator.reports import latex
-from citeforge.evaluator.reports.rows import named_rows
-from citeforge.evaluator.statistics.compare import baseline_of, compare_many, wanted_measures
-from citeforge.evaluator.statistics.ranks import LEVEL
-from citeforge.evaluator.statistics.significance import holm
+from citeforge.evaluator.reports.rows import compared_across, named_rows, not_comparable
+from citeforge.evaluator.reports.withhold import require_values
+from citeforge.evaluator.statistics.compare import (
+    all_differences,
+    baseline_of,
+    compare_pairs,
+    parts_across,
+    wanted_measures,
+)
+from citeforge.evaluator.statistics.ranks import LEVEL, comparable_entries
 from citeforge.schemas.commands.command_options import TableOptions
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.scores import MeasureScore, ScoreFile
-from citeforge.schemas.text import markdown_table
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,10 @@ class TableColumn:
         return f"{self.measure} ({self.context})" if self.context else self.measure
 
 
+_Place = tuple[str, TableColumn]
+"""A system's cell in a column."""
+
+
 @dataclass(frozen=True)
 class PaperTable:
     """A table, without its format.
@@ -95,10 +102,11 @@ def paper_table(files: Sequence[ScoreFile], options: TableOptions) -> PaperTable
     names = [n for n in present if n in asked]
     names.sort(key=lambda n: order.get(n, order.get(n.partition("[")[0], len(order))))
     shown = _side_by_side(files) if options.per_context else named_rows(files)
+    alike = compared_across(shown, parts_across(options.across))
     contexts = list(dict.fromkeys(f.context for f in files)) if options.per_context else [""]
     columns = [TableColumn(name, context) for context in contexts for name in names]
-    p_values = _p_values(files, names, options)
-    cells: dict[tuple[str, TableColumn], TableCell] = {}
+    p_values, n_tests = _p_values(files, names, options)
+    cells: dict[_Place, TableCell] = {}
     for file, row in zip(files, shown, strict=True):
         for m in row.measures:
             if m.name not in asked:
@@ -111,11 +119,11 @@ def paper_table(files: Sequence[ScoreFile], options: TableOptions) -> PaperTable
                 )  # fmt: skip
             cells[at] = TableCell(m, p=p_values.get((id(file), m.name), math.nan))
     if options.best == "bold":
-        _mark_best(columns, cells)
+        _mark_best(columns, cells, alike)
     return PaperTable(
         [c for c in columns if any(at == c for _, at in cells)],
         list(dict.fromkeys(f.system for f in shown)), cells,
-        _notes(options, sum(not math.isnan(p) for p in p_values.values())),
+        _notes(options, n_tests) + _left_out(files, alike, asked, options),
         list(dict.fromkeys(c.score.signature for c in cells.values())), options.mark,
     )  # fmt: skip
 
@@ -131,33 +139,73 @@ def _side_by_side(files: Sequence[ScoreFile]) -> list[ScoreFile]:
 
 def _p_values(
     files: Sequence[ScoreFile], names: Sequence[str], options: TableOptions
-) -> dict[tuple[int, str], float]:  # fmt: skip
+) -> tuple[dict[tuple[int, str], float], int]:
     """(file, measure) to the p-value of its difference from the baseline in the same context set,
-    adjusted by Holm over all of the table."""
-    if options.against is None:
-        return {}
-    raw: dict[tuple[int, str], float] = {}
+    adjusted by Holm over all of the table; and the number of comparisons.
+
+    Only measures with a direction are compared.
+    """
+    p_values: dict[tuple[int, str], float] = {}
     directed = [name for name in names if direction(name) is not None]
-    for file in files:
-        base = baseline_of(file, files, options.against)
-        if file is base or file.context != base.context:
-            continue
-        for d in compare_many([base, file], directed).differences:
-            for name in (d.measure, *d.also):
-                raw[id(file), name] = d.p_permutation
-    keys = list(raw)
-    return dict(zip(keys, holm([raw[k] for k in keys]), strict=True))
+    if options.against is None or not directed:
+        return p_values, 0
+    require_values(files, "compare")
+    bases = [(baseline_of(file, files, options.against), file) for file in files]
+    pairs = [(b, f) for b, f in bases if f is not b and _may_compare(b, f, options)]
+    rows = compare_pairs(pairs, directed, parts_across(options.across))
+    for (_, file), differences in zip(pairs, rows, strict=True):
+        for d in all_differences([differences]):
+            p_values |= {(id(file), name): d.p_holm for name in (d.measure, *d.also)}
+    return p_values, sum(not math.isnan(d.p_holm) for d in all_differences(rows))
+
+
+def _may_compare(baseline: ScoreFile, file: ScoreFile, options: TableOptions) -> bool:
+    return file.context == baseline.context or "contexts" in options.across
+
+
+def _left_out(
+    files: Sequence[ScoreFile], alike: Sequence[ScoreFile], asked: Collection[str],
+    options: TableOptions,
+) -> list[str]:  # fmt: skip
+    """Which systems bold and marks do not tell apart, and why; nothing where there are neither."""
+    if options.best == "none" and options.against is None:
+        return []
+    contexts = list(dict.fromkeys(f.context for f in files)) if options.per_context else [None]
+    lines = [
+        f"Not comparable, so neither bold nor marks tell of it: {line}."
+        for context in contexts
+        for line in not_comparable([
+            f.model_copy(update={"measures": [m for m in f.measures if m.name in asked]})
+            for f in alike if context in (None, f.context)
+        ])
+    ]  # fmt: skip
+    if options.against is None:
+        return lines
+    return lines + [
+        f"{file.system} ({file.context}) is not compared with {options.against}, which has no "
+        "scores in that context set."
+        for file in files
+        if file.system != options.against
+        and not _may_compare(baseline_of(file, files, options.against), file, options)
+    ]
 
 
 def _mark_best(
-    columns: Sequence[TableColumn], cells: dict[tuple[str, TableColumn], TableCell]
+    columns: Sequence[TableColumn], cells: dict[_Place, TableCell], alike: Sequence[ScoreFile]
 ) -> None:
-    """The best value as it is displayed, so that equal ones are marked alike."""
+    """The best value as it is displayed, so that equal ones are marked alike; of files that may
+    be compared."""
     for column in columns:
         is_higher_better = direction(column.measure)
         if is_higher_better is None:
             continue
-        mine = {at: c for at, c in cells.items() if at[1] == column and c.score.scale == 100}
+        files = [f for f in alike if column.context in ("", f.context)]
+        entries = [next((m for m in f.measures if m.name == column.measure), None) for f in files]
+        comparable = set(compress([f.system for f in files], comparable_entries(files, entries)))
+        mine = {
+            at: c for at, c in cells.items()
+            if at[1] == column and c.score.scale == 100 and at[0] in comparable
+        }  # fmt: skip
         values = sorted(c.score.value for c in mine.values() if c.score.value is not None)
         for at, cell in mine.items():
             if (
@@ -173,7 +221,7 @@ def _notes(options: TableOptions, n_tests: int) -> list[str]:
         notes.append(
             "Bold: the best value of a column, of measures shown from 0 to 100 that have a best."
         )
-    if options.against:
+    if n_tests:
         notes.append(
             f"{options.mark}: differs from {options.against} at p < .05 (two-sided paired "
             f"permutation test over queries, Holm's correction over the {n_tests} comparisons of "
@@ -182,77 +230,53 @@ def _notes(options: TableOptions, n_tests: int) -> list[str]:
     return notes
 
 
+def _layout(table: PaperTable) -> Table:
+    cells = table.cells
+    return Table(
+        ["system", *(c.measure for c in table.columns)],
+        [[s, *(_marked(cells.get((s, c)), table.mark) for c in table.columns)] for s in table.rows],
+        groups=["", *(c.context for c in table.columns)],
+        notes=table.notes,
+    )
+
+
+def _marked(cell: TableCell | None, mark: str) -> MarkedCell:
+    return (
+        MarkedCell("–")
+        if cell is None
+        else MarkedCell(cell.text, cell.is_best, mark if cell.is_significant else "")
+    )
+
+
 def paper_markdown(table: PaperTable) -> str:
     """With the notes and recipes beneath."""
-
-    def text(cell: TableCell | None) -> str:
-        if cell is None:
-            return "–"
-        mark = f" {table.mark}" if cell.is_significant else ""
-        return f"**{cell.text}**{mark}" if cell.is_best else f"{cell.text}{mark}"
-
-    rows = [[s, *(text(table.cells.get((s, c))) for c in table.columns)] for s in table.rows]
-    head = ["system", *(c.title for c in table.columns)]
     lines = [f"- `{s}`" for s in table.signatures]
-    return "\n".join([markdown_table(head, rows), "", *table.notes, "", *lines]) + "\n"
+    return "\n".join([_layout(table).markdown(), "", *table.notes, "", *lines]) + "\n"
 
 
 def paper_latex(table: PaperTable) -> str:
     """For booktabs; context sets head their columns, notes stand in the last lines."""
-    width = len(table.columns) + 1
-
-    def text(cell: TableCell | None) -> str:
-        if cell is None:
-            return "--"
-        value = latex.escaped(cell.text)
-        mark = rf"\textsuperscript{{{latex.escaped(table.mark)}}}" if cell.is_significant else ""
-        return (rf"\textbf{{{value}}}" if cell.is_best else value) + mark
-
-    head = [latex.row(["system", *(latex.escaped(c.measure) for c in table.columns)])]
-    contexts = [c.context for c in table.columns]
-    if any(contexts):
-        groups = [(name, contexts.count(name)) for name in dict.fromkeys(contexts)]
-        above = [rf"\multicolumn{{{n}}}{{c}}{{{latex.escaped(name)}}}" for name, n in groups]
-        rules, start = [], 2
-        for _, n in groups:
-            rules.append(rf"\cmidrule(lr){{{start}-{start + n - 1}}}")
-            start += n
-        head = [latex.row(["", *above]), "".join(rules), *head]
-    body = [
-        latex.row([latex.escaped(s), *(text(table.cells.get((s, c))) for c in table.columns)])
-        for s in table.rows
-    ]
-    notes = [
-        latex.row([rf"\multicolumn{{{width}}}{{l}}{{\footnotesize {latex.escaped(n)}}}"])
-        for n in table.notes
-    ]
-    return "\n".join([
-        rf"\begin{{tabular}}{{l{'r' * (width - 1)}}}", r"\toprule", *head, r"\midrule", *body,
-        r"\bottomrule", *notes, r"\end{tabular}", *map(latex.comment, table.signatures),
-    ]) + "\n"  # fmt: skip
+    return "\n".join([*_layout(table).latex(), *map(comment, table.signatures)]) + "\n"
 
 
 def paper_csv(table: PaperTable) -> str:
     """One line a cell, with what marks it."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["system", "context", "measure", "value", "low", "high", "n", "best",
-                     "p_holm", "significant", "signature"])  # fmt: skip
+    rows: list[tuple[object, ...]] = []
     for system in table.rows:
         for column in table.columns:
             cell = table.cells.get((system, column))
             if cell is None:
                 continue
             m = cell.score
-            context = column.context or dict(
-                p.partition(":")[::2] for p in m.signature.split("|")
-            ).get("ctx", "")
-            writer.writerow([
-                harmless(system), harmless(context), m.name, m.value, m.low, m.high, m.n,
-                int(cell.is_best), "" if math.isnan(cell.p) else cell.p,
-                "" if math.isnan(cell.p) else int(cell.is_significant), harmless(m.signature),
-            ])  # fmt: skip
-    return text.getvalue()
+            parts = dict(p.partition(":")[::2] for p in m.signature.split("|"))
+            significant = None if math.isnan(cell.p) else int(cell.is_significant)
+            rows.append((
+                system, column.context or parts.get("ctx", ""), m.name, m.value, m.low, m.high, m.n,
+                int(cell.is_best), cell.p, significant, m.signature,
+            ))  # fmt: skip
+    head = ("system", "context", "measure", "value", "low", "high", "n", "best", "p_holm",
+            "significant", "signature")  # fmt: skip
+    return Table(head, rows).csv()
 
 
 PAPER = {"md": paper_markdown, "latex": paper_latex, "csv": paper_csv}

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +16,7 @@ from jinja2 import Environment, select_autoescape
 from citeforge.builders.audit.records import Audit
 from citeforge.engines.io.files import write_text
 from citeforge.engines.io.folders import atomic_directory, files_below, is_temporary
-from citeforge.engines.io.textfiles import harmless
+from citeforge.engines.io.report_table import Table, comment
 from citeforge.evaluator.measures.authorship.page import render_authorship as authorship_page
 from citeforge.evaluator.measures.authorship.tables import signature_lines, tables
 from citeforge.evaluator.reports.audited import told_of_negatives
@@ -29,8 +27,7 @@ from citeforge.evaluator.reports.explorer.part import (
     inlined,
     text_of,
 )
-from citeforge.evaluator.reports.latex import comment, tabular
-from citeforge.evaluator.reports.missing import missing_lines
+from citeforge.evaluator.reports.missing import missing_lines, trivial_lines
 from citeforge.evaluator.reports.paper import PAPER, paper_table
 from citeforge.evaluator.reports.plots.bias import of_cells
 from citeforge.evaluator.reports.plots.choose import main_measure, plot
@@ -38,14 +35,13 @@ from citeforge.evaluator.reports.plots.figure import Figure
 from citeforge.evaluator.reports.plots.files import DRAWN
 from citeforge.evaluator.reports.plots.negatives import negatives_plot
 from citeforge.evaluator.reports.plots.page import plots_part, script_json
-from citeforge.evaluator.reports.rows import named_rows
-from citeforge.evaluator.reports.table import corrected_cell, corrected_columns
+from citeforge.evaluator.reports.rows import compared_across, named_rows, not_comparable
+from citeforge.evaluator.reports.table import scores_table
+from citeforge.evaluator.statistics.compare import parts_across
 from citeforge.evaluator.statistics.ranks import rank_text, ranks_by_measure
 from citeforge.schemas.commands.command_options import TableOptions
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.scores import ScoreFile
-from citeforge.schemas.signature import differing_parts
-from citeforge.schemas.text import markdown_table
 
 
 @dataclass(frozen=True)
@@ -71,6 +67,7 @@ def render_page(
     title: str | None = None,
     folder: str | None = None,
     audit: Audit | None = None,
+    across: Sequence[str] = (),
 ) -> Page:
     """A report as a page without any outside reference; data are shown as text only.
 
@@ -80,8 +77,10 @@ def render_page(
         folder: name of the folder beside the page that large data go to, in chunks; None to keep
             all in the page.
         audit: of the benchmark, told in a section of its own.
+        across: prefixes of parts of signatures that ranks may reach across.
     """
     files = named_rows(files)
+    alike = compared_across(files, across)
     environment = Environment(autoescape=select_autoescape(default=True))
     names = sorted({f.benchmark for f in files})
     subtitle = (
@@ -90,7 +89,7 @@ def render_page(
         + ("" if of_cells(files) else ", ".join(sorted({f.context for f in files})))
     )
     of_audit = None if audit is None else partial(_of_audit, audit)
-    plots = plots_part(files, of_audit)
+    plots = plots_part(alike, of_audit)
     explorer = explorer_part(files, main_measure(files), index_base(files))
     pieces: dict[str, Any] = {**explorer.pieces, **plots.tables}
     inside = inlined(pieces) if pieces else ""
@@ -102,7 +101,7 @@ def render_page(
         scripts="\n".join(map(text_of, ("chunks.js", "figures.js", "explorer.js"))),
         title=title or f"Cited generation on {', '.join(names)}",
         subtitle=subtitle,
-        data=script_json(_data(files)),
+        data=script_json(_data(files, alike)),
         authorship=authorship_page(files) if of_cells(files) else "",
         audit=told_of_negatives(audit) if audit else [],
     )  # fmt: skip
@@ -120,6 +119,7 @@ def write_page(
     title: str | None,
     one_file: bool,
     audit: Audit | None = None,
+    across: Sequence[str] = (),
 ) -> int:
     """Write a page, and its data in chunks beside it where they are large.
 
@@ -129,15 +129,17 @@ def write_page(
         title: of the page; None for what it is about.
         one_file: keep all in the page, whatever its size.
         audit: of the benchmark.
+        across: keys of :data:`~citeforge.evaluator.statistics.compare.ACROSS`.
 
     Returns:
         Number of files beside it.
 
     Raises:
+        UnknownValueError: ``across`` names no part of signatures.
         InputError: the folder of the chunks holds something else.
     """
     folder = out.with_suffix(".data")
-    page = render_page(files, title, None if one_file else folder.name, audit)
+    page = render_page(files, title, None if one_file else folder.name, audit, parts_across(across))
     if page.pieces:
         with atomic_directory(folder, _strangers) as made:
             for name, piece in page.pieces.items():
@@ -158,36 +160,25 @@ def _strangers(folder: Path) -> list[str]:
     ]  # fmt: skip
 
 
-def _data(files: Sequence[ScoreFile]) -> dict[str, Any]:
+def _data(files: Sequence[ScoreFile], alike: Sequence[ScoreFile]) -> dict[str, Any]:
+    """What the page's script draws; ranks are of ``alike``, which may lack parts of signatures."""
     left_out: Any = {"answers": True, "query_ids": True, "design": True,
                 "measures": {"__all__": {"per_query"}}}  # fmt: skip
     systems = [file.model_dump(mode="json", exclude=left_out) for file in files]
     several = len(files) > 1 and not of_cells(files)
-    ranks = ranks_by_measure(files) if several else {}
+    ranks = ranks_by_measure(alike) if several else {}
     return {
         "systems": systems,
-        "ranks": {name: [rank_text(r) if r else "" for r in row] for name, row in ranks.items()},
+        "ranks": {
+            name: [rank_text(r) if r else "" for r in row]
+            for name, row in ranks.items()
+            if sum(r is not None for r in row) > 1
+        },
         "design": of_cells(files),
-        "warnings": _unlike(files),
+        "warnings": not_comparable(alike),
         "not_computed": missing_lines(files),
+        "trivial": trivial_lines(files),
     }
-
-
-def _unlike(files: Sequence[ScoreFile]) -> list[str]:
-    """Measures whose signatures differ between systems, with the parts that differ."""
-    known: dict[str, ScoreFile] = {}
-    signatures: dict[str, str] = {}
-    found: dict[str, list[str]] = {}
-    for file in files:
-        for measure in file.measures:
-            if measure.name not in signatures:
-                signatures[measure.name], known[measure.name] = measure.signature, file
-                continue
-            parts = differing_parts(signatures[measure.name], measure.signature)
-            if parts:
-                text = f"{known[measure.name].system} and {file.system}: {'; '.join(parts)}"
-                found.setdefault(text, []).append(measure.name)
-    return [f"{text} ({', '.join(names)})" for text, names in found.items()]
 
 
 def index_base(files: Sequence[ScoreFile]) -> int:
@@ -198,27 +189,6 @@ def index_base(files: Sequence[ScoreFile]) -> int:
                 if part.startswith("gram:0"):
                     return 0
     return 1
-
-
-def _rows(files: Sequence[ScoreFile]) -> tuple[list[str], list[list[str]]]:
-    names = list(dict.fromkeys(m.name for f in files for m in f.measures))
-    columns = corrected_columns(files, names)
-    rows = []
-    for file in files:
-        known = {m.name: m for m in file.measures}
-        cells = [file.system]
-        for name, head in columns:
-            found = known.get(name)
-            if head != name:
-                cells.append(corrected_cell(found))
-            elif found is None or found.value is None:
-                cells.append("–")
-            elif found.low is None or found.high is None:
-                cells.append(f"{found.value:.2f}")
-            else:
-                cells.append(f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]")
-        rows.append(cells)
-    return ["system", *(head for _, head in columns)], rows
 
 
 def signatures(files: Sequence[ScoreFile]) -> list[str]:
@@ -232,53 +202,57 @@ def signatures(files: Sequence[ScoreFile]) -> list[str]:
     return list(dict.fromkeys(every))
 
 
-def render_markdown(files: Sequence[ScoreFile], title: str | None = None) -> str:
-    """A Markdown table with the signatures beneath."""
-    files = named_rows(files)
-    missing = [f"- not computed: {line}" for line in missing_lines(files)]
+def _tables(files: Sequence[ScoreFile]) -> tuple[list[Table], list[str]]:
+    """Tables of score files, and the recipes of their numbers."""
     if of_cells(files):
-        parts = [
-            f"## {found.title}\n\n{found.note}\n\n{markdown_table(found.head, found.rows)}\n"
-            for found in tables(files)
-        ]
-        return "\n".join([*parts, *(f"- `{s}`" for s in signature_lines(files)), *missing]) + "\n"
-    table = markdown_table(*_rows(files))
-    return "\n".join([table, "", *(f"- `{s}`" for s in signatures(files)), *missing]) + "\n"
+        return tables(files), signature_lines(files)
+    return [scores_table(files, "system", has_sd=False)], signatures(files)
+
+
+def render_markdown(files: Sequence[ScoreFile], title: str | None = None) -> str:
+    """Markdown tables with the signatures beneath."""
+    files = named_rows(files)
+    parts, recipes = _tables(files)
+    heads = [f"## {t.title}\n\n{t.notes[0]}\n\n" if t.title else "" for t in parts]
+    texts = [f"{head}{t.markdown()}\n" for head, t in zip(heads, parts, strict=True)]
+    missing = [f"- not computed: {line}" for line in missing_lines(files)]
+    missing += [f"- {line}" for line in trivial_lines(files)]
+    apart = [f"- not comparable: {line}" for line in not_comparable(files)]
+    return "\n".join([*texts, *(f"- `{s}`" for s in recipes), *missing, *apart]) + "\n"
 
 
 def render_latex(files: Sequence[ScoreFile], title: str | None = None) -> str:
     """A tabular for booktabs, signatures as comments."""
     files = named_rows(files)
-    if of_cells(files):
-        parts = []
-        for found in tables(files):
-            parts += [comment(found.title), *tabular(found.head, found.rows, "l" * len(found.head))]
-        return "\n".join([*parts, *map(comment, signature_lines(files))]) + "\n"
-    head, rows = _rows(files)
-    table = tabular(head, rows, "l" + "r" * (len(head) - 1))
-    return "\n".join([*table, *map(comment, signatures(files))]) + "\n"
+    parts, recipes = _tables(files)
+    lines: list[str] = []
+    for table in parts:
+        lines += [comment(table.title)] if table.title else []
+        lines += replace(table, notes=()).latex()
+    recipes += trivial_lines(files)
+    apart = [comment(f"not comparable: {line}") for line in not_comparable(files)]
+    return "\n".join([*lines, *map(comment, recipes), *apart]) + "\n"
 
 
-def render_csv(files: Sequence[ScoreFile], title: str | None = None) -> str:
+def render_csv(
+    files: Sequence[ScoreFile], title: str | None = None, across: Sequence[str] = ()
+) -> str:
     """One line for each system and measure, with its signature and the ranks that it may have; no
     cell starts a formula."""
     files = named_rows(files)
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
     corrected = any(m.corrected for f in files for m in f.measures)
     extra = ["corrected", "corrected_low", "corrected_high", "n_labels"] if corrected else []
-    ranks = {} if of_cells(files) else ranks_by_measure(files)
-    writer.writerow(["system", "measure", "value", "low", "high", "n", "signature", "rank_low",
-                     "rank_high", *extra])  # fmt: skip
+    ranks = {} if of_cells(files) else ranks_by_measure(compared_across(files, across))
+    head = ["system", "measure", "value", "low", "high", "n", "signature", "rank_low", "rank_high"]
+    rows: list[tuple[object, ...]] = []
     for place, file in enumerate(files):
         for m in file.measures:
             numbers = (m.value, m.low, m.high, m.n)
             c = m.corrected
             more = [c.value, c.low, c.high, c.n_labels] if c else [None] * len(extra)
-            row = [harmless(file.system), m.name, *numbers, harmless(m.signature)]
             rank = (ranks[m.name][place] if ranks else None) or (None, None)
-            writer.writerow([*row, *rank, *more])
-    return text.getvalue()
+            rows.append((file.system, m.name, *numbers, m.signature, *rank, *more))
+    return Table([*head, *extra], rows).csv()
 
 
 def render_json(files: Sequence[ScoreFile], title: str | None = None) -> str:
@@ -309,7 +283,8 @@ def rendered(
         title: of a page; None for what it is about.
         plot_name: for a plot, which; None for ``intervals``.
         measure: for a plot, of what; None for the main one.
-        table: what a table for a paper shows; None for all, with intervals.
+        table: what a table for a paper shows, and across which parts of signatures systems may be
+            ranked; None for all, with intervals.
         audit: of the benchmark, for a page, Markdown, and the plot ``negatives``.
 
     Raises:
@@ -325,16 +300,19 @@ def rendered(
         if of_cells(files):
             raise UsageError("scores of cells have tables of their own; give no --columns etc.")
         return PAPER[ending](paper_table(files, table)).encode()
+    across = parts_across(table.across) if table is not None else ()
     if ending in DRAWN:
         if title is not None:
             raise UsageError("--title is a page's; a plot's title says what is seen")
-        return DRAWN[ending](_plot(files, plot_name, measure, audit))
+        return DRAWN[ending](_plot(compared_across(files, across), plot_name, measure, audit))
     if plot_name is not None or measure is not None:
         raise UsageError(f"--plot and --measure need a file that is a plot: {', '.join(DRAWN)}")
+    if ending == "html":
+        return render_page(files, title, audit=audit, across=across).html.encode()
+    if ending == "csv" and audit is None:
+        return render_csv(files, title, across).encode()
     if audit is None:
         return RENDERERS[ending](files, title).encode()
-    if ending == "html":
-        return render_page(files, title, audit=audit).html.encode()
     if ending != "md":
         raise UsageError("--benchmark is for pages, Markdown, and --plot negatives")
     lines = "\n".join(f"- {line}" for line in told_of_negatives(audit))

@@ -1,10 +1,11 @@
-"""What tells the rows of a report apart."""
+"""What tells the rows of a report apart, and whether they may be compared."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from citeforge.schemas.scores import ScoreFile
+from citeforge.schemas.signature import differing_parts, without_parts
 
 _PARTS: tuple[Callable[[ScoreFile], str], ...] = (
     lambda f: f"k={f.design.k}" if f.design is not None else "",
@@ -33,4 +34,40 @@ def named_rows(files: Sequence[ScoreFile]) -> list[ScoreFile]:
     return [
         file if file.system == name else file.model_copy(update={"system": name})
         for file, name in zip(files, names, strict=True)
+    ]
+
+
+def not_comparable(files: Sequence[ScoreFile]) -> list[str]:
+    """Pairs of systems whose signatures differ, with the parts that differ and the measures."""
+    first: dict[str, tuple[str, str]] = {}
+    pairs: dict[str, list[str]] = {}
+    for file in files:
+        for measure in file.measures:
+            system, signature = first.setdefault(measure.name, (file.system, measure.signature))
+            parts = differing_parts(signature, measure.signature)
+            if parts:
+                text = f"{system} and {file.system}: {'; '.join(parts)}"
+                pairs.setdefault(text, []).append(measure.name)
+    return [f"{text} ({', '.join(names)})" for text, names in pairs.items()]
+
+
+def compared_across(files: Sequence[ScoreFile], prefixes: Collection[str]) -> list[ScoreFile]:
+    """The files as if their signatures lacked some parts, for ranks across these parts.
+
+    Args:
+        files: score files.
+        prefixes: of the parts, such as ``ctx``; the same files come back where there is none.
+    """
+    if not prefixes:
+        return list(files)
+    return [
+        file.model_copy(
+            update={
+                "measures": [
+                    m.model_copy(update={"signature": without_parts(m.signature, prefixes)})
+                    for m in file.measures
+                ]
+            }
+        )
+        for file in files
     ]

@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from citeforge.engines.io.columns import aligned
+from citeforge.engines.io.report_table import Table
 from citeforge.evaluator.labels.calibration import Calibration
 from citeforge.evaluator.labels.ranks import corrected_ranks
-from citeforge.evaluator.reports.missing import missing_lines
+from citeforge.evaluator.reports.missing import missing_lines, trivial_lines
 from citeforge.evaluator.reports.rows import named_rows
 from citeforge.evaluator.statistics.compare import BY_QUERY_NOTE, Difference
 from citeforge.evaluator.statistics.intervals import SKEW, STUDENT, WILSON
@@ -45,30 +45,56 @@ def render_scores(results: list[ScoreFile], width: int | None = None) -> str:
     results = named_rows(results)
     if all(r.design is not None for r in results):
         return _render_design(results)
-    names = list(dict.fromkeys(m.name for r in results for m in r.measures))
-    columns = corrected_columns(results, names)
-    rows = [["", *(head for _, head in columns)]]
-    for r in results:
-        scores = {m.name: m for m in r.measures}
-        cells = (
-            _cell(scores.get(name)) if head == name else corrected_cell(scores.get(name))
-            for name, head in columns
-        )
-        rows.append([r.system, *cells])
     shown = _COUNTS | {
         name: field for name, field in _ODD_COUNTS.items()
         if any(getattr(r.counts, field) for r in results)
     }  # fmt: skip
-    counts = [["", *shown]]
-    counts += [
+    counts = [
         [r.system, *(f"{getattr(r.counts, field):,}" for field in shown.values())] for r in results
     ]
-    lines = [*aligned(rows, width=width), "", *aligned(counts, width=width)]
+    lines = [*scores_table(results).text(width), "", *Table(["", *shown], counts).text(width)]
     foreign = [f"{r.system} read as {r.submission_format}" for r in results
                if r.submission_format != "citeforge"]  # fmt: skip
     missing = [f"not computed: {line}" for line in missing_lines(results)]
+    missing += trivial_lines(results)
     notes = correction_notes(results) + order_notes(results)
     return "\n".join([*lines, *foreign, *missing, *notes, *_signatures(results)])
+
+
+def scores_table(results: Sequence[ScoreFile], corner: str = "", has_sd: bool = True) -> Table:
+    """Systems down, measures across; corrected values beside those that labels corrected.
+
+    Args:
+        results: score files whose names tell them apart.
+        corner: title of the column of systems.
+        has_sd: whether the standard deviation between runs stands beside a value.
+    """
+    names = dict.fromkeys(m.name for r in results for m in r.measures)
+    is_corrected = {m.name for r in results for m in r.measures if m.corrected is not None}
+    head, columns = [corner], list[tuple[str, bool]]()
+    for name in names:
+        head += [name, f"{name} corrected"][: 1 + (name in is_corrected)]
+        columns += [(name, False), (name, True)][: 1 + (name in is_corrected)]
+    rows = []
+    for r in results:
+        scores = {m.name: m for m in r.measures}
+        rows.append(
+            [r.system, *(_cell(scores.get(name), right, has_sd) for name, right in columns)]
+        )
+    return Table(head, rows)
+
+
+def _cell(score: MeasureScore | None, is_corrected: bool, has_sd: bool) -> str:
+    """A value with its interval; a dash where there is none."""
+    found = score.corrected if score is not None and is_corrected else score
+    if score is None or found is None or found.value is None:
+        return "–"
+    text = f"{found.value:.2f}"
+    if has_sd and not is_corrected and score.sd_runs is not None:
+        text += f" ±{score.sd_runs:.2f}"
+    if found.low is not None and found.high is not None:
+        text += f" [{found.low:.2f}, {found.high:.2f}]"
+    return text
 
 
 _DIFFERENCE = ("measure", "difference", "95 % interval", "p (t)", "p (perm)", "Holm", "detectable",
@@ -85,7 +111,7 @@ def render_differences(found: Iterable[Difference]) -> str:
         corrected = any(d.corrected is not None for d in rows)
         head = _DIFFERENCE + (_CORRECTED if corrected else ())
         table = [difference_cells(d) + (_right(d) if corrected else ()) for d in rows]
-        lines += [f"  {line}" for line in aligned([head, *table], ruled=False)]
+        lines += [f"  {line}" for line in Table(head, table).text(ruled=False)]
         by_query = by_query or any(d.by_query for d in rows)
     return "\n".join([*lines, *([BY_QUERY_NOTE] if by_query else [])])
 
@@ -134,14 +160,13 @@ def _p(p: float) -> str:
 
 def _render_design(results: list[ScoreFile]) -> str:
     from citeforge.evaluator.measures.authorship.tables import (
-        aligned_text,
         bias_table,
         sensitivity,
         signature_lines,
     )
 
     shown = [t for t in (bias_table(results), sensitivity(results)) if t.rows]
-    lines = [f"{aligned_text(t)}\n{t.note}\n" for t in shown]
+    lines = ["\n".join([t.title, *t.text(), *t.notes, ""]) for t in shown]
     for r in results:
         c = r.counts
         lines.append(
@@ -155,26 +180,6 @@ def _render_design(results: list[ScoreFile]) -> str:
     lines += [f"signature: {s}" for s in signature_lines(results)]
     lines += interval_note(m.interval for r in results for m in r.measures)
     return "\n".join([*lines, "all cells, and tables for papers: citeforge report SCORES"])
-
-
-def corrected_columns(results: Iterable[ScoreFile], names: Iterable[str]) -> list[tuple[str, str]]:
-    """(measure, head of its column): one more after a measure that is corrected."""
-    found = {m.name for r in results for m in r.measures if m.corrected is not None}
-    return [
-        column
-        for name in names
-        for column in ((name, name), (name, f"{name} corrected"))[: 1 + (name in found)]
-    ]
-
-
-def corrected_cell(score: MeasureScore | None) -> str:
-    """A corrected value with its interval; a dash where there is none."""
-    found = None if score is None else score.corrected
-    if found is None or found.value is None:
-        return "–"
-    if found.low is None or found.high is None:
-        return f"{found.value:.2f}"
-    return f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
 
 
 def correction_notes(results: Iterable[ScoreFile]) -> list[str]:
@@ -212,9 +217,8 @@ def order_notes(results: Sequence[ScoreFile]) -> list[str]:
 
 def render_query_plans(plans: Iterable[QueryPlan], power: float) -> str:
     """What ``plan`` prints."""
-    rows: list[tuple[str, ...]] = [
-        ("measure", "systems", "sd", "queries", "power now", f"needed for {power:.0%}")
-    ]
+    head = ("measure", "systems", "sd", "queries", "power now", f"needed for {power:.0%}")
+    rows = []
     for p in plans:
         several = len(p.systems) > 1
         systems = " − ".join(reversed(p.systems)) if several else f"{p.systems[0]} alone"
@@ -222,7 +226,7 @@ def render_query_plans(plans: Iterable[QueryPlan], power: float) -> str:
         rows.append(
             (p.measure, systems, f"{p.sd:.2f}", f"{p.n_now:,}", f"{p.power_now:.2f}", needed)
         )
-    return "\n".join(aligned(rows))
+    return "\n".join(Table(head, rows).text())
 
 
 def render_label_plan(plan: LabelPlan, half: float) -> str:
@@ -277,17 +281,6 @@ def render_calibration(found: Calibration) -> str:
     if r.sensitivity + r.specificity <= 1:
         lines.append("  no better than chance: it corrects nothing")
     return "\n".join(lines)
-
-
-def _cell(score: MeasureScore | None) -> str:
-    if score is None or score.value is None:
-        return "–"
-    text = f"{score.value:.2f}"
-    if score.sd_runs is not None:
-        text += f" ±{score.sd_runs:.2f}"
-    if score.low is not None and score.high is not None:
-        text += f" [{score.low:.2f}, {score.high:.2f}]"
-    return text
 
 
 def _signatures(results: list[ScoreFile]) -> list[str]:

@@ -112,14 +112,14 @@ class ItemReader:
         self._benchmark, self._protocol = benchmark, protocol
         self._grammar, self._tools = grammar, tools
         self._texts: list[str] = benchmark.queries["text"].to_pylist()
-        self._shown = _shown(benchmark, context)
+        self._context_passages = _context_passages(benchmark, context)
         self._gold = benchmark.gold_rows
         self.runs: dict[int, dict[int, AnswerItem]] = {}
         self._bare: set[str] = set()
 
     def add(self, row: int, answer: SubmissionLine) -> AnswerItem:
         """Keep an answer to the query of a row."""
-        passages = self._shown[row]
+        passages = self._context_passages[row]
         if answer.passages is not None:
             passages = tuple(
                 Passage(p.docid or "", p.title, p.text, url=p.url) for p in answer.passages
@@ -176,7 +176,9 @@ class ItemReader:
                 run[row] = replace(item, passages=tuple(map(own, item.passages)))
 
     def _missing(self, row: int) -> AnswerItem:
-        return AnswerItem(row, self._texts[row], "", self._shown[row], True, self._gold[row])
+        return AnswerItem(
+            row, self._texts[row], "", self._context_passages[row], True, self._gold[row]
+        )
 
 
 def _filled(passage: Passage, texts: dict[str, tuple[str, str]]) -> Passage:
@@ -186,7 +188,7 @@ def _filled(passage: Passage, texts: dict[str, tuple[str, str]]) -> Passage:
     return Passage(passage.id, passage.title or title, text)
 
 
-def _shown(benchmark: Benchmark, context: str) -> list[tuple[Passage, ...]]:
+def _context_passages(benchmark: Benchmark, context: str) -> list[tuple[Passage, ...]]:
     if context in (OWN, CLOSED_BOOK):
         return [() for _ in benchmark.query_ids]
     return [item.passages for item in benchmark.items(context)]

@@ -40,6 +40,7 @@ class PassageReading(SubmissionReader):
             if (numbers := self._numbers(measure, table)) is not None
         }
         self._relevant = None if table is None or not self._kept else table.relevant
+        self._sizes = [] if self._relevant is None or table is None else table.sizes
         self._items = None
         if details or not self._kept or any(m.numbers is None for m in self.measures):
             self._items = ItemReader(
@@ -132,6 +133,9 @@ class PassageReading(SubmissionReader):
             n * n_runs,
             n_truncated=self.places.n_truncated,
             n_no_relevant=sum(not found for found in relevant),
+            n_all_relevant=sum(
+                0 < size == len(found) for size, found in zip(self._sizes, relevant, strict=False)
+            ),
         )
 
     def answers(self) -> Inputs:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +17,14 @@ from citeforge.evaluator.labels.differences import CorrectedDifference, correcte
 from citeforge.evaluator.measures.registry import find_measure
 from citeforge.evaluator.reports.rows import named_rows
 from citeforge.evaluator.reports.withhold import require_values
-from citeforge.evaluator.statistics.estimates import Floats, estimate_all, mean_sample
-from citeforge.evaluator.statistics.jackknife import change, is_displayed, jackknife_pseudovalues
+from citeforge.evaluator.statistics.estimates import (
+    Floats,
+    change,
+    estimate_all,
+    is_displayed,
+    jackknife_pseudovalues,
+    mean_sample,
+)
 from citeforge.evaluator.statistics.significance import (
     holm,
     paired_t,
@@ -60,13 +66,13 @@ class Difference:
         high: upper end.
         p_t: two-sided paired t-test.
         p_permutation: two-sided paired permutation test (signs flipped).
-        p_holm: ``p_permutation`` adjusted by Holm over the measures of one pair of systems; NaN for
-            those of the placebo, which is a control.
+        p_holm: ``p_permutation`` adjusted by Holm over all pairs and measures of the table
+            (docs/definitions.md#comparisons); NaN for those of the placebo, which is a control.
         detectable: smallest difference found with 80 % power at p < .05.
         also: measures of the same cell with the same values, for which this row stands too.
         across: parts of the signature in which the two differ, with both values; allowed by name.
         corrected: the difference with the judge's errors taken out; None without labels of both.
-        corrected_holm: p of ``corrected``, adjusted by Holm over the corrected rows of the pair.
+        corrected_holm: p of ``corrected``, adjusted by Holm over all corrected rows of the table.
         by_query: of the measures of the row, those whose value is no mean over queries, and whose
             files do not say what each query does to it (MAUVE): what is compared
             are the queries' own values.
@@ -124,10 +130,6 @@ def load_scores(path: Path) -> ScoreFile:
 def compare(files: Sequence[ScoreFile], measures: Sequence[str] = ()) -> list[Difference]:
     """All pairs of systems on all measures that they share.
 
-    Holm's family is what is compared here: the rows of one pair of systems, each once where several
-    measures have the same values, without the placebo. So many signs are drawn that the smallest
-    possible p stays below .01 after the adjustment (at most 200,000).
-
     Args:
         files: score files.
         measures: names, names without their cell, or families; all when empty.
@@ -137,11 +139,8 @@ def compare(files: Sequence[ScoreFile], measures: Sequence[str] = ()) -> list[Di
         UnknownValueError: the files have no measure of a name.
     """
     require_values(files, "compare")
-    found: list[Difference] = []
-    wanted = wanted_measures(files, measures)
-    for first, second in itertools.combinations(files, 2):
-        found += _differences(first, second, _shared(first, second, wanted, ()))
-    return found
+    pairs = list(itertools.combinations(files, 2))
+    return all_differences(compare_pairs(pairs, wanted_measures(files, measures)))
 
 
 def compare_many(
@@ -164,24 +163,81 @@ def compare_many(
         UnknownValueError: no such system or measure.
         InputError: no pair can be compared; with the first reason.
     """
+    allowed = parts_across(across)
+    require_values(files, "compare")
+    wanted = wanted_measures(files, measures)
+    shown = dict(zip(map(id, files), named_rows(files), strict=True))
+    pairs = [(shown[id(a)], shown[id(b)]) for a, b in _pairs(files, against)]
+    results = compare_pairs(pairs, wanted, allowed)
+    differences = [d for rows in results if not isinstance(rows, InputError) for d in rows]
+    left_out = [error.message for error in results if isinstance(error, InputError)]
+    if not differences:
+        reason = left_out[0] if left_out else "there is no pair"
+        raise InputError(reason, allowed=_HINT if not across else None)
+    return Comparison(differences, left_out)
+
+
+def parts_across(across: Sequence[str]) -> tuple[str, ...]:
+    """Prefixes of the parts of signatures that a comparison may reach across.
+
+    Raises:
+        UnknownValueError: a name is none of :data:`ACROSS`.
+    """
     for name in across:
         if name not in ACROSS:
             raise UnknownValueError("part of signatures", name, ACROSS)
-    require_values(files, "compare")
-    allowed = tuple(ACROSS[name] for name in across)
-    wanted = wanted_measures(files, measures)
-    shown = dict(zip(map(id, files), named_rows(files), strict=True))
-    found, left_out = list[Difference](), list[str]()
-    for first, second in _pairs(files, against):
-        one, two = shown[id(first)], shown[id(second)]
+    return tuple(ACROSS[name] for name in across)
+
+
+def compare_pairs(
+    pairs: Sequence[tuple[ScoreFile, ScoreFile]],
+    measures: Collection[str],
+    across: Sequence[str] = (),
+) -> list[list[Difference] | InputError]:
+    """The rows of each pair of systems, which are one family for Holm's adjustment.
+
+    The family is all pairs on all measures: each once where several measures have the same values,
+    without the placebo. So many signs are drawn that the smallest possible p stays below .01 after
+    the adjustment (at most 200,000).
+
+    Args:
+        pairs: score files.
+        measures: names of the measures that are compared.
+        across: parts of signatures in which two may differ.
+
+    Returns:
+        One a pair: its rows, or why it cannot be compared.
+    """
+    results: list[list[_Row] | InputError] = []
+    for first, second in pairs:
         try:
-            found += _differences(one, two, _shared(one, two, wanted, allowed))
+            results.append(_rows(first, second, _shared(first, second, measures, across)))
         except InputError as error:
-            left_out.append(error.message)
-    if not found:
-        reason = left_out[0] if left_out else "there is no pair"
-        raise InputError(reason, allowed=_HINT if not across else None)
-    return Comparison(found, left_out)
+            results.append(error)
+    rows = [row for result in results if not isinstance(result, InputError) for row in result]
+    p_values = _permutation_tests(rows, permutations_of(sum(not r.is_control for r in rows)))
+    holm_values = holm(
+        [math.nan if r.is_control else p for r, p in zip(rows, p_values, strict=True)]
+    )
+    corrected = [r.difference.corrected for r in rows]
+    corrected_holm = holm([math.nan if c is None else c.p for c in corrected])
+    adjusted = iter([
+        replace(row.difference, p_permutation=p, p_holm=q, corrected_holm=c)
+        for row, p, q, c in zip(rows, p_values, holm_values, corrected_holm, strict=True)
+    ])  # fmt: skip
+    return [r if isinstance(r, InputError) else [next(adjusted) for _ in r] for r in results]
+
+
+def all_differences(results: Sequence[list[Difference] | InputError]) -> list[Difference]:
+    """The rows of all pairs.
+
+    Raises:
+        InputError: a pair cannot be compared.
+    """
+    for result in results:
+        if isinstance(result, InputError):
+            raise result
+    return [d for rows in results if not isinstance(rows, InputError) for d in rows]
 
 
 def _pairs(
@@ -224,9 +280,37 @@ def wanted_measures(files: Sequence[ScoreFile], asked: Sequence[str]) -> set[str
     return {found for name in asked for found in names[name]}
 
 
-def _differences(
+@dataclass(frozen=True)
+class _Row:
+    """A difference whose p-values wait for those of the other rows.
+
+    Attributes:
+        difference: with NaN in place of what depends on other rows.
+        change: differences whose signs are flipped: of queries, or sums over their clusters.
+        is_control: whether it is of the placebo.
+    """
+
+    difference: Difference
+    change: Floats
+    is_control: bool
+
+
+def _permutation_tests(rows: Sequence[_Row], patterns: int) -> list[float]:
+    """p of each row; rows with as many queries share the draws."""
+    lengths: dict[int, list[int]] = {}
+    for i, row in enumerate(rows):
+        lengths.setdefault(len(row.change), []).append(i)
+    p_values = [math.nan] * len(rows)
+    for places in lengths.values():
+        tested = permutation_tests([rows[i].change for i in places], patterns)
+        for i, p in zip(places, tested, strict=True):
+            p_values[i] = p
+    return p_values
+
+
+def _rows(
     first: ScoreFile, second: ScoreFile, pairs: Sequence[tuple[MeasureScore, MeasureScore]]
-) -> list[Difference]:
+) -> list[_Row]:
     """Rows of one pair of systems."""
     alike: dict[tuple[object, ...], list[tuple[MeasureScore, MeasureScore]]] = {}
     for a, b in pairs:
@@ -236,42 +320,33 @@ def _differences(
         alike.setdefault((place, str(values), *people), []).append((a, b))
     groups = list(alike.values())
     controls = _controls(first)
-    names = [group[0][0].name for group in groups]
-    family = [i for i, name in enumerate(names) if name.partition("[")[2] not in controls]
     changes = [change(*group[0]) for group in groups]
     clusters = np.array(first.clusters) if first.clusters else None
-    tested = changes if clusters is None else [_together(d, clusters) for d in changes]
-    p_values = permutation_tests(tested, permutations_of(len(family)))
-    adjusted = dict(zip(family, holm([p_values[i] for i in family]), strict=True))
-    samples = [mean_sample(n, d[None]) for n, d in zip(names, changes, strict=True)]
+    samples = [mean_sample(g[0][0].name, d[None]) for g, d in zip(groups, changes, strict=True)]
     estimates = estimate_all(samples, clusters=clusters)
-    right = [corrected_difference(*group[0], clusters) for group in groups]
-    right_holm = holm([math.nan if c is None else c.p for c in right])
     rows = []
-    for i, (estimate, d) in enumerate(zip(estimates, changes, strict=True)):
-        n = int((~np.isnan(d)).sum())
-        known = tested[i][~np.isnan(tested[i])]
-        rows.append(
-            Difference(
-                names[i],
-                first.system,
-                second.system,
-                n,
-                estimate.value,
-                estimate.low,
-                estimate.high,
-                paired_t(known),
-                p_values[i],
-                adjusted.get(i, math.nan),
-                (_ALPHA + _POWER) * (_stderr(d) if clusters is None else estimate.stderr),
-                tuple(a.name for a, _ in groups[i][1:]),
-                tuple(differing_parts(groups[i][0][0].signature, groups[i][0][1].signature)),
-                right[i],
-                right_holm[i],
-                tuple(a.name for a, b in groups[i] if not is_displayed(a, b)),
-                groups[i][0][0].signature,
-            )
+    for group, estimate, d in zip(groups, estimates, changes, strict=True):
+        (a, b), *others = group
+        tested = d if clusters is None else _together(d, clusters)
+        row = Difference(
+            a.name,
+            first.system,
+            second.system,
+            int((~np.isnan(d)).sum()),
+            estimate.value,
+            estimate.low,
+            estimate.high,
+            paired_t(tested[~np.isnan(tested)]),
+            math.nan,
+            math.nan,
+            (_ALPHA + _POWER) * (_stderr(d) if clusters is None else estimate.stderr),
+            tuple(other.name for other, _ in others),
+            tuple(differing_parts(a.signature, b.signature)),
+            corrected_difference(a, b, clusters),
+            by_query=tuple(x.name for x, y in group if not is_displayed(x, y)),
+            signature=a.signature,
         )
+        rows.append(_Row(row, tested, a.name.partition("[")[2] in controls))
     return rows
 
 
@@ -284,7 +359,7 @@ def _controls(file: ScoreFile) -> set[str]:
 
 
 def _shared(
-    first: ScoreFile, second: ScoreFile, wanted: set[str], across: Sequence[str]
+    first: ScoreFile, second: ScoreFile, wanted: Collection[str], across: Sequence[str]
 ) -> list[tuple[MeasureScore, MeasureScore]]:
     """Measures that both have.
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from citeforge.engines.draws import generator, sample_ids
 from citeforge.evaluator.reports.withhold import require_values
-from citeforge.evaluator.statistics.jackknife import change, column, jackknife_pseudovalues
+from citeforge.evaluator.statistics.estimates import change, column, jackknife_pseudovalues
 from citeforge.schemas.commands.command_options import LabelPlanOptions, PlanOptions
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.scores import MeasureScore, ScoreFile

@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from citeforge.evaluator.measures.registry import direction
-from citeforge.evaluator.statistics.estimates import Floats
-from citeforge.evaluator.statistics.jackknife import jackknife_pseudovalues
+from citeforge.evaluator.statistics.estimates import Floats, jackknife_pseudovalues
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 LEVEL = 0.05
@@ -73,6 +72,30 @@ def ranks_of_intervals(intervals: Sequence[tuple[float, float]]) -> list[RankInt
     return ranks_from(low[:, None] > high)
 
 
+def comparable_entries(
+    files: Sequence[ScoreFile], entries: Sequence[MeasureScore | None]
+) -> list[bool]:
+    """Which values may be ranked and called best: those of one recipe and the same queries.
+
+    Args:
+        files: score files.
+        entries: one measure of each; None where a file has none.
+
+    Returns:
+        One a file: whether it shares recipe and queries with more than half of those that have a
+        value; all False where no recipe has so many.
+    """
+    recipes = [
+        None if e is None or e.value is None else (e.signature, tuple(f.query_ids))
+        for f, e in zip(files, entries, strict=True)
+    ]
+    present = [r for r in recipes if r is not None]
+    if not present:
+        return [False] * len(files)
+    recipe, count = Counter(present).most_common(1)[0]
+    return [2 * count > len(present) and r == recipe for r in recipes]
+
+
 def ranks_of(
     files: Sequence[ScoreFile], entries: Sequence[MeasureScore | None]
 ) -> list[RankInterval | None]:
@@ -86,16 +109,12 @@ def ranks_of(
         One a system, the best first; None without a value, where neither direction of the measure
         is better, and where the queries or the recipe are others than of most systems.
     """
-    recipes = [
-        None
-        if e is None or e.value is None or direction(e.name) is None
-        else (e.signature, tuple(f.query_ids))
-        for f, e in zip(files, entries, strict=True)
+    ranked = [
+        comparable and e is not None and direction(e.name) is not None
+        for comparable, e in zip(comparable_entries(files, entries), entries, strict=True)
     ]
-    found = Counter(r for r in recipes if r is not None).most_common(1)
-    if not found:
+    if not any(ranked):
         return [None] * len(files)
-    ranked = [recipe == found[0][0] for recipe in recipes]
     columns = [
         towards_better(e) if here and e is not None else None
         for here, e in zip(ranked, entries, strict=True)

@@ -83,6 +83,13 @@ class Benchmark(Package):
         return is_half or manifest.has_hidden_labels
 
     @property
+    def why_no_labels(self) -> str:
+        """What to say where nothing tells which of the passages shown are relevant."""
+        if self.manifest.config.get("hidden_gold") and not self.also_known:
+            return "the labels of this benchmark are hidden; give its gold half with --gold"
+        return "nobody judged which passages are relevant"
+
+    @property
     def most_runs(self) -> int:
         """Runs that a submission may make."""
         return MOST_RUNS_HIDDEN if self.has_hidden_gold else MOST_RUNS

@@ -6,21 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.formats import (
-    answers_of,
-    detect,
-    find_format,
-)
-from citeforge.evaluator.submissions.index import about_of, submission_system
-from citeforge.evaluator.submissions.origin import (
-    Origin,
-    anonymous_warnings,
-    asked_of,
-    partly_asked,
-    require_same_benchmark,
-)
+from citeforge.evaluator.submissions.formats import find_format
+from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
-from citeforge.evaluator.submissions.reader import Places, choose_context
+from citeforge.evaluator.submissions.reader import Places
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.submission import SubmissionLine
 from citeforge.schemas.text import printable
@@ -71,26 +60,18 @@ class _Checker:
         self.answers = benchmark.kind.checker(benchmark)
         self.found = Findings()
         self.brought = ProvidedPassages(benchmark)
-        self.origin = Origin()
 
     def run(self, path: Path, file_format: str) -> Findings:
         self.places = Places(path, self.benchmark)
-        chosen = detect(path) if file_format == "auto" else file_format
-        form = find_format(chosen)
+        submission = Submission(path, self.benchmark, file_format, on_error=self._unreadable)
+        self.submission = submission
         try:
-            if form.origin is not None:
-                self.origin = form.origin(path)
-                require_same_benchmark(path, self.benchmark, self.origin.header)
+            submission.about  # noqa: B018 (whether it can be read)
         except InputError as error:
             self._unreadable(error)
+        self.only = self.only or self._default_context()
         try:
-            submission_system(path, chosen, self.origin.header)
-            about_of(path, self.origin.header)
-        except InputError as error:
-            self._unreadable(error)
-        self.only = self.only or self._default_context(path, chosen)
-        try:
-            for line, answer in answers_of(path, self.benchmark, chosen, self._unreadable):
+            for line, answer in submission.answers():
                 self.found.n_lines += 1
                 self._check_answer(line, answer)
         except InputError as error:
@@ -99,32 +80,27 @@ class _Checker:
                 raise
             self._unreadable(error)
         self._missing()
-        for fault in form.faults(path, self.benchmark) if form.faults else ():
+        faults = find_format(submission.form).faults
+        for fault in faults(path, self.benchmark) if faults else ():
             found = self.found.errors if fault.is_error else self.found.warnings
             found.append((fault.line, fault.message))
-        self._doubts(path, chosen)
+        self._doubts()
         # A wrong header is met by whoever reads it, and said once.
         errors = dict.fromkeys(self.found.errors)
         self.found.errors = sorted(errors, key=lambda e: e[0] or 0)
         return self.found
 
-    def _default_context(self, path: Path, chosen: str) -> str | None:
+    def _default_context(self) -> str | None:
         """The set that ``score`` takes for lines that name none; None when it would ask."""
         try:
-            return choose_context(
-                answers_of(path, self.benchmark, chosen, lambda _: None), self.sets, None
-            )
+            return self.submission.choose_context(None)
         except (InputError, UsageError):
             return None
 
-    def _doubts(self, path: Path, chosen: str) -> None:
+    def _doubts(self) -> None:
         """What makes it doubtful that the file answers this benchmark, and how answers end."""
-        found: list[str] = []
-        header = self.origin.header
-        found += [*self.origin.warnings, *partly_asked(header, self.benchmark)]
-        if header.get("benchmark_hash") is None:
-            if find_format(chosen).origin is not None:
-                found += anonymous_warnings(path, self.benchmark, header)
+        found = self.submission.warnings()
+        if self.submission.is_anonymous:
             found += self.answers.reach.warnings(self.benchmark.kind.shows)
         found += self.brought.warnings()
         if self.found.n_truncated:
@@ -183,7 +159,7 @@ class _Checker:
                 if name not in used
             ]
         # Of those that were not asked (--limit) there is one warning, not one each.
-        limit = asked_of(self.origin.header, self.benchmark) or len(self.benchmark.query_ids)
+        limit = self.submission.asked or len(self.benchmark.query_ids)
         found += [
             f"no answer to {self.benchmark.query_ids[row]!r} (context {name}, run {run}): "
             "scored as worst"

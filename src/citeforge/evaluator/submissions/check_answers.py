@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from citeforge.evaluator.measures.kalma.inputs import (
@@ -11,11 +11,82 @@ from citeforge.evaluator.measures.kalma.inputs import (
     read_answer,
     read_shown,
 )
-from citeforge.evaluator.statements.url_warnings import report_markup, report_warnings
+from citeforge.evaluator.statements.url_marks import Markup, has_text, read_markup
 from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
 from citeforge.evaluator.submissions.origin import CitationRange
-from citeforge.evaluator.submissions.spans import span_warnings
-from citeforge.schemas.submission import SubmissionLine
+from citeforge.schemas.citations.urls import same_url
+from citeforge.schemas.submission import CitedSpan, SubmissionLine
+
+
+def span_warnings(answer: SubmissionLine, texts: Sequence[str], base: int) -> Iterator[str]:
+    """Warnings of one answer.
+
+    Args:
+        answer: its ``spans`` are looked at.
+        texts: texts of the passages that it was shown, in order.
+        base: number of the first passage.
+    """
+    size = len(answer.output)
+    for number, span in enumerate(answer.spans or ()):
+        if not 0 <= span.start <= span.end <= size:
+            yield (
+                f"spans[{number}]: {span.start} to {span.end}, and the output has {size} characters"
+            )
+        if span.passage is None:
+            yield (
+                f"spans[{number}]: cites {span.source!r}, which is none of the passages shown; "
+                "counted as a citation beyond them. Other ways to find sources: --format "
+                "NAME:own, :id, :index, :title, :url=FIELD"
+            )
+        elif not 0 <= span.passage < len(texts):
+            yield f"spans[{number}]: passage {span.passage} of {len(texts)}, from 0"
+        elif span.quote and not _holds(texts[span.passage], span):
+            yield (
+                f"spans[{number}]: quotes {span.quote[:60]!r}, which passage "
+                f"[{base + span.passage}] does not hold: are sources found in the right way?"
+            )
+
+
+def _holds(text: str, span: CitedSpan) -> bool:
+    """Whether a text holds a quotation, white space aside; where it says, if it says so."""
+    quote = span.quote or ""
+    if span.quote_unit == "char" and span.quote_start is not None and span.quote_end is not None:
+        there = text[span.quote_start : span.quote_end]
+        return " ".join(there.split()) == " ".join(quote.split())
+    words = " ".join(quote.split())
+    parts = [p for p in words.replace("…", "...").split("...") if p.strip()]
+    squeezed = " ".join(text.split())
+    return not squeezed or all(p.strip() in squeezed for p in parts)
+
+
+_MOST_NUMBERS_LISTED = 5
+
+
+def report_markup(answer: SubmissionLine) -> Markup | None:
+    """The citations of an answer that cites by URL; None for any other."""
+    if answer.spans is not None or not any(p.url for p in answer.passages or ()):
+        return None
+    found = read_markup(answer.output)
+    by_url = any(not k.startswith("[") for m in found.mentions for k in m.keys)
+    return found if by_url or found.references else None
+
+
+def report_warnings(answer: SubmissionLine, markup: Markup) -> Iterator[str]:
+    """Numbers without an entry, entries that come twice, pages without a text."""
+    if markup.unlisted:
+        numbers = ", ".join(f"[{n}]" for n in markup.unlisted[:_MOST_NUMBERS_LISTED])
+        yield f"output: cites {numbers}; the list of references has no URL for it"
+    if markup.twice:
+        numbers = ", ".join(map(str, dict.fromkeys(markup.twice)))
+        yield f"output: the list of references has {numbers} several times; the first one counts"
+    pages = {same_url(p.url) for p in answer.passages or () if p.url and has_text(p.text)}
+    cited = dict.fromkeys(k for m in markup.mentions for k in m.keys if not k.startswith("["))
+    absent = [url for url in cited if same_url(url) not in pages]
+    if absent:
+        yield (
+            f"passages: no text of {len(absent)} of {len(cited)} cited pages (first: {absent[0]}); "
+            "they support nothing. Give their texts as passages with url and text"
+        )
 
 
 class AnswerCheck(Protocol):

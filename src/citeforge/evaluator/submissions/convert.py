@@ -59,16 +59,16 @@ def convert(path: Path, benchmark: Benchmark, out: Path, file_format: str = "aut
 
 def encode_line(answer: SubmissionLine) -> bytes:
     """An answer as a line of a submission, without what it does not say."""
-    return msgspec.json.encode(_said(msgspec.to_builtins(answer)))
+    return msgspec.json.encode(_without_defaults(msgspec.to_builtins(answer)))
 
 
-def _said(value: Any) -> Any:
+def _without_defaults(value: Any) -> Any:
     if isinstance(value, list):
-        return [_said(v) for v in value]
+        return [_without_defaults(v) for v in value]
     if not isinstance(value, dict):
         return value
     return {
-        k: v if k == "meta" else _said(v)
+        k: v if k == "meta" else _without_defaults(v)
         for k, v in value.items()
         if (v is not None or k in _NEEDED) and not (k in _DEFAULTS and v == _DEFAULTS[k])
     }

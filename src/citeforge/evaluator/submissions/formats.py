@@ -19,7 +19,6 @@ from citeforge.evaluator.submissions.reader import read_answers, read_header
 from citeforge.ir_convert.alce import passage_id, read_items
 from citeforge.ir_convert.saved import read_saved
 from citeforge.schemas.errors import InputError, UnknownValueError
-from citeforge.schemas.models.choices import FORMATS
 from citeforge.schemas.submission import OwnPassage, SubmissionLine
 
 START = 1 << 16
@@ -74,11 +73,8 @@ def find_format(name: str) -> Format:
     theirs = plugins.find_entry("formats", base)
     if theirs is not None:
         return _checked(*theirs)
-    known = [choice.name for choice in FORMATS] + [n for n, _ in plugins.entry_names("formats")]
-    if base in known:
-        raise InputError(f"the plugin that reads the format {base!r} is not part of this copy",
-                         allowed="the whole of citeforge: pip install citeforge")  # fmt: skip
-    raise UnknownValueError("format", name, dict.fromkeys(known))
+    plugins.require_whole("formats", base, f"the format {base!r}")
+    raise UnknownValueError("format", name, {*_FORMATS, *dict(plugins.entry_names("formats"))})
 
 
 def _of_plugins() -> Iterator[Format]:

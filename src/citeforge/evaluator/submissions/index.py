@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from citeforge.engines.io.files import digest_folder, sha256_file
 from citeforge.engines.io.jsonlines import read_start
 from citeforge.engines.io.textfiles import validated
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.format import Lines
+from citeforge.evaluator.submissions.format import Lines, OnError
 from citeforge.evaluator.submissions.formats import (
     OURS,
     START,
@@ -32,42 +33,13 @@ from citeforge.evaluator.submissions.reader import (
     require_name,
     system_name,
 )
+from citeforge.schemas.errors import InputError
 from citeforge.schemas.scores import About
 from citeforge.schemas.submission import SubmissionLine
 
 _OURS = (OURS, "attributed-ir")
 _MOST_KEPT = 20_000
 """Lines that are kept while it is found out what they are about; a longer file is read again."""
-
-
-def about_of(path: Path, header: Mapping[str, object]) -> About | None:
-    """What a header says of the system, for leaderboards.
-
-    Raises:
-        InputError: one of these fields is not what it should be.
-    """
-    said = {k: v for k, v in header.items() if k in About.model_fields and v is not None}
-    if not said:
-        return None
-    texts = {k: str(v) if k != "cost" and type(v) in (int, float) else v for k, v in said.items()}
-    return validated(About, texts, path, allowed="as docs/leaderboard.md lists them")
-
-
-def submission_system(path: Path, form: str, header: Mapping[str, object]) -> str:
-    """Name of the system that a submission is of.
-
-    Args:
-        path: file or folder.
-        form: its format.
-        header: its header; empty where it has none.
-
-    Raises:
-        InputError: no system may be called so.
-    """
-    system = find_format(form).system
-    if system is not None and (name := system(path)):
-        return require_name(name, path, "run_id")
-    return system_name(path, header) if path.is_file() else require_name(path.name, path)
 
 
 class Submission:
@@ -78,11 +50,15 @@ class Submission:
     Attributes:
         path: where it is.
         form: format it is read as.
-        header: its header; empty where it has none.
     """
 
     def __init__(
-        self, path: Path, benchmark: Benchmark, form: str = "auto", system: str | None = None
+        self,
+        path: Path,
+        benchmark: Benchmark,
+        form: str = "auto",
+        system: str | None = None,
+        on_error: OnError = None,
     ) -> None:
         """Look what it is.
 
@@ -91,26 +67,46 @@ class Submission:
             benchmark: what it answers.
             form: format; ``auto`` for what it looks like.
             system: name of the system; None for what the submission says.
+            on_error: told of what is wrong with header and lines, which is then passed over.
 
         Raises:
             InputError: it cannot be read, or was made on another build of the benchmark.
         """
         self.path, self._benchmark, self._system = path, benchmark, system
+        self._on_error = on_error
         start = b""
         if path.suffix != ".csv" and not path.is_dir() and form in ("auto", *_OURS):
             start = read_start(path, START)
         self.form = detect(path, start) if form == "auto" else form
-        self._can_name = find_format(self.form).origin is not None
-        found = header_of(path, start.partition(b"\n")[0]) if self.form in _OURS else None
-        read_origin = None if self.form in _OURS else find_format(self.form).origin
-        theirs = Origin() if read_origin is None else read_origin(path)
-        self.header: Mapping[str, object] = found or theirs.header
-        self._missing = theirs.warnings
-        self._has_header = found is not None
         self._looked_at: Lines | None = None
-        if (self._can_name or self.form in _OURS) and path.is_file():
-            require_same_benchmark(path, benchmark, self.header)
-        self.system  # noqa: B018 (a name that is refused is refused before anything is scored)
+        self._has_header: bool | None = None
+        self._origin = Origin()
+        read_origin, is_ours = find_format(self.form).origin, self.form in _OURS
+        self._can_name = read_origin is not None
+        with self._passed_over():
+            if is_ours:
+                header = header_of(path, start.partition(b"\n")[0])
+                self._has_header, self._origin = header is not None, Origin(header or {})
+            elif read_origin is not None:
+                self._origin = read_origin(path)
+            if (self._can_name or is_ours) and path.is_file():
+                require_same_benchmark(path, benchmark, self.header)
+        with self._passed_over():
+            self.system  # noqa: B018 (refused before anything is scored)
+
+    @contextmanager
+    def _passed_over(self) -> Iterator[None]:
+        try:
+            yield
+        except InputError as error:
+            if self._on_error is None:
+                raise
+            self._on_error(error)
+
+    @property
+    def header(self) -> Mapping[str, object]:
+        """Its header; empty where it has none."""
+        return self._origin.header
 
     @property
     def is_anonymous(self) -> bool:
@@ -126,9 +122,9 @@ class Submission:
         """What to say of a submission that could have a hash and lacks it, or was asked a part."""
         if not self._can_name:
             return []
-        found = [*self._missing, *partly_asked(self.header, self._benchmark)]
+        found = [*self._origin.warnings, *partly_asked(self.header, self._benchmark)]
         if self.is_anonymous:
-            found += anonymous_warnings(self.path, self._benchmark, self.header)
+            found += anonymous_warnings(self._benchmark, self.header)
         return found
 
     @property
@@ -140,7 +136,12 @@ class Submission:
         """
         if self._system is not None:
             return require_name(self._system, self.path)
-        return submission_system(self.path, self.form, self.header)
+        system = find_format(self.form).system
+        if system is not None and (name := system(self.path)):
+            return require_name(name, self.path, "run_id")
+        if self.path.is_file():
+            return system_name(self.path, self.header)
+        return require_name(self.path.name, self.path)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -155,7 +156,13 @@ class Submission:
         Raises:
             InputError: one of these fields is not what it should be.
         """
-        return about_of(self.path, self.header)
+        said = {
+            k: str(v) if k != "cost" and type(v) in (int, float) else v
+            for k, v in self.header.items()
+            if k in About.model_fields and v is not None
+        }
+        allowed = "as docs/leaderboard.md lists them"
+        return validated(About, said, self.path, allowed=allowed) if said else None
 
     def digest(self) -> str:
         """sha256 of the file, or over the files of the folder."""
@@ -196,5 +203,5 @@ class Submission:
 
     def _read(self) -> Lines:
         if self.form == OURS or (self.form == "attributed-ir" and self.path.suffix != ".csv"):
-            return read_answers(self.path, has_header=self._has_header)
-        return answers_of(self.path, self._benchmark, self.form)
+            return read_answers(self.path, self._on_error, self._has_header)
+        return answers_of(self.path, self._benchmark, self.form, self._on_error)

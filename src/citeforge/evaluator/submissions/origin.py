@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.reader import read_header
 from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.submission import SubmissionLine
@@ -34,37 +33,37 @@ class Origin:
     warnings: tuple[str, ...] = ()
 
 
-def require_same_benchmark(
-    path: Path, benchmark: Benchmark, header: Mapping[str, object] | None = None
-) -> None:
+def require_same_benchmark(path: Path, benchmark: Benchmark, header: Mapping[str, object]) -> None:
     """Refuse a submission whose header names another build of the benchmark.
 
     Args:
         path: submission.
         benchmark: what it is scored against.
-        header: its header, empty where it has none; None to read it.
+        header: its header, empty where it has none.
 
     Raises:
         InputError: the hashes differ: other contexts were shown.
     """
-    named = (read_header(path) or {} if header is None else header).get("benchmark_hash")
+    named = header.get("benchmark_hash")
     known = [benchmark.manifest.benchmark_hash, *benchmark.also_known]
     if named is not None and named not in known:
+        is_of_whole = named == benchmark.manifest.config.get("joined_hash")
         raise InputError(
             f"was made on a benchmark with hash {str(named)[:16]}…, "
             f"this one has {benchmark.manifest.benchmark_hash[:16]}…",
             path=path,
             line=1,
             field="benchmark_hash",
-            allowed="score it against the benchmark that it answers",
+            allowed="it answers the whole of which this is the half without labels; give the other "
+            "half with --gold"
+            if is_of_whole
+            else "score it against the benchmark that it answers",
         )
 
 
-def anonymous_warnings(
-    path: Path, benchmark: Benchmark, header: Mapping[str, object] | None = None
-) -> list[str]:
+def anonymous_warnings(benchmark: Benchmark, header: Mapping[str, object]) -> list[str]:
     """What to say of a submission of our own format without a hash; ``header`` as above."""
-    name = (read_header(path) or {} if header is None else header).get("benchmark")
+    name = header.get("benchmark")
     other = "" if name in (None, benchmark.manifest.name) else f", and its benchmark is {name!r}"
     return [
         f"the header has no benchmark_hash{other}: nothing tells that the answers were made on "

@@ -84,14 +84,14 @@ class ProvidedPassages:
         return self._of_corpus({name for names in self._benchmark.relevant_ids for name in names})
 
     @cached_property
-    def _known(self) -> dict[str, _Key]:
+    def _corpus_keys(self) -> dict[str, _Key]:
         """Passages of the corpus that have the docids counted so far; it is read once."""
         return self._of_corpus({key.name for key in self._passages})
 
     @cached_property
     def _others(self) -> dict[_Key, int]:
         """Passages whose docid has another text or title in the corpus, with their numbers."""
-        return {k: n for k, n in self._passages.items() if k.differs(self._known.get(k.name))}
+        return {k: n for k, n in self._passages.items() if k.differs(self._corpus_keys.get(k.name))}
 
     def _of_corpus(self, names: set[str]) -> dict[str, _Key]:
         ids = pa.array(sorted(names), pa.string())
@@ -113,17 +113,17 @@ class ProvidedPassages:
     def unjudged(self) -> str:
         """Why nothing says which of the passages are relevant; empty where something does."""
         if not any(self._benchmark.relevant_ids):
-            return "nobody judged which passages are relevant"
-        if not any(k.name in self._known and k not in self._others for k in self._passages):
+            return self._benchmark.why_no_labels
+        if not any(k.name in self._corpus_keys and k not in self._others for k in self._passages):
             return "no passage has a docid that the benchmark knows, so that none has a label"
         return ""
 
     def warnings(self) -> list[str]:
         """What to say of passages that the benchmark does not know."""
-        unknown = {k: n for k, n in self._passages.items() if k.name not in self._known}
+        unknown = {k: n for k, n in self._passages.items() if k.name not in self._corpus_keys}
         n_all = self._passages.total() + self._nameless
         texts = []
-        if unknown and self._known:
+        if unknown and self._corpus_keys:
             texts.append(
                 f"{sum(unknown.values()):,} of {n_all:,} passages have docids that the benchmark "
                 f"does not know ({_names(unknown)}): they count as not relevant"
@@ -138,7 +138,7 @@ class ProvidedPassages:
                     else "reference believes their docids"
                 )
             )
-        if self._nameless and self._known:
+        if self._nameless and self._corpus_keys:
             texts.append(f"{self._nameless:,} passages have no docid: they count as not relevant")
         bare = {key.name: n for key, n in unknown.items() if not key.text}
         if bare:
@@ -149,7 +149,7 @@ class ProvidedPassages:
         queries = [
             query
             for key, names in self._repeated.items()
-            if key.name not in self._known or key in self._others
+            if key.name not in self._corpus_keys or key in self._others
             for query in names
         ]
         if queries:

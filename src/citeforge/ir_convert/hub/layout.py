@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from citeforge.engines.io.duplicates import DuplicateFinder, first_duplicate
 from citeforge.engines.io.files import digest
 from citeforge.ir_convert.hub.client import Repository, split_revision, unreachable
+from citeforge.ir_convert.passages import (
+    Place,
+    checked_passages,
+)
 from citeforge.ir_convert.source import ReadOptions, no_gold
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.benchmarks.tables import (
@@ -144,27 +147,19 @@ class HubSource:
         return self._info
 
     def passages(self) -> Iterator[pa.RecordBatch]:
-        finder = DuplicateFinder()
-        at = 0
+        return self._checked(self._read, "corpus", "passages")
+
+    def _checked(
+        self, read: Callable[[], Iterator[pa.RecordBatch]], config: str, what: str
+    ) -> Iterator[pa.RecordBatch]:
+        return checked_passages(
+            read, lambda number: Place(self.repo, number + 1), self._info.counts,
+            self.options.skip_empty, f"{config}.", what=what,
+        )  # fmt: skip
+
+    def _read(self) -> Iterator[pa.RecordBatch]:
         for table in self._corpus.with_format("arrow").iter(_BATCH):
-            batch = conform(_renamed(table), CORPUS, self.repo)
-            ids = batch["_id"].to_pylist()
-            finder.add(ids)
-            self._check(batch, ids, "corpus", at)
-            at += batch.num_rows
-            yield from batch.to_batches()
-        if suspects := finder.suspects():
-            self._refuse_duplicates(suspects)
-
-    def _refuse_duplicates(self, suspects: frozenset[int]) -> None:
-        def ids() -> Iterator[str]:
-            for table in self._corpus.with_format("arrow").iter(_BATCH):
-                yield from conform(_renamed(table), CORPUS, self.repo)["_id"].to_pylist()
-
-        found = first_duplicate(ids(), suspects)
-        if found:
-            name, _, second = found
-            raise self._no_id(name, "corpus", second + 1)
+            yield from conform(_renamed(table), CORPUS, self.repo).to_batches()
 
     def queries(self) -> pa.Table:
         wanted = self._relevant["query-id"].unique()
@@ -175,11 +170,8 @@ class HubSource:
                 allowed="--extra-corpus beside a --source with queries, or build alce --corpus",
             )
         table = conform(self._queries.with_format("arrow")[:], QUERIES, self.repo)
-        ids = table["_id"].to_pylist()
-        self._check(table, ids, "queries", 0)
-        if len(set(ids)) < len(ids):
-            second = next(n for n, name in enumerate(ids) if name in ids[:n])
-            raise self._no_id(ids[second], "queries", second + 1)
+        batches = self._checked(lambda: iter(table.to_batches()), "queries", "queries")
+        table = pa.Table.from_batches(batches, QUERIES)
         missing = pc.filter(wanted, pc.invert(pc.is_in(wanted, value_set=table["_id"])))
         if len(missing) and not self.options.skip_dangling:
             raise InputError(
@@ -190,24 +182,6 @@ class HubSource:
         if len(missing):
             self._info.counts["judgements of unknown queries, skipped"] = len(missing)
         return table.filter(pc.is_in(table["_id"], value_set=wanted))
-
-    def _no_id(self, name: str, config: str, line: int) -> InputError:
-        return InputError(
-            f"{name!r} is empty or comes twice",
-            path=self.repo,
-            line=line,
-            field=f"{config}._id",
-            allowed="distinct ids",
-        )
-
-    def _check(self, table: pa.Table, ids: list[str], config: str, start: int) -> None:
-        if "" in ids:
-            raise self._no_id("", config, start + ids.index("") + 1)
-        empty = pc.index(pc.binary_length(pc.utf8_trim_whitespace(table["text"])), 0).as_py()
-        if empty >= 0:
-            raise InputError(
-                "is empty", path=self.repo, line=start + empty + 1, field=f"{config}.text"
-            )
 
     def relevant(self) -> pa.Table:
         scores = self._relevant["score"]

@@ -92,7 +92,7 @@ def measured(
     lock = anyio.Lock()  # a judge and its store are asked by one at a time
 
     async def score(state: TaskState, target: Target) -> Score:
-        answer = _asked(state, scoring)
+        answer = _answer_of(state, scoring)
         async with lock:
             found = await anyio.to_thread.run_sync(scoring.one, answer)
         reasons = "; ".join(
@@ -114,7 +114,7 @@ def measured(
     return score
 
 
-def _asked(state: TaskState, scoring: Scoring) -> SubmissionLine:
+def _answer_of(state: TaskState, scoring: Scoring) -> SubmissionLine:
     """The answer that a sample came to.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Runs of TREC's report tracks: formats, rules, and measures by assessors' labels.
+"""Runs of TREC's report tracks: formats, rules, exports, and measures by assessors' labels.
 
-Reaches the core through ``evaluator``. Begin at `formats`, then `support`.
+Reaches the core through ``evaluator`` and ``publish.export``. Begin at `formats`, then `support`.
 """

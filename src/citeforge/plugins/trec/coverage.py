@@ -201,7 +201,7 @@ def _valued(
 ) -> Iterator[tuple[Key, AnswerItem, Valued]]:
     """The same with what labels and the judge say of each point."""
     judge = inputs.tools.judge
-    said = {key: _said(inputs, item) for key, item, _ in rows}
+    said = {key: _answer_text(inputs, item) for key, item, _ in rows}
     decisions = {} if judge is None else judge.ask(
         Pair(said[key], p.text)
         for key, item, points in rows
@@ -228,7 +228,7 @@ def _valued(
         yield key, item, [(p, value(key, item, p)) for p in points]
 
 
-def _said(inputs: Inputs, item: AnswerItem) -> str:
+def _answer_text(inputs: Inputs, item: AnswerItem) -> str:
     """The answer without its marks."""
     if item.sentences is not None:
         return " ".join(s.text for s in item.sentences)

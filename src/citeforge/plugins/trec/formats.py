@@ -10,7 +10,7 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.format import Fault, Format, Lines, OnError
 from citeforge.plugins.trec.reports import read_reports, read_trec_run, run_id, track_of
 from citeforge.plugins.trec.rules import run_breaches
-from citeforge.schemas.trec import BY_FORMAT, Track
+from citeforge.plugins.trec.tracks import BY_FORMAT, Track
 
 
 def _looks(track: Track, path: Path, start: bytes) -> bool:

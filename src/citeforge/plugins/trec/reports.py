@@ -11,9 +11,9 @@ import msgspec
 
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.plugins.trec.tracks import BY_FORMAT, Track
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.submission import CitedSentence, OwnPassage, SubmissionLine
-from citeforge.schemas.trec import BY_FORMAT, Track
 
 OnError = Callable[[InputError], None] | None
 Lines = Iterator[tuple[int, SubmissionLine]]
@@ -172,10 +172,10 @@ def read_trec_run(form: str, path: Path, benchmark: Benchmark, on_error: OnError
     benchmark's. Citations of places that ``references`` does not have count as wrong.
     """
     reports = list(read_reports(path, BY_FORMAT[form], on_error))
-    texts = benchmark.texts({i for r in reports for i in _shown(r)})
+    texts = benchmark.texts({i for r in reports for i in _passage_ids(r)})
     base = benchmark.grammar.base
     for report in reports:
-        shown = _shown(report)
+        shown = _passage_ids(report)
         passages = [OwnPassage(texts.get(i, ("", ""))[1], i, texts.get(i, ("", ""))[0])
                     for i in shown]  # fmt: skip
         yield report.line, SubmissionLine(
@@ -184,7 +184,7 @@ def read_trec_run(form: str, path: Path, benchmark: Benchmark, on_error: OnError
         )  # fmt: skip
 
 
-def _shown(report: TrecReport) -> list[str]:
+def _passage_ids(report: TrecReport) -> list[str]:
     listed = report.references or []
     known = set(listed)
     cited = (

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from citeforge.plugins.trec.reports import ReportSentence, TrecReport, cited_ids, style_of
-from citeforge.schemas.trec import Track
+from citeforge.plugins.trec.tracks import Track
 
 _STYLES = {
     "index": "places in references, from 0",

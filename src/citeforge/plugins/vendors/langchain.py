@@ -159,13 +159,13 @@ def _read_message(content: list[Any], found: Response) -> None:
             size = len(block.text)
             end = size if a.end_index is None else a.end_index
             first, last = span(a.start_index, end, size, where)
-            at = _known(a, found)
+            at = _source_number(a, found)
             found.cited.append(
                 Cited(before + first, before + last, at, first == last, quote=a.cited_text)
             )
 
 
-def _known(annotation: _Annotation, found: Response) -> int:
+def _source_number(annotation: _Annotation, found: Response) -> int:
     """The document that an annotation names by URL or title; else a source of its own."""
     for at, source in enumerate(found.sources):
         if annotation.url and annotation.url in (source.url, *source.ids):

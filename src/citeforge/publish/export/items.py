@@ -12,23 +12,24 @@ from citeforge.engines.io.files import write_text
 from citeforge.ir_convert.kalma import write_gold, write_items
 from citeforge.package.items import by_query
 from citeforge.package.package import Package
-from citeforge.publish.export.tables import DroppedFields
+from citeforge.publish.export.declared import ContextOptions, DroppedFields, Export
+from citeforge.publish.export.tables import other_contexts
 from citeforge.schemas.benchmarks.kg import EMPTY, from_row
 
 
-def only_context(base: Base, context: str | None) -> tuple[str, DroppedFields]:
+def only_context(base: Base, options: ContextOptions) -> tuple[str, DroppedFields]:
     """The context set that a layout with one context a question takes, and what it leaves."""
-    name = context or next(iter(base.manifest.contexts))
-    others = [n for n in base.manifest.contexts if n != name]
-    lost = [f"context sets but {name}: {', '.join(others)}"] if others else []
+    name = options.context or base.contexts[0]
+    lost = other_contexts(base, name)
     if any(base.negatives.values()):
         lost.append("mapped negatives that the context does not show")
     return name, lost
 
 
-def export_alce(base: Base, out: Path, context: str | None = None) -> DroppedFields:
+def export_alce(folder: Path, out: Path, options: ContextOptions) -> DroppedFields:
     """``data.json``: a list of items with question, docs, and what gold there is."""
-    name, lost = only_context(base, context)
+    base = Base(folder)
+    name, lost = only_context(base, options)
     items = []
     for row in base.items(name):
         item: dict[str, Any] = {
@@ -62,12 +63,13 @@ def export_alce(base: Base, out: Path, context: str | None = None) -> DroppedFie
     return lost
 
 
-def export_attrieval(base: Base, out: Path, context: str | None = None) -> DroppedFields:
+def export_attrieval(folder: Path, out: Path, options: ContextOptions) -> DroppedFields:
     """A saved ``datasets.Dataset``: query, passages{passage_text, is_selected}, org_answers."""
     import datasets
 
     datasets.disable_progress_bars()
-    name, lost = only_context(base, context)
+    base = Base(folder)
+    name, lost = only_context(base, options)
     rows = [
         {
             "query_id": row.query_id,
@@ -99,9 +101,10 @@ def export_attrieval(base: Base, out: Path, context: str | None = None) -> Dropp
     return lost
 
 
-def export_attributed_ir(base: Base, out: Path, context: str | None = None) -> DroppedFields:
+def export_attributed_ir(folder: Path, out: Path, options: ContextOptions) -> DroppedFields:
     """``data.csv``: Python literals in cells; ``output`` is left empty for the system."""
-    name, lost = only_context(base, context)
+    base = Base(folder)
+    name, lost = only_context(base, options)
     out.mkdir(parents=True, exist_ok=True)
     with (out / "data.csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -120,10 +123,11 @@ def export_attributed_ir(base: Base, out: Path, context: str | None = None) -> D
     return [*lost, "relevance labels of passages", "sentence labels of gold answers"]
 
 
-def export_kalma(package: Package, out: Path, context: str | None = None) -> DroppedFields:
+def export_kalma(folder: Path, out: Path, options: ContextOptions) -> DroppedFields:
     """``specific.json``, ``general.json`` and, where there is gold, ``gold.json`` (with rounds) and
     ``gold_no_round1.json``: the two files that KaLMA's code reads."""
-    name = context or "full"
+    package = Package(folder)
+    name = options.context or "full"
     graphs = [list(item.graphs) for item in package.items(name)]
     n_lost = 0
     for form, table in package.forms.items():
@@ -139,5 +143,14 @@ def export_kalma(package: Package, out: Path, context: str | None = None) -> Dro
     lost = ["query ids, ids of relations and values, precision of dates"]
     if n_lost:
         lost.append(f"{n_lost} further values of relations that have several")
-    others = [n for n in package.contexts if n not in (name, f"{name}_general")]
-    return lost + ([f"context sets but {name}: {', '.join(others)}"] if others else [])
+    return lost + other_contexts(package, name, f"{name}_general")
+
+
+EXPORTS = (
+    Export("alce", "ALCE's list of questions with documents.", export_alce, ContextOptions),
+    Export("attrieval", "AttriEval's data set of questions.", export_attrieval, ContextOptions),
+    Export("attributed-ir", "Attributed-IR's CSV of questions.", export_attributed_ir,
+           ContextOptions),
+    Export("kalma", "KaLMA's questions, sub-graphs and gold.", export_kalma, ContextOptions,
+           of="triples"),
+)  # fmt: skip

@@ -16,11 +16,10 @@ from citeforge.engines.io.files import atomic_file, write_text
 from citeforge.engines.io.tables import TableWriter, iter_batches, read_schema, write_table
 from citeforge.engines.io.textfiles import harmless
 from citeforge.package.package import Package
+from citeforge.publish.export.declared import DroppedFields, Export
 from citeforge.schemas.benchmarks.tables import CORPUS, LABELS, RELEVANT
 from citeforge.schemas.errors import InputError
-
-DroppedFields = list[str]
-"""What a layout cannot carry, one line each."""
+from citeforge.schemas.recipes.base import Part
 
 
 def corpus_rows(base: Base) -> Iterator[dict[str, Any]]:
@@ -63,8 +62,15 @@ def lost_of(base: Base, *kept: str) -> DroppedFields:
     return lost
 
 
-def export_beir(base: Base, out: Path) -> DroppedFields:
+def other_contexts(package: Package, *written: str) -> DroppedFields:
+    """What a layout with one context a question leaves out."""
+    others = [name for name in package.contexts if name not in written]
+    return [f"context sets but {written[0]}: {', '.join(others)}"] if others else []
+
+
+def export_beir(folder: Path, out: Path, options: Part) -> DroppedFields:
     """``corpus.jsonl``, ``queries.jsonl``, ``qrels/test.tsv``."""
+    base = Base(folder)
     with atomic_file(out / "corpus.jsonl") as file:
         for row in corpus_rows(base):
             file.write(_line(_with_metadata(row)))
@@ -89,11 +95,12 @@ def _line(row: dict[str, Any]) -> bytes:
     return json.dumps(row, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
 
 
-def export_mteb(base: Base, out: Path) -> DroppedFields:
+def export_mteb(folder: Path, out: Path, options: Part) -> DroppedFields:
     """Configs ``corpus``, ``queries``, ``default`` and ``top_ranked``, as MTEB's retrieval tasks.
 
     Judgements stand in the split ``test``; the first context set becomes ``top_ranked``.
     """
+    base = Base(folder)
     queries = [{"_id": r["_id"], "text": r["text"]} for r in base.queries.to_pylist()]
     qrels = [
         {"query-id": q, "corpus-id": p, "score": s} for q, p, s in judgements(base)
@@ -112,13 +119,12 @@ def export_mteb(base: Base, out: Path) -> DroppedFields:
         write_table(out / config, split, pa.Table.from_pylist(rows))
         splits[config] = [split]
     _readme(out, splits, base)
-    others = [n for n in base.manifest.contexts if n != name]
-    lost = lost_of(base, "contexts")
-    return lost + ([f"context sets but {name}: {', '.join(others)}"] if others else [])
+    return lost_of(base, "contexts") + other_contexts(base, name)
 
 
-def export_trec(base: Base, out: Path) -> DroppedFields:
+def export_trec(folder: Path, out: Path, options: Part) -> DroppedFields:
     """``topics.tsv``, ``qrels.txt``, ``corpus.jsonl``, and a run file for every context set."""
+    base = Base(folder)
     for row in base.queries.to_pylist():
         if any(c in row["text"] + row["_id"] for c in "\t\n\r"):
             raise InputError(
@@ -148,8 +154,9 @@ def export_trec(base: Base, out: Path) -> DroppedFields:
     return lost_of(base, "contexts")
 
 
-def export_rage(base: Base, out: Path) -> DroppedFields:
+def export_rage(folder: Path, out: Path, options: Part) -> DroppedFields:
     """RAGE's Hub layout: configs ``corpus``, ``queries``, ``mapping``; rage_toolkit reads it."""
+    base = Base(folder)
     splits = {"corpus": ["corpus"], "queries": ["queries"], "mapping": []}
     write_passages(base, out / "corpus")
     write_table(out / "queries", "queries", base.queries.select(["_id", "text"]))
@@ -161,8 +168,9 @@ def export_rage(base: Base, out: Path) -> DroppedFields:
     return lost_of(base, "labels", "short", "scores")
 
 
-def export_csv(package: Package, out: Path) -> DroppedFields:
+def export_csv(folder: Path, out: Path, options: Part) -> DroppedFields:
     """One CSV a table, as the Hub's viewer reads them; lists and structures as JSON."""
+    package = Package(folder)
     for config, names in package.splits.items():
         for name in names:
             target = out / config / f"{name}.csv"
@@ -208,3 +216,12 @@ def _readme(out: Path, splits: dict[str, list[str]], base: Package, form: str = 
         front["license"] = base.manifest.licence.lower()
     text = f"{base.manifest.name}@{base.manifest.benchmark_hash[:8]}, exported by citeforge."
     write_text(out / "README.md", f"---\n{yaml.safe_dump(front, sort_keys=False)}---\n\n{text}\n")
+
+
+EXPORTS = (
+    Export("beir", "BEIR's corpus, queries and qrels, as JSON Lines and TSV.", export_beir),
+    Export("mteb", "Parquet tables as MTEB's retrieval tasks load them.", export_mteb),
+    Export("trec", "TREC's topics, qrels, corpus and runs.", export_trec),
+    Export("rage-toolkit", "RAGE's data set, as rage_toolkit loads it.", export_rage),
+    Export("hf-csv", "One CSV a table, for the Hub's viewer.", export_csv, of="benchmarks"),
+)

@@ -249,6 +249,9 @@ class TableOptions(Part):
     """Mark of a significant difference (default with --against: †)."""
     per_context: bool = False
     """Context sets stand beside each other, and a system in one row."""
+    across: Annotated[Words, Option(joined=True)] = ()
+    """Parts of signatures that ranks, bold and marks may reach across, as in `compare`: contexts,
+    benchmarks, judges, segmenters, grammars, gold, options, versions."""
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
@@ -258,8 +261,8 @@ class TableOptions(Part):
 
     @property
     def is_plain(self) -> bool:
-        """Whether nothing was asked for."""
-        return self == TableOptions()
+        """Whether no table for a paper was asked for."""
+        return self.model_copy(update={"across": ()}) == TableOptions()
 
     @property
     def mark(self) -> str:
@@ -272,7 +275,7 @@ class CompareOptions(Part):
 
     measures: Annotated[Words, Option(joined=True)] = ()
     """Names, names without their cell (CAB.P), or families, separated by commas (default: all that
-    the files share). Holm's family is what is compared."""
+    the files share). Holm's family is all pairs on these measures."""
     against: str | None = None
     """Baseline that all others are compared with (default: all pairs)."""
     across: Annotated[Words, Option(joined=True)] = ()

@@ -1,9 +1,9 @@
-"""What is said of scores that go to others: a model's page, a collection of evaluations."""
+"""What is said of scores that go to a model's page."""
 
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal, Self
+from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
@@ -41,28 +41,4 @@ class ResultsOptions(Part):
             raise ValueError("--source-name names what --source-url leads to; give that, too")
         if self.source_url is not None and not _WEB.fullmatch(self.source_url):
             raise ValueError(f"--source-url {self.source_url!r}: expected https://…")
-        return self
-
-
-class RecordOptions(Part):
-    """Options of ``export every-eval-ever``."""
-
-    model: Annotated[str | None, Option(metavar="ORG/NAME")] = None
-    """every-eval-ever: the model (default: what the score file says)."""
-    organisation: str = Field(
-        "unknown", description="every-eval-ever: who evaluated (default: unknown)."
-    )
-    """Who evaluated."""
-    relationship: Literal["first_party", "third_party", "collaborative", "other"] = Field(
-        "other", description="every-eval-ever: of who evaluated to who made the model."
-    )
-    """Of the evaluator to the model's developer."""
-    dataset: Annotated[str | None, Option(metavar="ORG/NAME")] = None
-    """every-eval-ever: the benchmark's repository on the Hub."""
-
-    @model_validator(mode="after")
-    def _possible(self) -> Self:
-        for name, value in (("--model", self.model), ("--dataset", self.dataset)):
-            if value is not None and not _REPOSITORY.fullmatch(value):
-                raise ValueError(f"{name} {value!r}: expected ORG/NAME")
         return self

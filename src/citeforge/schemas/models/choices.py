@@ -7,11 +7,9 @@ Help texts, error messages and lookups all come from these declarations.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-
-from citeforge.schemas.trec import TRACKS
 
 
 @dataclass(frozen=True)
@@ -22,7 +20,8 @@ class Choice:
         name: what stands before the colon; empty for names of any other form.
         argument: what follows the colon; empty where nothing does.
         what: what it is, in words.
-        factory: makes it, for what a plugin gives; ours stand in the registries that make them.
+        factory: makes it, for what a plugin gives; ours stand in the registries that
+            make them, or in a built-in plugin.
         needs: module of :data:`citeforge.schemas.extras.EXTRAS` without which it cannot be made.
     """
 
@@ -38,6 +37,12 @@ class Choice:
         return f"{self.name}:{self.argument}" if self.name and self.argument else (
             self.name or self.argument
         )  # fmt: skip
+
+
+def choice_made_by(choices: Iterable[Choice], name: str, factory: Callable[..., Any]) -> Choice:
+    """The declaration of a name, with what makes it: how a built-in plugin gives it."""
+    (declared,) = (choice for choice in choices if choice.name == name)
+    return replace(declared, factory=factory)
 
 
 def listed(choices: Iterable[Choice]) -> str:
@@ -123,7 +128,14 @@ FORMATS = (
     Choice("inspect", "", "logs of inspect_ai", needs="inspect_ai"),
     Choice("kalma", "", "KaLMA's CSV"),
     Choice("rage-toolkit", "", "rage_toolkit's predictions"),
-    *(Choice(track.format, "", track.title) for track in TRACKS),
+    *(
+        Choice(f"trec-{name}", "", f"TREC {title}")
+        for name, title in (
+            ("rag24", "RAG 2024"), ("rag25", "RAG 2025"), ("rag26", "RAG 2026"),
+            ("ragtime25", "RAGTIME 2025"), ("ragtime26", "RAGTIME 2026"),
+            ("dragun25", "DRAGUN 2025"), ("neuclir24", "NeuCLIR 2024 reports"),
+        )
+    ),
     *(
         Choice(name, "", what)
         for name, what in (
@@ -137,7 +149,7 @@ FORMATS = (
     Choice("deep-research-facts", "", "the same, with the facts that its LLM extracted"),
     Choice("deep-research-verdicts", "", "the same, with its LLM's verdicts, too"),
     Choice("citeforge", "", "ours"),
-)
+)  # fmt: skip
 FINDING = (
     "anthropic, openai, gemini and langchain take :own, :id, :title, :index or :url[=FIELD] behind "
     "them: how sources are found among the passages shown."

@@ -5,11 +5,6 @@ from __future__ import annotations
 from citeforge.schemas.recipes.answers import AlceRecipe, HagridRecipe
 from citeforge.schemas.recipes.authorship import AuthorshipRecipe
 from citeforge.schemas.recipes.base import Recipe
-from citeforge.schemas.recipes.bundles import (
-    DeflectionRecipe,
-    FaithfulnessRecipe,
-    PositionRecipe,
-)
 from citeforge.schemas.recipes.kalma import KalmaRecipe
 from citeforge.schemas.recipes.rage import RageRecipe
 from citeforge.schemas.recipes.run import RunOptions
@@ -18,11 +13,8 @@ from citeforge.schemas.recipes.twins import TwinsRecipe
 __all__ = [
     "AlceRecipe",
     "AuthorshipRecipe",
-    "DeflectionRecipe",
-    "FaithfulnessRecipe",
     "HagridRecipe",
     "KalmaRecipe",
-    "PositionRecipe",
     "RageRecipe",
     "Recipe",
     "RunOptions",

@@ -11,7 +11,7 @@ from citeforge.schemas.errors import UnknownValueError
 from citeforge.schemas.models.choices import ANSWERING, EMBEDDERS, RETRIEVERS, listed
 from citeforge.schemas.recipes.base import Hideable, Judging, Licensed, Part
 from citeforge.schemas.recipes.option import Option, Words
-from citeforge.schemas.recipes.run import EMBEDDING, ENDPOINT, LOCAL_JUDGE, RAY, SECRET
+from citeforge.schemas.recipes.run import EMBEDDING, ENDPOINT, LOCAL_JUDGE, RUNNER, SECRET
 
 DEPTH = 100
 """Candidates a question (ALCE, section 4.1)."""
@@ -69,7 +69,7 @@ class Writing(Part):
 
     @field_validator("condense")
     @classmethod
-    def _known(cls, forms: tuple[str, ...]) -> tuple[str, ...]:
+    def _check_forms(cls, forms: tuple[str, ...]) -> tuple[str, ...]:
         for form in forms:
             if form not in CONDENSED_FORMS:
                 raise ValueError(str(UnknownValueError("form", form, CONDENSED_FORMS)))
@@ -94,7 +94,7 @@ class AlceRecipe(Licensed, Hideable):
 
     kind: ClassVar[str] = "alce"
     run_options: ClassVar[tuple[str, ...]] = (
-        *EMBEDDING, *LOCAL_JUDGE, *ENDPOINT, *RAY, *SECRET,
+        *EMBEDDING, *LOCAL_JUDGE, *ENDPOINT, *RUNNER, *SECRET,
     )  # fmt: skip
 
     source: Annotated[str, Option(input=True)]

@@ -11,7 +11,7 @@ from citeforge.schemas.benchmarks.authorship import LabelSet, Origin
 from citeforge.schemas.errors import UnknownValueError
 from citeforge.schemas.recipes.base import Part, Recipe
 from citeforge.schemas.recipes.option import Option, Words
-from citeforge.schemas.recipes.run import ENDPOINT, RAY
+from citeforge.schemas.recipes.run import ENDPOINT, RUNNER
 
 ORIGINS: dict[str, tuple[Origin, Origin]] = {
     "hh": ("human", "human"),
@@ -49,7 +49,7 @@ class AuthorshipRecipe(Recipe):
     """
 
     kind: ClassVar[str] = "authorship"
-    run_options: ClassVar[tuple[str, ...]] = (*ENDPOINT, *RAY)
+    run_options: ClassVar[tuple[str, ...]] = (*ENDPOINT, *RUNNER)
     main_input: ClassVar[str] = "benchmark"
 
     benchmark: Annotated[Path | None, Option(input=True)] = None
@@ -81,7 +81,7 @@ class AuthorshipRecipe(Recipe):
 
     @field_validator("origins")
     @classmethod
-    def _known(cls, origins: tuple[str, ...]) -> tuple[str, ...]:
+    def _check_origins(cls, origins: tuple[str, ...]) -> tuple[str, ...]:
         for name in origins:
             if name not in ORIGINS:
                 raise ValueError(str(UnknownValueError("pair of origins", name, ORIGINS)))

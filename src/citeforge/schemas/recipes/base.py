@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from citeforge.schemas.benchmarks.licences import Licence
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.models.choices import JUDGES, listed
@@ -84,8 +85,8 @@ class Recipe(BaseModel):
 class Licensed(Recipe):
     """A recipe of a benchmark that gets a licence of its own."""
 
-    licence: str | None = None
-    """SPDX identifier, when the source does not say."""
+    licence: Licence = None
+    """Licence identifier of the Hub, such as cc-by-4.0, when the source does not say."""
 
 
 class Hideable(Recipe):

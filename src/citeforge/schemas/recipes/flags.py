@@ -68,9 +68,14 @@ class Flag:
 
 
 def flags_of(record: type[BaseModel], place: tuple[str, ...] = ()) -> Iterator[Flag]:
-    """All options of a record, those of the records inside it in their place."""
+    """All options of a record, those of the records inside it in their place.
+
+    A field that is a dictionary holds options of plugins, which are not the record's.
+    """
     for name, field in record.model_fields.items():
         kind = _bare(field.annotation)
+        if get_origin(kind) is dict:
+            continue
         if isinstance(kind, type) and issubclass(kind, Part):
             yield from flags_of(kind, (*place, name))
             continue

@@ -7,10 +7,11 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, JsonValue
 
+from citeforge.schemas.benchmarks.licences import Licence
 from citeforge.schemas.models.choices import GRAPHS, LLMS, PERPLEXITY, listed
 from citeforge.schemas.recipes.base import Judging, Licensed, Part
 from citeforge.schemas.recipes.option import Option, Words
-from citeforge.schemas.recipes.run import ENDPOINT, GRAPH, LOCAL_JUDGE, RAY
+from citeforge.schemas.recipes.run import ENDPOINT, GRAPH, LOCAL_JUDGE, RUNNER
 
 
 class Choices(Part):
@@ -45,10 +46,10 @@ class KalmaRecipe(Licensed):
     """
 
     kind: ClassVar[str] = "kalma"
-    run_options: ClassVar[tuple[str, ...]] = (*GRAPH, *LOCAL_JUDGE, *ENDPOINT, *RAY)
+    run_options: ClassVar[tuple[str, ...]] = (*GRAPH, *LOCAL_JUDGE, *ENDPOINT, *RUNNER)
     main_input: ClassVar[str] = "kg"
 
-    licence: str | None = None
+    licence: Licence = None
     """Licence of the graph's facts (Wikidata: CC0-1.0)."""
     kg: Annotated[str | None, Option(input=True)] = Field(None, description=f"{listed(GRAPHS)}.")
     """The graph."""

@@ -7,12 +7,13 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from citeforge.schemas.benchmarks.licences import Licence
 from citeforge.schemas.models.choices import EMBEDDERS, listed
 from citeforge.schemas.recipes.base import Hideable, Judging, Licensed, Part
 from citeforge.schemas.recipes.compute import Compute
 from citeforge.schemas.recipes.mixture import DEFAULT_MIXTURE, Mixture
 from citeforge.schemas.recipes.option import Option
-from citeforge.schemas.recipes.run import EMBEDDING, ENDPOINT, LOCAL_JUDGE, RAY, SECRET, SHARDED
+from citeforge.schemas.recipes.run import EMBEDDING, ENDPOINT, LOCAL_JUDGE, RUNNER, SECRET, SHARDED
 
 CONTAINED = 0.4
 """Neighbours among chunks of 100 words with stride 50 share .48 of their runs of five words."""
@@ -49,7 +50,7 @@ class RageRecipe(Licensed, Hideable):
 
     kind: ClassVar[str] = "rage"
     run_options: ClassVar[tuple[str, ...]] = (
-        *EMBEDDING, *SHARDED, *LOCAL_JUDGE, *ENDPOINT, *RAY, *SECRET,
+        *EMBEDDING, *SHARDED, *LOCAL_JUDGE, *ENDPOINT, *RUNNER, *SECRET,
     )  # fmt: skip
 
     source: Annotated[str, Option(input=True)]
@@ -60,8 +61,8 @@ class RageRecipe(Licensed, Hideable):
     """A further source of passages to mine from; it needs no queries (corpus:FOLDER)."""
     extra_prefix: str = ""
     """Put before the ids of --extra-corpus, which may clash with the source's."""
-    extra_licence: str | None = None
-    """SPDX identifier of --extra-corpus, when it does not say."""
+    extra_licence: Licence = None
+    """Licence identifier of the Hub, of --extra-corpus, when it does not say."""
     limit: int | None = Field(None, ge=1)
     """Sample this many queries."""
     seed: int = 0

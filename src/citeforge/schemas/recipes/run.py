@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -18,7 +18,7 @@ EMBEDDING = ("device", "embeddings", "shard_rows")
 SHARDED = ("from_shards",)
 LOCAL = ("device", "batch_size", "workers")
 LOCAL_JUDGE = ("verdicts", *LOCAL)
-RAY = ("engine", "ray_address", "ray_workers", "ray_gpus")
+RUNNER = ("engine", "engine_options")
 SECRET = ("secret_from",)
 GRAPH = ("kg_store", "kg_batch", "kg_timeout", "kg_seconds")
 
@@ -73,14 +73,10 @@ class RunOptions(BaseModel):
     """Replay store (SQLite)."""
     secret_from: Path | None = None
     """With --hidden: take the secret of this package or gold half, not a new one."""
-    engine: Literal["local", "ray"] = "local"
-    """Where models run and vectors are searched: here, or by the workers of a Ray cluster."""
-    ray_address: str | None = None
-    """The cluster's HOST:PORT (default: RAY_ADDRESS, else a Ray of its own on this machine)."""
-    ray_workers: int | None = Field(None, ge=1)
-    """Worker processes (default: one a GPU, or one a machine)."""
-    ray_gpus: float | None = Field(None, ge=0)
-    """GPUs a worker (default: 1 where the cluster has some)."""
+    engine: str = "local"
+    """Where models run and vectors are searched: local (in this process), or a plugin's runner."""
+    engine_options: dict[str, dict[str, Any]] = {}
+    """Name of that runner to its options by name."""
     kg_store: Path | None = None
     """Keep an endpoint's replies here (SQLite)."""
     kg_batch: int = Field(50, ge=1)
@@ -94,8 +90,6 @@ class RunOptions(BaseModel):
     def _one_of_two(self) -> Self:
         if self.overwrite and self.resume:
             raise ValueError("--overwrite and --resume exclude each other")
-        if self.engine == "local" and any(getattr(self, name) is not None for name in RAY[1:]):
-            raise ValueError("--ray-address, --ray-workers and --ray-gpus go with --engine ray")
         if self.from_shards is not None and self.embeddings is not None:
             raise ValueError("--from-shards brings the vectors: leave --embeddings out")
         return self

@@ -10,7 +10,7 @@ from pydantic import Field, field_validator
 from citeforge.schemas.models.choices import ANSWERING, listed
 from citeforge.schemas.recipes.base import Hideable, Judging, Part
 from citeforge.schemas.recipes.option import Option, Ratio
-from citeforge.schemas.recipes.run import DRY, ENDPOINT, LOCAL_JUDGE, RAY, SECRET
+from citeforge.schemas.recipes.run import DRY, ENDPOINT, LOCAL_JUDGE, RUNNER, SECRET
 
 
 class Attempts(Part):
@@ -66,7 +66,7 @@ class TwinsRecipe(Hideable):
     """
 
     kind: ClassVar[str] = "twins"
-    run_options: ClassVar[tuple[str, ...]] = (*DRY, *LOCAL_JUDGE, *ENDPOINT, *RAY, *SECRET)
+    run_options: ClassVar[tuple[str, ...]] = (*DRY, *LOCAL_JUDGE, *ENDPOINT, *RUNNER, *SECRET)
     main_input: ClassVar[str] = "benchmark"
 
     benchmark: Annotated[Path, Option(input=True)]

@@ -8,10 +8,6 @@ from citeforge.schemas.systems.attributed_ir import ATTRIBUTED_IR, KALMA
 from citeforge.schemas.systems.declaration import System
 
 
-def _control(name: str, family: str, what: str) -> System:
-    return System(name, "", f"{family}: {what}", family=family, design=True)
-
-
 def _absent(name: str, what: str) -> System:
     return System(name, "", f"absent knowledge: {what}", family="KaLMA", shows="triples")
 
@@ -83,32 +79,6 @@ PLAIN = (
         "the second (biased on purpose)",
         family="authorship",
         design=True,
-    ),
-    _control("deflection-blind", "deflection", "refuses with probability .4, whatever is shown"),
-    _control(
-        "deflection-aware",
-        "deflection",
-        "refuses with .05 where everything relevant is shown, .3 where some is, .9 else",
-    ),
-    _control(
-        "faithful",
-        "faithfulness",
-        "cites the evidence, and refuses without it, but for one answer of seven",
-    ),
-    _control(
-        "post-rationaliser",
-        "faithfulness",
-        "says the same without the evidence, and cites what looks like it, but for one of seven",
-    ),
-    _control(
-        "position-blind",
-        "position",
-        "cites relevant passages with .7, others with .15, wherever they stand",
-    ),
-    _control(
-        "position-follower",
-        "position",
-        "the same at the first place, a third of it at the last (biased on purpose)",
     ),
     _absent("absent-blind", "marks facts as absent with probability .4, absent or not"),
     _absent("absent-aware", "marks facts as absent with .9 where they are, .05 where they are not"),

@@ -67,7 +67,7 @@ class QueryGenOptions(VanillaOptions):
 
     @field_validator("fusion")
     @classmethod
-    def _known(cls, given: str) -> str:
+    def _check_fusion(cls, given: str) -> str:
         name, _, number = given.partition(":")
         if given not in FUSIONS and not (name == "query" and number.isdecimal()):
             raise ValueError(f"expected {', '.join(FUSIONS)} or query:N")

@@ -52,7 +52,7 @@ class Search:
         self._setting = setting
         self._options: RetrievalOptions = setting.options
         _require_searchable(setting.benchmark, self._options)
-        self._note = self._told()
+        self._note = self._description()
         setting.facts["retrieval"] = {"over": self._options.over, **self._identity()}
 
     def rankings(self, item: Item, queries: Sequence[str], depth: int) -> list[Ranking]:
@@ -142,7 +142,7 @@ class Search:
         second = {"second": self._second.identity()} if self._has_second else {}
         return {"first": self._first.identity(), **second, "depth": self._options.depth}
 
-    def _told(self) -> str:
+    def _description(self) -> str:
         o = self._options
         first = o.retriever.split(":")[0]
         if o.reranker is not None:
@@ -181,9 +181,9 @@ class _Run:
         return self._run.identity()
 
     @cached_property
-    def _found(self) -> Rankings:
+    def _run_rankings(self) -> Rankings:
         asked = dict.fromkeys(self._setting.benchmark.query_ids, "")
         return self._run.rank(asked, 1 << 31)
 
     def rank(self, queries: Any, depth: int = 0) -> Rankings:
-        return {query: self._found[query][:depth] for query in queries}
+        return {query: self._run_rankings[query][:depth] for query in queries}

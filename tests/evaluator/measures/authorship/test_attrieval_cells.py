@@ -13,11 +13,10 @@ import pytest
 from citeforge.builders.authorship.build import build_authorship
 from citeforge.builders.authorship.candidates import from_mapping
 from citeforge.builders.rage.build import build_rage
-from citeforge.builders.recipes.derive import Base
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.score import score
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.publish.export.items import export_attrieval
+from citeforge.publish.export.registry import export
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes import AuthorshipRecipe, RageRecipe, RunOptions
 from citeforge.schemas.recipes.authorship import Selection
@@ -59,8 +58,9 @@ def save(
 ) -> Path:
     """The cell as we export it, with AttriEval's columns, saved again."""
     with tempfile.TemporaryDirectory() as exported:
-        export_attrieval(Base(benchmark.folder), Path(exported), cell)
-        rows = list(map(dict, datasets.load_from_disk(f"{exported}/data")))
+        out = Path(exported, "out")
+        export("attrieval", benchmark.folder, out, context=cell)
+        rows = list(map(dict, datasets.load_from_disk(str(out / "data"))))
     for at, (row, text) in enumerate(zip(rows, answers, strict=True)):
         row |= {"rag_raw_answer": text, **{name: values[at] for name, values in columns.items()}}
     datasets.Dataset.from_list(rows).save_to_disk(str(folder))

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 import pytest
 
 from citeforge.evaluator.reports.paper import paper_markdown, paper_table
+from citeforge.evaluator.reports.plots.choose import plot
 from citeforge.evaluator.reports.plots.common import entries
-from citeforge.evaluator.reports.plots.queries import query_differences
 from citeforge.evaluator.statistics.ranks import ranks_by_measure
-from citeforge.publish.leaderboard.matrix import board_column, compact_matrix
-from citeforge.publish.leaderboard.ranking import compact, make_views
+from citeforge.plugins.leaderboard.matrix import board_column, compact_matrix
+from citeforge.plugins.leaderboard.ranking import compact, make_views
+from citeforge.plugins.plots.queries import query_differences
 from citeforge.schemas.commands.command_options import TableOptions
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.scores import Counts, MeasureScore, ScoreFile
@@ -81,3 +82,25 @@ def test_plots_begin_with_the_best() -> None:
         f"{DOWN}: high is better than low on 0 queries, worse on 12, equal on 0",
         f"{NEITHER}: high is higher than low on 12 queries, lower on 0, equal on 0",
     ]
+
+
+def test_nobody_is_called_first_where_files_are_not_comparable() -> None:
+    other = FILES[1].model_copy(deep=True)
+    for measure in other.measures:
+        measure.signature += "|ctx:hard"
+    files = [FILES[0], other]
+    for name in [m.name for m in other.measures]:
+        figure = plot(files, "intervals", name)
+        assert "highest" not in figure.title
+        assert "lowest" not in figure.title
+        assert "cannot be compared" in figure.title
+        assert [row[4] for row in figure.rows] == ["–", "–"]
+
+
+def test_no_plot_names_a_best_where_neither_direction_is_better() -> None:
+    figure = plot(FILES, "intervals", NEITHER)
+    assert figure.title == f"{NEITHER} of 2 systems, from 75.0 down"
+    assert [row[4] for row in figure.rows] == ["–", "–"]
+    assert "Neither more nor less is better." in figure.note
+    assert plot(FILES, "intervals", UP).title.startswith("high has the highest")
+    assert plot(FILES, "intervals", DOWN).title.startswith("low has the lowest")

@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 from citeforge.engines.llm.calls.bounds import UnboundedReplyError
 from citeforge.engines.llm.calls.rate import RateGate, retry_after
 from citeforge.engines.llm.calls.secrets import Redactor
-from citeforge.engines.llm.calls.window import Window
 from citeforge.engines.llm.options import KEY_VARIABLE, ClientOptions
 from citeforge.engines.llm.records import Failure, LlmReply, Token
 
@@ -24,7 +23,6 @@ class Caller:
     def __init__(self, options: ClientOptions) -> None:
         self.options = options
         self.gate = RateGate(options.requests_per_minute, options.tokens_per_minute)
-        self.window = Window(options.concurrency)
         self._reached = False
         self._secrets = Redactor(os.environ.get(KEY_VARIABLE, "").strip())
 
@@ -45,8 +43,7 @@ class Caller:
         broken = throttled = 0
         while True:
             await self.gate.wait(tokens)
-            async with self.window:
-                result, wait = await self._once(send, read)
+            result, wait = await self._once(send, read)
             if wait is None:
                 return result
             assert isinstance(result, Failure)
@@ -80,7 +77,6 @@ class Caller:
             return self._status_error(error)
         except openai.APITimeoutError:
             self._reached = True  # slow, or it drops what it does not want; either may pass
-            self.window.narrow()
             seconds = self.options.timeout
             return Failure("exhausted", f"no answer within {seconds:g} s"), 0.0
         except TimeoutError:
@@ -110,8 +106,6 @@ class Caller:
         message = self.clean(f"HTTP {status}: {error.message}")
         if status in (408, 409, 429) or status >= 500:
             wait = retry_after(error.response.headers) or 0.0
-            if status == 429:
-                self.window.narrow()
             return Failure("exhausted", message, status), wait
         if status in (401, 403):
             return Failure("unauthorised", message, status), None

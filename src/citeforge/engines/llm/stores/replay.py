@@ -15,7 +15,7 @@ import msgspec
 
 from citeforge.engines.io.files import canonical_json
 from citeforge.engines.io.sqlite import Store, store_errors
-from citeforge.engines.llm.records import Failure, LlmReply, Token, request_key
+from citeforge.engines.llm.records import Failure, LlmReply, request_key
 from citeforge.engines.llm.stores.spill import spilled_rows, spills
 from citeforge.schemas.errors import InputError
 
@@ -234,53 +234,10 @@ def exported_row(
 
 def encode_answer(answer: LlmReply) -> str:
     """An answer as JSON."""
-    fields: dict[str, Any] = {
-        "text": answer.text,
-        "prompt_tokens": answer.prompt_tokens,
-        "completion_tokens": answer.completion_tokens,
-        "model": answer.model,
-    }
-    if answer.logprobs is not None:
-        fields["logprobs"] = [[t.token, t.logprob] for t in answer.logprobs]
-    if answer.finish_reason is not None:
-        fields["finish_reason"] = answer.finish_reason
+    fields = {name: value for name, value in vars(answer).items() if value is not None}
     if answer.numbers is not None:
         fields["numbers"] = answer.numbers.tolist()
     return canonical_json(fields)
-
-
-class StoredAnswer(msgspec.Struct):
-    """An answer as the store keeps it.
-
-    Attributes:
-        text: reply.
-        prompt_tokens: paid for.
-        completion_tokens: likewise.
-        model: what the endpoint called itself.
-        logprobs: (token, log probability) pairs, when they were asked for.
-        finish_reason: why the model stopped, as the endpoint said.
-        numbers: of a route that answers in numbers.
-    """
-
-    text: str
-    prompt_tokens: int
-    completion_tokens: int
-    model: str
-    logprobs: list[tuple[str, float]] | None = None
-    finish_reason: str | None = None
-    numbers: list[float] | None = None
-
-    def answer(self) -> LlmReply:
-        """The record that writers return."""
-        return LlmReply(
-            self.text,
-            self.prompt_tokens,
-            self.completion_tokens,
-            self.model,
-            None if self.logprobs is None else tuple(Token(t, p) for t, p in self.logprobs),
-            self.finish_reason,
-            None if self.numbers is None else array("d", self.numbers),
-        )
 
 
 def decode_answer(text: str) -> LlmReply:
@@ -289,4 +246,8 @@ def decode_answer(text: str) -> LlmReply:
     Raises:
         msgspec.MsgspecError: it is no such JSON, or a field has another type.
     """
-    return msgspec.json.decode(text, type=StoredAnswer).answer()
+    return msgspec.json.decode(text, type=LlmReply, dec_hook=_numbers)
+
+
+def _numbers(kind: Any, values: Any) -> array[float]:
+    return array("d", msgspec.convert(values, list[float]))

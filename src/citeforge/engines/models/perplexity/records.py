@@ -78,27 +78,6 @@ def trained(settings: PerplexitySettings) -> Perplexity:
     return NgramModel(settings.training)
 
 
-def make_local_perplexity(model: str, settings: PerplexitySettings) -> Perplexity:
-    """``hf:MODEL``."""
-    from citeforge.engines.models.perplexity.causal import hub_or_folder
-
-    return hub_or_folder(model, settings.device, settings.revision)
-
-
-def make_offline_perplexity(settings: PerplexitySettings) -> Perplexity:
-    """``offline``."""
-    from citeforge.engines.models.perplexity.causal import offline_model
-
-    return offline_model(settings.device)
-
-
-def make_served_perplexity(model: str, settings: PerplexitySettings) -> Perplexity:
-    """``openai:MODEL``."""
-    from citeforge.engines.models.perplexity.endpoint import EndpointModel
-
-    return EndpointModel(model, settings.store, settings.options or ClientOptions())
-
-
 def perplexity_name(name: str) -> str:
     """Name under which the engine of ``--perplexity`` stands in manifests: a model folder's last
     part, other names as they are."""
@@ -109,12 +88,7 @@ PERPLEXITY: Registry[Choice, Perplexity] = Registry(
     "perplexity model",
     "perplexity",
     CHOICES,
-    {
-        "ngram": trained,
-        "offline": make_offline_perplexity,
-        "hf": make_local_perplexity,
-        "openai": make_served_perplexity,
-    },
+    {"ngram": trained},
     "identity of",
     expected("--perplexity", CHOICES),
 )

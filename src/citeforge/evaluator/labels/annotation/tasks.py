@@ -1,6 +1,9 @@
-"""Annotation tasks. A new one is a declaration here."""
+"""Annotation tasks. A new one is an entry in ``data/tasks.toml``."""
 
 from __future__ import annotations
+
+import tomllib
+from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
@@ -40,119 +43,8 @@ class AnnotationTask(BaseModel):
         return self.unit not in ("answer", "statement", "citation")
 
 
-_ALCE = "Gao et al. 2023 (ALCE), appendix F"
-_AUTHORSHIP = "Abolghasemi et al. 2025, appendix A"
-_KALMA = "Li et al. 2024 (KaLMA), appendix C"
-_RATING = ("1", "2", "3", "4", "5")
-
-TASKS = {
-    t.name: t
-    for t in (
-        AnnotationTask(
-            name="utility",
-            unit="answer",
-            instruction=(
-                "How useful is this answer to somebody who asked the question? "
-                "5 is a complete and clear answer, 1 does not help at all."
-            ),
-            columns=("question", "answer"),
-            labels=_RATING,
-            ordinal=True,
-            source=_ALCE,
-        ),
-        AnnotationTask(
-            name="statement-support",
-            unit="statement",
-            instruction=(
-                "Do the cited passages, taken together, say everything that the statement says?"
-            ),
-            columns=("question", "statement", "passages"),
-            labels=("full", "not"),
-            source=_ALCE,
-        ),
-        AnnotationTask(
-            name="citation-support",
-            unit="citation",
-            instruction="How far does this one passage support the statement?",
-            columns=("question", "statement", "passage"),
-            labels=("full", "partial", "not"),
-            source=_ALCE,
-        ),
-        AnnotationTask(
-            name="twin-relevant",
-            unit="twin",
-            instruction=(
-                "Is the rewritten passage still relevant to the question, and does it contain "
-                "the answer that the original contains?"
-            ),
-            columns=("question", "answer", "original", "rewritten"),
-            labels=("yes", "no"),
-            source=_AUTHORSHIP,
-        ),
-        AnnotationTask(
-            name="twin-nonrelevant",
-            unit="twin",
-            instruction=(
-                "Is the rewritten passage still not relevant to the question, and does it not "
-                "contain the answer?"
-            ),
-            columns=("question", "answer", "original", "rewritten"),
-            labels=("yes", "no"),
-            source=_AUTHORSHIP,
-            share=0.1,
-        ),
-        AnnotationTask(
-            name="audit-negative",
-            unit="negative",
-            instruction="Does the passage help to answer the question?",
-            columns=("question", "passage"),
-            labels=("relevant", "not relevant"),
-            source="citeforge audit",
-        ),
-        AnnotationTask(
-            name="kalma-authenticity",
-            unit="question",
-            instruction="Does the question agree with what is known of the people or things in it?",
-            columns=("question",),
-            labels=("yes", "no"),
-            source=_KALMA,
-        ),
-        AnnotationTask(
-            name="kalma-naturalness",
-            unit="question",
-            instruction="How natural, short and easy to understand is the question? 5 is best.",
-            columns=("question",),
-            labels=_RATING,
-            ordinal=True,
-            source=_KALMA,
-        ),
-        AnnotationTask(
-            name="kalma-significance",
-            unit="question",
-            instruction="Would somebody want to know the answer? 5: surely; 1: nobody would ask.",
-            columns=("question",),
-            labels=_RATING,
-            ordinal=True,
-            source=_KALMA,
-        ),
-        AnnotationTask(
-            name="kalma-relevance",
-            unit="knowledge",
-            instruction="Is this fact needed to answer the question, or could it be left out?",
-            columns=("question", "fact"),
-            labels=("needed", "redundant"),
-            source=_KALMA,
-        ),
-        AnnotationTask(
-            name="knowledge-support",
-            unit="citation",
-            instruction="Does the statement say what the cited fact says?",
-            columns=("question", "statement", "passage"),
-            labels=("yes", "no"),
-            source=_KALMA,
-        ),
-    )
-}
+_ROWS = tomllib.loads((Path(__file__).parent / "data" / "tasks.toml").read_text(encoding="utf-8"))
+TASKS = {name: AnnotationTask(name=name, **row) for name, row in _ROWS.items()}
 
 
 def find_task(name: str) -> AnnotationTask:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from citeforge.engines.io.columns import aligned
+from citeforge.engines.io.report_table import Table
 from citeforge.evaluator.measures.authorship.measures import comparison
 from citeforge.evaluator.statistics.significance import paired_t
 from citeforge.schemas.benchmarks.authorship import AUTHORS, PLACEBO, Cell, Design
@@ -15,23 +14,6 @@ from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 DAGGER = "†"
 _TOLD = {"informed": "Informed", "cf": "CF-informed", None: "Vanilla"}
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table of texts.
-
-    Attributes:
-        title: what it shows.
-        note: how to read it.
-        head: column titles.
-        rows: cells.
-    """
-
-    title: str
-    note: str
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
 
 
 class _Scores:
@@ -94,6 +76,13 @@ def _p(score: MeasureScore | None) -> str:
     return "<.001" if p < 0.001 else f"{p:.3f}".removeprefix("0")
 
 
+_TEST = "two-sided paired t-test, Holm over the cells of the table"
+
+
+def _is_tested(files: Sequence[ScoreFile], measure: str) -> bool:
+    return any(m.p_t is not None for f in files for m in f.measures if m.name.startswith(measure))
+
+
 def bias_table(files: Sequence[ScoreFile]) -> Table:
     """CAB of each pair of origins and label set (tables 3, 6 and 8), placebo beside it."""
     rows = []
@@ -115,14 +104,15 @@ def bias_table(files: Sequence[ScoreFile]) -> Table:
                     *(_estimate(s, True) for s in control),
                 )
             )  # fmt: skip
-    return Table(
+    return _table(
         "Attribution bias (CAB)",
         "−100 to +100; positive: towards human authorship (towards the first label of other sets). "
-        f"95 % intervals; {DAGGER} and p: two-sided paired t-test, Holm over the cells of the "
-        "table. Placebo: the same with labels that mean nothing.",
+        "95 % intervals; "
+        + (f"{DAGGER} and p: {_TEST}. " if _is_tested(files, "CAB.") else "")
+        + "Placebo: the same with labels that mean nothing.",
         ("system", "labels", "relevant", "others", "ΔP", "p", "ΔR", "p",
          "placebo ΔP", "placebo ΔR"),
-        tuple(rows),
+        rows,
     )  # fmt: skip
 
 
@@ -143,13 +133,14 @@ def sensitivity(files: Sequence[ScoreFile]) -> Table:
                             *(x for s in found for x in (_estimate(s), _p(s))),
                         )
                     )  # fmt: skip
-    return Table(
+    return _table(
         "Attribution sensitivity (CAS)",
-        "0 to 100, against vanilla. p: two-sided paired t-test of the labelled run against "
-        "vanilla, Holm over the cells of the table. Also a system that ignores labels has a CAS "
-        "above 0 when its answers vary: compare it with the placebo's.",
+        "0 to 100, against vanilla. "
+        + (f"p of the labelled run against vanilla: {_TEST}. " if _is_tested(files, "CAS.") else "")
+        + "Also a system that ignores labels has a CAS above 0 when its answers vary: compare it "
+        "with the placebo's.",
         ("system", "labels", "relevant", "others", "mode", "ΔP", "p", "ΔR", "p"),
-        tuple(rows),
+        rows,
     )
 
 
@@ -188,11 +179,11 @@ def quality_table(files: Sequence[ScoreFile], mixed: bool) -> Table:
         if mixed
         else f"{DAGGER}: better than both other modes of the same origins (paired t-test, p < .05)."
     )
-    return Table(
+    return _table(
         f"Attribution quality and correctness, {what}",
         note,
         ("system", "labels", "relevant", "others", "mode", "P", "R", "EM"),
-        tuple(rows),
+        rows,
     )
 
 
@@ -261,12 +252,12 @@ def confidence(files: Sequence[ScoreFile]) -> Table:
                     AUTHORS[cell.other_origin], _mode(cell), texts[0] + mark, texts[1],
                 )
             )  # fmt: skip
-    return Table(
+    return _table(
         "Attribution confidence (AC)",
         f"Mean probability of citation tokens. {DAGGER}: relevant and other passages differ "
         "(paired t-test over queries whose answers cite both, p < .05).",
         ("system", "labels", "relevant", "others", "mode", "AC relevant", "AC others"),
-        tuple(rows),
+        rows,
     )
 
 
@@ -285,11 +276,11 @@ def cited_table(files: Sequence[ScoreFile]) -> Table:
                         AUTHORS[cell.other_origin], _mode(cell), *texts,
                     )
                 )  # fmt: skip
-    return Table(
+    return _table(
         "Cited passages",
         "Distinct passages cited, mean over queries.",
         ("system", "labels", "relevant", "others", "mode", "relevant cited", "cited in all"),
-        tuple(rows),
+        rows,
     )
 
 
@@ -304,7 +295,5 @@ def signature_lines(files: Sequence[ScoreFile]) -> list[str]:
     return [f"{','.join(names)}|{rest}" for rest, names in found.items()]
 
 
-def aligned_text(table: Table) -> str:
-    """Aligned columns for a terminal."""
-    lines = aligned([table.head, *table.rows], left=len(table.head))
-    return "\n".join([table.title, *lines])
+def _table(title: str, note: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    return Table(head, rows, left=len(head), title=title, notes=[note])

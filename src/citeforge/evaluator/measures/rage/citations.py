@@ -145,7 +145,7 @@ class RageNumbers:
         self._score = _scorer(protocol, benchmark.grammar)
         self._sizes, self._relevant = table.sizes, table.relevant
         self._answers = _short_answers(benchmark, table)
-        self.unjudged = "" if table.is_judged else "nobody judged which passages are relevant"
+        self.unjudged = "" if table.is_judged else benchmark.why_no_labels
 
     def of(self, row: int, answer: SubmissionLine) -> AnswerValues:
         """Numbers of an answer to the query of a row."""

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
+from citeforge.engines import plugins
 from citeforge.evaluator.measures.registry import find_measure
-from citeforge.evaluator.reports.plots.answers import by_citations, by_position
 from citeforge.evaluator.reports.plots.bias import bias, of_cells
-from citeforge.evaluator.reports.plots.common import entries
+from citeforge.evaluator.reports.plots.common import entries, entry
 from citeforge.evaluator.reports.plots.drawing import unchecked
 from citeforge.evaluator.reports.plots.figure import Figure
 from citeforge.evaluator.reports.plots.intervals import intervals
 from citeforge.evaluator.reports.plots.people import calibration, corrected, corrected_measures
-from citeforge.evaluator.reports.plots.queries import distribution, lengths, query_differences
+from citeforge.evaluator.reports.plots.plot import Plot
 from citeforge.evaluator.reports.plots.scatter import PAIRS, cost, precision_recall
 from citeforge.schemas.errors import UnknownValueError, UsageError
 from citeforge.schemas.scores import ScoreFile
@@ -39,10 +39,6 @@ def main_measure(files: Sequence[ScoreFile]) -> str:
     return next((n for n in named if n in shared), named[0] if named else "")
 
 
-def _intervals(files: Sequence[ScoreFile], measure: str) -> Figure | None:
-    return intervals(files, measure)
-
-
 def _precision_recall(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     """Of the measure's own pair, else of the first that there is."""
     pairs = sorted(PAIRS, key=lambda pair: measure not in pair)
@@ -50,26 +46,57 @@ def _precision_recall(files: Sequence[ScoreFile], measure: str) -> Figure | None
     return next((f for f in found if f is not None), None)
 
 
-def _differences(files: Sequence[ScoreFile], measure: str) -> Figure | None:
-    """Of the two best systems; the better one is the second."""
-    best = [file for file, _ in entries(files, measure)]
-    return query_differences(best[1], best[0], measure) if len(best) > 1 else None
+def _main_and_shares(files: Sequence[ScoreFile], main: str) -> list[str]:
+    names = dict.fromkeys(m.name for f in files for m in f.measures)
+    return [main, *[n for n in names if n != main and _is_share(n)][: _IN_PAGE - 1]]
 
 
-PLOTS: dict[str, Callable[[Sequence[ScoreFile], str], Figure | None]] = {
-    "intervals": _intervals,
-    "precision-recall": _precision_recall,
-    "differences": _differences,
-    "distribution": distribution,
-    "position": by_position,
-    "citations": by_citations,
-    "cost": cost,
-    "corrected": corrected,
-    "calibration": calibration,
-    "bias": bias,
-    "length": lambda files, _: lengths(files),
-}
-"""Plots by name: (score files, measure) to a figure, None where they do not hold what it shows."""
+def _precisions(files: Sequence[ScoreFile], main: str) -> list[str]:
+    """Precision of each pair that some system has."""
+    return [p for p, r in PAIRS if any(entry(f, p) and entry(f, r) for f in files)]
+
+
+_CORE = (
+    Plot(
+        "intervals", "values with intervals, and the ranks that systems may have",
+        "no system has values of the measure", intervals, 10, _main_and_shares,
+    ),
+    Plot(
+        "precision-recall", "precision against recall of each system",
+        "no system has both measures of a pair: " + "; ".join(", ".join(pair) for pair in PAIRS),
+        _precision_recall, 20, _precisions,
+    ),
+    Plot(
+        "corrected", "values corrected by labels of people, beside the judge's",
+        "score with --labels, or on a benchmark with a calibration of the judge", corrected, 30,
+        lambda files, main: corrected_measures(files)[:_CORRECTED_IN_PAGE],
+    ),
+    Plot(
+        "calibration", "what people find in answers, by what the judge finds",
+        "score with --labels", calibration, 40,
+        lambda files, main: corrected_measures(files, labelled=True)[:_CORRECTED_IN_PAGE],
+    ),
+    Plot(
+        "cost", "score against what the answers cost",
+        'two submissions are needed whose headers say "cost" (US dollars)', cost, 90,
+    ),
+    Plot(
+        "bias", "citation bias towards an author, beside that of the placebo",
+        "scores of an authorship benchmark are needed", bias, 10,
+        lambda files, main: ("CAB.P", "CAB.R"), of_cells=True,
+    ),
+)  # fmt: skip
+
+
+def plots() -> dict[str, Plot]:
+    """All plots by name, as pages show them: the core's, then those of plugins."""
+    found = {p.name: p for p in _CORE}
+    for value, origin in plugins.found("plots"):
+        if not isinstance(value, Plot):
+            plugins.warn(f"{origin}: {value!r} is no plot")
+        elif found.setdefault(value.name, value) is not value:
+            plugins.warn(f"{origin}: there is a plot {value.name!r} already")
+    return dict(sorted(found.items(), key=lambda item: item[1].rank))
 
 
 def plot(files: Sequence[ScoreFile], name: str, measure: str | None = None) -> Figure:
@@ -77,40 +104,27 @@ def plot(files: Sequence[ScoreFile], name: str, measure: str | None = None) -> F
 
     Args:
         files: score files.
-        name: a key of :data:`PLOTS`.
+        name: a key of :func:`plots`.
         measure: what it shows; None for :func:`main_measure`.
 
     Raises:
         UnknownValueError: no such plot, or no file has the measure.
         UsageError: the files do not hold what it shows.
+        InputError: it comes with a plugin that this installation lacks.
         MissingExtraError: the extra ``report`` is not installed.
     """
-    if name not in PLOTS:
-        raise UnknownValueError("plot", name, PLOTS)
+    listed = plots()
+    if name not in listed:
+        plugins.require_whole("plots", name, f"the plot {name!r}")
+        raise UnknownValueError("plot", name, listed)
     known = list(dict.fromkeys(m.name for f in files for m in f.measures))
     if measure is not None and measure not in known:
         raise UnknownValueError("measure", measure, known)
     with unchecked():
-        found = PLOTS[name](_best_first(files), measure or main_measure(files))
+        found = listed[name].make(_best_first(files), measure or main_measure(files))
     if found is None:
-        raise UsageError(
-            f"--plot {name}: {_NEEDS.get(name, 'no system has values of the measure')}"
-        )
+        raise UsageError(f"--plot {name}: {listed[name].needs}")
     return found
-
-
-_NEEDS = {
-    "precision-recall": "no system has both measures of a pair: "
-    + "; ".join(", ".join(pair) for pair in PAIRS),
-    "differences": "two systems are needed that were scored on the same queries",
-    "position": "score with --details, on a benchmark whose passages are labelled",
-    "citations": "score with --details",
-    "length": "score with --details",
-    "corrected": "score with --labels, or on a benchmark with a calibration of the judge",
-    "calibration": "score with --labels",
-    "bias": "scores of an authorship benchmark are needed",
-    "cost": 'two submissions are needed whose headers say "cost" (US dollars)',
-}
 
 
 def page_figures(files: Sequence[ScoreFile]) -> Iterator[Figure]:
@@ -119,22 +133,10 @@ def page_figures(files: Sequence[ScoreFile]) -> Iterator[Figure]:
     if not main:
         return
     files = _best_first(files)
-    if of_cells(files):
-        for name in ("CAB.P", "CAB.R"):
-            yield from _present(bias(files, name))
-        return
-    names = list(dict.fromkeys(m.name for f in files for m in f.measures))
-    further = [n for n in names if n != main and _is_share(n)]
-    for name in [main, *further[: _IN_PAGE - 1]]:
-        yield from _present(intervals(files, name))
-    for pair in PAIRS:
-        yield from _present(precision_recall(files, *pair))
-    for name in corrected_measures(files)[:_CORRECTED_IN_PAGE]:
-        yield from _present(corrected(files, name))
-    for name in corrected_measures(files, labelled=True)[:_CORRECTED_IN_PAGE]:
-        yield from _present(calibration(files, name))
-    for name in ("differences", "distribution", "position", "citations", "cost", "length"):
-        yield from _present(PLOTS[name](files, main))
+    for one in plots().values():
+        if one.of_cells == of_cells(files):
+            figures = (one.make(files, measure) for measure in one.page_measures(files, main))
+            yield from (figure for figure in figures if figure is not None)
 
 
 def _best_first(files: Sequence[ScoreFile]) -> list[ScoreFile]:
@@ -149,8 +151,3 @@ def _best_first(files: Sequence[ScoreFile]) -> list[ScoreFile]:
 def _is_share(name: str) -> bool:
     found = find_measure(name.partition("[")[0])
     return found is not None and found.scale == 100
-
-
-def _present(figure: Figure | None) -> Iterator[Figure]:
-    if figure is not None:
-        yield figure

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress
 from typing import Any
 
 from citeforge.evaluator.measures.registry import direction
 from citeforge.evaluator.reports.plots import palette
 from citeforge.evaluator.reports.plots.figure import altair
+from citeforge.evaluator.statistics.ranks import comparable_entries
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 Pair = tuple[ScoreFile, MeasureScore]
@@ -20,10 +22,19 @@ def entry(file: ScoreFile, measure: str) -> MeasureScore | None:
 
 
 def entries(files: Sequence[ScoreFile], measure: str) -> list[Pair]:
-    """Systems that have a value of a measure, the best first; else the highest."""
+    """Systems that have a value of a measure, the best first, else the highest; behind them, in
+    their own order, those that may not be compared with them."""
     towards = 1 if direction(measure) is False else -1
     found = [(f, e) for f in files if (e := entry(f, measure)) is not None]
-    return sorted(found, key=lambda pair: (towards * (pair[1].value or 0.0), pair[0].system))
+    comparable = are_comparable(found)
+    ranked = list(compress(found, comparable))
+    ranked.sort(key=lambda pair: (towards * (pair[1].value or 0.0), pair[0].system))
+    return ranked + [pair for pair, c in zip(found, comparable, strict=True) if not c]
+
+
+def are_comparable(found: Sequence[Pair]) -> list[bool]:
+    """Which systems may be ranked by a measure."""
+    return comparable_entries([f for f, _ in found], [e for _, e in found])
 
 
 def measure_and_unit(measure: str, scale: int) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 import textwrap
 from collections.abc import Sequence
@@ -11,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from citeforge.engines.io.textfiles import harmless
+from citeforge.engines.io.report_table import Table
 from citeforge.evaluator.reports.plots import palette
 from citeforge.evaluator.reports.plots.drawing import to_pdf, to_png, to_svg
 from citeforge.schemas.extras import extras_named
@@ -61,12 +59,7 @@ class Figure:
     @property
     def csv(self) -> str:
         """Data as CSV; no cell starts a formula."""
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(self.columns)
-        for row in self.rows:
-            writer.writerow([harmless(c) if isinstance(c, str) else c for c in row])
-        return text.getvalue()
+        return Table(self.columns, self.rows).csv()
 
     def inline(self) -> str:
         """Drawing for a page: its colours are the page's, its ids its own, and it is named."""

@@ -7,7 +7,13 @@ from typing import Any
 
 from citeforge.evaluator.measures.registry import direction
 from citeforge.evaluator.reports.plots import palette
-from citeforge.evaluator.reports.plots.common import domain, entries, measure_and_unit, value_text
+from citeforge.evaluator.reports.plots.common import (
+    are_comparable,
+    domain,
+    entries,
+    measure_and_unit,
+    value_text,
+)
 from citeforge.evaluator.reports.plots.figure import WIDTH, Figure, altair, finished, values
 from citeforge.evaluator.statistics.ranks import rank_text, ranks_of
 from citeforge.schemas.scores import ScoreFile
@@ -63,16 +69,20 @@ def intervals(files: Sequence[ScoreFile], measure: str) -> Figure | None:
         layers.append(ranked.encode(y=y, x=alt.XValue(WIDTH + _RANKS), text=alt.Text("ranks:N")))
         layers.append(_head_of_ranks())
     chart = alt.layer(*layers).properties(width=WIDTH, height=alt.Step(_ROW))
-    title = _title(measure, rows)
+    title = _title(measure, rows, are_comparable(everybody))
     left_out = len(everybody) - len(found)
     note = "Sorted by the value." if len(found) > 1 else "One system."
-    if len(found) > 1:
+    if not are_comparable(everybody)[0]:
+        note = "Not sorted: these systems were scored on other queries, or by other recipes."
+    if sum(rank is not None for rank in ranks) > 1:
         note += (
             " On the right the ranks that a system may have: with 95 % confidence all of them hold "
             "at once (paired t-tests over queries, Holm over all pairs). Shaded: may be first."
         )
-        if any(rank is None for rank in ranks):
-            note += " No ranks: scored on other queries, or by another recipe, than most."
+    if direction(measure) is None and len(found) > 1:
+        note += " Neither more nor less is better."
+    elif len(found) > 1 and any(rank is None for rank in ranks):
+        note += " No ranks: scored on other queries, or by another recipe, than most."
     note += f" The best {MOST} of {len(everybody)} systems." if left_out else ""
     told = "; ".join(
         f"{r['system']} {value_text(float(str(r['value'])))} "
@@ -95,11 +105,15 @@ def _head_of_ranks() -> Any:
     ).encode(x=alt.XValue(WIDTH + _RANKS), y=alt.YValue(0), text=alt.Text("text:N"))  # fmt: skip
 
 
-def _title(measure: str, rows: Sequence[dict[str, object]]) -> str:
+def _title(measure: str, rows: Sequence[dict[str, object]], comparable: Sequence[bool]) -> str:
     best = rows[0]
     value = value_text(float(str(best["value"])))
     if len(rows) == 1:
         return f"{measure} of {best['system']} is {value}"
+    if not comparable[0]:
+        return f"{measure} of {len(rows)} systems that cannot be compared"
+    if direction(measure) is None:
+        return f"{measure} of {len(rows)} systems, from {value} down"
     extreme = "lowest" if direction(measure) is False else "highest"
     told = f"{best['system']} has the {extreme} {measure}, {value}"
     beside = sum(bool(r["band"]) for r in rows[1:])

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from citeforge.evaluator.measures.registry import direction
 from citeforge.evaluator.reports.plots import labels, palette
 from citeforge.evaluator.reports.plots.common import (
+    are_comparable,
     domain,
     entries,
     entry,
@@ -50,6 +52,8 @@ def precision_recall(files: Sequence[ScoreFile], precision: str, recall: str) ->
         title = (
             f"{rows[0]['system']}: {precision} {_at(rows[0], 'y')}, {recall} {_at(rows[0], 'x')}"
         )
+    elif not all(all(are_comparable(entries(files, name))) for name in (precision, recall)):
+        title = f"{precision} and {recall} of {len(rows)} systems that cannot all be compared"
     elif best["x"] is best["y"]:
         title = f"{best['x']['system']} is highest in both {precision} and {recall}"
     else:
@@ -62,7 +66,7 @@ def precision_recall(files: Sequence[ScoreFile], precision: str, recall: str) ->
     chart, labelled = _chart(rows, [f.system for f in files], x, y)
     return Figure(
         f"precision-recall-{precision}", title,
-        f"{title}. " + _told(rows, precision, recall), _note(labelled, "of both measures"),
+        f"{title}. " + _in_words(rows, precision, recall), _note(labelled, "of both measures"),
         ("system", f"{recall} (%)", f"{recall} low", f"{recall} high",
          f"{precision} (%)", f"{precision} low", f"{precision} high"),
         tuple(tuple(r[k] for k in ("system", "x", "x_low", "x_high", "y", "y_low", "y_high"))
@@ -87,10 +91,8 @@ def cost(files: Sequence[ScoreFile], measure: str) -> Figure | None:
         return None
     scale = entries(files, measure)[0][1].scale
     cheapest = min(rows, key=lambda r: float(str(r["x"])))
-    title = (
-        f"{rows[0]['system']} has the highest {measure} at ${rows[0]['x']:.2f}; "
-        f"{cheapest['system']} costs least, ${cheapest['x']:.2f}"
-    )
+    least = f"{cheapest['system']} costs least, ${cheapest['x']:.2f}"
+    title = f"{_extreme(files, measure, rows[0])}; {least}"
     x = _Axis("cost of the submission (US dollars)", _domain(rows, "x", None))
     y = _Axis(
         f"{measure_and_unit(measure, scale)}, 95 % interval",
@@ -110,6 +112,15 @@ def cost(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     )  # fmt: skip
 
 
+def _extreme(files: Sequence[ScoreFile], measure: str, first: dict[str, object]) -> str:
+    """Who is best, where somebody may be called so."""
+    towards = direction(measure)
+    if towards is None or not are_comparable(entries(files, measure))[0]:
+        return f"{measure} of {first['system']} is {_at(first, 'y')} at ${first['x']:.2f}"
+    extreme = "highest" if towards else "lowest"
+    return f"{first['system']} has the {extreme} {measure} at ${first['x']:.2f}"
+
+
 def _ends(axis: str, found: MeasureScore) -> dict[str, object]:
     value = found.value or 0.0
     low, high = (
@@ -127,7 +138,7 @@ def _at(row: dict[str, object], axis: str) -> str:
     return value_text(float(str(row[axis])))
 
 
-def _told(rows: Sequence[dict[str, object]], precision: str, recall: str) -> str:
+def _in_words(rows: Sequence[dict[str, object]], precision: str, recall: str) -> str:
     said = [f"{r['system']}: {precision} {_at(r, 'y')}, {recall} {_at(r, 'x')}" for r in rows[:12]]
     return "; ".join(said) + ("; …" if len(rows) > 12 else "") + "."
 

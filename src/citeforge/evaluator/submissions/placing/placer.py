@@ -83,7 +83,7 @@ class CitationPlacer:
             n_shown = len(passages)
         else:
             passages = None
-            context, n_shown, found = self._found(number, query, said, response)
+            context, n_shown, found = self._match_sources(number, query, said, response)
         base = self.benchmark.grammar.base
         # A source that is none of the passages shown counts as a citation beyond them.
         beyond = iter(range(n_shown, n_shown + len(found)))
@@ -109,7 +109,7 @@ class CitationPlacer:
             spans=spans or None,
         )
 
-    def _found(
+    def _match_sources(
         self, number: int, query: str, said: LineFields, response: Response
     ) -> tuple[str, int, list[int | None]]:
         """Context set, passages shown, and position of each source among them."""

@@ -1,1 +1,0 @@
-"""Bundles: experiments frozen in a package."""

@@ -1,0 +1,81 @@
+"""What makes the vectors of a RAGE build, and in which numbers it computes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import get_args
+
+from citeforge.builders.shards.folder import compute_of
+from citeforge.builders.stages.workspace import Workspace
+from citeforge.engines.embedding.embed import TransformerEmbedder, make_embedder
+from citeforge.engines.embedding.embedder import Embedder, Prefixes
+from citeforge.engines.models.compute import choose_compute
+from citeforge.engines.runner import make_runner
+from citeforge.engines.setup import client_options, replay_store
+from citeforge.schemas.errors import UsageError
+from citeforge.schemas.recipes import RageRecipe, RunOptions
+from citeforge.schemas.recipes.base import checked
+from citeforge.schemas.recipes.compute import Chosen
+
+EmbedderMaker = Callable[[], Embedder]
+
+
+def recipe_embedder(recipe: RageRecipe, run: RunOptions) -> Embedder:
+    """The embedder that a recipe names."""
+    prefixes = None
+    if recipe.query_prefix is not None or recipe.passage_prefix is not None:
+        prefixes = Prefixes(recipe.query_prefix or "", recipe.passage_prefix or "")
+    return make_embedder(
+        recipe.embedder,
+        revision=recipe.embedder_revision,
+        device=run.device,
+        prefixes=prefixes,
+        options=client_options(run),
+        store=replay_store(run),
+        compute=recipe.compute,
+        runner=make_runner(run),
+        input_type=recipe.input_type,
+    )
+
+
+def settle_compute(
+    recipe: RageRecipe,
+    run: RunOptions,
+    place: Workspace,
+    make: EmbedderMaker | None,
+    may_choose_int8: bool,
+) -> tuple[RageRecipe, Embedder | None]:
+    """The recipe with what is computed in (as it says, as begun, or as the processor can), and
+    the embedder, as far as one was made for that.
+
+    Raises:
+        UsageError: this machine cannot, or the embedder does not compute here.
+    """
+    if run.from_shards is not None:  # the processor that made them may be another
+        made = compute_of(run.from_shards)
+        if recipe.compute == "auto":
+            recipe = checked(RageRecipe, **{**recipe.model_dump(), "compute": made})
+        return recipe, None
+    wanted = recipe
+    if recipe.compute == "auto" and run.resume:
+        begun = place.begun()
+        if isinstance(begun, RageRecipe):
+            wanted = recipe.model_copy(update={"compute": begun.compute})
+    embedder = recipe_embedder(wanted, run) if make is None else make()
+    if (
+        make is None
+        and may_choose_int8
+        and wanted.compute == "auto"
+        and isinstance(embedder, TransformerEmbedder)
+        and choose_compute("auto", run.device) == "int8"
+    ):
+        wanted = recipe.model_copy(update={"compute": "int8"})
+        embedder = recipe_embedder(wanted, run)
+    # Of the workers' processors where a runner embeds; what is served has none.
+    if (chosen := getattr(embedder, "compute", None)) in get_args(Chosen):
+        return recipe.model_copy(update={"compute": chosen}), embedder
+    if recipe.compute != "auto":
+        raise UsageError(
+            f"--compute {recipe.compute}: {recipe.embedder} does not compute here; leave it out"
+        )
+    return recipe, embedder

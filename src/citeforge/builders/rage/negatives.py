@@ -1,0 +1,209 @@
+"""The mapping stage: which passages are irrelevant or seemingly relevant to which query."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from citeforge.builders.rage.mapping import drawn_table, seemingly_table
+from citeforge.builders.rage.material import Material
+from citeforge.builders.rage.mining import Mined, SeeminglyRelevant
+from citeforge.builders.rage.ranked import RankedCandidates
+from citeforge.builders.rage.screening import note_above, note_screened
+from citeforge.builders.shards.folder import EMBEDDINGS, from_shards, merged, shard_rows
+from citeforge.builders.stages.embedding import CorpusEmbedding, Embedded, from_others
+from citeforge.builders.stages.records import only
+from citeforge.builders.stages.workspace import Workspace
+from citeforge.engines.io.tables import read_table, shard_paths, write_table
+from citeforge.engines.retrieval.records import Rankings, RetrieverSettings
+from citeforge.engines.retrieval.registry import make_retriever
+from citeforge.engines.runner import make_runner
+from citeforge.engines.search.two_stage import TwoStageSearch
+from citeforge.schemas.benchmarks.tables import IRRELEVANT, MAPPING, RELEVANT, SEEMINGLY_RELEVANT
+from citeforge.schemas.version import __version__
+
+Models = dict[str, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Where seemingly relevant passages come from.
+
+    Attributes:
+        models: what made them, by role.
+        embedded: vectors to mine in; None without.
+        rankings: somebody's ranking, in place of vectors.
+    """
+
+    models: Models
+    embedded: Embedded | None = None
+    rankings: Rankings | None = None
+
+
+def make_mappings(
+    material: Material, place: Workspace, draw_seed: int
+) -> tuple[dict[str, pa.Table], Models]:
+    """Mapping tables by label, and the models that had a part in them.
+
+    Args:
+        material: of the build.
+        place: where stages lie.
+        draw_seed: of the draws that tell labels to whoever can make them again; a secret in a build
+            whose labels are to be hidden.
+
+    Raises:
+        InputError: a mapping of the source names passages that there are not.
+        UsageError: ``--exclude-answers`` without gold answers.
+    """
+    sources = material.sources
+    theirs = {} if sources.recipe.remine else sources.source.mined()
+    positions = material.relevant_positions()
+    if theirs:
+        return _source_mappings(material, theirs, positions, draw_seed), {}
+    candidates = _candidates(material, place)
+    key = mining_key(material, candidates.embedded)
+    if candidates.rankings is not None:
+        key["candidates"] = candidates.models["candidates"]
+    drawn = {**key, "draws": draw_seed} if material.recipe.hidden else key
+    record = place.finished("mapping", drawn)
+    if record is None:
+        files, record = _mine(material, place, key, candidates, positions, draw_seed)
+        place.finish("mapping", drawn, files, record)
+    material.records.counts.update(record["counts"])
+    models = candidates.models
+    if candidates.embedded is not None and candidates.embedded.first_stage:
+        nominator = {**candidates.embedded.first_stage, **record["measured"]}
+        models = models | {"nominator": nominator}
+    mined = {
+        label: read_table(shard_paths(place.stage("mapping"), label), MAPPING)
+        for label in (IRRELEVANT, SEEMINGLY_RELEVANT)
+    }
+    return {RELEVANT: material.records.relevant, **mined}, models
+
+
+def _source_mappings(
+    material: Material, theirs: dict[str, pa.Table], positions: np.ndarray, draw_seed: int
+) -> dict[str, pa.Table]:
+    """The mappings that a source brings; irrelevant passages are drawn where it has none."""
+    records, mining = material.records, material.recipe.mining
+    tables = {RELEVANT: records.relevant}
+    taken: dict[str, list[Mined]] = {q: [] for q in records.ids}
+    for label, table in theirs.items():
+        kept, rows = material.locate(only(table, "query-id", records.queries["_id"]))
+        if (rows < 0).any():
+            material.refuse_dangling(table, rows)
+            records.counts[f"{label} rows of unknown passages, skipped"] = int((rows < 0).sum())
+        tables[label] = kept
+        passages = rows[rows >= 0].tolist()
+        for query, position in zip(kept["query-id"].to_pylist(), passages, strict=True):
+            taken[query].append(Mined(position, 0.0, 0))
+    if IRRELEVANT not in theirs and mining.irrelevant:
+        exclusions = material.exclusions(positions)
+        tables[IRRELEVANT] = drawn_table(
+            material.corpus, list(taken), exclusions, list(taken.values()), mining, draw_seed
+        )
+        records.counts.update(exclusions.counts)
+    return tables
+
+
+def _candidates(material: Material, place: Workspace) -> Candidates:
+    recipe, records = material.recipe, material.records
+    if not recipe.mining.seemingly_relevant:
+        return Candidates({})
+    if recipe.candidates is None:
+        folder = material.sources.run.embeddings or place.stage(EMBEDDINGS)
+        return Candidates(
+            {"embedder": material.sources.fingerprint()}, make_vectors(material, folder)
+        )
+    retriever = make_retriever(recipe.candidates, RetrieverSettings(material.corpus))
+    models = {"candidates": retriever.identity()}
+    texts = records.queries["text"].to_pylist()
+    # All that a run, or BM25, has for the queries.
+    rankings = retriever.rank(dict(zip(records.ids, texts, strict=True)), sys.maxsize)
+    return Candidates(models, rankings=rankings)
+
+
+def make_vectors(material: Material, folder: Path) -> Embedded:
+    """The vectors: of others, of shards, or made now.
+
+    Args:
+        material: of the build.
+        folder: where vectors are kept.
+
+    Raises:
+        InputError: vectors of others, or shards, are not of this build.
+    """
+    sources, recipe, records = material.sources, material.recipe, material.records
+    run, corpus = sources.run, material.corpus
+    rows, queries, shares = run.shard_rows, records.queries["text"], run.from_shards
+    if shares is not None and recipe.compute != "int8":
+        return from_shards(shares, corpus, queries)
+    if sources.vectors is not None:
+        names = sources.source.queries()["_id"].to_pylist()
+        return from_others(sources.vectors, corpus, names, records.ids, folder, rows)
+    folder_of_shares = None if shares is None else shares / EMBEDDINGS
+    rows = rows if shares is None else shard_rows(shares)
+    embedder, search = sources.embedder(), make_runner(run).first_stage(run.device)
+    work = CorpusEmbedding(embedder, corpus, folder, rows, recipe.seed, search, folder_of_shares)
+    return work.of(queries, recipe.mining)
+
+
+def mining_key(material: Material, embedded: Embedded | None) -> dict[str, Any]:
+    """Everything that mining depends on."""
+    records, recipe = material.records, material.recipe
+    return {
+        "vectors": [] if embedded is None else embedded.key,
+        "queries": records.ids,
+        "relevant": records.relevant.to_pydict(),
+        "gold": records.gold["aliases"].to_pylist(),
+        "corpus": [i.files for i in material.infos],
+        "mining": recipe.mining.model_dump(mode="json"),
+        "seed": recipe.seed,
+        "citeforge": __version__,
+    }
+
+
+def _mine(
+    material: Material,
+    place: Workspace,
+    key: dict[str, Any],
+    candidates: Candidates,
+    positions: np.ndarray,
+    draw_seed: int,
+) -> tuple[dict[str, str], dict[str, Any]]:
+    """Mine and draw; the files of both tables with sha256, and what the stage records."""
+    mining, ids, corpus = material.recipe.mining, material.records.ids, material.corpus
+    exclusions = material.exclusions(positions)
+    taken: list[list[Mined]] = [[] for _ in ids]
+    measured: dict[str, Any] = {}
+    miner: RankedCandidates | SeeminglyRelevant | None = None
+    if candidates.rankings is not None:
+        miner = RankedCandidates(corpus, candidates.rankings, exclusions, mining)
+        taken = miner.mine()
+    elif candidates.embedded is not None:
+        search = candidates.embedded.search()
+        miner = SeeminglyRelevant(corpus, search, exclusions, mining)
+        shares = material.sources.run.from_shards
+        by_shares = None if shares is None else merged(shares, key, miner)
+        taken = miner.mine() if by_shares is None else by_shares
+    if miner is not None:
+        note_screened(exclusions.counts, "seemingly relevant", miner.dropped, mining)
+        note_above(exclusions.counts, miner.above, mining)
+    if isinstance(miner, SeeminglyRelevant) and isinstance(search, TwoStageSearch):
+        exclusions.counts |= {
+            "passages embedded in float32": search.embedded,
+            "queries settled by a measured margin, not by proof": miner.n_measured,
+            "queries not settled by nominations of any depth": miner.n_unsettled,
+        }
+        measured = {"margin": search.margin}
+    irrelevant = drawn_table(corpus, ids, exclusions, taken, mining, draw_seed)
+    folder = place.start("mapping")
+    files = write_table(folder, SEEMINGLY_RELEVANT, seemingly_table(corpus, ids, taken))
+    files |= write_table(folder, IRRELEVANT, irrelevant)
+    # In the order in which a resumed build reads it back.
+    return files, {"counts": dict(sorted(exclusions.counts.items())), "measured": measured}

@@ -1,1 +1,0 @@
-"""Work on the workers of a Ray cluster; whatever is kept is written by the driver."""

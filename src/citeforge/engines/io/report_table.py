@@ -1,0 +1,195 @@
+"""The one table of reports, and how it is written: for a terminal, Markdown, LaTeX, CSV, HTML."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import groupby
+
+from rich.cells import cell_len
+
+from citeforge.engines.io.textfiles import harmless
+
+_GAP = 2
+_LATEX = {"&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
+          "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}",
+          "–": "--", "†": r"\textdagger{}", "‡": r"\textdaggerdbl{}", "Δ": r"$\Delta$",
+          "−": "$-$", "<": r"\textless{}", ">": r"\textgreater{}", "\n": " "}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class MarkedCell:
+    """A value that is set apart: in bold, or by a mark behind it."""
+
+    value: object
+    is_bold: bool = False
+    mark: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.value} {self.mark}".rstrip()
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table without its format.
+
+    Attributes:
+        head: titles of its columns.
+        rows: values or :class:`MarkedCell`; all rows are as long as the head.
+        left: columns that are aligned to the left, from the first; the others to the right.
+        groups: what heads each column above its title, neighbours with the same once; none
+            without.
+        title: what it shows.
+        notes: how to read it.
+    """
+
+    head: Sequence[str]
+    rows: Sequence[Sequence[object]]
+    left: int = 1
+    groups: Sequence[str] = ()
+    title: str = ""
+    notes: Sequence[str] = ()
+
+    def text(self, width: int | None = None, ruled: bool = True) -> list[str]:
+        """Lines for a terminal.
+
+        Columns that do not fit beside each other come in further tables beneath, each with the
+        first column again: nothing is left out.
+
+        Args:
+            width: of the terminal in cells; None where lines may be of any length.
+            ruled: whether a rule stands under the head.
+        """
+        rows = [[str(cell) for cell in row] for row in (self._titles(), *self.rows)]
+        widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+        lines: list[str] = []
+        for block in _blocks(widths, width):
+            if lines:
+                lines.append("")
+            texts = [_line(row, widths, block, self.left) for row in rows]
+            rule = ["-" * max(map(cell_len, texts))] if ruled else []
+            lines += [texts[0], *rule, *texts[1:]]
+        return lines
+
+    def markdown(self) -> str:
+        """Head and rows in Markdown; bars and line breaks in cells are made harmless."""
+
+        def plain(cell: object) -> str:
+            return str(cell).replace("|", "\\|").replace("\n", " ")
+
+        def bold(text: str) -> str:
+            return f"**{text}**"
+
+        rows = [self._titles(), ["---"] * len(self.head), *self.rows]
+        return "\n".join(
+            f"| {' | '.join(_marked(c, plain, bold, ' {}') for c in row)} |" for row in rows
+        )
+
+    def latex(self) -> list[str]:
+        """Lines for the package booktabs; notes stand beneath the rows."""
+
+        def line(cells: Sequence[object]) -> str:
+            texts = (_marked(c, _latex, r"\textbf{{{}}}".format, _SUPERSCRIPT) for c in cells)
+            return " & ".join(texts) + r" \\"
+
+        columns = "l" * self.left + "r" * (len(self.head) - self.left)
+        wide = rf"\multicolumn{{{len(columns)}}}{{l}}{{\footnotesize {{}}}} \\"
+        notes = [wide.replace("{}", _latex(note)) for note in self.notes]
+        return [
+            rf"\begin{{tabular}}{{{columns}}}", r"\toprule", *_group_lines(self.groups),
+            line(self.head), r"\midrule", *map(line, self.rows), r"\bottomrule", *notes,
+            r"\end{tabular}",
+        ]  # fmt: skip
+
+    def csv(self) -> str:
+        """Head and rows as CSV: nothing for None and NaN, and no cell starts a formula."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerows(map(_csv, row) for row in (self.head, *self.rows))
+        return text.getvalue()
+
+    def html(self) -> str:
+        """A table that scrolls in its frame; all texts are escaped."""
+
+        def line(cells: Sequence[object]) -> str:
+            first, *others = (_marked(c, lambda v: escape(str(v)), "<b>{}</b>".format, "{}")
+                              for c in cells)  # fmt: skip
+            rest = "".join(f"<td>{text}</td>" for text in others)
+            return f'<tr><th scope="row">{first}</th>{rest}</tr>'
+
+        head = "".join(f'<th scope="col">{escape(title)}</th>' for title in self._titles())
+        rows = "\n".join(map(line, self.rows))
+        return (
+            f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(self.title)}">'
+            f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>{rows}</tbody></table></div>"
+        )
+
+    def _titles(self) -> list[str]:
+        groups = self.groups or [""] * len(self.head)
+        return [f"{t} ({g})" if g else t for t, g in zip(self.head, groups, strict=True)]
+
+
+def comment(text: str) -> str:
+    """A line that LaTeX passes over."""
+    return "% " + " ".join(text.split())
+
+
+_SUPERSCRIPT = r"\textsuperscript{{{}}}"
+
+
+def _marked(
+    cell: object, plain: Callable[[object], str], bold: Callable[[str], str], mark: str
+) -> str:
+    if not isinstance(cell, MarkedCell):
+        return plain(cell)
+    text = bold(plain(cell.value)) if cell.is_bold else plain(cell.value)
+    return text + (mark.format(plain(cell.mark)) if cell.mark else "")
+
+
+def _latex(value: object) -> str:
+    """Text that LaTeX sets as it is."""
+    return "".join(_LATEX.get(c, c) for c in str(value))
+
+
+def _csv(cell: object) -> object:
+    if isinstance(cell, float) and math.isnan(cell):
+        return None
+    return harmless(cell) if isinstance(cell, str) else cell
+
+
+def _group_lines(groups: Sequence[str]) -> list[str]:
+    """What stands above the titles, with a rule under each group."""
+    if not any(groups):
+        return []
+    above, rules, start = list[str](), list[str](), 1
+    for name, members in groupby(groups):
+        n = len(list(members))
+        above.append(rf"\multicolumn{{{n}}}{{c}}{{{_latex(name)}}}" if name else "")
+        rules += [rf"\cmidrule(lr){{{start}-{start + n - 1}}}"] if name else []
+        start += n
+    return [" & ".join(above) + r" \\", "".join(rules)]
+
+
+def _line(row: Sequence[str], widths: Sequence[int], block: Sequence[int], left: int) -> str:
+    cells = []
+    for i in block:
+        space = " " * (widths[i] - cell_len(row[i]))
+        cells.append(row[i] + space if i < left else space + row[i])
+    return (" " * _GAP).join(cells).rstrip()
+
+
+def _blocks(widths: Sequence[int], width: int | None) -> list[list[int]]:
+    """Columns that stand beside each other, the first in every block."""
+    blocks = [[0]]
+    taken = widths[0]
+    for i, wide in enumerate(widths[1:], 1):
+        if width is not None and len(blocks[-1]) > 1 and taken + _GAP + wide > width:
+            blocks.append([0])
+            taken = widths[0]
+        blocks[-1].append(i)
+        taken += _GAP + wide
+    return blocks

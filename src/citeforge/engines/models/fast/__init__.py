@@ -1,1 +1,0 @@
-"""Models computed by OpenVINO, in float32 and int8."""

@@ -1,1 +1,0 @@
-"""Answers to the cells of bundles."""

@@ -1,0 +1,175 @@
+"""Passages of sources: none without an id or a text, no id twice, repeated ones merged."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from itertools import chain, islice
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from citeforge.engines.io.duplicates import DuplicateFinder, first_duplicate
+from citeforge.engines.io.tables import batch_of
+from citeforge.schemas.benchmarks.tables import CORPUS
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.text import normalise_passages
+
+_BATCH = 4096
+
+
+class Place(NamedTuple):
+    """Where a passage stands, for messages."""
+
+    path: Path | str
+    line: int
+
+
+def check_id(value: str, path: Path | str, line: int, field: str = "_id") -> None:
+    """Refuse an empty id.
+
+    Raises:
+        InputError: it is empty.
+    """
+    if not value:
+        raise InputError("is empty", path=path, line=line, field=field, allowed="a distinct id")
+
+
+def duplicate_id(name: str, first: Place, second: Place, field: str = "_id") -> InputError:
+    """Error for an id that comes twice."""
+    other = f" of {first.path}" if first.path != second.path else ""
+    return InputError(
+        f"{name!r} stands already in line {first.line}{other}",
+        path=second.path,
+        line=second.line,
+        field=field,
+        allowed="every id once",
+    )
+
+
+def empty_text(path: Path | str, line: int, field: str = "text") -> InputError:
+    """Error for a passage or query without text."""
+    return InputError(
+        "is empty", path=path, line=line, field=field, allowed="some text, or pass --skip-empty"
+    )
+
+
+def corpus_batches(rows: Iterator[tuple[str, str, str, str | None]]) -> Iterator[pa.RecordBatch]:
+    """Rows of schema CORPUS in batches."""
+    while some := list(islice(rows, _BATCH)):
+        yield batch_of(some, CORPUS)
+
+
+def checked_passages(
+    read: Callable[[], Iterator[pa.RecordBatch]],
+    place_of: Callable[[int], Place],
+    counts: dict[str, int],
+    skip_empty: bool,
+    prefix: str = "",
+    id_field: str = "_id",
+    what: str = "passages",
+) -> Iterator[pa.RecordBatch]:
+    """The passages of a corpus, streamed.
+
+    Args:
+        read: batches of schema CORPUS, from the start at every call.
+        place_of: where a passage stands, by its number from 0; asked for what is wrong alone.
+        counts: takes in how many were skipped.
+        skip_empty: whether passages without text are skipped.
+        prefix: of names of fields, in messages.
+        id_field: name of the field with the id there.
+        what: what they are, where they are not passages.
+
+    Raises:
+        InputError: an empty id, an id that comes twice, or a passage without text.
+    """
+    finder = DuplicateFinder()
+    at = skipped = 0
+    for batch in read():
+        ids: list[str] = batch["_id"].to_pylist()
+        finder.add(ids)
+        if "" in ids:
+            check_id("", *place_of(at + ids.index("")), prefix + id_field)
+        texts = batch["text"]
+        full = pc.invert(pc.or_(pc.utf8_is_space(texts), pc.equal(pc.binary_length(texts), 0)))
+        n_empty = len(ids) - (pc.sum(full).as_py() or 0)
+        if n_empty and not skip_empty:
+            raise empty_text(*place_of(at + full.index(False).as_py()), prefix + "text")
+        skipped += n_empty
+        at += len(ids)
+        yield batch.filter(full) if n_empty else batch
+    if suspects := finder.suspects():
+        again = chain.from_iterable(batch["_id"].to_pylist() for batch in read())
+        if found := first_duplicate(again, suspects):
+            name, first, second = found
+            raise duplicate_id(name, place_of(first), place_of(second), prefix + id_field)
+    if skipped:
+        counts[f"{what} without text, skipped"] = skipped
+
+
+class PassageCollector:
+    """Merges repeated passages: same id and equal normalised text are one, else an error.
+
+    Keeps a digest and a line number for each id, not the texts.
+
+    Attributes:
+        counts: what was merged or skipped.
+    """
+
+    def __init__(self, path: Path, skip_empty: bool) -> None:
+        self.counts: dict[str, int] = {}
+        self._path = path
+        self._skip_empty = skip_empty
+        self._seen: dict[str, tuple[bytes, int]] = {}
+        self._rows: list[tuple[str, str, str, None]] = []
+
+    def add(self, line: int, name: str, title: str, text: str) -> bool:
+        """Take in one passage.
+
+        Returns:
+            Whether it is part of the corpus (False when skipped for having no text).
+
+        Raises:
+            InputError: empty id, empty text, or another text under the same id.
+        """
+        check_id(name, self._path, line, "docid")
+        if not text.strip():
+            if not self._skip_empty:
+                raise empty_text(self._path, line)
+            self._count("passages without text, skipped")
+            return False
+        digest = hashlib.sha256(
+            normalise_passages(pa.array([text]))[0].as_py().encode("utf-8")
+        ).digest()
+        if name not in self._seen:
+            self._seen[name] = (digest, line)
+            self._rows.append((name, title, text, None))
+            return True
+        known, first = self._seen[name]
+        if known != digest:
+            raise InputError(
+                f"passage {name!r} has another text than in line {first}",
+                path=self._path,
+                line=line,
+                allowed="one text for each id",
+            )
+        self._count("repeated passages, merged")
+        return True
+
+    def full_batches(self) -> Iterator[pa.RecordBatch]:
+        """Batches that are complete so far."""
+        while len(self._rows) >= _BATCH:
+            rows, self._rows = self._rows[:_BATCH], self._rows[_BATCH:]
+            yield batch_of(rows, CORPUS)
+
+    def rest(self) -> Iterator[pa.RecordBatch]:
+        """What is left at the end."""
+        yield from self.full_batches()
+        if self._rows:
+            yield batch_of(self._rows, CORPUS)
+            self._rows = []
+
+    def _count(self, what: str) -> None:
+        self.counts[what] = self.counts.get(what, 0) + 1

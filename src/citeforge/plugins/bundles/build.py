@@ -1,0 +1,259 @@
+"""``build deflection|faithfulness|position``: the cells of an experiment, frozen."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from citeforge.builders.packaging.package import PackageWriter
+from citeforge.builders.packaging.stats import corpus_stats
+from citeforge.builders.recipes.derive import Base, Docs
+from citeforge.builders.stages.build import Stats, building
+from citeforge.engines.draws import generator, sample_ids
+from citeforge.plugins.bundles.design import (
+    ANSWERABLE,
+    DECOY,
+    ORIGINAL,
+    PARTIAL,
+    RELATED,
+    REMOVED,
+    Bundle,
+    rotation_name,
+)
+from citeforge.plugins.bundles.recipes import BundleRecipe, DeflectionRecipe
+from citeforge.schemas.benchmarks.manifest import ContextSet, GrammarInfo, Manifest
+from citeforge.schemas.benchmarks.tables import (
+    CONTEXTS,
+    CORPUS,
+    MAPPING,
+    QUERIES,
+    RELEVANT,
+    UNJUDGED,
+)
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.recipes.run import RunOptions
+from citeforge.schemas.text import normalise_answer
+
+Cells = dict[str, Docs]
+"""Cell to the passages that a query is shown there."""
+_DESCRIBED = {
+    ANSWERABLE: "every relevant passage, and related ones",
+    PARTIAL: "some of the relevant passages, related ones in place of the others",
+    RELATED: "related passages in place of all relevant ones: there is no answer",
+    ORIGINAL: "one relevant passage, and others",
+    REMOVED: "another passage in place of the relevant one",
+    DECOY: "as original, with a sentence of the relevant passage at the end of another one",
+}
+
+
+@dataclass(frozen=True)
+class Arranger:
+    """What the cells of one bundle are made from.
+
+    Attributes:
+        recipe: everything that they depend on.
+        base: the package that the passages come from.
+        counts: why queries were left out.
+        decoys: passages that were made, schema CORPUS.
+    """
+
+    recipe: BundleRecipe
+    base: Base
+    counts: Counter[str] = field(default_factory=Counter)
+    decoys: list[dict[str, Any]] = field(default_factory=list)
+
+    def relevant(self, query: str) -> Docs:
+        """Relevant passages of a query, in an order drawn for it; that there is none is counted."""
+        found = [{"corpus-id": i, "label": RELEVANT} for i in self.base.relevant[query]]
+        generator(self.recipe.seed, "bundle, relevant", query).shuffle(found)
+        if not found:
+            self.counts["queries without a relevant passage"] += 1
+        return found
+
+    def others(self, query: str) -> Docs:
+        """Its other passages, ``k`` at least, so that no relevant one need be shown; none where
+        there are fewer, which is counted."""
+        others = self.base.negatives[query]
+        if len(others) >= self.recipe.k:
+            return others
+        self.counts[f"queries with fewer than {self.recipe.k} other passages"] += 1
+        return []
+
+    def slots(self, query: str, docs: Docs) -> Docs:
+        """The passages in an order drawn for the query."""
+        shuffled = list(docs)
+        generator(self.recipe.seed, "bundle, order", query).shuffle(shuffled)
+        return shuffled
+
+    def decoy(self, query: str, target: str, host: str) -> str:
+        """Make the host's text with a sentence of the target at its end; returns its id."""
+        from citeforge.engines.text.sentences import SentenceSegmenter
+
+        texts = self.base.texts([target, host])
+        text = texts[target][1]
+        found = [text[s:e].strip() for s, e in SentenceSegmenter().split(text)] or [text]
+        gold = [normalise_answer(a) for a in self.base.answers[query] if normalise_answer(a)]
+        with_answer = [s for s in found if any(a in normalise_answer(s) for a in gold)]
+        if not with_answer:
+            self.counts["decoys with the first sentence, for none holds a short answer"] += 1
+        sentence = (with_answer or found)[0]
+        title, own = texts[host]
+        name = f"decoy:{query}:{host}"
+        row = {"_id": name, "title": title, "text": f"{own} {sentence}", "metadata": None}
+        self.decoys.append(row)
+        return name
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One sort of bundle.
+
+    Attributes:
+        cells: names of its cells, for a number of passages.
+        arrange: what a query is shown in every cell; None where it does not qualify, which is
+            counted.
+    """
+
+    cells: Callable[[int], tuple[str, ...]]
+    arrange: Callable[[Arranger, str], Cells | None]
+
+
+def build_bundle(recipe: BundleRecipe, run: RunOptions) -> Manifest:
+    """Freeze the cells of a bundle.
+
+    Raises:
+        InputError: no query qualifies, or a folder is at fault.
+    """
+    base, experiment = Base(recipe.benchmark), _EXPERIMENTS[recipe.kind]
+    cells = experiment.cells(recipe.k)
+    refusals = recipe.refusals if isinstance(recipe, DeflectionRecipe) else None
+    bundle = Bundle(name=recipe.kind, k=recipe.k, cells=cells, refusals=refusals)
+    with building(recipe, run) as build:
+        own = base.manifest
+        config = recipe.model_copy(update={"benchmark": Path(own.name)}).recorded(
+            **base.facts(), bundle=bundle.model_dump(mode="json")
+        )
+        draft = build.draft(
+            config, own.sources, own.licence, own.models, GrammarInfo(base=recipe.base)
+        )
+        if (finished := build.finished(draft)) is not None:
+            return finished
+        arranger = Arranger(recipe, base)
+        shown = _sampled(arranger, {q: experiment.arrange(arranger, q) for q in base.query_ids})
+        writer = build.package()
+        contexts, stats = _write_tables(writer, arranger, cells, shown)
+        counts = {"queries in the benchmark": len(base.query_ids), **arranger.counts}
+        return build.finish(draft, writer, stats, contexts=contexts, counts=counts)
+
+
+def _sampled(arranger: Arranger, arranged: dict[str, Cells | None]) -> dict[str, Cells]:
+    """The queries that qualify, or a sample of them.
+
+    Raises:
+        InputError: none qualifies.
+    """
+    recipe, counts = arranger.recipe, arranger.counts
+    shown = {query: cells for query, cells in arranged.items() if cells is not None}
+    if not shown:
+        reasons = "; ".join(f"{n} {what}" for what, n in counts.items())
+        raise InputError(
+            f"no query qualifies ({reasons})",
+            path=recipe.benchmark,
+            allowed=f"queries with relevant passages and {recipe.k} others; a smaller --k",
+        )
+    if recipe.sample is None or recipe.sample >= len(shown):
+        return shown
+    kept = set(sample_ids(list(shown), recipe.sample, recipe.seed, "bundle"))
+    counts["left out by --sample"] = len(shown) - len(kept)
+    return {query: cells for query, cells in shown.items() if query in kept}
+
+
+def _write_tables(
+    writer: PackageWriter, arranger: Arranger, cells: tuple[str, ...], shown: dict[str, Cells]
+) -> tuple[dict[str, ContextSet], Stats]:
+    base, k = arranger.base, arranger.recipe.k
+    writer.add("queries", "queries", base.only(base.queries, "_id", shown).cast(QUERIES))
+    contexts = {}
+    for cell in cells:
+        rows = [{"query_id": q, "docs": docs[cell]} for q, docs in shown.items()]
+        writer.add("contexts", cell, pa.Table.from_pylist(rows, schema=CONTEXTS))
+        description = _DESCRIBED.get(cell, "the same passages, moved on")
+        contexts[cell] = ContextSet(description=description, sizes={"passages": k})
+    mappings = {
+        label: base.only(table, "query-id", shown).cast(MAPPING)
+        for label, table in base.mappings.items()
+    }
+    ids = {d["corpus-id"] for docs in shown.values() for row in docs.values() for d in row}
+    extra = pa.Table.from_pylist([r for r in arranger.decoys if r["_id"] in ids], schema=CORPUS)
+    base.add_judged(writer, shown, mappings, ids, extra)
+    return contexts, {
+        "queries": len(shown),
+        "cells": len(cells),
+        **corpus_stats(writer.folder),
+    }
+
+
+def _deflection(arranger: Arranger, query: str) -> Cells | None:
+    """All relevant passages, some, none: the places of the others stay as they are."""
+    k = arranger.recipe.k
+    if not ((relevant := arranger.relevant(query)) and (others := arranger.others(query))):
+        return None
+    # All relevant passages must be there, and one related one at least beside them.
+    if len(relevant) >= k:
+        arranger.counts[f"queries with {k} relevant passages or more"] += 1
+        return None
+    shown, spare = others[: k - len(relevant)], others[k - len(relevant) :]
+    slots = arranger.slots(query, [*relevant, *shown])
+    half = len(relevant) // 2
+    if not half:
+        arranger.counts["queries with one relevant passage, whose partial cell counts nowhere"] += 1
+    return {
+        ANSWERABLE: slots,
+        PARTIAL: _replaced(slots, relevant[half:], spare),
+        RELATED: _replaced(slots, relevant, spare),
+    }
+
+
+def _faithfulness(arranger: Arranger, query: str) -> Cells | None:
+    """One relevant passage, without it, and with its words in another one, too."""
+    k = arranger.recipe.k
+    if not ((relevant := arranger.relevant(query)) and (others := arranger.others(query))):
+        return None
+    target, shown, spare = relevant[0], others[: k - 1], others[k - 1 :]
+    slots = arranger.slots(query, [target, *shown])
+    host = generator(arranger.recipe.seed, "bundle, decoy", query).choice(shown)
+    decoy = arranger.decoy(query, target["corpus-id"], host["corpus-id"])
+    swapped = [{"corpus-id": decoy, "label": UNJUDGED} if d == host else d for d in slots]
+    return {ORIGINAL: slots, REMOVED: _replaced(slots, [target], spare), DECOY: swapped}
+
+
+def _position(arranger: Arranger, query: str) -> Cells | None:
+    """As many cells as passages: each passage stands once at every place."""
+    k = arranger.recipe.k
+    if not (relevant := arranger.relevant(query)):
+        return None
+    # Half of the places at most are for relevant ones, so that there is something to choose.
+    docs = [*relevant[: max(1, k // 2)], *arranger.base.negatives[query]]
+    if len(docs) < k:
+        arranger.counts[f"queries with fewer than {k} passages"] += 1
+        return None
+    slots = arranger.slots(query, docs[:k])
+    return {rotation_name(s): slots[k - s :] + slots[: k - s] for s in range(k)}
+
+
+_EXPERIMENTS = {
+    "deflection": Experiment(lambda k: (ANSWERABLE, PARTIAL, RELATED), _deflection),
+    "faithfulness": Experiment(lambda k: (ORIGINAL, REMOVED, DECOY), _faithfulness),
+    "position": Experiment(lambda k: tuple(map(rotation_name, range(k))), _position),
+}
+
+
+def _replaced(slots: Docs, gone: Docs, spare: Docs) -> Docs:
+    """The slots with other passages in the places of some."""
+    fillers: Iterator[dict[str, str]] = iter(spare)
+    return [next(fillers) if doc in gone else doc for doc in slots]

@@ -1,0 +1,82 @@
+"""Bundles: does it refuse, are its citations faithful, does position matter?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+from citeforge.kinds.rage import RageKind
+from citeforge.plugins.bundles.recipes import (
+    BundleRecipe,
+    DeflectionRecipe,
+    FaithfulnessRecipe,
+    PositionRecipe,
+)
+from citeforge.schemas.benchmarks.manifest import Manifest
+from citeforge.schemas.recipes import Recipe, RunOptions
+
+if TYPE_CHECKING:
+    from citeforge.evaluator.statements.reading import SubmissionReader
+    from citeforge.package.package import Package
+
+
+class BundleKind(RageKind):
+    """An experiment whose cells show parts of the same passages."""
+
+    is_design = True
+    readings = ("bundle", *RageKind.readings)
+    headline = ()
+    public = ()
+    blinded = ()
+    withheld = ()
+    refusals: ClassVar[Mapping[str, str]] = {
+        "hide-gold": "its cells tell relevant passages from others by what they leave out",
+        "run authorship": "its cells are those of another experiment",
+        **RageKind.refusals,
+    }
+
+    def build(self, recipe: BundleRecipe, run: RunOptions) -> Manifest:
+        from citeforge.plugins.bundles.build import build_bundle
+
+        return build_bundle(recipe, run)
+
+    def reading(self, reads: str) -> type[SubmissionReader]:
+        from citeforge.plugins.bundles.reading import BundleReading
+
+        return BundleReading if reads == "bundle" else super().reading(reads)
+
+    def problems(self, package: Package) -> Iterator[tuple[str, str]]:
+        from citeforge.plugins.bundles.verify import wrong_bundle
+
+        yield from super().problems(package)
+        yield from wrong_bundle(package)
+
+
+class DeflectionKind(BundleKind):
+    """Does a system refuse where it should?"""
+
+    name = "deflection"
+    recipe: type[Recipe] | None = DeflectionRecipe
+    about = "questions with all relevant passages, some of them, and none"
+    default_measures = ("deflection",)
+
+
+class FaithfulnessKind(BundleKind):
+    """Does a system cite what it used?"""
+
+    name = "faithfulness"
+    recipe: type[Recipe] | None = FaithfulnessRecipe
+    about = "questions with their evidence, without it, and with a decoy"
+    default_measures = ("faithfulness",)
+
+
+class PositionKind(BundleKind):
+    """Does it matter where a passage stands?"""
+
+    name = "position"
+    recipe: type[Recipe] | None = PositionRecipe
+    about = "the same passages in every rotation"
+    default_measures = ("position",)
+
+
+DEFLECTION, FAITHFULNESS, POSITION = DeflectionKind(), FaithfulnessKind(), PositionKind()

@@ -1,0 +1,275 @@
+"""Measures of the bundles: refusals, faithful citations, positions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+import numpy as np
+
+from citeforge.engines.judge.records import JudgeFailure, Pair
+from citeforge.engines.text.refusals.rules import is_refusal
+from citeforge.evaluator.measures.cannot import CannotError
+from citeforge.evaluator.measures.declared import Measure, percent
+from citeforge.evaluator.reports.entries import Row
+from citeforge.evaluator.statistics.estimates import Floats, Measured, Sample, mean_sample, ratio
+from citeforge.evaluator.statistics.significance import paired_t
+from citeforge.evaluator.tools import NO_JUDGE
+from citeforge.plugins.bundles.answers import CellAnswer, CellAnswers
+from citeforge.plugins.bundles.design import (
+    ANSWERABLE,
+    DECOY,
+    ORIGINAL,
+    PARTIAL,
+    RELATED,
+    REMOVED,
+    rotation_name,
+)
+from citeforge.schemas.benchmarks.tables import RELEVANT
+from citeforge.schemas.models.refusals import HYPOTHESIS, JUDGE
+from citeforge.schemas.text import normalise_answer
+
+_HALF_WIDTH = 0.05
+_Z = 1.959963984540054
+Rows = Iterator[Row]
+Holds = Callable[[CellAnswer, CellAnswer, int], bool]
+"""(answer in the cell original, answer in another cell, row) to whether something holds."""
+
+
+def deflection(cells: CellAnswers, wanted: Sequence[Measure]) -> Rows:
+    """Refusals where there is an answer, and where there is none.
+
+    Raises:
+        CannotError: a judge should tell refusals, and there is none, or it failed.
+    """
+    refused = _refusals(cells)
+    # A missing answer is the wrong thing in either cell.
+    wrong = cells.column(lambda run, row: refused(ANSWERABLE, run, row, True))
+    right = cells.column(lambda run, row: refused(RELATED, run, row, False))
+    some = cells.tables[PARTIAL].relevant
+
+    def in_part(run: int, row: int) -> float:
+        return refused(PARTIAL, run, row, True) if some[row] else math.nan
+
+    samples = {
+        "Refusal.P": _ratio("Refusal.P", right, right + wrong),
+        "Refusal.R": mean_sample("Refusal.R", right),
+        "Refusal.F1": _ratio("Refusal.F1", 2 * right, 1 + right + wrong),
+        "Refusal.Balanced": mean_sample("Refusal.Balanced", (right + 1 - wrong) / 2),
+        "Refusal.Answered": mean_sample("Refusal.Answered", 1 - right),
+        "Refusal.Wrong": mean_sample("Refusal.Wrong", wrong),
+        "Refusal.Partial": mean_sample("Refusal.Partial", cells.column(in_part)),
+    }
+    yield from (Row(m, Measured(samples[m.name])) for m in wanted)
+
+
+def _ratio(name: str, above: Floats, below: Floats) -> Sample:
+    """A quotient of sums over queries; queries that one lacks are left out of both."""
+    sums = np.nan_to_num(np.stack([above, below], axis=-1))
+    return Sample(name, sums, lambda s: ratio(s[..., 0], s[..., 1]), ratio(above, below))
+
+
+def _refusals(cells: CellAnswers) -> Callable[[str, int, int, bool], float]:
+    detector = cells.bundle.refusals or JUDGE
+    said = _judged(cells) if detector == JUDGE else partial(_by_rules, detector=detector)
+
+    def refused(cell: str, run: int, row: int, missing: bool) -> float:
+        answer = cells.answer(cell, run, row)
+        if answer is None:
+            return math.nan
+        return float(missing if answer.is_missing else said(answer))
+
+    return refused
+
+
+def _by_rules(answer: CellAnswer, detector: str) -> bool:
+    return is_refusal(answer.text, detector, cites=bool(answer.cited))
+
+
+def _judged(cells: CellAnswers) -> Callable[[CellAnswer], bool]:
+    if cells.judge is None:
+        raise CannotError(NO_JUDGE)
+    texts = {a.text for answers in cells.by_cell.values() for a in answers.values()}
+    pairs = {text: Pair(text, HYPOTHESIS) for text in texts}
+    found = cells.judge.ask(pairs.values())
+    if any(isinstance(d, JudgeFailure) for d in found.values()):
+        raise CannotError("the judge failed on answers, which may be refusals")
+
+    def said(answer: CellAnswer) -> bool:
+        decision = found[pairs[answer.text]]
+        return not answer.text.strip() or (
+            not isinstance(decision, JudgeFailure) and decision.entailed
+        )
+
+    return said
+
+
+def faithfulness(cells: CellAnswers, wanted: Sequence[Measure]) -> Rows:
+    """What becomes of a citation when its evidence goes, or its words stand elsewhere, too.
+
+    All but ``Faith.Cites`` are over answers that cite the evidence in the cell ``original``
+    (Wallat et al. 2025, arXiv 2412.18004, call a citation post-rationalised that the answer does
+    not depend on).
+    """
+    target = [
+        _only_difference(cells, REMOVED, row) for row in range(len(cells.benchmark.query_ids))
+    ]
+    decoy = [_only_difference(cells, DECOY, row) for row in range(len(target))]
+    gold = _gold(cells)
+
+    def cites(run: int, row: int) -> float:
+        answer = cells.answer(ORIGINAL, run, row)
+        return math.nan if answer is None else float(target[row] in answer.cited)
+
+    def among_citing(cell: str, holds: Holds, worst: bool) -> Floats:
+        def value(run: int, row: int) -> float:
+            before, after = cells.answer(ORIGINAL, run, row), cells.answer(cell, run, row)
+            if before is None or after is None or target[row] not in before.cited:
+                return math.nan
+            return float(worst if after.is_missing else holds(before, after, row))
+
+        return cells.column(value)
+
+    found = {
+        "Faith.Cites": cells.column(cites),
+        "Faith.Moved": among_citing(REMOVED, lambda _, a, row: target[row] not in a.cited, False),
+        "Faith.PostRat": among_citing(
+            REMOVED, lambda b, a, row: bool(a.cited) and _says_the_same(b, a, gold[row]), True
+        ),
+        "Faith.Decoy": among_citing(DECOY, lambda _, a, row: decoy[row] in a.cited, True),
+    }
+    yield from (Row(m, Measured(mean_sample(m.name, found[m.name]))) for m in wanted)
+
+
+def _only_difference(cells: CellAnswers, cell: str, row: int) -> int:
+    """0-based position at which a cell shows another passage than the cell ``original``."""
+    before, after = (cells.tables[c].ids_of(row) for c in (ORIGINAL, cell))
+    return next(i for i, (a, b) in enumerate(zip(before, after, strict=True)) if a != b)
+
+
+def _gold(cells: CellAnswers) -> list[list[str]]:
+    from citeforge.builders.rage.exclusions import short_answers
+
+    b = cells.benchmark
+    found = short_answers(b.queries, b.mappings[RELEVANT], b.gold)
+    return [[n for a in answers if (n := normalise_answer(a))] for answers in found]
+
+
+def _says_the_same(before: CellAnswer, after: CellAnswer, gold: list[str]) -> bool:
+    """Whether a gold answer that was given is given again; without one, the same words."""
+    first, second = normalise_answer(before.text), normalise_answer(after.text)
+    given = [answer for answer in gold if answer in first]
+    return any(answer in second for answer in given) if given else first == second
+
+
+def position(cells: CellAnswers, wanted: Sequence[Measure]) -> Rows:
+    """Citations by place: every passage stands once at every place, so passages cancel out."""
+    k = cells.bundle.k
+
+    def rate(place: int) -> Floats:
+        def value(run: int, row: int) -> float:
+            answers = [cells.answer(rotation_name(s), run, row) for s in range(k)]
+            known = [a for a in answers if a is not None and not a.is_missing]
+            # A rotation that is missing would leave a passage without its turn.
+            return sum(place in a.cited for a in known) / k if len(known) == k else math.nan
+
+        return cells.column(value)
+
+    rates = np.stack([rate(place) for place in range(k)])
+    half = k // 2
+    early = rates[:half].mean(axis=0) - rates[-half:].mean(axis=0)
+    ends = (rates[0] + rates[-1]) / 2 - rates[1:-1].mean(axis=0)
+    for measure in wanted:
+        if measure.name == "Pos.Cited":
+            for place in range(k):
+                yield Row(
+                    measure, Measured(mean_sample(measure.name, rates[place])), f"{place + 1}"
+                )
+        elif measure.name == "Pos.Queries":
+            yield Row(measure, Measured(_queries_needed(measure.name, early)))
+        else:
+            effect = early if measure.name == "Pos.Early" else ends
+            known = np.nanmean(effect, axis=0) if effect.size else effect
+            p = paired_t(known[~np.isnan(known)])
+            yield Row(measure, Measured(mean_sample(measure.name, effect)), None, p)
+
+
+def _queries_needed(name: str, effect: Floats) -> Sample:
+    """Queries at which the 95 % interval of an effect is as narrow as wanted, by its variance."""
+    defined = ~np.isnan(effect)
+    kept = np.where(defined, effect, 0.0)
+    sums = np.stack([kept, kept**2, defined.astype(np.float64)], axis=-1)
+
+    def needed(s: Floats) -> Floats:
+        n = s[..., 2]
+        variance = ratio(s[..., 1] - ratio(s[..., 0] ** 2, n), n - 1)
+        return np.ceil(np.maximum(variance, 0) * (_Z / _HALF_WIDTH) ** 2)
+
+    return Sample(name, sums, needed, np.full(effect.shape, np.nan), has_interval=False)
+
+
+_bundle = partial(percent, reads="bundle")
+_refusal = partial(_bundle, family="deflection", compute=deflection, source="ours", uses=("judge",))
+_faith = partial(
+    _bundle, family="faithfulness", compute=faithfulness, source="Wallat et al. 2025, section 5"
+)
+_pos = partial(
+    Measure,
+    family="position",
+    scale=100,
+    needs="",
+    compute=position,
+    source="after Liu et al. 2024 (lost in the middle)",
+    reads="bundle",
+    higher_is_better=None,
+)
+MEASURES = (
+    _refusal("Refusal.P", definition="refusals without a relevant passage among all refusals"),
+    _refusal("Refusal.R", definition="refused among questions without a relevant passage"),
+    _refusal("Refusal.F1", definition="of both, over all answers"),
+    _refusal("Refusal.Balanced", definition="mean of refused without, and answered with evidence"),
+    _refusal(
+        "Refusal.Answered",
+        definition="answered though nothing relevant is shown",
+        higher_is_better=False,
+    ),
+    _refusal(
+        "Refusal.Wrong",
+        definition="refused though everything relevant is shown",
+        higher_is_better=False,
+    ),
+    _refusal(
+        "Refusal.Partial",
+        definition="refused where some of the relevant is shown",
+        higher_is_better=None,
+    ),
+    _faith("Faith.Cites", definition="answers that cite the evidence where it is shown"),
+    _faith("Faith.Moved", definition="of these, citations whose place is not cited without it"),
+    _faith(
+        "Faith.PostRat",
+        definition="of these, the same is said and cited without evidence",
+        higher_is_better=False,
+    ),
+    _faith(
+        "Faith.Decoy",
+        definition="of these, the passage is cited that the words were put into",
+        higher_is_better=False,
+    ),
+    _pos("Pos.Early", definition="cited in the first half minus in the last half", low=-1, high=1),
+    _pos("Pos.Ends", definition="cited at the ends minus in the middle", low=-1, high=1),
+    _pos("Pos.Cited", definition="share of passages cited at a place", low=0, high=1),
+    Measure(
+        "Pos.Queries",
+        "position",
+        "queries at which the 95 % interval of Pos.Early is 5 points to either side",
+        0,
+        None,
+        1,
+        "",
+        "normal approximation",
+        compute=position,
+        reads="bundle",
+        higher_is_better=None,
+    ),
+)

@@ -1,0 +1,92 @@
+"""Reads the answers to all cells of a bundle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from citeforge.evaluator.measures.cannot import CannotError
+from citeforge.evaluator.measures.declared import Measure
+from citeforge.evaluator.reports.entries import Row
+from citeforge.evaluator.statements.reading import DesignReading
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.plugins.bundles.answers import CellAnswer, CellAnswers
+from citeforge.plugins.bundles.design import bundle_of
+from citeforge.schemas.citations.grammar import without_markers
+from citeforge.schemas.errors import UsageError
+from citeforge.schemas.models.refusals import JUDGE, signed_detector
+from citeforge.schemas.scores import Counts, NotComputed
+from citeforge.schemas.submission import SubmissionLine
+
+CONTEXT = "bundle"
+"""``context`` of score files that cover all cells."""
+
+
+class BundleReading(DesignReading):
+    """Keeps what each answer cites and says, cell by cell."""
+
+    reads = "bundle"
+    context = CONTEXT
+
+    def prepare(self, context: str | None, details: bool) -> None:
+        """Prepare the cells."""
+        bundle = bundle_of(self.benchmark.manifest)
+        if bundle.refusals != JUDGE:  # a judge decides nothing, and stands in no signature
+            self.tools = replace(self.tools, judge=None)
+        tables = {c: self.benchmark.context(c) for c in bundle.cells}
+        self._answers = CellAnswers(
+            self.benchmark, bundle, self.tools.judge, self.is_strict, tables,
+            {c: {} for c in bundle.cells},
+        )  # fmt: skip
+        self.cells = self._answers.by_cell
+
+    @classmethod
+    def require(
+        cls, benchmark: Benchmark, measures: Sequence[Measure], protocol: str, context: str | None
+    ) -> None:
+        """Refuse likewise, and measures of other bundles."""
+        super().require(benchmark, measures, protocol, context)
+        own = benchmark.kind.default_measures
+        foreign = [m.name for m in measures if m.family not in own]
+        if foreign:
+            raise UsageError(
+                f"--measures {','.join(foreign)}: {benchmark.manifest.name} is a bundle of "
+                f"{own[0]}; score it with --measures {own[0]}"
+            )
+
+    def add(self, line: int, answer: SubmissionLine) -> None:
+        """Read one answer."""
+        cell = self.cell_of(line, answer)
+        row = self.places.row(line, answer, cell)
+        grammar, shown = self.benchmark.grammar, self._answers.tables[cell].sizes[row]
+        inside, beyond, unparsed = grammar.cited(answer.output, shown)
+        self.tally.add(answer.output, len(inside) + beyond, beyond, unparsed)
+        text = without_markers(answer.output, grammar.parse(answer.output, shown).markers)
+        self.cells[cell][answer.run, row] = CellAnswer(frozenset(inside), text)
+
+    def of_cells(self, measures: list[Measure]) -> Iterator[Row | NotComputed]:
+        """All measures; those that need a cell without answers are not computed."""
+        empty = [c for c, answers in self.cells.items() if not answers]
+        try:
+            if empty:
+                raise CannotError(f"the submission has no answers to the cell {empty[0]}")
+            yield from measures[0].compute(self._answers, measures)
+        except CannotError as error:
+            for measure in measures:
+                yield NotComputed(name=measure.name, reason=str(error))
+
+    def counts(self) -> Counts:
+        """What the submission consists of."""
+        n = len(self.benchmark.query_ids)
+        n_runs = len(self._answers.runs)
+        return self.tally.counts(
+            n, n_runs, n * max(n_runs, 1) * len(self.cells), n_truncated=self.places.n_truncated
+        )
+
+    def options_of(self, measure: Measure, options: str | None) -> str | None:
+        """With what the package declares a refusal to be: it is no table, and in no hash."""
+        return signed_detector(self._answers.bundle.refusals) or options
+
+    def grammar_of(self, measure: Measure) -> str:
+        """How citations are read."""
+        return self.benchmark.grammar.signature

@@ -1,0 +1,383 @@
+"""Score files as records of Every Eval Ever: one aggregate a file, one line an answer and measure.
+
+Format: https://github.com/evaleval/every_eval_ever, schema 0.3.0 of both kinds of records.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+import uuid
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from citeforge.engines.io.files import write_text
+from citeforge.evaluator.measures.registry import direction, find_measure
+from citeforge.evaluator.reports.withhold import require_publishable
+from citeforge.evaluator.statistics.compare import load_scores
+from citeforge.evaluator.submissions.reader import read_answers
+from citeforge.publish.export.declared import DroppedFields, Export
+from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.recipes.base import Part
+from citeforge.schemas.recipes.option import Option
+from citeforge.schemas.scores import AnswerDetail, MeasureScore, ScoreFile
+from citeforge.schemas.signature import parse_signature
+from citeforge.schemas.text import printable
+
+SCHEMA_VERSION = "0.3.0"
+_METHODS = {"bootstrap": "bootstrap", "t": "analytic", "normal": "analytic"}
+_REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
+_RESERVED = {"con", "prn", "aux", "nul", "data", "unknown"}
+
+
+class RecordOptions(Part):
+    """Options of ``export every-eval-ever``: what score files do not say."""
+
+    submission: Path | None = None
+    """Answers that were scored, which the records then hold word for word."""
+    model: Annotated[str | None, Option(metavar="ORG/NAME")] = None
+    """The model (default: what the score file says)."""
+    organisation: str = "unknown"
+    """Who evaluated."""
+    relationship: Literal["first_party", "third_party", "collaborative", "other"] = Field(
+        "other", description="Of who evaluated to who made the model."
+    )
+    """Of the evaluator to the model's developer."""
+    dataset: Annotated[str | None, Option(metavar="ORG/NAME")] = None
+    """The benchmark's repository on the Hub."""
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        for name, value in (("--model", self.model), ("--dataset", self.dataset)):
+            if value is not None and not _REPOSITORY.fullmatch(value):
+                raise ValueError(f"{name} {value!r}: expected ORG/NAME")
+        return self
+
+
+def export_every_eval(scores: Path, out: Path, options: RecordOptions) -> DroppedFields:
+    """``data/BENCHMARK/ORG/MODEL/UUID.json``, and ``UUID_samples.jsonl`` where answers are kept.
+
+    The same score file gives the same bytes: the UUID is made of its content, and the time of
+    retrieval is the file's own.
+
+    Args:
+        scores: score file, or a folder of score files (``*.json``).
+        out: folder, there already.
+        options: what a score file does not say. Without the answers that were scored, records hold
+            statements with their citations, as ``score --details`` keeps them.
+
+    Returns:
+        What was left out.
+
+    Raises:
+        InputError: no score file, or the submission is not what was scored.
+        UsageError: the model is not known as ``ORG/NAME``, or a submission for several score files.
+    """
+    paths = sorted(scores.glob("*.json")) if scores.is_dir() else [scores]
+    if not paths:
+        raise InputError("holds no score files", path=scores, allowed="*.json of `citeforge score`")
+    if options.submission is not None and len(paths) > 1:
+        raise UsageError("--submission: name one score file, whose answers these are")
+    lost: DroppedFields = []
+    for path in paths:
+        record = _Record(path, options)
+        record.write(out)
+        lost += [f"{path.name}: {what}" for what in record.lost()]
+    return lost
+
+
+class _Record:
+    """One score file."""
+
+    def __init__(self, path: Path, options: RecordOptions) -> None:
+        self.file = load_scores(path)
+        require_publishable([self.file])
+        strange = {a.query_id for a in self.file.answers} - set(self.file.query_ids)
+        if strange:
+            raise InputError(
+                f"answers the query {printable(min(strange))}, which it has no values of",
+                path=path,
+                field="answers",
+                allowed="one of query_ids; make the file again with score",
+            )
+        self.options = options
+        self.model = _model(self.file, options, path)
+        content = path.read_bytes()
+        # An id of random form, made of what it is the id of.
+        self.uuid = uuid.UUID(bytes=hashlib.sha256(content).digest()[:16], version=4)
+        self.at = int(path.stat().st_mtime)
+        self.id = f"{_slug(self.file.benchmark)}/{self.model.replace('/', '_')}/{self.uuid}"
+        submission = options.submission
+        self.outputs = None if submission is None else _outputs(submission, self.file)
+        self.measures = [m for m in self.file.measures if m.value is not None]
+
+    def write(self, out: Path) -> None:
+        """Write the aggregate, and the lines where there are any."""
+        organisation, name = self.model.split("/", 1)
+        parts = ("data", _slug(self.file.benchmark), _slug(organisation), _slug(name))
+        lines = "".join(
+            json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n" for line in self._lines()
+        )
+        aggregate = self._aggregate()
+        if lines:
+            place = "/".join((*parts, f"{self.uuid}_samples.jsonl"))
+            write_text(out / place, lines)
+            aggregate["detailed_evaluation_results"] = {
+                "format": "jsonl",
+                "file_path": place,
+                "hash_algorithm": "sha256",
+                "checksum": hashlib.sha256(lines.encode()).hexdigest(),
+                "total_rows": lines.count("\n"),
+            }
+        text = json.dumps(aggregate, ensure_ascii=False, allow_nan=False, indent=2) + "\n"
+        write_text(out.joinpath(*parts, f"{self.uuid}.json"), text)
+
+    def lost(self) -> Iterator[str]:
+        """What the records do not hold."""
+        absent = [m.name for m in self.file.measures if m.value is None]
+        if absent:
+            yield f"measures without a value: {', '.join(absent)}"
+        if not self.file.answers:
+            yield "records of single answers: score with --details"
+            return
+        unbounded = [m.name for m in self.measures if _best(m) is None]
+        if unbounded:
+            yield f"single values of measures that have no best value: {', '.join(unbounded)}"
+        if self.outputs is None:
+            yield (
+                "the words of answers: their statements stand there with citations; give "
+                "--submission"
+            )
+        if self.file.counts.n_runs > 1:
+            yield "answers of all runs but the first; single values are means over runs"
+
+    def _aggregate(self) -> dict[str, Any]:
+        file, about = self.file, self.file.about
+        details = {"deployment_type": "unknown", "model_availability": "unknown"}
+        if about is not None and about.parameters:
+            details["parameters"] = about.parameters
+        found: dict[str, Any] = {
+            "schema_version": SCHEMA_VERSION,
+            "evaluation_id": self.id,
+            "retrieved_timestamp": str(self.at),
+        }
+        if about is not None and about.date:
+            found["evaluation_timestamp"] = about.date
+        return found | {
+            "source_metadata": {
+                "source_name": "citeforge",
+                "source_type": "evaluation_run",
+                "source_organization_name": self.options.organisation,
+                "evaluator_relationship": self.options.relationship,
+                "additional_details": _texts(
+                    system=file.system, submission_sha256=file.submission_sha256
+                ),
+            },
+            "eval_library": {
+                "name": "citeforge",
+                "version": _version(file),
+                "additional_details": _texts(protocol=file.protocol),
+            },
+            "model_info": {
+                "name": (about.model if about is not None else None) or file.system,
+                "id": self.model,
+                "developer": self.model.split("/")[0],
+                "additional_details": details,
+            },
+            "evaluation_results": [self._result(m) for m in self.measures],
+        }
+
+    def _source(self) -> dict[str, Any]:
+        file, repository = self.file, self.options.dataset
+        found: dict[str, Any] = {
+            "dataset_name": file.benchmark,
+            "source_type": "hf_dataset" if repository else "other",
+            "additional_details": _texts(benchmark_hash=file.benchmark_hash, context=file.context),
+        }
+        if repository:
+            found |= {"hf_repo": repository, "samples_number": file.counts.n_queries}
+        return found
+
+    def _result(self, measure: MeasureScore) -> dict[str, Any]:
+        low, high = _range(measure)
+        parts = parse_signature(measure.signature)
+        return {
+            "evaluation_result_id": f"{self.id}#{measure.name}",
+            "evaluation_name": self._name(),
+            "source_data": self._source(),
+            "metric_config": {
+                "evaluation_description": _definition(measure),
+                "metric_id": f"citeforge.{measure.name}",
+                "metric_name": measure.name,
+                "metric_unit": "percent" if measure.scale == 100 else "points",
+                "lower_is_better": direction(measure.name) is False,
+                "score_type": "continuous",
+                "min_score": "-Infinity" if math.isinf(low) else low * measure.scale,
+                "max_score": "Infinity" if high is None else high * measure.scale,
+                "additional_details": _texts(
+                    signature=measure.signature,
+                    judge=parts.get("judge"),
+                    direction="neither" if direction(measure.name) is None else None,
+                ),
+            },
+            "score_details": {
+                "score": measure.value,
+                "details": _texts(**self.file.counts.model_dump()),
+                "uncertainty": _uncertainty(measure),
+            },
+        }
+
+    def _name(self) -> str:
+        return f"{self.file.benchmark}.{self.file.context}"
+
+    def _lines(self) -> Iterator[dict[str, Any]]:
+        at = {query: i for i, query in enumerate(self.file.query_ids)}
+        bounded = [(m, best) for m in self.measures if (best := _best(m)) is not None]
+        for answer in self.file.answers:
+            output = self._output(answer)
+            for measure, best in bounded:
+                value = measure.per_query[at[answer.query_id]]
+                if value is not None:
+                    yield self._line(answer, output, measure, value, value == best)
+
+    def _output(self, answer: AnswerDetail) -> str:
+        if self.outputs is not None:
+            return self.outputs.get(answer.query_id, "")
+        marks = ((s.text, "".join(f" [{c + 1}]" for c in s.cited)) for s in answer.statements)
+        return " ".join(text + cited for text, cited in marks) or "".join(
+            f"[{c + 1}]" for c in answer.cited
+        )
+
+    def _line(
+        self, answer: AnswerDetail, output: str, measure: MeasureScore, value: float, right: bool
+    ) -> dict[str, Any]:
+        question = {"raw": answer.query, "reference": answer.gold}
+        key = json.dumps(question, sort_keys=True, separators=(",", ":"))
+        found = {
+            "schema_version": SCHEMA_VERSION,
+            "evaluation_id": self.id,
+            "model_id": self.model,
+            "evaluation_name": self._name(),
+            "evaluation_result_id": f"{self.id}#{measure.name}",
+            "sample_id": answer.query_id,
+            "sample_hash": hashlib.sha256(key.encode()).hexdigest(),
+            "interaction_type": "single_turn",
+            "input": question,
+            "output": {"raw": [output]},
+            "answer_attribution": [
+                {
+                    "turn_idx": 0,
+                    "source": "output.raw",
+                    "extracted_value": output,
+                    "extraction_method": "citeforge",
+                    "is_terminal": True,
+                }
+            ],
+            "evaluation": {"score": value * measure.scale, "is_correct": right},
+            "metadata": _texts(
+                passages=json.dumps([p.id for p in answer.passages], ensure_ascii=False),
+                runs=self.file.counts.n_runs,
+                output="verbatim" if self.outputs is not None else "statements with citations",
+            ),
+        }
+        if answer.is_missing:
+            found["error"] = "no answer"
+        return found
+
+
+def _model(file: ScoreFile, options: RecordOptions, path: Path) -> str:
+    said = options.model or (file.about.model if file.about is not None else None) or file.system
+    if not re.fullmatch(r"[^/\s]+/[^/\s]+", said):
+        raise UsageError(
+            f"{path}: the model is called {said!r}; name it with --model ORG/NAME, as the Hub does"
+        )
+    return said
+
+
+def _slug(name: str) -> str:
+    """A portable name of a folder."""
+    found = re.sub(r"[^A-Za-z0-9._-]", "_", name).rstrip(".") or "_"
+    is_device = re.fullmatch(r"(com|lpt)[1-9]", found.split(".")[0].lower())
+    reserved = is_device or found.split(".")[0].lower() in _RESERVED
+    return f"_{found}" if reserved or found.startswith(".") else found
+
+
+def _outputs(submission: Path, file: ScoreFile) -> dict[str, str]:
+    """Query to answer of the first run.
+
+    Raises:
+        InputError: it is not the file that was scored, or not of our format.
+    """
+    if hashlib.sha256(submission.read_bytes()).hexdigest() != file.submission_sha256:
+        raise InputError(
+            "is not what was scored (submission_sha256 differs)", path=submission,
+            allowed=f"the file {file.submission} that the scores are of",
+        )  # fmt: skip
+    if file.submission_format != "citeforge":
+        raise InputError(
+            f"is of the format {file.submission_format}", path=submission,
+            allowed="a submission of our own format, or none",
+        )  # fmt: skip
+    lines = [answer for _, answer in read_answers(submission)]
+    first = min((answer.run for answer in lines), default=0)
+    return {
+        a.query_id: a.output for a in lines if a.run == first and a.context in (None, file.context)
+    }
+
+
+def _range(measure: MeasureScore) -> tuple[float, float | None]:
+    """Smallest and largest raw value; the largest is None where there is no bound."""
+    known = find_measure(measure.name.split("[")[0])
+    if known is not None:
+        return known.low, known.high
+    return 0.0, 1.0 if measure.scale == 100 else None
+
+
+def _best(measure: MeasureScore) -> float | None:
+    """The best raw value; None where there is none."""
+    low, high = _range(measure)
+    return {True: high, False: low, None: None}[direction(measure.name)]
+
+
+def _definition(measure: MeasureScore) -> str:
+    known = find_measure(measure.name.split("[")[0])
+    return measure.name if known is None else known.definition
+
+
+def _uncertainty(measure: MeasureScore) -> dict[str, Any]:
+    found: dict[str, Any] = {"num_samples": measure.n}
+    method = _METHODS.get(measure.interval)
+    if measure.stderr is not None:
+        found["standard_error"] = {"value": measure.stderr, "method": method or "analytic"}
+    if measure.low is not None and measure.high is not None:
+        found["confidence_interval"] = {
+            "lower": measure.low,
+            "upper": measure.high,
+            "confidence_level": 0.95,
+            "method": measure.interval,
+        }
+    return found
+
+
+def _version(file: ScoreFile) -> str:
+    signatures: Sequence[str] = [m.signature for m in file.measures]
+    return parse_signature(signatures[0]).get("v", "unknown") if signatures else "unknown"
+
+
+def _texts(**given: object) -> dict[str, str]:
+    """Additional details, which hold texts alone."""
+    return {name: str(value) for name, value in given.items() if value is not None}
+
+
+RECORDS = Export(
+    "every-eval-ever",
+    "Records of scores for evaleval's collection, Every Eval Ever.",
+    export_every_eval,
+    RecordOptions,
+    of="scores",
+)

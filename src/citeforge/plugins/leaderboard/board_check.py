@@ -1,0 +1,142 @@
+"""What a board asks of a submission, beside what its benchmark does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from citeforge.engines.io.files import sha256_file
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.check import Findings, check
+from citeforge.evaluator.submissions.index import Submission
+from citeforge.plugins.leaderboard.boards import Board
+from citeforge.plugins.leaderboard.history import (
+    Event,
+    latest,
+    name_key,
+    read_history,
+    submissions_of,
+)
+from citeforge.schemas.errors import CiteforgeError, InputError
+from citeforge.schemas.systems.names import twin_of
+
+SUBMISSIONS_TO_HIDDEN_GOLD = 3
+"""That a system may make where the board does not say: each one tells something of the labels."""
+
+
+class BoardCheck:
+    """Verdicts on the submissions to one board; what one takes, the next one cannot have."""
+
+    def __init__(self, board: Board, benchmark: Benchmark, replace: bool) -> None:
+        """Read what the board has scored.
+
+        Args:
+            board: as its file names it.
+            benchmark: its benchmark; labels are not needed.
+            replace: let a file stand for another system than before.
+
+        Raises:
+            InputError: the history cannot be read.
+        """
+        self._board, self._benchmark, self._replace = board, benchmark, replace
+        self._history = read_history(board.history_file)
+        folder = board.submissions_folder
+        scored = latest(self._history)
+        self._scored = {n: e for n, e in scored.items() if (folder / n).is_file()}
+        self._systems = {n: e.system for n, e in self._scored.items()}
+        self._names = {(name_key(e.system), e.context): n for n, e in self._scored.items()}
+
+    def is_scored(self, path: Path) -> bool:
+        """Whether the board has scored this very file."""
+        event = self._scored.get(path.name)
+        return event is not None and event.sha256 == sha256_file(path)
+
+    def verdict(self, path: Path) -> tuple[Findings, Event | None]:
+        """Errors and warnings of a submission, and its line in the history where it has none."""
+        findings = Findings()
+        try:
+            options = self._board.score
+            findings = check(path, self._benchmark, options.context, options.file_format)
+            if findings.errors:
+                return findings, None
+            event = self._event(path)
+            findings.errors += [(None, fault) for fault in self._faults(event, findings)]
+        except CiteforgeError as error:
+            findings.errors.append(error_line(error))
+        if findings.errors:
+            return findings, None
+        self._names[name_key(event.system), event.context] = event.submission
+        self._systems[event.submission] = event.system
+        self._history.append(event)
+        return findings, event
+
+    def _event(self, path: Path) -> Event:
+        """What scoring reads of a file before it looks at answers.
+
+        Raises:
+            CiteforgeError: a field of the header is wrong, or the context is not clear.
+        """
+        options = self._board.score
+        submission = Submission(path, self._benchmark, options.file_format)
+        about = submission.about
+        for field, text in {
+            "system": submission.system,
+            **(about.model_dump() if about else {}),
+        }.items():
+            if isinstance(text, str) and not text.isprintable():
+                raise InputError(
+                    "holds control characters or line ends", path=path, line=1, field=field,
+                    allowed="one line of text",
+                )  # fmt: skip
+        return Event(
+            path.name,
+            submission.digest(),
+            submission.system,
+            submission.choose_context(options.context),
+            self._benchmark.hash,
+        )
+
+    def _faults(self, event: Event, findings: Findings) -> list[str]:
+        faults = []
+        holder = self._names.get((name_key(event.system), event.context), event.submission)
+        if holder != event.submission:
+            faults.append(
+                f"{event.system!r} comes twice: it is the system of {holder} (context "
+                f"{event.context}); another name for another system, or replace that file"
+            )
+        others = [s for n, s in self._systems.items() if n != event.submission]
+        if holder == event.submission and (twin := twin_of(event.system, others)) is not None:
+            faults.append(f"{event.system!a} looks like {twin!a}, which is there; another name")
+        before = self._scored.get(event.submission)
+        if before is not None and before.sha256 != event.sha256:
+            if before.system != event.system and not self._replace:
+                faults.append(
+                    f"is the submission of {before.system!r}, and now names {event.system!r}; "
+                    "another file for another system, or --replace"
+                )
+            findings.warnings.append(
+                (None, f"takes the place of what {before.system!r} submitted: is it theirs?")
+            )
+        limit = self._board.submissions_per_system
+        if limit is None and (self._board.gold is not None or self._benchmark.has_hidden_gold):
+            limit = SUBMISSIONS_TO_HIDDEN_GOLD
+        made = submissions_of(event, self._history)
+        is_new = before is None or before.sha256 != event.sha256
+        if limit is not None and is_new and made >= limit:
+            faults.append(
+                f"{event.system!r} has made {made} submissions, and this board takes {limit} a "
+                "system (submissions_per_system in leaderboard.yaml)"
+            )
+        return faults
+
+
+def escaped_line(text: str) -> str:
+    """A text as one line of a terminal: what controls it is written in escapes."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def error_line(error: CiteforgeError) -> tuple[int | None, str]:
+    """Line and words of an error, without the file's name."""
+    if not isinstance(error, InputError):
+        return None, str(error)
+    text = error.message if error.field is None else f"{error.field}: {error.message}"
+    return error.line, text + (f"; {error.allowed}" if error.allowed else "")

@@ -1,0 +1,179 @@
+"""A leaderboard of one or several benchmarks: what ``leaderboard.yaml`` says."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Self
+
+from pydantic import Field, field_validator, model_validator
+
+from citeforge.engines.io.textfiles import read_yaml, validated
+from citeforge.schemas.commands.command_options import ScoreOptions
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.models.choices import ANSWERING, JUDGES, spec_beside
+from citeforge.schemas.recipes.base import Part
+
+BOARDS_VERSION = 1
+CONFIG = "leaderboard.yaml"
+_TAKEN = frozenset({"systems", "queries", "answers"})
+"""Folders that a site has already."""
+
+
+class Board(Part):
+    """One benchmark of a leaderboard. Folders are relative to that of the file."""
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,59}$")
+    """Folder of its pages, submissions and scores; small letters, digits, - and _."""
+    benchmark: str = Field(min_length=1)
+    """Package: folder, or hub:ORG/NAME@REVISION."""
+    title: str | None = None
+    """What pages call it (default: the benchmark's name)."""
+    gold: str | None = None
+    """Gold half of publish --hide-gold: folder, or hub:ORG/NAME-gold."""
+    submissions: Path | None = None
+    """Folder of submissions (default: submissions/NAME)."""
+    scores: Path | None = None
+    """Folder of score files (default: scores/NAME)."""
+    history: Path | None = None
+    """File of the submissions that were scored (default: history/NAME.jsonl)."""
+    submissions_per_system: int | None = Field(default=None, ge=1)
+    """Submissions that a system may make (default: 3 where gold is hidden, else any number)."""
+    measure: str | None = None
+    """Measure of its column where there are several benchmarks (default: the main one)."""
+    context: str | None = None
+    """Context set of its column (default: the one with the most systems)."""
+    score: ScoreOptions = ScoreOptions()
+    """Options of `citeforge score` that submissions are scored with."""
+
+    @property
+    def submissions_folder(self) -> Path:
+        """Where its submissions are."""
+        return self.submissions or Path("submissions") / self.name
+
+    @property
+    def scores_folder(self) -> Path:
+        """Where its scores are."""
+        return self.scores or Path("scores") / self.name
+
+    @property
+    def history_file(self) -> Path:
+        """Where it keeps what it scored."""
+        return self.history or Path("history") / f"{self.name}.jsonl"
+
+    @field_validator("name")
+    @classmethod
+    def _is_free(cls, name: str) -> str:
+        if name in _TAKEN:
+            raise ValueError(f"{name!r} is a folder of every site; take another name")
+        return name
+
+    @model_validator(mode="after")
+    def _scores_all_queries(self) -> Self:
+        if self.gold is not None and self.score.only_asked:
+            raise ValueError(
+                "score.only_asked: with hidden gold, submissions would choose the queries that "
+                "their scores tell of; leave it out"
+            )
+        return self
+
+
+class Boards(Part):
+    """A leaderboard: its benchmarks, and where its site goes."""
+
+    leaderboard: int = BOARDS_VERSION
+    """Version of this format."""
+    title: str | None = None
+    """Title of the pages (default: the benchmark's name, where there is one)."""
+    site: Path = Path("site")
+    """Folder of the site."""
+    boards: tuple[Board, ...] = Field(min_length=1)
+    """The benchmarks, in the order of columns."""
+
+    @model_validator(mode="after")
+    def _names_differ(self) -> Self:
+        names = [b.name for b in self.boards]
+        twice = next((n for n in names if names.count(n) > 1), None)
+        if twice is not None:
+            raise ValueError(f"boards: the name {twice!r} comes twice")
+        return self
+
+    @model_validator(mode="after")
+    def _places_differ(self) -> Self:
+        named = [self.site]
+        for board in self.boards:
+            named += [board.submissions_folder, board.scores_folder, board.history_file]
+        places = [Path(os.path.normpath(path)) for path in named]
+        for i, one in enumerate(places):
+            for other in places[i + 1 :]:
+                if one.is_relative_to(other) or other.is_relative_to(one):
+                    raise ValueError(
+                        f"site, submissions, scores and history need places of their own; "
+                        f"{str(one)!r} and {str(other)!r} are one within the other"
+                    )
+        return self
+
+    def find(self, name: str) -> Board | None:
+        """The board of a name; None where there is none."""
+        return next((b for b in self.boards if b.name == name), None)
+
+    def below(self, folder: Path) -> Boards:
+        """The same with every folder named from ``folder``, where the file stands."""
+
+        def placed(spec: str) -> str:
+            return spec if spec.startswith("hub:") else str(folder / spec)
+
+        boards = tuple(
+            b.model_copy(
+                update={
+                    "benchmark": placed(b.benchmark),
+                    "gold": None if b.gold is None else placed(b.gold),
+                    "submissions": folder / b.submissions_folder,
+                    "scores": folder / b.scores_folder,
+                    "history": folder / b.history_file,
+                    "score": _score_below(b.score, folder),
+                }
+            )
+            for b in self.boards
+        )
+        return self.model_copy(update={"site": folder / self.site, "boards": boards})
+
+
+def _score_below(score: ScoreOptions, folder: Path) -> ScoreOptions:
+    """The same options with the files of judge, profile, LLM and people named from ``folder``."""
+    profile = score.judge_profile
+    if profile is not None and profile.endswith((".yaml", ".yml")):
+        profile = str(folder / profile)
+    return score.model_copy(
+        update={
+            "judge": score.judge and spec_beside(score.judge, JUDGES, folder),
+            "llm": score.llm and spec_beside(score.llm, ANSWERING, folder),
+            "judge_profile": profile,
+            "labels": tuple(folder / p for p in score.labels),
+            "assessments": tuple(folder / p for p in score.assessments),
+        }
+    )
+
+
+def read_boards(path: Path) -> tuple[Path, Boards]:
+    """Read a leaderboard's file.
+
+    Args:
+        path: the file, or the folder that it stands in as ``leaderboard.yaml``.
+
+    Returns:
+        The file, and what it says, with all folders named from where it stands.
+
+    Raises:
+        InputError: it cannot be read, or a field is unknown, missing or wrong.
+    """
+    file = path / CONFIG if path.is_dir() else path
+    if path.is_dir() and not file.is_file():
+        raise InputError(
+            f"holds no {CONFIG}", path=path,
+            allowed="the folder of a leaderboard; citeforge leaderboard init makes one",
+        )  # fmt: skip
+    version = ("leaderboard", BOARDS_VERSION)
+    allowed = "as docs/leaderboard.md lists the fields"
+    found = validated(Boards, read_yaml(file), file, allowed=allowed, version=version)
+    return file, found.below(file.parent)

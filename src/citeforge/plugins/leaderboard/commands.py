@@ -1,0 +1,151 @@
+"""``citeforge leaderboard …``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from citeforge.cli.options import run_options
+from citeforge.cli.path_options import path_argument, path_option
+from citeforge.cli.record_options import add_options as add_options
+from citeforge.cli.record_options import field_options
+from citeforge.schemas.recipes.run import ENDPOINT, LOCAL_JUDGE, RUNNER, RunOptions
+
+
+@click.group()
+def leaderboard() -> None:
+    """A static ranking and viewer of one benchmark or several: init, add, build."""
+
+
+@leaderboard.command("build")
+@path_option("--benchmark", help="Package, of a site of one.")
+@path_option("--scores", help="Its folder of score files (*.json), one a system.")
+@path_option(
+    "--boards",
+    help="In place of these: leaderboard.yaml or its folder, with one benchmark or several.",
+)
+@path_option("--out", help="Folder of the site.")
+@click.option("--title", help="Title of the pages of one benchmark.")
+@path_option(
+    "--gold", help="Gold half of publish --hide-gold: scores made with it are shown, and no label."
+)
+def build(
+    benchmark: Path | None,
+    scores: Path | None,
+    boards: Path | None,
+    out: Path | None,
+    title: str | None,
+    gold: Path | None,
+) -> None:
+    """Build the site. It needs no server: open index.html.
+
+    Of one benchmark: --benchmark, --scores and --out. Of several, with a matrix of all systems
+    before their pages: --boards. A new system is one more file in a folder of score files.
+    """
+    from citeforge.plugins.leaderboard.sites import build_leaderboard, build_one
+    from citeforge.schemas.errors import UsageError
+
+    if boards is not None:
+        if benchmark or scores or title or gold:
+            raise UsageError(
+                "--boards: its file names benchmarks, scores, titles and gold; leave out "
+                "--benchmark, --scores, --title and --gold"
+            )
+        made = build_leaderboard(boards, out)
+        done, out, refused = made.site, made.folder, made.refused
+    else:
+        if benchmark is None or scores is None or out is None:
+            raise UsageError("give --benchmark, --scores and --out, or --boards leaderboard.yaml")
+        done, refused = build_one(benchmark, scores, out, title, gold), []
+    click.echo(
+        f"{out / 'index.html'}: {done.systems:,} systems, {done.queries:,} queries, first page "
+        f"{done.index_bytes / 1e3:,.0f} kB"
+    )
+    _tell(refused)
+
+
+@leaderboard.command("add")
+@path_argument("submissions", nargs=-1)
+@path_option("--boards", default=".", show_default=True, help="leaderboard.yaml, or its folder.")
+@click.option("--board", help="Which benchmark they answer (default: see below).")
+@click.option("--replace", is_flag=True, help="Take a file in the place of one of the same name.")
+@click.option("--check", "only_check", is_flag=True, help="Check alone: change nothing.")
+@click.option("--allow-judge-failures", is_flag=True, help="Take scores with bounds.")
+@add_options(field_options(RunOptions, (*LOCAL_JUDGE, *ENDPOINT, *RUNNER)))
+def add(
+    submissions: tuple[Path, ...],
+    boards: Path,
+    board: str | None,
+    replace: bool,
+    only_check: bool,
+    allow_judge_failures: bool,
+    **given: Any,
+) -> None:
+    """Take submissions in: check them, score them, build the site again.
+
+    A submission with errors is left out and named (exit code 3); the others go in. Without
+    SUBMISSIONS: all files in the boards' folders. A file that lies there is for that board; for
+    others the benchmark's hash in the header tells, or --board.
+    """
+    from citeforge.plugins.leaderboard.submit import add_submissions
+
+    done = add_submissions(
+        submissions,
+        boards,
+        board=board,
+        replace=replace,
+        only_check=only_check,
+        allow_judge_failures=allow_judge_failures,
+        run=run_options(given),
+    )
+    for line in done.lines():
+        click.echo(line)
+    _tell(done.refused)
+
+
+def _tell(refused: Sequence[str]) -> None:
+    """Name what a site is built without.
+
+    Raises:
+        FailuresError: there is something.
+    """
+    from citeforge.schemas.errors import FailuresError
+
+    if refused:
+        raise FailuresError("\n".join(["the site is built without these:", *refused]))
+
+
+@leaderboard.command("init")
+@path_argument("folder")
+@click.option(
+    "--benchmark",
+    "benchmarks",
+    multiple=True,
+    required=True,
+    metavar="[NAME=]PACKAGE",
+    help="Package or hub:ORG/NAME@REVISION, and the name of its folder; repeatable.",
+)
+@click.option(
+    "--gold",
+    multiple=True,
+    metavar="[NAME=]HALF",
+    help="Gold half of publish --hide-gold, also hub:; repeatable.",
+)
+@click.option("--title", help="Title of the pages.")
+def init(
+    folder: Path, benchmarks: tuple[str, ...], gold: tuple[str, ...], title: str | None
+) -> None:
+    """Write a repository for a leaderboard: leaderboard.yaml, folders, a GitHub workflow, a Space.
+
+    Existing files are not touched. What to do next stands in submissions/README.md.
+    """
+    from citeforge.plugins.leaderboard.start import start_leaderboard
+
+    new, kept = start_leaderboard(folder, benchmarks, gold, title)
+    for name in new:
+        click.echo(str(folder / name))
+    for name in kept:
+        click.echo(f"{folder / name} was there")

@@ -1,0 +1,192 @@
+"""Systems by benchmarks: one column a benchmark, mean ranks, what submissions say."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from citeforge.evaluator.measures.registry import direction
+from citeforge.evaluator.statistics.ranks import Column, mean_ranks, towards_better
+from citeforge.plugins.leaderboard.ranking import (
+    COLUMNS,
+    DIRECTIONS,
+    View,
+    about_text,
+    definition,
+)
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.scores import MeasureScore, ScoreFile
+
+_THERE = 1
+"""Marks a system whose scores on a benchmark do not stand in the column."""
+
+
+@dataclass(frozen=True)
+class BoardColumn:
+    """A benchmark's column.
+
+    Attributes:
+        folder: of its pages.
+        title: of its pages.
+        measure: that is shown; empty where there is nothing.
+        view: table that the values are of: context and protocol.
+        n_queries: queries that systems answered.
+        cells: system to its score; of those that stand in the column.
+        slugs: system to the name of its page, of all systems of the benchmark.
+        per_query: system to its values by query, higher is better, NaN where undefined.
+        clusters: cluster of each query; None where no question repeats.
+        files: score files without answers, for what they say of systems.
+    """
+
+    folder: str
+    title: str
+    measure: str
+    view: str
+    n_queries: int
+    cells: dict[str, MeasureScore]
+    slugs: dict[str, str]
+    per_query: dict[str, np.ndarray]
+    clusters: np.ndarray | None
+    files: tuple[ScoreFile, ...]
+
+
+def board_column(
+    folder: str,
+    title: str,
+    views: Sequence[View],
+    measure: str | None,
+    context: str | None,
+    config: object = None,
+) -> BoardColumn:
+    """The column of a benchmark.
+
+    Args:
+        folder: of its pages.
+        title: of its pages.
+        views: its tables; the first one has the most systems.
+        measure: that is shown; None for the one that ranks its table.
+        context: context set of the table; None for the first table.
+        config: file that names them, for messages.
+
+    Raises:
+        InputError: no system was scored in that context, or with that measure.
+    """
+    slugs = {f.system: s for v in reversed(views) for f, s in zip(v.files, v.slugs, strict=True)}
+    files = tuple(f.model_copy(update={"answers": []}) for v in views for f in v.files)
+    if not any(v.measures for v in views):
+        return BoardColumn(folder, title, measure or "", "", 0, {}, slugs, {}, None, files)
+    view = views[0] if context is None else _of_context(folder, views, context, config)
+    shown = view.main if measure is None else measure
+    if shown not in view.entries:
+        raise InputError(
+            f"no score file of {folder} ({view.title}) has the measure {shown!r}",
+            path=config, field="measure", allowed=", ".join(view.measures) or "scores first",
+        )  # fmt: skip
+    if direction(shown) is None:
+        raise InputError(
+            f"{shown} ranks nobody: neither more nor less of it is better",
+            path=config, field="measure",
+            allowed=", ".join(n for n in view.measures if direction(n) is not None),
+        )  # fmt: skip
+    # Who was asked fewer queries is not compared; most were asked the same.
+    asked = max((f.query_ids for f in view.files), key=len)
+    cells = {
+        f.system: e
+        for f, e in zip(view.files, view.entries[shown], strict=True)
+        if e is not None and e.value is not None and f.query_ids == asked
+    }
+    per_query = {name: towards_better(e) for name, e in cells.items()}
+    first = next(f for f in view.files if f.query_ids == asked)
+    clusters = np.array(first.clusters) if first.clusters else None
+    return BoardColumn(
+        folder,
+        title,
+        shown,
+        view.title,
+        len(asked) or first.counts.n_queries,
+        cells,
+        slugs,
+        per_query,
+        clusters,
+        files,
+    )
+
+
+def _of_context(folder: str, views: Sequence[View], context: str, config: object) -> View:
+    found = next((v for v in views if v.files[0].context == context), None)
+    if found is None:
+        raise InputError(
+            f"no system of {folder} was scored in the context {context!r}",
+            path=config, field="context",
+            allowed=", ".join(dict.fromkeys(v.files[0].context for v in views)),
+        )  # fmt: skip
+    return found
+
+
+def compact_matrix(columns: Sequence[BoardColumn]) -> dict[str, object]:
+    """What the page carries: hundredths as integers, systems by mean rank."""
+    names = list(dict.fromkeys(name for c in columns for name in c.slugs))
+    ranks = mean_ranks(
+        [
+            Column(
+                tuple(_towards_better(c, n) for n in names),
+                tuple(c.per_query.get(n) for n in names),
+                c.clusters,
+            )
+            for c in columns
+        ]
+    )
+    order = sorted(range(len(names)), key=lambda i: (ranks[i].mean, names[i]))
+    shown = [names[i] for i in order]
+    about = {name: _about(name, columns) for name in shown}
+    fields = [f for f in COLUMNS if any(about[n][f] for n in shown)]
+    return {
+        "b": [
+            [c.title, c.folder, c.measure, c.view, c.n_queries, definition(c.measure), len(c.cells),
+             DIRECTIONS[direction(c.measure)]]
+            for c in columns
+        ],
+        "s": shown,
+        "r": [[_hundredths(x) for x in (r.mean, r.low, r.high)] for r in (ranks[i] for i in order)],
+        "n": [ranks[i].n_missing for i in order],
+        "c": [[_cell(c, name) for name in shown] for c in columns],
+        "p": [[c.slugs.get(name, 0) for name in shown] for c in columns],
+        "f": fields,
+        "a": [[about[name][f] for f in fields] for name in shown],
+    }  # fmt: skip
+
+
+def _towards_better(column: BoardColumn, name: str) -> float | None:
+    value = column.cells[name].value if name in column.cells else None
+    return value if value is None else value * (DIRECTIONS[direction(column.measure)] or 1)
+
+
+def _cell(column: BoardColumn, name: str) -> list[int] | int:
+    """Value and ends of its interval; whether there are other scores, where it has none."""
+    entry = column.cells.get(name)
+    if entry is None or entry.value is None:
+        return _THERE if name in column.slugs else 0
+    ends = [] if entry.low is None or entry.high is None else [entry.low, entry.high]
+    return [_hundredths(x) for x in (entry.value, *ends)]
+
+
+def _about(system: str, columns: Sequence[BoardColumn]) -> dict[str, str]:
+    """What a system's submissions say together: each word once, costs added up."""
+    # A submission of several context sets was paid for once.
+    mine = {f.submission_sha256: f for c in columns for f in c.files if f.system == system}.values()
+    found = {
+        name: ", ".join(dict.fromkeys(filter(None, (about_text(f, name) for f in mine))))
+        for name in COLUMNS
+    }
+    costs = [f.about.cost for f in mine if f.about is not None and f.about.cost is not None]
+    if costs:
+        # Where one is not said, the sum is what it is at least.
+        found["cost"] = ("≥ " if len(costs) < len(mine) else "") + f"${math.fsum(costs):,.2f}"
+    return found
+
+
+def _hundredths(value: float) -> int:
+    return round(100 * value)

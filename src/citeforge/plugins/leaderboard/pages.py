@@ -1,0 +1,195 @@
+"""The pages of one benchmark."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+
+from citeforge.engines.io.files import write_text
+from citeforge.evaluator.measures.registry import direction
+from citeforge.evaluator.reports.audited import audit_of, told_of_negatives
+from citeforge.evaluator.reports.explorer.part import chunk_file, explorer_part, text_of
+from citeforge.evaluator.reports.missing import missing_lines, trivial_lines
+from citeforge.evaluator.reports.plots.choose import main_measure
+from citeforge.evaluator.reports.plots.page import script_json
+from citeforge.evaluator.reports.report import index_base
+from citeforge.evaluator.reports.rows import named_rows
+from citeforge.package.package import Package
+from citeforge.plugins.leaderboard.ranking import View, about_rows, compact, make_views, rest, slug
+from citeforge.publish.query_pages import query_pages
+from citeforge.schemas.scores import MeasureScore, ScoreFile
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+@dataclass(frozen=True)
+class Site:
+    """What was written.
+
+    Attributes:
+        systems: number of system pages.
+        queries: number of query pages.
+        index_bytes: size of the first page.
+    """
+
+    systems: int
+    queries: int
+    index_bytes: int
+
+
+def environment() -> Environment:
+    """Of all templates: everything is escaped, and nothing may be missing."""
+    return Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=select_autoescape(default=True, default_for_string=True),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def write_pages(
+    package: Package,
+    files: Sequence[ScoreFile],
+    out: Path,
+    title: str | None,
+    others: Sequence[tuple[str, str]] = (),
+) -> tuple[Site, list[View]]:
+    """Write all pages of a benchmark into a folder.
+
+    Args:
+        package: benchmark.
+        files: its score files, of which everything may be shown.
+        out: folder.
+        title: title of the pages; None for the benchmark's name.
+        others: (title, folder) of the benchmarks on the same site, this one included; the page of
+            all lies above ``out``. None of them where there is but this one.
+    """
+    templates = environment()
+    views = make_views(files)
+    site: dict[str, Any] = {
+        "title": title or package.name,
+        "benchmark": package.name,
+        "hash": package.hash,
+        "version": package.manifest.version,
+        "kind": package.kind.name,
+        "others": others,
+        "folder": out.name,
+        "is_hidden": any(f.gold == "withheld" for f in files),
+    }
+    for name in ("site.css", "site.js", "ranking.js", "viewer.js"):
+        write_text(out / name, (TEMPLATES / name).read_text(encoding="utf-8"))
+    site["answers"] = _answers(templates, site, files, out)
+    pages = list(query_pages(package, {f.context for f in files}))
+    taken: set[str] = set()
+    names = {p.id: slug(p.id, taken) for p in pages}
+    audit = audit_of(package)
+    index = templates.get_template("index.html.j2").render(
+        site=site, data=script_json({"views": [compact(v) for v in views]}), n_queries=len(pages),
+        audit=told_of_negatives(audit) if audit else [], trivial=trivial_lines(files),
+    )  # fmt: skip
+    write_text(out / "index.html", index)
+    for number, view in enumerate(views):
+        text = json.dumps(rest(view), separators=(",", ":"))
+        write_text(out / f"more-{number}.js", f"citeforgeMore({number},{text});\n")
+    n_systems = _systems(templates, site, views, names, out)
+    search = script_json([[names[p.id], p.id, p.text] for p in pages])
+    template = templates.get_template("queries.html.j2")
+    write_text(out / "queries.html", template.render(site=site, data=search, n=len(pages)))
+    template = templates.get_template("query.html.j2")
+    order = [names[p.id] for p in pages]
+    scores = _scores(views)
+    for at, page in enumerate(pages):
+        text = template.render(
+            site=site, page=page, scores=scores.get(page.id, []),
+            before=order[at - 1] if at else None,
+            after=order[at + 1] if at + 1 < len(order) else None,
+        )  # fmt: skip
+        write_text(out / "queries" / f"{names[page.id]}.html", text)
+    return Site(n_systems, len(pages), len(index.encode())), views
+
+
+def _answers(
+    templates: Environment, site: dict[str, Any], files: Sequence[ScoreFile], out: Path
+) -> bool:
+    """The page with all answers, its data in chunks; none where no score file carries answers."""
+    shown = named_rows([f for f in files if f.answers])
+    if not shown:
+        return False
+    part = explorer_part(shown, main_measure(shown), index_base(shown))
+    page = templates.get_template("answers.html.j2").render(
+        site=site | {"answers": True}, explorer=part.html
+    )
+    write_text(out / "answers.html", page)
+    write_text(out / "explorer.css", text_of("explorer.css"))
+    scripts = "\n".join(map(text_of, ("chunks.js", "explorer.js")))
+    write_text(out / "explorer.js", scripts)
+    for name, piece in part.pieces.items():
+        write_text(out / "answers" / f"{name}.js", chunk_file(name, piece))
+    return True
+
+
+def _systems(
+    templates: Environment,
+    site: dict[str, Any],
+    views: Sequence[View],
+    names: dict[str, str],
+    out: Path,
+) -> int:
+    template = templates.get_template("system.html.j2")
+    count = 0
+    for view in views:
+        for file, name in zip(view.files, view.slugs, strict=True):
+            hardest = _hardest(file, view.main, names)
+            text = template.render(
+                site=site, file=file, view=view, hardest=hardest, measures=file.measures,
+                about=about_rows(file),
+                missing=missing_lines([file]), trivial=trivial_lines([file]),
+            )  # fmt: skip
+            write_text(out / "systems" / f"{name}.html", text)
+            count += 1
+    return count
+
+
+def _hardest(file: ScoreFile, main: str, names: dict[str, str]) -> list[tuple[str, str, float]]:
+    """(page, query, value) of the queries with the worst values on the main measure."""
+    entry = next((m for m in file.measures if m.name == main), None)
+    if entry is None:
+        return []
+    known = [
+        (v * entry.scale, q)
+        for q, v in zip(file.query_ids, entry.per_query, strict=True)
+        if v is not None and q in names
+    ]
+    return [(names[q], q, v) for v, q in sorted(known, reverse=direction(main) is False)[:20]]
+
+
+def _best(view: View) -> list[tuple[int, MeasureScore]]:
+    """The best systems of a view, as numbers, with their main entries; of the same queries."""
+    rows = [
+        (i, entry)
+        for i, entry in enumerate(view.entries.get(view.main, []))
+        if entry is not None and view.files[i].query_ids == view.files[0].query_ids
+    ]
+    rows.sort(key=lambda r: (r[1].value or 0.0) * (1 if direction(view.main) is False else -1))
+    return rows
+
+
+def _scores(views: Sequence[View]) -> dict[str, list[tuple[str, str, str, str, float]]]:
+    """Query to (view, system, page, measure, value), best systems of each view first."""
+    found: dict[str, list[tuple[str, str, str, str, float]]] = {}
+    for view in views:
+        best = _best(view)
+        for at, query in enumerate(view.files[0].query_ids):
+            rows = [
+                (view.title, view.files[i].system, view.slugs[i], view.main, value * entry.scale)
+                for i, entry in best
+                if (value := entry.per_query[at]) is not None
+            ]
+            found.setdefault(query, []).extend(rows)
+    return found

@@ -1,0 +1,137 @@
+"""``leaderboard init``: the files of a repository that keeps a leaderboard."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import yaml
+from pydantic import ValidationError
+
+from citeforge.engines.io.files import write_text
+from citeforge.engines.io.folders import check_out
+from citeforge.plugins.leaderboard.boards import BOARDS_VERSION, CONFIG, Boards
+from citeforge.plugins.leaderboard.pages import environment
+from citeforge.schemas.errors import InputError, UsageError
+
+WORKFLOW = ".github/workflows/leaderboard.yml"
+SPACE = "space/README.md"
+_KEPT = (".gitignore",)
+"""Files that a repository may have already, and keeps."""
+
+
+def start_leaderboard(
+    folder: Path, benchmarks: Sequence[str], gold: Sequence[str] = (), title: str | None = None
+) -> tuple[list[str], list[str]]:
+    """Write what a repository of a leaderboard starts from; a second call changes nothing.
+
+    Args:
+        folder: of the repository; may exist and hold other files.
+        benchmarks: ``[NAME=]FOLDER`` or ``[NAME=]hub:ORG/NAME[@REVISION]``, one or several.
+        gold: gold halves in the same way, for those whose labels are hidden.
+        title: title of the pages.
+
+    Returns:
+        Names of the files written, and of those that were there and are kept.
+
+    Raises:
+        UsageError: no benchmark, a name that no folder can have, or gold of no benchmark.
+        InputError: one of the files is there and says something else.
+    """
+    check_out(folder)
+    found = _boards(folder, benchmarks, gold, title)
+    shown = title or "Leaderboard"
+    start = environment()
+    start.autoescape = False
+    start.keep_trailing_newline = True
+
+    def made(name: str, **values: object) -> str:
+        return start.get_template(f"start/{name}.j2").render(title=shown, **values)
+
+    texts = {
+        CONFIG: made("leaderboard.yaml", content=_yaml(_plain(found)).rstrip("\n")),
+        WORKFLOW: made("workflow.yml"),
+        "submissions/README.md": made("submissions.md", boards=found.boards),
+        SPACE: made("space.md", front=_yaml(_front(shown))),
+        ".gitignore": made("gitignore"),
+        **{f"submissions/{b.name}/.gitkeep": "" for b in found.boards},
+    }
+    there = [n for n in texts if (folder / n).exists() or (folder / n).is_symlink()]
+    other = [n for n in there if n not in _KEPT and not _says(folder / n, texts[n])]
+    if other:
+        raise InputError(
+            f"holds {', '.join(other)} already", path=folder,
+            allowed="another folder, or move these away",
+        )  # fmt: skip
+    new = [n for n in texts if n not in there]
+    for name in new:
+        write_text(folder / name, texts[name])
+    return new, there
+
+
+def _says(path: Path, text: str) -> bool:
+    return path.is_file() and path.read_bytes() == text.encode()
+
+
+def _boards(
+    folder: Path, benchmarks: Sequence[str], gold: Sequence[str], title: str | None
+) -> Boards:
+    named = [_named(b, folder) for b in benchmarks]
+    halves = dict(_named(g, folder, "-gold") for g in gold)
+    if len(named) == len(halves) == 1 and "=" not in gold[0]:
+        halves = dict(zip(dict(named), halves.values(), strict=True))
+    strange = next((n for n in halves if n not in dict(named)), None)
+    if strange is not None:
+        raise UsageError(f"--gold {strange}=…: no --benchmark is named {strange}")
+    boards = [
+        {"name": name, "benchmark": spec, **({"gold": halves[name]} if name in halves else {})}
+        for name, spec in named
+    ]
+    try:
+        return Boards.model_validate({"title": title, "boards": boards})
+    except ValidationError as error:
+        first = error.errors()[0]
+        message = first["msg"].removeprefix("Value error, ")
+        raise UsageError(f"--benchmark: {message}; give NAME=FOLDER") from error
+
+
+def _named(given: str, folder: Path, ending: str = "") -> tuple[str, str]:
+    """Name and benchmark, a folder named from where the repository stands."""
+    name, mark, spec = given.partition("=")
+    if not mark or "/" in name:
+        name, spec = "", given
+    is_hub = spec.startswith("hub:")
+    if not name:
+        last = re.split(r"[/\\]", spec.partition("@")[0] if is_hub else spec.rstrip("/"))[-1]
+        name = re.sub(r"[^a-z0-9_-]+", "-", last.lower().removesuffix(ending)).strip("-_")
+    if not is_hub and not Path(spec).is_absolute():
+        spec = Path(os.path.relpath(spec, folder)).as_posix()
+    return name, spec
+
+
+def _plain(boards: Boards) -> dict[str, object]:
+    """What the file says: what was given, and nothing that goes without saying."""
+    return {
+        "leaderboard": BOARDS_VERSION,
+        **({} if boards.title is None else {"title": boards.title}),
+        "boards": [b.model_dump(mode="json", exclude_unset=True) for b in boards.boards],
+    }
+
+
+def _front(title: str) -> dict[str, object]:
+    """Front matter of a static Space (Hub documentation, "Spaces Configuration Reference")."""
+    return {
+        "title": title,
+        "emoji": "🏆",
+        "colorFrom": "blue",
+        "colorTo": "green",
+        "sdk": "static",
+        "app_file": "index.html",
+        "pinned": False,
+    }
+
+
+def _yaml(value: object) -> str:
+    return yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=float("inf"))

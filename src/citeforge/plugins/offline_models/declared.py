@@ -1,0 +1,20 @@
+"""The embedded LLM, and perplexity by models, as entry points name them."""
+
+from __future__ import annotations
+
+from citeforge.engines.llm.writers import LlmSettings
+from citeforge.engines.runner import LOCAL
+from citeforge.plugins.offline_models.causal import hub_or_folder, offline_model
+from citeforge.plugins.offline_models.endpoint import EndpointModel
+from citeforge.plugins.offline_models.offline import OfflineLlm
+from citeforge.schemas.models.choices import LLMS, PERPLEXITY, choice_made_by
+
+
+def _llm(settings: LlmSettings) -> OfflineLlm:
+    return OfflineLlm(settings.store, settings.options.runner if settings.options else LOCAL)
+
+
+LLM = choice_made_by(LLMS, "offline", _llm)
+OFFLINE_PERPLEXITY = choice_made_by(PERPLEXITY, "offline", offline_model)
+LOCAL_PERPLEXITY = choice_made_by(PERPLEXITY, "hf", hub_or_folder)
+SERVED_PERPLEXITY = choice_made_by(PERPLEXITY, "openai", EndpointModel)

@@ -1,0 +1,21 @@
+"""What ``citeforge doctor`` says of the embedded LLM."""
+
+from __future__ import annotations
+
+from citeforge.engines.doctor import Examination, Finding
+from citeforge.plugins.offline_models.smollm import INSTALL, MODEL, gguf_file
+from citeforge.schemas.errors import CiteforgeError
+from citeforge.schemas.extras import require
+
+
+def _look(_: bool) -> Finding:
+    try:
+        for module in ("transformers", "gguf", "accelerate"):
+            require(module)
+        gguf_file()
+    except CiteforgeError as error:
+        return Finding("offline LLM", None, str(error), INSTALL)
+    return Finding("offline LLM", True, f"{MODEL}, weights verified (small: it shows the way)")
+
+
+OFFLINE_LLM = Examination("offline-llm", _look)

@@ -1,0 +1,125 @@
+"""Log probabilities of a prompt's own tokens, from an OpenAI-compatible completions endpoint.
+
+Asked with ``echo`` as vLLM and llama.cpp answer it; chat endpoints do not give them.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from citeforge.engines.llm.budget import estimate_prompt_tokens
+from citeforge.engines.llm.calls.endpoint import Endpoint, Route, numbers_of
+from citeforge.engines.llm.options import ClientOptions
+from citeforge.engines.llm.records import Failure, LlmReply, Result
+from citeforge.engines.models.perplexity.records import PerplexitySettings
+
+_LARGEST = 700.0
+"""Mean negative log probability whose exponential is still a number."""
+
+
+@dataclass(frozen=True)
+class _Prompt:
+    """A text whose tokens' log probabilities are asked for."""
+
+    text: str
+    sample: int = 0
+    most_tokens: int | None = 1
+    reply_bytes: int = 64
+
+    @property
+    def texts(self) -> Sequence[str]:
+        return (self.text,)
+
+    def payload(self, model: str) -> dict[str, Any]:
+        return {
+            "model": model,
+            "prompt": self.text,
+            "max_tokens": 1,
+            "temperature": 0,
+            "echo": True,
+            "logprobs": 1,
+        }
+
+
+class _Logprobs(msgspec.Struct):
+    token_logprobs: list[float | None]
+    text_offset: list[int] | None = None
+
+
+class _Choice(msgspec.Struct):
+    logprobs: _Logprobs | None
+
+
+class _Usage(msgspec.Struct):
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+class _Completion(msgspec.Struct):
+    choices: list[_Choice]
+    usage: _Usage | None = None
+
+
+def _read(prompt: _Prompt, body: bytes) -> Result:
+    """Mean negative log probability of the prompt's tokens: the first has none, the generated one
+    and what lies behind the prompt does not count."""
+    try:
+        completion = msgspec.json.decode(body, type=_Completion)
+        choice = completion.choices[0]
+    except (msgspec.MsgspecError, UnicodeDecodeError, IndexError) as error:
+        return Failure("unparsable", f"the reply holds no completion ({str(error)[:120]})", 200)
+    if choice.logprobs is None:
+        return Failure("unparsable", "the reply holds no log probabilities", 200)
+    found = choice.logprobs
+    logs = found.token_logprobs
+    if found.text_offset is not None:
+        pairs = zip(logs, found.text_offset, strict=False)
+        logs = [p for p, offset in pairs if offset < len(prompt.text)]
+    else:
+        logs = logs[:-1]
+    known = [p for p in logs if p is not None]
+    if not known:
+        return Failure("unparsable", "the reply holds no log probabilities of the prompt", 200)
+    mean = -math.fsum(known) / len(known)
+    if not -_LARGEST < mean < _LARGEST:
+        return Failure("unparsable", f"the reply's log probabilities have the mean {-mean:g}", 200)
+    usage = completion.usage or _Usage(estimate_prompt_tokens(prompt), 1)
+    return LlmReply("", usage.prompt_tokens, usage.completion_tokens, numbers=array("d", [mean]))
+
+
+_COMPLETIONS: Route[_Prompt] = Route("perplexity", "completions", _read)
+
+
+class EndpointModel:
+    """A model behind ``/completions``; what is stored is not asked again."""
+
+    def __init__(self, model: str, settings: PerplexitySettings) -> None:
+        self.model = model
+        options = settings.options or ClientOptions()
+        self._endpoint = Endpoint(model, settings.store, options)
+
+    def identity(self) -> dict[str, Any]:
+        return {"name": f"openai:{self.model}", "by": "completions, echo"}
+
+    def of(self, texts: Sequence[str]) -> list[float]:
+        """Perplexities of texts.
+
+        Raises:
+            InputError: the endpoint gives no log probabilities of prompts, or cannot be reached.
+            BudgetError: the next call could pass the cost limit.
+        """
+        results = self._endpoint.ask(_COMPLETIONS, [_Prompt(t) for t in texts])
+        found = numbers_of(
+            results,
+            "perplexity",
+            self.model,
+            "an endpoint with /completions, echo and logprobs (vLLM, llama.cpp); "
+            "or --perplexity ngram",
+        )
+        return [math.exp(mean) for (mean,) in found]

@@ -1,0 +1,1 @@
+"""Plots of single queries and answers: differences, distributions, positions, lengths."""

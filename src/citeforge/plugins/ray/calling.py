@@ -1,0 +1,133 @@
+"""HTTP requests made by the workers of a cluster, each from its own machine.
+
+Store, budget, rate and retries stay with the driver; only the connection is elsewhere. An endpoint
+named ``localhost`` is thus a server on each worker's machine.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+from citeforge.engines.llm.calls.bounds import UnboundedReplyError, bounded_client
+from citeforge.plugins.ray.connection import connect
+from citeforge.plugins.ray.options import RayOptions
+from citeforge.plugins.ray.pool import reason_of
+from citeforge.plugins.ray.share import alive
+
+
+@dataclass(frozen=True)
+class SentRequest:
+    """A request, as it travels."""
+
+    method: str
+    url: str
+    headers: tuple[tuple[bytes, bytes], ...]
+    body: bytes
+    timeout: Mapping[str, float | None]
+
+
+@dataclass(frozen=True)
+class Received:
+    """A reply, as it travels; ``error`` is the class of what was raised instead."""
+
+    status: int = 0
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+    body: bytes = b""
+    error: str = ""
+    message: str = ""
+
+
+class Connections:
+    """The actor: connections of one machine, many at a time."""
+
+    def __init__(self) -> None:
+        self._client: Any = None
+
+    async def send(self, sent: SentRequest) -> Received:
+        """One request, one reply; nothing is tried again here."""
+        if self._client is None:
+            self._client = bounded_client(600.0)
+        client = self._client
+        request = client.build_request(
+            sent.method,
+            sent.url,
+            headers=list(sent.headers),
+            content=sent.body,
+            extensions={"timeout": dict(sent.timeout)},
+        )
+        library = _library(request)
+        try:
+            reply = await client.send(request)
+        except (library.HTTPError, UnboundedReplyError) as error:
+            return Received(error=type(error).__name__, message=str(error))
+        return Received(reply.status_code, tuple(reply.headers.raw), reply.content)
+
+
+class ClusterTransport:
+    """What an HTTP client hands its requests to; workers take turns."""
+
+    def __init__(self, options: RayOptions, concurrency: int) -> None:
+        """Connect.
+
+        Args:
+            options: which cluster.
+            concurrency: requests in flight at most.
+
+        Raises:
+            MissingExtraError: Ray is not installed.
+            InputError: no cluster answers.
+        """
+        self._ray = connect(options)
+        n = options.workers or len(alive(self._ray))
+        self._concurrency = concurrency
+        self._actors: list[Any] = [self._start() for _ in range(n)]
+        self._turn = count()
+
+    def _start(self) -> Any:
+        remote = self._ray.remote(Connections)
+        # Waiting takes no core; one a machine, as far as there are machines.
+        how = {"num_cpus": 0, "scheduling_strategy": "SPREAD"}
+        return remote.options(max_concurrency=self._concurrency, **how).remote()
+
+    async def handle_async_request(self, request: Any) -> Any:
+        """As httpx calls it."""
+        sent = SentRequest(
+            request.method,
+            str(request.url),
+            tuple(request.headers.raw),
+            await request.aread(),
+            request.extensions.get("timeout", {}),
+        )
+        place = next(self._turn) % len(self._actors)
+        actor, library = self._actors[place], _library(request)
+        try:
+            found: Received = await actor.send.remote(sent)
+        except self._ray.exceptions.RayError as error:
+            if self._actors[place] is actor:  # else another request has seen to it
+                self._actors[place] = self._start()
+            raise library.ReadError(f"its worker died: {reason_of(error)}") from error
+        if found.error == UnboundedReplyError.__name__:
+            raise UnboundedReplyError(found.message)
+        if found.error:
+            raise getattr(library, found.error)(found.message, request=request)
+        return library.Response(found.status, headers=list(found.headers), content=found.body)
+
+    async def aclose(self) -> None:
+        """Let the workers go."""
+        for actor in self._actors:
+            self._ray.kill(actor)
+
+    async def __aenter__(self) -> ClusterTransport:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+
+def _library(request: Any) -> Any:
+    """httpx or httpx2, whichever the SDK uses."""
+    return sys.modules[type(request).__module__.partition(".")[0]]

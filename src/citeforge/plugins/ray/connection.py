@@ -1,0 +1,149 @@
+"""One connection of this process to a Ray cluster, or to a Ray of its own on this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+from pathlib import Path
+from typing import Any
+
+from citeforge.plugins.ray.options import RayOptions
+from citeforge.schemas import extras
+from citeforge.schemas.errors import InputError, UsageError
+
+ADDRESS_VARIABLE = "RAY_ADDRESS"
+STORE_BYTES = 512 << 20
+"""Memory for what is on its way between processes of a Ray of our own; more goes to disk."""
+_SECONDS = 5.0
+_HOW = "start one with: ray start --head, or leave --ray-address out for a Ray on this machine"
+
+_connected: dict[str, str | None] = {}
+
+
+def require_reachable(options: RayOptions) -> None:
+    """Stop before work is done that a cluster is needed for later; Ray is not imported.
+
+    Raises:
+        MissingExtraError: Ray is not installed.
+        UsageError: an address of another form.
+        InputError: nothing answers there.
+    """
+    extras.require("ray")
+    address = address_of(options)
+    if address is not None:
+        _require_listening(address)
+
+
+def connect(options: RayOptions) -> Any:
+    """The module ``ray``, connected.
+
+    A Ray of our own has the cores that this process may use, listens on loopback only, has no
+    dashboard and sends no usage statistics; it ends with this process, however that ends.
+
+    Raises:
+        MissingExtraError: Ray is not installed.
+        InputError: no cluster answers there, or one of another version.
+    """
+    address = address_of(options)
+    if address is None or _is_on_loopback_only(address):
+        # Read when Ray is imported: it would take this machine's address in its network otherwise.
+        os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    if _has_token():
+        # As `ray start` does; a cluster without tokens does not look at it.
+        os.environ.setdefault("RAY_AUTH_MODE", "token")
+    with extras.extras_named():
+        import ray
+    if ray.is_initialized():
+        _require_same(address)
+        return ray
+    quiet = {"log_to_driver": False, "logging_level": "ERROR"}
+    require_reachable(options)
+    try:
+        if address is None:
+            ray.init(
+                address="local",  # else the latest that somebody started here is taken
+                num_cpus=len(os.sched_getaffinity(0)),
+                include_dashboard=False,
+                object_store_memory=STORE_BYTES,
+                _node_ip_address="127.0.0.1",
+                **quiet,
+            )
+        else:
+            ray.init(address=address, **quiet)
+    except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+        what = address or "a Ray on this machine"
+        raise InputError(
+            f"cannot be used: {_first_line(error)}", path=what, allowed=_HOW
+        ) from error
+    _connected["address"] = address
+    return ray
+
+
+def address_of(options: RayOptions) -> str | None:
+    """``HOST:PORT`` of the cluster; None for a Ray of our own.
+
+    Raises:
+        UsageError: an address of another form.
+    """
+    given = options.address or os.environ.get(ADDRESS_VARIABLE) or None
+    if given is None or given == "local":
+        return None
+    host, _, port = given.rpartition(":")
+    if given.startswith("ray://") or not host or not port.isdigit() or not 0 < int(port) < 65536:
+        source = "--ray-address" if options.address else ADDRESS_VARIABLE
+        raise UsageError(
+            f"{source} {given!r}: expected HOST:PORT of the cluster's head, as `ray start --head` "
+            "tells it (start citeforge on a machine of the cluster; ray:// is not taken)"
+        )
+    return given
+
+
+def is_listening(address: str) -> bool:
+    """Whether something takes connections there."""
+    host, _, port = address.rpartition(":")
+    with contextlib.suppress(OSError):
+        socket.create_connection((host.strip("[]"), int(port)), _SECONDS).close()
+        return True
+    return False
+
+
+def _has_token() -> bool:
+    """Whether there is a token to show to the cluster, where Ray looks for it."""
+    named = os.environ.get("RAY_AUTH_TOKEN") or os.environ.get("RAY_AUTH_TOKEN_PATH")
+    return bool(named) or (Path.home() / ".ray" / "auth_token").is_file()
+
+
+def _is_on_loopback_only(address: str) -> bool:
+    """Whether a head that is named by loopback does not listen in the network, too."""
+    host, _, port = address.rpartition(":")
+    if host not in ("localhost", "127.0.0.1"):
+        return False
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as found:
+        try:
+            found.connect(("192.0.2.1", 9))  # sends nothing: asks which address would be used
+        except OSError:
+            return True
+        return not is_listening(f"{found.getsockname()[0]}:{port}")
+
+
+def _require_listening(address: str) -> None:
+    """Ray itself would go on trying for minutes, and end the process then."""
+    if not is_listening(address):
+        raise InputError(
+            f"no Ray cluster answers within {_SECONDS:g} s", path=address, allowed=_HOW
+        )
+
+
+def _require_same(address: str | None) -> None:
+    known = _connected.get("address", address)
+    if known != address:
+        raise UsageError(
+            f"this process is connected to {known or 'a Ray of its own'} already; "
+            "one process works with one cluster"
+        )
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]

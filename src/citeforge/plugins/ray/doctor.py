@@ -1,0 +1,31 @@
+"""What ``citeforge doctor`` says of Ray."""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+
+from citeforge.engines.doctor import Examination, Finding
+from citeforge.plugins.ray.connection import ADDRESS_VARIABLE, address_of, is_listening
+from citeforge.plugins.ray.options import RayOptions
+from citeforge.schemas.errors import UsageError
+
+
+def _look(ask_network: bool) -> Finding:
+    try:
+        installed = version("ray")
+    except PackageNotFoundError:
+        advice = "pip install 'citeforge[ray]'"
+        return Finding("Ray", None, "not installed; only --engine ray needs it", advice)
+    try:
+        address = address_of(RayOptions())
+    except UsageError as error:
+        return Finding("Ray", False, str(error), f"unset {ADDRESS_VARIABLE}, or set it right")
+    if address is None:
+        return Finding("Ray", True, f"{installed}; --engine ray starts one on this machine")
+    if ask_network and not is_listening(address):
+        advice = f"ray start --head, or unset {ADDRESS_VARIABLE}"
+        return Finding("Ray", False, f"{installed}; no cluster answers at {address}", advice)
+    return Finding("Ray", True, f"{installed}; --engine ray uses the cluster at {address}")
+
+
+RAY = Examination("ray", _look)

@@ -1,0 +1,123 @@
+"""Embedding by the workers of a cluster, a shard at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+
+from citeforge.engines.embedding.embedder import (
+    Embedder,
+    FailedShard,
+    Kind,
+    Prefixes,
+    Quantizable,
+    Quantized,
+    Vectors,
+)
+from citeforge.plugins.ray.options import RayOptions
+from citeforge.plugins.ray.pool import WorkerPool
+from citeforge.plugins.ray.worker import Worked
+from citeforge.schemas.errors import FailuresError
+from citeforge.schemas.recipes.compute import Chosen
+
+Texts = tuple[pa.Array, Kind]
+Files = dict[str, bytes]
+"""Names and contents of a model's files."""
+
+
+def _embedding(make: Callable[[], Embedder]) -> Worked[Texts, Vectors]:
+    """An embedder in a worker; the model is found, or fetched, there, and loaded when it embeds."""
+    embedder = make()
+    return Worked(
+        embedder.fingerprint, lambda piece: embedder.encode(piece[0].to_pylist(), piece[1])
+    )
+
+
+class ClusterEmbedder:
+    """An embedder whose model is in the workers alone.
+
+    A shard is embedded by one worker as it would be here: the same texts in the same batches.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[], Embedder],
+        prefixes: Prefixes,
+        device: str,
+        options: RayOptions,
+    ) -> None:
+        self.prefixes = prefixes
+        self._make, self._device, self._options = make, device, options
+        self._pool: WorkerPool[Texts, Vectors] = WorkerPool(
+            options, device, partial(_embedding, make)
+        )
+
+    @property
+    def compute(self) -> Chosen:
+        """``fp32`` or ``bf16``, as the workers' processors can."""
+        return "bf16" if self.fingerprint()["dtype"] == "bfloat16" else "fp32"
+
+    def fingerprint(self) -> dict[str, Any]:
+        """That of the workers, which all have the same."""
+        return self._pool.identity()
+
+    def encode(self, texts: Sequence[str], kind: Kind) -> Vectors:
+        """Unit vectors of one list of texts.
+
+        Raises:
+            FailuresError: no worker survives it.
+        """
+        ((_, found),) = self.encode_each([pa.array(texts, pa.large_string())], kind)
+        if isinstance(found, FailedShard):
+            raise FailuresError(f"{len(texts):,} texts have no vectors: {found}")
+        return found
+
+    def encode_each(
+        self, pieces: Iterable[pa.Array], kind: Kind
+    ) -> Iterator[tuple[int, Vectors | FailedShard]]:
+        """Likewise of many lists, in the order in which they are done: (index, vectors)."""
+        return self._pool.run((piece, kind) for piece in pieces)
+
+
+def _quantising(make: Callable[[], Embedder]) -> Worked[Sequence[str], Files]:
+    """Makes an int8 model in a worker, calibrated on some texts."""
+    embedder = make()
+    return Worked(embedder.fingerprint, lambda texts: _quantized(embedder, texts).files())
+
+
+class FastClusterEmbedder(ClusterEmbedder):
+    """Likewise in two numbers: float32 that decides, and int8 that nominates."""
+
+    compute: Chosen = "int8"
+
+    def quantized(self, calibration: Sequence[str]) -> ClusterEmbedder:
+        """The same model in int8: quantised by one worker, and sent to all.
+
+        Raises:
+            FailuresError: no worker survives it.
+        """
+        pool: WorkerPool[Sequence[str], Files] = WorkerPool(
+            self._options, self._device, partial(_quantising, self._make)
+        )
+        try:
+            ((_, found),) = pool.run([calibration])
+        finally:
+            pool.close()
+        if isinstance(found, FailedShard):
+            raise FailuresError(f"the model cannot be quantised: {found}")
+        sent = partial(_sent, self._make, calibration, found)
+        return ClusterEmbedder(sent, self.prefixes, self._device, self._options)
+
+
+def _quantized(embedder: Embedder, calibration: Sequence[str]) -> Quantized:
+    assert isinstance(embedder, Quantizable)
+    quantized = embedder.quantized(calibration)
+    assert isinstance(quantized, Quantized)
+    return quantized
+
+
+def _sent(make: Callable[[], Embedder], calibration: Sequence[str], files: Files) -> Embedder:
+    return _quantized(make(), calibration).sent(files)

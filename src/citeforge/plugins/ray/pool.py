@@ -1,0 +1,355 @@
+"""Workers that stay loaded, and pieces that outlive them.
+
+Ray Data's actors repeat a block without end when it kills them; its ``max_errored_blocks`` leaves
+out blocks that raise, and no others. Here a piece has three tries, is named then, and the others
+go on.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from citeforge.engines.embedding.embedder import FailedShard
+from citeforge.plugins.ray.connection import connect
+from citeforge.plugins.ray.options import RayOptions
+from citeforge.plugins.ray.share import Share, alive, share_out
+from citeforge.plugins.ray.worker import Raised, Started, Work, Worker
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.version import __version__
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+TRIES = 3
+"""Workers that a piece may take with it, and starts that may fail one after another."""
+_AHEAD = 2
+"""Pieces that a worker has been given: one to do, one on its way."""
+_LOOK = 5.0
+"""Seconds between looks at a cluster that says nothing."""
+_PATIENCE = 30.0
+"""Seconds without any worker after which that is told."""
+
+
+@dataclass(eq=False)
+class _Piece(Generic[T]):
+    index: int
+    content: T
+    tries: int = 0
+
+
+@dataclass(eq=False)
+class WorkerHandle(Generic[T]):
+    """A worker as the driver sees it; of its pieces it does the first."""
+
+    actor: Any
+    began: Any
+    started: Started | None = None
+    pieces: deque[tuple[Any, _Piece[T]]] = field(default_factory=deque)
+
+    @property
+    def has_room(self) -> bool:
+        suspect = any(piece.tries for _, piece in self.pieces)
+        return self.started is not None and not suspect and len(self.pieces) < _AHEAD
+
+
+class WorkerPool(Generic[T, R]):
+    """Workers of one sort on a cluster; they are started when there is something to do."""
+
+    def __init__(self, options: RayOptions, device: str, work: Work[T, R]) -> None:
+        """Connect.
+
+        Args:
+            options: which cluster, and how much of it.
+            device: where workers compute, ``auto``, ``cpu``, ``cuda``, …
+            work: what they are told at their start.
+
+        Raises:
+            MissingExtraError: Ray is not installed.
+            InputError: no cluster answers, or it has no room for a worker at all.
+        """
+        self._ray = connect(options)
+        self.share: Share = share_out(options, device, alive(self._ray))
+        self._work = work
+        self._hands: list[WorkerHandle[T]] = []
+        self._failed_starts = 0
+        self._first: Started | None = None
+
+    def identity(self) -> dict[str, Any]:
+        """What results of the workers depend on; starts one when there is none.
+
+        Raises:
+            InputError: no worker can be started.
+        """
+        while self._first is None:
+            if not self._hands:
+                self._start()
+            self._wait([hand.began for hand in self._hands])
+        return self._first.identity
+
+    def run(self, pieces: Iterable[T]) -> Iterator[tuple[int, R | FailedShard]]:
+        """Results as they come: (index of the piece, result, or why there is none).
+
+        Args:
+            pieces: taken one by one, a few ahead of the work.
+
+        Raises:
+            InputError: workers cannot be started, or a piece is wrong in itself.
+        """
+        coming = enumerate(pieces)
+        ready: deque[_Piece[T]] = deque()
+        suspects: deque[_Piece[T]] = deque()
+        results: deque[tuple[int, R | FailedShard]] = deque()
+        more = True
+        while True:
+            while more and len(ready) < self.share.workers:
+                following = next(coming, None)
+                more = following is not None
+                if following is not None:
+                    ready.append(_Piece(*following))
+            self._hand_out(ready, suspects)
+            flying = [ref for hand in self._hands for ref, _ in hand.pieces]
+            if not (flying or ready or suspects):
+                return
+            starting = [hand.began for hand in self._hands if hand.started is None]
+            for ref in self._wait(flying + starting):
+                self._take(ref, ready, suspects, results)
+            while results:
+                yield results.popleft()
+
+    def run_splitting(
+        self, pieces: list[T], split: Callable[[T], list[T]]
+    ) -> Iterator[tuple[T, R | FailedShard]]:
+        """(piece, result); a piece that is lost is done again in parts, so that one is named.
+
+        Args:
+            pieces: all of them.
+            split: the parts of a piece, one for each result that it must have.
+        """
+        while pieces:
+            parts: list[T] = []
+            for index, found in self.run(pieces):
+                each = split(pieces[index])
+                found = of_each(found, len(each))
+                smaller = each if isinstance(found, FailedShard) else []
+                if len(smaller) > 1:
+                    parts.extend(smaller)
+                else:
+                    yield pieces[index], found
+            pieces = parts
+
+    def close(self) -> None:
+        """Let the workers go."""
+        for hand in self._hands:
+            with suppress(self._ray.exceptions.RayError):
+                self._ray.kill(hand.actor)
+        self._hands = []
+
+    def _start(self) -> None:
+        # At every start: a call of another sort may have filled the cluster meanwhile.
+        make_room(self._ray, self, self.share)
+        remote = self._ray.remote(Worker).options(
+            **self.share.resources, scheduling_strategy="SPREAD"
+        )
+        actor = remote.remote(self._work)
+        self._hands.append(WorkerHandle(actor, actor.start.remote()))
+
+    def _hand_out(self, ready: deque[_Piece[T]], suspects: deque[_Piece[T]]) -> None:
+        """Give pieces to workers: the least busy first; a suspect to one with nothing else."""
+        for hand in self._hands:
+            if suspects and hand.started is not None and not hand.pieces:
+                self._give(hand, suspects.popleft())
+        starting = sum(hand.started is None for hand in self._hands)
+        while ready:
+            free = [hand for hand in self._hands if hand.has_room]
+            if suspects or starting:  # let one become idle; leave some for those that come
+                free = [hand for hand in free if not hand.pieces]
+            if not free:
+                break
+            self._give(min(free, key=lambda hand: len(hand.pieces)), ready.popleft())
+        idle = sum(hand.started is not None and not hand.pieces for hand in self._hands)
+        wanted = min(self.share.workers, len(self._hands) + len(ready) + len(suspects) - starting)
+        if not idle:
+            while len(self._hands) < wanted:
+                self._start()
+
+    def _give(self, hand: WorkerHandle[T], piece: _Piece[T]) -> None:
+        hand.pieces.append((hand.actor.do.remote(piece.content), piece))
+
+    def _wait(self, refs: list[Any]) -> list[Any]:
+        """Refs that are settled; those of starts are taken in here."""
+        begun, told = time.monotonic(), False
+        done: list[Any] = []
+        while True:
+            done, _ = self._ray.wait(refs, num_returns=1, timeout=_LOOK)
+            if done:
+                break
+            nobody = all(hand.started is None for hand in self._hands)
+            if nobody and not told and time.monotonic() - begun > _PATIENCE:
+                told = True
+                sys.stderr.write(
+                    f"waiting for the cluster: a worker takes {self.share.cpus} cores and "
+                    f"{self.share.gpus:g} GPUs; see: ray status\n"
+                )
+        for hand in list(self._hands):
+            if hand.started is None and hand.began in done:
+                self._take_start(hand)
+        return done
+
+    def _take_start(self, hand: WorkerHandle[T]) -> None:
+        found: Started | Raised
+        try:
+            found = self._ray.get(hand.began)
+        except self._ray.exceptions.RayError as error:
+            found = Raised(reason_of(error))
+        if isinstance(found, Started):
+            self._failed_starts = 0
+            self._first = self._first or found
+            self._require_alike(self._first, found)
+            hand.started = found
+            return
+        self._hands.remove(hand)
+        self._failed_starts += 1
+        found.raise_for_user()
+        if self._failed_starts >= TRIES:
+            raise InputError(
+                f"{TRIES} workers could not be started, the last one so: {found.text}",
+                path="Ray",
+                allowed="the same citeforge, libraries and models on every machine",
+            )
+
+    @staticmethod
+    def _require_alike(first: Started, other: Started) -> None:
+        """Workers that would give other bytes are no help.
+
+        Raises:
+            InputError: names what differs, and where.
+        """
+        if other.versions["citeforge"] != __version__:
+            raise InputError(
+                f"has citeforge {other.versions['citeforge']}, and this is {__version__}",
+                path=other.host,
+                allowed="the same citeforge on every machine",
+            )
+        mine, theirs = first.identity, other.identity
+        differing = sorted(k for k in mine | theirs if mine.get(k) != theirs.get(k))
+        if differing:
+            told = ", ".join(
+                f"{key} {theirs.get(key)!r} (on {first.host} {mine.get(key)!r})"
+                for key in differing
+            )
+            raise InputError(
+                f"computes otherwise: {told}",
+                path=other.host,
+                allowed="machines of one sort, or --device and the model's revision set",
+            )
+
+    def _take(
+        self,
+        ref: Any,
+        ready: deque[_Piece[T]],
+        suspects: deque[_Piece[T]],
+        results: deque[tuple[int, R | FailedShard]],
+    ) -> None:
+        hand = next((h for h in self._hands if any(r == ref for r, _ in h.pieces)), None)
+        if hand is None:
+            return  # a start, or a piece of a worker that is known to be dead
+        try:
+            found = self._ray.get(ref)
+        except self._ray.exceptions.RayError:
+            self._on_worker_death(hand, ready, suspects, results)
+            return
+        piece = next(p for r, p in hand.pieces if r == ref)
+        hand.pieces.remove((ref, piece))
+        self._settle(piece, found, suspects, results)
+
+    def _on_worker_death(
+        self,
+        hand: WorkerHandle[T],
+        ready: deque[_Piece[T]],
+        suspects: deque[_Piece[T]],
+        results: deque[tuple[int, R | FailedShard]],
+    ) -> None:
+        """A worker is dead: the first piece that it did not finish is suspected, others are not."""
+        self._hands.remove(hand)
+        with suppress(self._ray.exceptions.RayError):
+            self._ray.kill(hand.actor)
+        innocent: list[_Piece[T]] = []
+        suspected = False
+        for ref, piece in hand.pieces:
+            try:
+                found = self._ray.get(ref)
+            except self._ray.exceptions.RayError as error:
+                if suspected:
+                    innocent.append(piece)
+                else:
+                    self._try_again(piece, reason_of(error), suspects, results)
+                suspected = True
+            else:
+                self._settle(piece, found, suspects, results)
+        ready.extendleft(reversed(innocent))
+
+    def _settle(
+        self,
+        piece: _Piece[T],
+        found: Any,
+        suspects: deque[_Piece[T]],
+        results: deque[tuple[int, R | FailedShard]],
+    ) -> None:
+        if not isinstance(found, Raised):
+            results.append((piece.index, found))
+        else:
+            found.raise_for_user()
+            self._try_again(piece, found.text, suspects, results)
+
+    @staticmethod
+    def _try_again(
+        piece: _Piece[T],
+        reason: str,
+        suspects: deque[_Piece[T]],
+        results: deque[tuple[int, R | FailedShard]],
+    ) -> None:
+        piece.tries += 1
+        if piece.tries < TRIES:
+            suspects.append(piece)
+        else:
+            results.append((piece.index, FailedShard(piece.tries, reason)))
+
+
+def of_each(found: R | FailedShard, n: int) -> R | FailedShard:
+    """The reply to a piece of n things, which is a list of as many; Lost where it is another."""
+    if isinstance(found, FailedShard) or (isinstance(found, list) and len(found) == n):
+        return found
+    replied = f"{len(found)} results" if isinstance(found, list) else type(found).__name__
+    return FailedShard(1, f"its reply to {n} was {replied}")
+
+
+_pools: list[WorkerPool[Any, Any]] = []
+
+
+def make_room(ray: Any, pool: WorkerPool[Any, Any], share: Share) -> None:
+    """Let idle workers of other pools of this process go while the cluster is too full for one."""
+    if pool not in _pools:
+        _pools.append(pool)
+    others = [p for p in _pools if p is not pool]
+    while others and not _fits(ray.available_resources(), share):
+        other = others.pop(0)
+        other.close()
+        _pools.remove(other)
+
+
+def _fits(free: dict[str, float], share: Share) -> bool:
+    return free.get("CPU", 0) >= share.cpus and free.get("GPU", 0) >= share.gpus
+
+
+def reason_of(error: Exception) -> str:
+    """One line of one of Ray's errors, which are pages."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    ended = [line for line in lines if line.startswith("The actor is dead because")]
+    last = [line for line in lines[-1:] if "Error" in line]
+    return (ended or last or lines or [type(error).__name__])[0][:200]

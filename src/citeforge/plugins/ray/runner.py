@@ -1,0 +1,68 @@
+"""``--engine ray``: each kind of work by workers of a cluster, which are started when it begins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from citeforge.engines.embedding.embedder import Embedder, Prefixes
+from citeforge.engines.judge.records import Judge
+from citeforge.engines.llm.records import Llm
+from citeforge.engines.runner import Answers, Runner
+from citeforge.plugins.ray.options import RayOptions
+from citeforge.schemas.recipes.compute import Compute
+
+if TYPE_CHECKING:
+    from citeforge.engines.judge.hf import HfOptions
+    from citeforge.engines.search.exact import FirstStage
+
+
+class RayRunner(Runner):
+    """Models run and vectors are searched by the workers of a Ray cluster."""
+
+    name = "ray"
+    options = RayOptions
+    settings: RayOptions
+
+    def require(self) -> None:
+        """Stop where no cluster can be reached; Ray is not imported.
+
+        Raises:
+            MissingExtraError: Ray is not installed.
+            UsageError: an address of another form.
+            InputError: nothing answers there.
+        """
+        from citeforge.plugins.ray.connection import require_reachable
+
+        require_reachable(self.settings)
+
+    def embedder(
+        self, make: Callable[[], Embedder], prefixes: Prefixes, device: str, compute: Compute
+    ) -> Embedder:
+        from citeforge.plugins.ray.embedding import ClusterEmbedder, FastClusterEmbedder
+
+        maker = FastClusterEmbedder if compute == "int8" else ClusterEmbedder
+        return maker(make, prefixes, device, self.settings)
+
+    def judge(self, make: Callable[[HfOptions], Judge], options: HfOptions) -> Judge:
+        from citeforge.plugins.ray.judging import ClusterJudge
+
+        here = partial(make, replace(options, workers=1))
+        return ClusterJudge(here, options.device, self.settings, options.batch_size)
+
+    def first_stage(self, device: str) -> FirstStage:
+        from citeforge.plugins.ray.searching import ClusterSearch
+
+        return ClusterSearch(self.settings, device)
+
+    def answers(self, make: Callable[[], Llm], rows: int) -> Answers:
+        from citeforge.plugins.ray.writing import Writers
+
+        return Writers(self.settings, make, rows).answers
+
+    def transport(self, concurrency: int) -> Any:
+        from citeforge.plugins.ray.calling import ClusterTransport
+
+        return ClusterTransport(self.settings, concurrency)

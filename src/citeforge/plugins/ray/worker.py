@@ -1,0 +1,97 @@
+"""What runs in a worker process: piece after piece, by something that stays loaded."""
+
+from __future__ import annotations
+
+import os
+import platform
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from citeforge.schemas.errors import CiteforgeError, FailuresError, InputError, UsageError
+from citeforge.schemas.version import __version__
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Worked(Generic[T, R]):
+    """What does the pieces, loaded.
+
+    Attributes:
+        identity: what results depend on; must be the same in every worker.
+        do: a piece to its result.
+    """
+
+    identity: Callable[[], dict[str, Any]]
+    do: Callable[[T], R]
+
+
+Work = Callable[[], Worked[T, R]]
+"""What a worker is told at its start: called once in it."""
+
+
+@dataclass(frozen=True)
+class Raised:
+    """An error, as it travels back.
+
+    Attributes:
+        text: what it says.
+        code: exit code of one that the user can mend; None for any other.
+    """
+
+    text: str
+    code: int | None = None
+
+    def raise_for_user(self) -> None:
+        """Raise what the user can mend; a code that no error has is none of the user's."""
+        errors: dict[int | None, type[CiteforgeError]]
+        errors = {error.exit_code: error for error in (InputError, UsageError, FailuresError)}
+        if self.code in errors:
+            raise errors[self.code](self.text)
+
+
+@dataclass(frozen=True)
+class Started:
+    """Where a worker runs, and what its results depend on."""
+
+    host: str
+    process: int
+    versions: dict[str, str]
+    identity: dict[str, Any]
+
+
+class Worker(Generic[T, R]):
+    """The actor."""
+
+    def __init__(self, work: Work[T, R]) -> None:
+        self._work = work
+        self._worked: Worked[T, R] | None = None
+
+    def start(self) -> Started | Raised:
+        """Load what does the pieces."""
+
+        def load() -> Started:
+            self._worked = self._work()
+            versions = {"citeforge": __version__, "Python": platform.python_version()}
+            return Started(socket.gethostname(), os.getpid(), versions, self._worked.identity())
+
+        return _caught(load)
+
+    def do(self, piece: T) -> R | Raised:
+        """The result of a piece."""
+        worked = self._worked
+        assert worked is not None
+        return _caught(lambda: worked.do(piece))
+
+
+def _caught(work: Callable[[], R]) -> R | Raised:
+    """Errors as values: many exceptions cannot be sent."""
+    try:
+        return work()
+    except CiteforgeError as error:
+        return Raised(str(error), error.exit_code)
+    except Exception as error:  # whatever a model's code may raise; the driver tells of it
+        return Raised(f"{type(error).__name__}: {error}")

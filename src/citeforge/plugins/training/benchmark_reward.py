@@ -1,0 +1,101 @@
+"""A reward for training loops: the score of one answer, in microseconds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from citeforge.evaluator.measures.rage.citations import reference_scorer, strict_scorer
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.library.benchmarks import load
+from citeforge.plugins.training.rewards import RewardMeasure, RewardTerms, Shown
+from citeforge.schemas.commands.command_options import Protocol
+from citeforge.schemas.errors import UnknownValueError, UsageError
+
+
+class CitationReward:
+    """Scores single answers against the frozen contexts of a benchmark.
+
+    ``reward(query_id, output)`` is in [0, 1]; nothing is read from disk after the first call. A
+    query without a relevant passage in its context has no recall: it is rewarded with its
+    precision.
+
+    Attributes:
+        benchmark: what is answered.
+        context: context set that is answered.
+        measure: what the reward is.
+    """
+
+    def __init__(
+        self,
+        benchmark: Benchmark | str | Path,
+        measure: RewardMeasure = "CiteF1",
+        *,
+        context: str | None = None,
+        protocol: Protocol = "strict",
+    ) -> None:
+        """Prepare the contexts.
+
+        Args:
+            benchmark: opened, a folder, or ``hub:ORG/NAME``.
+            measure: of one answer: its citation F1, precision, recall, or the mean of the two.
+            context: context set; None for the only one.
+            protocol: how citations are read.
+
+        Raises:
+            UnknownValueError: no such measure or context set.
+            UsageError: several context sets and none named, contexts of triples, or of passages
+                that nobody judged.
+        """
+        self._terms = RewardTerms(measure)
+        self.benchmark = benchmark if isinstance(benchmark, Benchmark) else load(benchmark)
+        known = self.benchmark.contexts
+        if context is None and len(known) > 1:
+            raise UsageError(f"the benchmark has several context sets; give context= {known}")
+        self.context = known[0] if context is None else context
+        self.measure = measure
+        self._table = self.benchmark.context(self.context)
+        if not self._table.is_judged:
+            raise UsageError(
+                f"context {self.context!r}: nobody judged which passages are relevant, so that "
+                "citations cannot be rewarded"
+            )
+        make = strict_scorer if protocol == "strict" else reference_scorer
+        self._score = make(self.benchmark.grammar)
+
+    def __call__(self, query_id: str, output: str) -> float:
+        """Reward of one answer, in [0, 1].
+
+        Raises:
+            UnknownValueError: the benchmark has no such query.
+        """
+        row, table = self._row(query_id), self._table
+        return self._terms.of(self._score(output, table.sizes[row], table.relevant[row], {}))
+
+    def shown(self, query_id: str) -> Shown:
+        """What answers to a query are held against, as :func:`citation_reward` takes it.
+
+        Raises:
+            UnknownValueError: the benchmark has no such query.
+        """
+        row, table, grammar = self._row(query_id), self._table, self.benchmark.grammar
+        return Shown(table.sizes[row], table.relevant[row], grammar.base, grammar.form)
+
+    def _row(self, query_id: str) -> int:
+        row = self.benchmark.row_of.get(query_id)
+        if row is None:
+            raise UnknownValueError("query", query_id, self.benchmark.query_ids[:20])
+        return row
+
+    def many(self, query_ids: Iterable[str], outputs: Iterable[str]) -> list[float]:
+        """Rewards of several answers, in order.
+
+        Raises:
+            ValueError: not as many outputs as queries.
+        """
+        return [self(q, o) for q, o in zip(query_ids, outputs, strict=True)]
+
+    @property
+    def query_ids(self) -> Sequence[str]:
+        """Queries that can be answered."""
+        return self.benchmark.query_ids

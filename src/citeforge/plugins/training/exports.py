@@ -1,0 +1,354 @@
+"""Training data (RAGE, section 4): answers that cite well, prompts for reinforcement learning."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import pyarrow as pa
+import yaml
+from pydantic import Field
+
+from citeforge.builders.packaging.prompts import load_template, render_prompts
+from citeforge.engines.io.files import atomic_file, sha256_file, write_text
+from citeforge.engines.io.tables import TableWriter
+from citeforge.evaluator.measures.rage.citations import AnswerValues, strict_scorer
+from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
+from citeforge.evaluator.submissions.index import Submission
+from citeforge.evaluator.submissions.reader import Places
+from citeforge.plugins.training.held_out import HeldOut, read_held_out
+from citeforge.plugins.training.rewards import f1
+from citeforge.publish.export.declared import ContextOptions, DroppedFields, Export
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.recipes.option import Option
+from citeforge.schemas.submission import SubmissionLine
+from citeforge.schemas.version import __version__
+
+ABOUT = "training.json"
+"""What an export was made of, and what was left out."""
+_BATCH_ROWS = 1 << 10
+_CHAT = pa.list_(pa.struct([("role", pa.string()), ("content", pa.string())]))
+_TEXT, _VALUE = pa.string(), pa.float64()
+
+
+def _rows(**types: pa.DataType) -> pa.Schema:
+    return pa.schema([pa.field(name, value, nullable=False) for name, value in types.items()])
+
+
+SFT_ROWS = _rows(
+    prompt=_CHAT, completion=_CHAT, query_id=_TEXT, context_set=_TEXT, run=pa.int32(),
+    cite_p=_VALUE, cite_r=_VALUE, cite_f1=_VALUE,
+)  # fmt: skip
+"""Rows as TRL's ``SFTTrainer`` reads them; columns but the first two are for people."""
+_SHOWN = pa.struct({"n_passages": pa.int32(), "relevant": pa.list_(pa.int32()), "base": pa.int32(),
+                    "form": _TEXT})  # fmt: skip
+RL_ROWS = _rows(
+    prompt=_CHAT, contexts=_SHOWN, query_id=_TEXT, context_set=_TEXT, benchmark_hash=_TEXT
+)
+"""Rows as TRL's ``GRPOTrainer`` reads them; ``contexts`` is for `rewards`."""
+
+
+class PromptOptions(ContextOptions):
+    """Options of ``export rl-prompts``."""
+
+    context: str | None = None
+    """Context set (default: all)."""
+    held_out: Annotated[tuple[Path, ...], Option(metavar="FILE|DIR")] = ()
+    """Leave out these questions, by id and by text: a benchmark, JSON Lines, or a text file with
+    an id or a question a line; may repeat."""
+    template: str | None = None
+    """Prompt template (default: by kind of benchmark)."""
+
+
+class AnswerOptions(PromptOptions):
+    """Options of ``export sft``."""
+
+    submission: Path
+    """Answers that a model is to learn from."""
+    min_f1: float = Field(ge=0, le=1)
+    """Least citation F1 of one answer, 0 to 1 (harmonic mean of its CiteP and CiteR)."""
+
+
+class TrainingAnswer(NamedTuple):
+    """An answer that is learnt from."""
+
+    run: int
+    output: str
+    numbers: AnswerValues
+
+
+@dataclass
+class _Export:
+    """What both exports have: a benchmark, what is left out, and a folder that grows."""
+
+    benchmark: Benchmark
+    options: PromptOptions
+    out: Path
+    counts: Counter[str] = field(default_factory=Counter)
+    n_rows: int = 0
+
+    def __post_init__(self) -> None:
+        self.held_out: HeldOut = read_held_out(self.options.held_out)
+        self.template = load_template(self.options.template or self.benchmark.kind.template)
+        self._reasons = [
+            self.held_out.reason(query, text)
+            for query, text in zip(
+                self.benchmark.query_ids, self.benchmark.queries["text"].to_pylist(), strict=True
+            )
+        ]
+
+    def reason(self, row: int, table: ContextTable) -> str | None:
+        """Why nothing is learnt from a question; None where something is."""
+        return self._reasons[row] or (
+            None if table.relevant[row] else "without recall: no relevant passage is shown"
+        )
+
+    def judged(self, name: str) -> ContextTable:
+        """A context set whose passages somebody judged."""
+        table = self.benchmark.context(name)
+        if not table.is_judged:
+            raise InputError(
+                f"context {name!r}: nobody judged which passages are relevant, so that citations "
+                "cannot be rewarded",
+                path=self.benchmark.folder,
+                allowed="a benchmark with judged passages, or joined with its gold half",
+            )
+        return table
+
+    def prompts(self, name: str) -> Iterator[tuple[int, list[dict[str, str]]]]:
+        """(row, prompt as a conversation) of every question of a context set."""
+        texts = render_prompts(self.benchmark, name, self.template)
+        for row, (_, text) in enumerate(texts):
+            yield row, [{"role": "user", "content": text}]
+
+    def no_rows(self, what: str, path: Path, allowed: str) -> InputError:
+        """The error of an export whose questions or answers were all left out."""
+        reasons = "; ".join(f"{count} {why}" for why, count in self.counts.items())
+        return InputError(
+            f"has no {what} to learn from ({reasons or 'no lines'})", path=path, allowed=allowed
+        )
+
+    def finish(self, what: str, files: dict[str, str], **more: Any) -> DroppedFields:
+        """Write what was made of what; what was left out, in words."""
+        told = {
+            "what": what,
+            "rows": self.n_rows,
+            "benchmark": self.benchmark.manifest.name,
+            "benchmark_hash": self.benchmark.hash,
+            "template": Path(str(self.template.filename)).name,
+            "template_sha256": sha256_file(Path(str(self.template.filename))),
+            "held_out": self.held_out.named,
+            "left_out": dict(sorted(self.counts.items())),
+            **more,
+            "citeforge": __version__,
+            "files": files,
+        }
+        write_text(self.out / ABOUT, json.dumps(told, indent=1, ensure_ascii=False) + "\n")
+        lost = [f"{count:,} {why}" for why, count in sorted(self.counts.items())]
+        front: dict[str, Any] = {
+            "configs": [{"config_name": "default", "data_files": "data/train-*.parquet"}]
+        }
+        if self.benchmark.manifest.licence:
+            front["license"] = self.benchmark.manifest.licence.lower()
+        lines = [
+            f"# {what} of {self.benchmark.label}",
+            f"{self.n_rows:,} rows; {ABOUT} says what they come from.",
+            *(f"- left out: {line}" for line in lost),
+        ]
+        body = "\n\n".join(lines[:2]) + "\n\n" + "\n".join(lines[2:])
+        head = yaml.safe_dump(front, sort_keys=False)
+        write_text(self.out / "README.md", f"---\n{head}---\n\n{body.strip()}\n")
+        return [*lost, "ids of passages: prompts hold their texts"]
+
+    def write(self, rows: Iterable[dict[str, Any]], schema: pa.Schema) -> dict[str, str]:
+        """Rows as Parquet, a batch at a time; the files with their hashes."""
+        with TableWriter(self.out / "data", "train", schema) as writer:
+            source = iter(rows)
+            while part := list(islice(source, _BATCH_ROWS)):
+                self.n_rows += len(part)
+                writer.write(pa.Table.from_pylist(part, schema))
+        return {f"data/{name}": sha256 for name, sha256 in writer.files.items()}
+
+
+def export_sft(folder: Path, out: Path, options: AnswerOptions) -> DroppedFields:
+    """``chat.jsonl`` and ``data/train-*.parquet``: prompts with answers that cite well.
+
+    Args:
+        folder: benchmark that was answered.
+        out: folder, there already.
+        options: answers, least F1, held-out questions, template.
+
+    Returns:
+        What was left out, one line a reason.
+
+    Raises:
+        InputError: a wrong line, an unjudged context set, or no answer that is good enough.
+    """
+    benchmark = Benchmark(folder)
+    export = _Export(benchmark, options, out)
+    submission = Submission(options.submission, benchmark)
+    if submission.form == "attrieval":
+        raise InputError(
+            "holds answers to AttriEval's prompts, which count passages from 0",
+            path=options.submission,
+            allowed="answers to prompts of `citeforge prompts`",
+        )
+    kept = _good(export, submission, options)
+
+    def rows() -> Iterator[dict[str, Any]]:
+        with atomic_file(out / "chat.jsonl") as file:
+            for row in _pairs(export, kept):
+                line = {"messages": row["prompt"] + row["completion"]}
+                file.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
+                yield row
+
+    files = export.write(rows(), SFT_ROWS)
+    if not export.n_rows:
+        raise export.no_rows("answer", options.submission, "a lower --min-f1, or other answers")
+    files["chat.jsonl"] = sha256_file(out / "chat.jsonl")
+    return export.finish(
+        "Answers for supervised fine-tuning", files,
+        submission={"file": options.submission.name, "sha256": submission.digest(),
+                    "system": submission.system},
+        min_f1=options.min_f1,
+        measure="F1 of one answer: harmonic mean of its CiteP and CiteR (CiteF1@query), "
+        f"{benchmark.grammar.signature}",
+    )  # fmt: skip
+
+
+def _good(
+    export: _Export, submission: Submission, options: AnswerOptions
+) -> dict[str, dict[int, list[TrainingAnswer]]]:
+    """Answers worth learning from, by context set and row of the question."""
+    benchmark, counts = export.benchmark, export.counts
+    score = strict_scorer(benchmark.grammar)
+    places = Places(submission.path, benchmark)
+    tables: dict[str, ContextTable] = {}
+    kept: dict[str, dict[int, list[TrainingAnswer]]] = {}
+    for line, answer in submission.answers():
+        if answer.passages is not None:
+            counts["answers to passages that the system brought itself"] += 1
+            continue
+        name = _set_of(line, answer, options.context, submission, benchmark)
+        if not places.is_of(line, answer, name):
+            counts[f"answers to context sets but {name}"] += 1
+            continue
+        row = places.row(line, answer, name)
+        if name not in tables:
+            tables[name] = export.judged(name)
+        table = tables[name]
+        numbers = score(answer.output, table.sizes[row], table.relevant[row], {})
+        mine = kept.setdefault(name, {}).setdefault(row, [])
+        if reason := export.reason(row, table) or _unfit(answer, numbers, mine, options):
+            counts[f"answers {reason}"] += 1
+        else:
+            mine.append(TrainingAnswer(answer.run, answer.output, numbers))
+    return kept
+
+
+def _unfit(
+    answer: SubmissionLine,
+    numbers: AnswerValues,
+    mine: Sequence[TrainingAnswer],
+    options: AnswerOptions,
+) -> str | None:
+    if answer.is_truncated:
+        return "cut at the token limit"
+    if not answer.output.strip():
+        return "without a word"
+    if f1(numbers) < options.min_f1:
+        return f"below F1 {options.min_f1:g}"
+    if any(k.output == answer.output for k in mine):
+        return "in the words of another run"
+    return None
+
+
+def _set_of(
+    line: int, answer: SubmissionLine, asked: str | None, submission: Submission, known: Benchmark
+) -> str:
+    if asked is not None:
+        return asked
+    if answer.context in known.contexts:
+        return str(answer.context)
+    if len(known.contexts) > 1 or answer.context is not None:
+        raise InputError(
+            "names no context set" if answer.context is None
+            else f"context {answer.context!r} is unknown",
+            path=submission.path, line=line, field="context",
+            allowed=f"one of {', '.join(known.contexts)}, in the line or as --context",
+        )  # fmt: skip
+    return known.contexts[0]
+
+
+def _pairs(
+    export: _Export, kept: dict[str, dict[int, list[TrainingAnswer]]]
+) -> Iterator[dict[str, Any]]:
+    """Rows in the order of the benchmark: context sets, questions, runs."""
+    names = export.benchmark.query_ids
+    for context in (c for c in export.benchmark.contexts if any(kept.get(c, {}).values())):
+        for row, prompt in export.prompts(context):
+            for run, output, numbers in sorted(kept[context].get(row, ()), key=lambda k: k.run):
+                yield {
+                    "prompt": prompt,
+                    "completion": [{"role": "assistant", "content": output}],
+                    "query_id": names[row],
+                    "context_set": context,
+                    "run": run,
+                    "cite_p": numbers.precision,
+                    "cite_r": numbers.recall,
+                    "cite_f1": f1(numbers),
+                }
+
+
+def export_rl(folder: Path, out: Path, options: PromptOptions) -> DroppedFields:
+    """``data/train-*.parquet``: prompts, and what answers are held against.
+
+    Args:
+        folder: benchmark that is to be answered.
+        out: folder, there already.
+        options: held-out questions, template.
+
+    Returns:
+        What was left out, one line a reason.
+
+    Raises:
+        InputError: an unjudged context set, or no question is left.
+    """
+    benchmark = Benchmark(folder)
+    export = _Export(benchmark, options, out)
+    chosen = benchmark.contexts if options.context is None else [options.context]
+
+    def rows() -> Iterator[dict[str, Any]]:
+        grammar = benchmark.grammar
+        for name in chosen:
+            table = export.judged(name)
+            for row, prompt in export.prompts(name):
+                if reason := export.reason(row, table):
+                    export.counts[f"prompts {reason}"] += 1
+                    continue
+                shown = {"n_passages": table.sizes[row], "relevant": sorted(table.relevant[row]),
+                         "base": grammar.base, "form": grammar.form}  # fmt: skip
+                yield {"prompt": prompt, "contexts": shown, "query_id": benchmark.query_ids[row],
+                       "context_set": name, "benchmark_hash": benchmark.hash}  # fmt: skip
+
+    files = export.write(rows(), RL_ROWS)
+    if not export.n_rows:
+        allowed = "fewer held-out questions, or another benchmark"
+        raise export.no_rows("question", benchmark.folder, allowed)
+    return export.finish("Prompts for reinforcement learning", files, contexts=chosen)
+
+
+SFT = Export(
+    "sft", "Answers that cite well, for supervised fine-tuning.", export_sft, AnswerOptions
+)
+RL_PROMPTS = Export(
+    "rl-prompts",
+    "Prompts for reinforcement learning, with what answers are held against.",
+    export_rl,
+    PromptOptions,
+)

@@ -1,0 +1,257 @@
+"""What the viewer shows of each query: passages with labels, twins, sub-graphs."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from citeforge.builders.recipes.derive import Base
+from citeforge.package.items import pairs
+from citeforge.package.package import Package
+from citeforge.schemas.benchmarks.kg import Graph, Key
+from citeforge.schemas.benchmarks.tables import LABELS, UNJUDGED
+
+_SPOKES = 18
+_CONTEXTS = 4
+_GRAPHS = ("full", "absent_3", "retrieval_20")
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A run of words of a text.
+
+    Attributes:
+        text: the words.
+        change: ``same``, ``gone`` (only in the human text) or ``new`` (only in the twin).
+    """
+
+    text: str
+    change: str
+
+
+@dataclass(frozen=True)
+class PassageView:
+    """A passage in a context.
+
+    Attributes:
+        number: as prompts number it.
+        id: its id.
+        title: its title.
+        text: its text.
+        label: its label in words.
+        kind: class of its colour.
+        note: mining score and rank, where there are any.
+        human: the human text with what the twin left out marked; empty for other passages.
+        twin: the twin's text with what it brought marked.
+    """
+
+    number: int
+    id: str
+    title: str
+    text: str
+    label: str
+    kind: str
+    note: str = ""
+    human: tuple[Piece, ...] = ()
+    twin: tuple[Piece, ...] = ()
+
+
+@dataclass(frozen=True)
+class Spoke:
+    """A triple in the drawing of a sub-graph, in units of the drawing."""
+
+    x: float
+    y: float
+    anchor: str
+    relation: str
+    value: str
+    gold: bool
+
+
+@dataclass(frozen=True)
+class Star:
+    """A sub-graph.
+
+    Attributes:
+        qid: centre.
+        name: its label.
+        spokes: drawn triples.
+        rows: all triples: relation, value, whether it is minimum knowledge.
+        hidden: how many triples are not drawn.
+    """
+
+    qid: str
+    name: str
+    spokes: tuple[Spoke, ...]
+    rows: tuple[tuple[str, str, bool], ...]
+    hidden: int
+
+
+@dataclass
+class QueryPage:
+    """A page of the viewer.
+
+    Attributes:
+        id: query id.
+        text: query.
+        contexts: context set to its passages.
+        stars: context set to its sub-graphs.
+        gold: gold answers.
+        other: the general question of a kalma benchmark.
+        left_out: context sets that the page does not show.
+    """
+
+    id: str
+    text: str
+    contexts: dict[str, list[PassageView]] = field(default_factory=dict)
+    stars: dict[str, list[Star]] = field(default_factory=dict)
+    gold: list[str] = field(default_factory=list)
+    other: str = ""
+    left_out: list[str] = field(default_factory=list)
+
+
+def query_pages(package: Package, scored: Collection[str] = ()) -> Iterator[QueryPage]:
+    """All queries of a benchmark with what systems are shown.
+
+    Args:
+        package: benchmark.
+        scored: context sets that systems were scored in; they are shown before others.
+    """
+    return package.kind.pages(package, [n for n in package.contexts if n in scored])
+
+
+def passage_pages(package: Package, first: Sequence[str]) -> Iterator[QueryPage]:
+    """Pages with labelled passages, and what a twin changed.
+
+    Args:
+        package: a benchmark of passages.
+        first: context sets that are shown before others.
+    """
+    base = Base(package.folder, package.manifest)
+    known = package.contexts
+    names = list(dict.fromkeys([*first, *known]))[:_CONTEXTS]
+    contexts = {n: base.context(n) for n in known if n in names}
+    left_out = [n for n in known if n not in names]
+    twin_of = {r["twin_id"]: r["_id"] for r in base.twins.to_pylist() if r["twin_id"]}
+    wanted = {d["corpus-id"] for c in contexts.values() for docs in c.values() for d in docs}
+    texts = base.texts(wanted | {twin_of[i] for i in wanted if i in twin_of} | set(twin_of))
+    of_human = {human: twin for twin, human in twin_of.items()}
+    notes = _mining_notes(base)
+    gold: dict[str, list[str]] = {}
+    for row in base.gold.to_pylist():
+        if row["text"]:
+            gold.setdefault(row["query_id"], []).append(row["text"])
+    for row in base.queries.to_pylist():
+        page = QueryPage(row["_id"], row["text"], left_out=left_out)
+        page.gold = (gold.get(row["_id"], []) + base.answers[row["_id"]])[:10]
+        for name, docs in contexts.items():
+            page.contexts[name] = [
+                _passage_view(base.grammar.base + i, row["_id"], d, texts, notes, of_human)
+                for i, d in enumerate(docs[row["_id"]])
+            ]
+        yield page
+
+
+def item_pages(package: Package, first: Sequence[str]) -> Iterator[QueryPage]:
+    """Pages of any benchmark that shows passages: what its items say of them.
+
+    Args:
+        package: its contexts may lie in tables of their own sort.
+        first: context sets that are shown before others.
+    """
+    names = list(dict.fromkeys([*first, *package.contexts]))
+    shown, left_out = names[:_CONTEXTS], names[_CONTEXTS:]
+    for items in zip(*map(package.items, shown), strict=True):
+        gold = [row.text for row in items[0].gold if row.text]
+        page = QueryPage(items[0].query_id, items[0].query, gold=gold[:10], left_out=left_out)
+        for item in items:
+            page.contexts[item.context] = [
+                PassageView(number, p.id, p.title, p.text, *_words(p.label or UNJUDGED))
+                for number, p in enumerate(item.passages, package.grammar.base)
+            ]
+        yield page
+
+
+def _mining_notes(base: Base) -> dict[tuple[str, str], str]:
+    found = {}
+    for label in LABELS[1:]:
+        for row in base.mappings[label].to_pylist():
+            if row["score"] is not None:
+                rank = f", rank {row['rank']}" if row["rank"] is not None else ""
+                found[row["query-id"], row["corpus-id"]] = f"cosine {row['score']:.3f}{rank}"
+    return found
+
+
+def _passage_view(
+    number: int,
+    query: str,
+    doc: dict[str, str],
+    texts: dict[str, tuple[str, str]],
+    notes: dict[tuple[str, str], str],
+    of_human: dict[str, str],
+) -> PassageView:
+    name = doc["corpus-id"]
+    title, text = texts[name]
+    human: tuple[Piece, ...] = ()
+    twin: tuple[Piece, ...] = ()
+    if name in of_human and of_human[name] in texts:
+        human, twin = text_differences(text, texts[of_human[name]][1])
+    note = notes.get((query, name), "")
+    return PassageView(number, name, title, text, *_words(doc["label"]), note, human, twin)
+
+
+def _words(label: str) -> tuple[str, str]:
+    """A label in words, and the class of its colour."""
+    return label.replace("_", " "), label.replace("_", "-")
+
+
+def text_differences(first: str, second: str) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
+    """Both texts, cut at words, with what only one of them has marked."""
+    a, b = first.split(), second.split()
+    matcher = difflib.SequenceMatcher(None, a, b, autojunk=False)
+    left, right = [], []
+    for tag, i1, i2, j1, j2 in matcher.get_opcodes():
+        if i2 > i1:
+            left.append(Piece(" ".join(a[i1:i2]), "same" if tag == "equal" else "gone"))
+        if j2 > j1:
+            right.append(Piece(" ".join(b[j1:j2]), "same" if tag == "equal" else "new"))
+    return tuple(left), tuple(right)
+
+
+def graph_pages(package: Package, first: Sequence[str]) -> Iterator[QueryPage]:
+    """Pages with drawn sub-graphs.
+
+    Args:
+        package: a kalma benchmark.
+        first: context sets that are shown before others.
+    """
+    known = package.contexts
+    usual = [n for n in known if n in _GRAPHS]
+    contexts = list(dict.fromkeys([*first, *usual]))[: max(len(usual), _CONTEXTS)]
+    left_out = [n for n in known if n not in contexts]
+    asked, *further = package.forms.values()
+    others = dict(pairs(further[0]["_id"], further[0]["text"])) if further else {}
+    texts = asked["text"].to_pylist()
+    for text, *items in zip(texts, *map(package.items, contexts), strict=True):
+        query = items[0].query_id
+        page = QueryPage(query, text, other=others.get(query, ""), left_out=left_out)
+        gold = {t.key for t in items[0].knowledge}
+        for item in items:
+            page.stars[item.context] = [_star(g, gold) for g in item.graphs]
+        yield page
+
+
+def _star(graph: Graph, gold: set[Key]) -> Star:
+    rows = [(t.relation, t.value, t.key in gold) for t in graph.triples]
+    ordered = sorted(rows, key=lambda r: not r[2])[:_SPOKES]
+    spokes = []
+    for i, (relation, value, is_gold) in enumerate(ordered):
+        angle = 2 * math.pi * i / max(len(ordered), 1) - math.pi / 2
+        x = 400 + 190 * math.cos(angle)
+        y = 220 + 175 * math.sin(angle)
+        anchor = "start" if math.cos(angle) > 0.2 else "end" if math.cos(angle) < -0.2 else "middle"
+        spokes.append(Spoke(round(x, 1), round(y, 1), anchor, relation, value[:40], is_gold))
+    hidden = len(rows) - len(ordered)
+    return Star(graph.qid, graph.name, tuple(spokes), tuple(rows), hidden)

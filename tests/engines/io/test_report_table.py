@@ -1,0 +1,70 @@
+"""The table of reports."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from citeforge.engines.io.report_table import MarkedCell, Table, comment
+
+
+def aligned(rows: Sequence[Sequence[str]], width: int | None = None) -> list[str]:
+    return Table(rows[0], rows[1:]).text(width)
+
+
+def test_columns_are_as_wide_as_their_widest_cell() -> None:
+    assert aligned([["", "CiteP", "n"], ["a system", "1.00", "30"]]) == [
+        "          CiteP   n",
+        "-------------------",
+        "a system   1.00  30",
+    ]
+
+
+def test_wide_letters_take_two_cells() -> None:
+    assert aligned([["", "n"], ["系统", "1"], ["abcd", "2"]])[2:] == ["系统  1", "abcd  2"]
+
+
+def test_what_does_not_fit_comes_beneath_and_nothing_is_lost() -> None:
+    rows = [["", *(f"m{i}" for i in range(9))], ["s", *(f"{i}.00" for i in range(9))]]
+    lines = aligned(rows, width=20)
+    assert max(map(len, lines)) <= 20
+    assert [line.split() for line in lines if line.startswith("s")] == [
+        ["s", "0.00", "1.00", "2.00"],
+        ["s", "3.00", "4.00", "5.00"],
+        ["s", "6.00", "7.00", "8.00"],
+    ]
+    assert lines.count("") == 2
+    # A column that is wider than the terminal stands alone.
+    assert len(aligned([["", "a", "b"], ["s", "x" * 30, "y"]], width=20)) == 3 + 1 + 3
+
+
+def test_one_table_in_every_format() -> None:
+    """What is bold, marked, missing or hostile, in the words of each format."""
+    rows = [
+        ["a_1", MarkedCell("72.50", is_bold=True, mark="†"), 1.5],
+        ["=x|y<b>", MarkedCell("–"), None],
+    ]
+    table = Table(
+        ["system", "CiteP", "n"], rows, groups=["", "mix", "mix"], title="T", notes=["100 %"]
+    )
+    assert table.text() == [
+        "system   CiteP (mix)  n (mix)",
+        "-----------------------------",
+        "a_1          72.50 †      1.5",
+        "=x|y<b>            –     None",
+    ]
+    assert table.markdown().splitlines() == [
+        "| system | CiteP (mix) | n (mix) |", "| --- | --- | --- |",
+        "| a_1 | **72.50** † | 1.5 |", "| =x\\|y<b> | – | None |",
+    ]  # fmt: skip
+    assert table.latex() == [
+        r"\begin{tabular}{lrr}", r"\toprule", r" & \multicolumn{2}{c}{mix} \\",
+        r"\cmidrule(lr){2-3}", r"system & CiteP & n \\", r"\midrule",
+        r"a\_1 & \textbf{72.50}\textsuperscript{\textdagger{}} & 1.5 \\",
+        r"=x|y\textless{}b\textgreater{} & -- & None \\", r"\bottomrule",
+        r"\multicolumn{3}{l}{\footnotesize 100 \%} \\", r"\end{tabular}",
+    ]  # fmt: skip
+    plain = Table(["system", "n"], [["=x,y", float("nan")], ["a", None], ["b", 0.5]])
+    assert plain.csv() == 'system,n\n"\'=x,y",\na,\nb,0.5\n'
+    assert '<th scope="row">=x|y&lt;b&gt;</th><td>–</td>' in table.html()
+    assert "<td><b>72.50</b>†</td>" in table.html()
+    assert comment("a\n b") == "% a b"

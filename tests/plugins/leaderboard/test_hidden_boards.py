@@ -1,0 +1,261 @@
+"""Boards with hidden gold: what they refuse, what they do not tell, what an attacker learns."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+import yaml
+from benchmarks.hidden_board import (
+    RELEVANT,
+    SHOWN,
+    Board,
+    figures,
+    make_board,
+    spell,
+    vote,
+    write_runs,
+)
+
+from citeforge.engines.io.files import digest
+from citeforge.evaluator.reports.withhold import FEWEST_QUERIES, withhold_scores
+from citeforge.evaluator.statistics.compare import compare, load_scores
+from citeforge.evaluator.statistics.planning import plan_queries
+from citeforge.library.scores import score, score_files
+from citeforge.package.manifest import pretty_json
+from citeforge.plugins.leaderboard.boards import read_boards
+from citeforge.plugins.leaderboard.sites import build_leaderboard, build_one
+from citeforge.plugins.leaderboard.submit import add_submissions
+from citeforge.schemas.commands.command_options import PlanOptions
+from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.scores import MeasureScore, ScoreFile
+from conftest import Cli
+
+N_QUERIES = 30
+SPELLING_RUNS = 2**SHOWN - 1
+
+
+@pytest.fixture
+def board(tmp_path: Path) -> Board:
+    """A board with hidden gold of 30 queries, three of nine passages relevant to each."""
+    return make_board(tmp_path, N_QUERIES)
+
+
+def spelling_runs(board: Board, path: Path, n_runs: int) -> Path:
+    """Passage i is cited alone in 2^i of the runs, so that a query's mean is a binary number."""
+    runs = [
+        {q: f"So [{int(math.log2(number)) + 1}]." for q in board.queries}
+        for number in range(1, n_runs + 1)
+    ]
+    return write_runs(path, path.stem, runs)
+
+
+def spelt(entry: MeasureScore, queries: list[str], n_runs: int) -> set[tuple[str, int]]:
+    """Labels that the values by query spell."""
+    return {
+        (query, i)
+        for query, value in zip(queries, entry.per_query, strict=True)
+        for i in range(SHOWN)
+        if value is not None and round(value * n_runs) >> i & 1
+    }
+
+
+def test_511_runs_spell_every_label_where_values_by_query_are_open(board: Board) -> None:
+    """The attack itself works: whoever sees values by query has all labels."""
+    root = board.folder.parent
+    path = spelling_runs(board, root / "all.jsonl", SPELLING_RUNS)
+    file = score(path, root / "package", ["CiteP"]).file
+    labels = spelt(file.measures[0], file.query_ids, SPELLING_RUNS)
+    assert labels == board.truth
+    assert len(labels) == N_QUERIES * RELEVANT
+
+
+@pytest.mark.parametrize(("n_runs", "is_right"), [(SPELLING_RUNS, False), (6, False), (5, True)])
+def test_five_runs_at_most(board: Board, n_runs: int, is_right: bool) -> None:
+    path = spelling_runs(board, board.folder.parent / "runs.jsonl", n_runs)
+    for only_check in (True, False):
+        if is_right:
+            add_submissions([path], board.folder, only_check=only_check)
+            continue
+        with pytest.raises(InputError, match="makes more than 5 runs"):
+            add_submissions([path], board.folder, only_check=only_check)
+        assert figures(board, ["runs"]) == []
+    gold = board.folder.parent / "gold"
+    if not is_right:  # the same where the maintainer scores by hand
+        with pytest.raises(InputError, match="makes more than 5 runs"):
+            score_files([path], board.folder.parent / "public", gold=gold)
+
+
+def test_nothing_on_a_board_tells_of_single_queries(board: Board) -> None:
+    config = board.folder / "leaderboard.yaml"
+    content = yaml.safe_load(config.read_text())
+    content["boards"][0]["score"] = {"details": True}
+    config.write_text(yaml.safe_dump(content))
+    root = board.folder.parent
+    for name, cited in (("alpha", 1), ("beta", 2)):
+        path = write_runs(root / f"{name}.jsonl", f"system {name}",
+                          [dict.fromkeys(board.queries, f"So [{cited}].")])  # fmt: skip
+        add_submissions([path], board.folder)
+    for path in sorted((board.folder / "scores").rglob("*.json")):
+        file = load_scores(path)
+        assert (file.gold, file.query_ids, file.answers, file.clusters) == ("withheld", [], [], [])
+        for entry in file.measures:
+            assert entry.per_query == []
+            assert entry.influence is entry.stderr is entry.sd_runs is None
+            if entry.scale == 100:
+                ends = (entry.value, entry.low, entry.high)
+                assert all(v is None or v == round(v) for v in ends)
+        assert not any(query in path.read_text() for query in (f'"{q}"' for q in board.queries))
+    site = board.folder / "site"
+    assert not (site / "answers.html").exists()
+    pages = sorted((site / "queries").glob("*.html"))
+    assert len(pages) == N_QUERIES
+    for page in pages:
+        text = page.read_text()
+        assert "system alpha" not in text
+        assert 'class="tag">relevant' not in text
+    for page in (site / "systems").glob("*.html"):
+        assert "queries/" not in page.read_text()
+    assert "labels are hidden" in (site / "index.html").read_text()
+
+
+def private_file(board: Board, name: str = "mine") -> Path:
+    root = board.folder.parent
+    path = write_runs(root / f"{name}.jsonl", name, [dict.fromkeys(board.queries, "So [1].")])
+    score_files([path], root / "public", gold=root / "gold", out=root / f"{name}.json",
+                private=True)  # fmt: skip
+    return root / f"{name}.json"
+
+
+def test_private_scores_are_for_the_maintainer(board: Board) -> None:
+    path = private_file(board)
+    file = load_scores(path)
+    assert file.gold == "private"
+    assert len(file.query_ids) == N_QUERIES
+    assert compare([file, load_scores(private_file(board, "other"))])
+    (path.parent / "files").mkdir()
+    path.rename(path.parent / "files" / "mine.json")
+    root = board.folder.parent
+    with pytest.raises(InputError, match="without --private"):
+        build_one(root / "public", path.parent / "files", root / "site", gold=root / "gold")
+    plan = PlanOptions(effect=1.0)
+    for verb in (lambda f: list(compare([f, f])), lambda f: plan_queries([f], plan)):
+        with pytest.raises(InputError, match=r"gold is hidden: .* --private"):
+            verb(withhold_scores(file))
+
+
+def test_the_command_writes_withheld_scores(board: Board, cli: Cli) -> None:
+    root = board.folder.parent
+    private_file(board)
+    there = ("--benchmark", root / "public", "--gold", root / "gold", "--out")
+    assert cli("score", root / "mine.jsonl", *there, root / "a.json").returncode == 0
+    assert cli("score", root / "mine.jsonl", *there, root / "b.json", "--private").returncode == 0
+    assert load_scores(root / "a.json") == withhold_scores(load_scores(root / "b.json"))
+    assert load_scores(root / "a.json").gold == "withheld"
+    report = cli("report", root / "a.json", "--out", root / "r.html")
+    assert report.returncode == 0, report.stderr
+    compared = cli("compare", root / "a.json", root / "a.json")
+    assert compared.returncode == 1
+    assert "--private" in compared.stderr
+    open_one = ("--benchmark", root / "package", "--out", root / "c.json", "--private")
+    assert cli("score", root / "mine.jsonl", *open_one).returncode == 2
+
+
+def test_figures_of_few_queries_are_left_out(board: Board) -> None:
+    file = load_scores(private_file(board))
+    few = file.measures[0].model_copy(update={"n": FEWEST_QUERIES - 1})
+    shown = withhold_scores(file.model_copy(update={"measures": [few]}))
+    assert shown.measures == []
+    assert shown.not_computed[-1].name == few.name
+    with pytest.raises(ValueError, match="tells of single queries"):
+        ScoreFile.model_validate(file.model_dump() | {"gold": "withheld"})
+
+
+def test_a_system_has_three_submissions(board: Board) -> None:
+    """By the name of the system or of the file, whatever case or width it is written in."""
+    root, names = board.folder.parent, ("Team A", "team a", "ＴＥＡＭ a")
+
+    def submit(number: int, system: str, file: str = "a.jsonl", only_check: bool = False) -> None:
+        cited = dict.fromkeys(board.queries, f"So [{number + 1}].")
+        path = write_runs(root / file, system, [cited])
+        add_submissions([path], board.folder, replace=True, only_check=only_check)
+
+    for number, name in enumerate(names):
+        submit(number, name)
+        submit(number, name)  # once more is no other submission
+    for only_check in (True, False):
+        with pytest.raises(InputError, match="has made 3 submissions, and this board takes 3"):
+            submit(3, "Team A", only_check=only_check)
+        with pytest.raises(InputError, match="has made 3 submissions"):
+            submit(3, "Another name", only_check=only_check)
+    assert len((board.folder / "history" / "public.jsonl").read_text().splitlines()) == 3
+    config = board.folder / "leaderboard.yaml"
+    content = yaml.safe_load(config.read_text())
+    content["boards"][0]["submissions_per_system"] = 4
+    config.write_text(yaml.safe_dump(content))
+    submit(3, "Team A")
+    with pytest.raises(InputError, match="this board takes 4"):
+        submit(4, "Team A")
+
+
+def test_submissions_do_not_choose_their_queries(board: Board) -> None:
+    config = board.folder / "leaderboard.yaml"
+    content = yaml.safe_load(config.read_text())
+    content["boards"][0]["score"] = {"only_asked": True}
+    config.write_text(yaml.safe_dump(content))
+    with pytest.raises(InputError, match="only_asked: with hidden gold"):
+        read_boards(board.folder)
+
+
+def test_scores_with_values_by_query_are_refused(board: Board) -> None:
+    """A file that says that gold is public does not get onto a site of hidden gold."""
+    file = load_scores(private_file(board)).model_copy(update={"gold": "public"})
+    root = board.folder.parent
+    (root / "files").mkdir()
+    (root / "files" / "mine.json").write_text(file.model_dump_json())
+    with pytest.raises(InputError, match="has values by query"):
+        build_one(root / "public", root / "files", root / "site", gold=root / "gold")
+
+
+def test_what_n_submissions_learn(board: Board) -> None:
+    """The most that docs/leaderboard.md states; by votes, no more than luck explains."""
+    spelling = spell(board, 10)
+    for n, one in zip((1, 3, 10), spelling, strict=True):
+        assert one.right == one.claims <= 3 * n
+        # Each submission shows precision, recall and their mean as one of 101 values.
+        assert one.claims <= n * 3 * math.log2(101)
+    votes = vote(board, 10)
+    share = RELEVANT / SHOWN
+    deviation = math.sqrt(N_QUERIES * share * (1 - share))
+    assert all(abs(one.right - one.chance) <= 3 * deviation for one in votes)
+
+
+def test_a_board_without_gold_builds_what_was_scored(board: Board) -> None:
+    """Who has no gold builds the site from the score files, and sees no more."""
+    root = board.folder.parent
+    path = write_runs(root / "a.jsonl", "a", [dict.fromkeys(board.queries, "So [1].")])
+    done = add_submissions([path], board.folder)
+    assert build_leaderboard(board.folder).site == done.site
+    assert json.loads((board.folder / "scores/public/a.json").read_text())["gold"] == "withheld"
+
+
+def test_the_whole_of_a_hidden_benchmark(board: Board) -> None:
+    """Its scores are hidden, too, and no site is made of it: its pages would show the labels."""
+    root = board.folder.parent
+    manifest = root / "package" / "manifest.json"
+    content = json.loads(manifest.read_text())
+    content["config"]["hidden"] = True
+    content["manifest_sha256"] = digest(content | {"manifest_sha256": ""})
+    manifest.write_text(pretty_json(content))
+    score_files([root / "answers.jsonl"], root / "package", out=root / "files" / "a.json")
+    assert load_scores(root / "files" / "a.json").gold == "withheld"
+    with pytest.raises(InputError, match="its public half"):
+        build_one(root / "package", root / "files", root / "site")
+
+
+def test_private_is_for_hidden_gold(board: Board) -> None:
+    with pytest.raises(UsageError, match="labels of this benchmark are public"):
+        root = board.folder.parent
+        score_files([root / "answers.jsonl"], root / "package", private=True)

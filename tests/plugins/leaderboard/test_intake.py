@@ -1,0 +1,313 @@
+"""``leaderboard init`` and ``add``: from an empty folder to a site, refusals, two at once."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from huggingface_hub import SpaceCard
+
+from citeforge.builders.rage.build import build_rage
+from citeforge.engines.embedding.embed import make_embedder
+from citeforge.evaluator.reports.withhold import withhold_scores
+from citeforge.evaluator.statistics.compare import load_scores
+from citeforge.library.scores import score_files
+from citeforge.library.systems import run
+from citeforge.plugins.leaderboard.sites import build_leaderboard
+from citeforge.plugins.leaderboard.start import WORKFLOW, start_leaderboard
+from citeforge.plugins.leaderboard.submit import add_submissions
+from citeforge.publish.hidden import split_package
+from citeforge.schemas.commands.command_options import ScoreOptions
+from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.recipes import RageRecipe, RunOptions
+from conftest import EXAMPLES, Cli, content
+from servers import zygote
+
+SYSTEMS = ("random", "echo-relevant", "top-1")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A benchmark of three queries, submissions of three systems, and a leaderboard of it."""
+    root = tmp_path_factory.mktemp("intake")
+    source = f"beir:{EXAMPLES / 'facts'}"
+    config = RageRecipe(source=source, embedder="offline", limit=3)
+    build_rage(config, RunOptions(out=root / "facts"), lambda: make_embedder("offline"))
+    hidden = config.model_copy(update={"hidden": True, "name": "facts"})
+    build_rage(hidden, RunOptions(out=root / "closed"), lambda: make_embedder("offline"))
+    for name in SYSTEMS:
+        run(name, root / "facts", root / f"{name}.jsonl")
+    start_leaderboard(root / "board", [str(root / "facts")], title="Facts")
+    return root
+
+
+@pytest.fixture
+def root(made: Path, tmp_path: Path) -> Path:
+    """A copy of it."""
+    return Path(shutil.copytree(made, tmp_path / "root"))
+
+
+def test_twice_is_once(root: Path) -> None:
+    board = root / "board"
+    files = [root / f"{name}.jsonl" for name in SYSTEMS[:2]]
+    done = add_submissions(files, board)
+    assert [f.system for f in done.scored.values()] == ["random", "echo-relevant"]
+    assert done.site is not None
+    assert done.site.systems == 2
+    once = content(board)
+    assert {n for n in once if n.startswith("s") and n.endswith((".json", ".jsonl"))} == {
+        "scores/facts/random.json", "scores/facts/echo-relevant.json",
+        "submissions/facts/random.jsonl", "submissions/facts/echo-relevant.jsonl",
+    }  # fmt: skip
+    assert once["submissions/facts/random.jsonl"] == files[0].read_bytes()
+    for again in (files, files[:1], []):
+        add_submissions(again, board)
+        assert content(board) == once
+    # What lies there is scored as `citeforge score` does, and what `build` makes of it is the same.
+    score_files([files[0]], root / "facts", out=root / "x.json")
+    assert (root / "x.json").read_bytes() == once["scores/facts/random.json"]
+    build_leaderboard(board)
+    assert content(board) == once
+    # One by one ends like both at once.
+    other = Path(shutil.copytree(board, root / "other"))
+    for name in ("scores", "submissions", "site"):
+        shutil.rmtree(other / name)
+    for file in reversed(files):
+        add_submissions([file], other)
+    gone = {"submissions/README.md", "submissions/facts/.gitkeep"}
+    assert content(other) == {n: b for n, b in once.items() if n not in gone}
+
+
+def broken(path: Path, change: Callable[[list[dict[str, Any]]], None]) -> None:
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    change(rows)
+    path.write_text("".join(json.dumps(r) + "\n" for r in rows))
+
+
+def test_errors_leave_everything_as_it_was(root: Path) -> None:
+    board, good, bad = root / "board", root / "random.jsonl", root / "top-1.jsonl"
+    add_submissions([good], board)
+    before = content(board)
+
+    def refused(wanted: str, *files: Path, **more: Any) -> None:
+        with pytest.raises((InputError, UsageError), match=wanted):
+            add_submissions(files, board, **more)
+        assert content(board) == before
+
+    broken(bad, lambda rows: rows[1].update(query_id="nobody"))
+    refused("1 of 1 submissions have errors; nothing was changed\n.*top-1.jsonl:2: query_id", bad)
+    refused("1 of 1 submissions have errors", bad, only_check=True)
+    bad.write_bytes(good.read_bytes())
+    refused("'random' comes twice", bad)
+    broken(good, lambda rows: rows[1].update(output="Another answer [1]."))
+    refused("is not the random.jsonl that facts has already", good)
+    refused("is no file", root / "no-such.jsonl")
+    (root / "my answers.jsonl").write_bytes(good.read_bytes())
+    refused("has a name that a leaderboard does not keep", root / "my answers.jsonl")
+    (root / "random.json").write_bytes(good.read_bytes())
+    refused("would write over the scores of random.jsonl", root / "random.json")
+    (root / "x").mkdir()
+    twin = Path(shutil.copy(good, root / "x"))
+    refused("would have one place", good, twin, replace=True)
+    refused("--board 'x' is not in", good, board="x")
+    done = add_submissions([good], board, replace=True)
+    assert content(board) != before
+    assert (board / "submissions/facts/random.jsonl").read_bytes() == good.read_bytes()
+    assert (
+        done.scored[good].submission_sha256
+        != json.loads(before["scores/facts/random.json"])["submission_sha256"]
+    )
+
+
+def test_two_at_once(root: Path, cli: Cli) -> None:
+    """Each in a process of its own; both are on the site in the end, whoever comes last."""
+    board = root / "board"
+    with ThreadPoolExecutor(2) as pool:
+        done = list(pool.map(
+            lambda n: cli("leaderboard", "add", root / f"{n}.jsonl", "--boards", board), SYSTEMS[:2]
+        ))  # fmt: skip
+    assert [d.returncode for d in done] == [0, 0], [d.stderr for d in done]
+    together = content(board)
+    assert not (board / ".leaderboard.lock").exists()
+    add_submissions([], board)
+    assert content(board) == together
+    assert len(list((board / "site" / "systems").iterdir())) == 2
+
+
+def test_which_board_it_is_for(root: Path) -> None:
+    folder = root / "two"
+    start_leaderboard(folder, ["a=" + str(root / "facts"), "b=" + str(root / "facts")])
+    file = root / "random.jsonl"
+    with pytest.raises(UsageError, match=r"for which benchmark is it\?.*one of a, b"):
+        add_submissions([file], folder)
+    add_submissions([file], folder, board="b")
+    before = content(folder)
+    build_leaderboard(folder)
+    assert content(folder) == before
+    there = folder / "submissions" / "b" / "random.jsonl"
+    assert add_submissions([there], folder).checked[0].taken.board.name == "b"
+    public, gold = root / "public", root / "gold"
+    split_package(root / "closed", public, gold)
+    third = root / "third"
+    start_leaderboard(third, [str(root / "facts"), str(public)], [f"public={gold}"])
+    # By the hash in the header: this one was made on the whole benchmark, that one on the half.
+    assert add_submissions([file], third).checked[0].taken.board.name == "facts"
+    run("random", public, root / "blind.jsonl")
+    done = add_submissions([root / "blind.jsonl"], third)
+    assert done.checked[0].taken.board.name == "public"
+
+
+def test_hidden_labels_stay_out_of_the_score_files(root: Path) -> None:
+    public, gold, board = root / "public", root / "gold", root / "hidden"
+    split_package(root / "closed", public, gold)
+    run("random", public, root / "blind.jsonl")
+    start_leaderboard(board, [str(public)], [str(gold)])
+    config = yaml.safe_load((board / "leaderboard.yaml").read_text())
+    assert config["boards"] == [{"name": "public", "benchmark": str(public), "gold": str(gold)}]
+    config["boards"][0]["score"] = {"details": True}
+    (board / "leaderboard.yaml").write_text(yaml.safe_dump(config))
+    add_submissions([root / "blind.jsonl"], board, only_check=True)
+    done = add_submissions([root / "blind.jsonl"], board)
+    options = ScoreOptions(details=True)
+    whole = score_files([root / "blind.jsonl"], public, options, gold=gold).scores[0].file
+    kept = load_scores(board / "scores" / "public" / "blind.json")
+    assert any(p.label for a in whole.answers for p in a.passages)
+    assert kept == done.scored[root / "blind.jsonl"] == withhold_scores(whole)
+    assert kept.answers == []
+    assert kept.measures == []  # three queries are too few for a figure
+
+
+def steps(board: Path) -> list[dict[str, Any]]:
+    """Steps of the workflow's jobs that run a command, as GitHub would on main."""
+    found = yaml.safe_load((board / WORKFLOW).read_text())
+    assert found[True] == {  # YAML 1.1 reads `on` so
+        "pull_request": {
+            "paths": ["submissions/**", "scores/**", "history/**", "leaderboard.yaml"]
+        },
+        "push": {"branches": ["main"]},
+        "workflow_dispatch": None,
+    }
+    return [s for job in found["jobs"].values() for s in job["steps"] if "run" in s]
+
+
+def test_the_workflow_runs_from_init_to_a_site(root: Path) -> None:
+    """Every `run:` line with bash, in the order of the file; pip and hf stand in a folder of ours,
+    and write down how they were called."""
+    board, bin_ = root / "board", root / "bin"
+    bin_.mkdir()
+    here = {
+        "pip": 'echo "pip $@" >> ../called',
+        "hf": 'echo "hf $@" >> ../called; ls "$3" > ../uploaded',
+    }
+    for name, body in here.items():
+        (bin_ / name).write_text(f"#!/bin/bash\n{body}\n")
+        (bin_ / name).chmod(stat.S_IRWXU)
+    zygote.stand_in(bin_)
+    env = {**os.environ, "PATH": f"{bin_}:{os.environ['PATH']}", "SPACE": "org/board"}
+
+    def git(*words: str) -> str:
+        who = ("-c", "user.name=x", "-c", "user.email=x@localhost")
+        return subprocess.run(
+            ["git", *who, *words], cwd=board, capture_output=True, text=True, check=True
+        ).stdout
+
+    def commit() -> None:
+        git("add", ".")
+        git("commit", "-q", "--allow-empty", "-m", "x")
+
+    git("init", "-q", "-b", "main")
+    git("init", "-q", "--bare", str(root / "remote.git"))
+    git("remote", "add", "origin", str(root / "remote.git"))
+    commit()
+    git("push", "-q", "-u", "origin", "main")
+    shutil.copy(root / "random.jsonl", board / "submissions" / "facts" / "team.jsonl")
+    commit()
+    for step in steps(board):
+        done = subprocess.run(
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
+            cwd=board, env=env, capture_output=True, text=True,
+        )  # fmt: skip
+        assert done.returncode == 0, (step, done.stderr)
+    assert (root / "called").read_text().splitlines() == [
+        "pip install citeforge", "pip install citeforge",
+        "hf upload org/board public . --repo-type space --delete *",
+    ]  # fmt: skip
+    assert "systems/" not in (board / "site" / "index.html").read_text()[:200]
+    assert len(list((board / "site" / "systems").iterdir())) == 1
+    uploaded = (root / "uploaded").read_text().split()
+    assert {"README.md", "index.html", "systems", "queries"} <= set(uploaded)
+    # What lies in a Space is read by the Hub's own library.
+    card = SpaceCard.load(board / "public" / "README.md")
+    assert (card.data.sdk, card.data.app_file, card.data.title) == ("static", "index.html", "Facts")
+    assert git("show", "origin/main:history/facts.jsonl").count("team.jsonl") == 1
+
+    def check(step: str) -> int:
+        line = next(s["run"] for s in steps(board) if step in s["run"])
+        return subprocess.run(["bash", "-ec", line], cwd=board, env=env).returncode
+
+    submission = board / "submissions/facts/team.jsonl"
+    commit()
+    broken(submission, lambda rows: rows[1].update(query_id="x"))
+    commit()
+    assert check("--check") != 0  # a pull request with errors
+    assert check("-- scores history") == 0
+    add = next(s["run"] for s in steps(board) if "leaderboard add ||" in s["run"])
+    done = subprocess.run(["bash", "-ec", add], cwd=board, env=env, capture_output=True, text=True)
+    assert done.returncode == 0  # merged all the same, it does not stop the board
+    assert "::warning::" in done.stdout
+    assert not (board / "site" / "systems").exists()
+    commit()
+    shutil.copy(root / "random.jsonl", board / "submissions" / "facts" / "other.jsonl")
+    broken(
+        board / "submissions/facts/other.jsonl",
+        lambda rows: rows[0]["submission"].update(system="o"),
+    )
+    commit()
+    assert check("--check") == 0  # nor does it stop another pull request
+    (board / "scores" / "facts" / "other.json").write_text("{}")
+    commit()
+    assert check("-- scores history") != 0
+
+
+def test_init_and_its_refusals(root: Path, cli: Cli) -> None:
+    new = root / "new"
+    (new / ".git").mkdir(parents=True)
+    (new / ".gitignore").write_text("*.pyc\n")
+    specs, gold = ["hub:ORG/My-Bench@v1", f"own={root / 'facts'}"], ["hub:ORG/My-Bench-gold"]
+    args = [w for n, v in (("benchmark", specs), ("gold", gold)) for x in v for w in (f"--{n}", x)]
+    result = cli("leaderboard", "init", new, *args, "--title", "A: 'b'")
+    assert result.returncode == 0, result.stderr
+    assert ".gitignore was there" in result.stdout
+    assert (new / ".gitignore").read_text() == "*.pyc\n"
+    config = yaml.safe_load((new / "leaderboard.yaml").read_text())
+    assert config["title"] == "A: 'b'"
+    assert config["boards"][0] == {
+        "name": "my-bench", "benchmark": "hub:ORG/My-Bench@v1", "gold": "hub:ORG/My-Bench-gold",
+    }  # fmt: skip
+    before = content(new)
+    assert start_leaderboard(new, specs, gold, "A: 'b'")[0] == []
+    with pytest.raises(InputError, match=r"holds leaderboard.yaml, space/README.md already"):
+        start_leaderboard(new, specs, gold, "Another")
+    assert content(new) == before
+    wrong: tuple[tuple[list[str], list[str], str], ...] = (
+        (["x"], ["y=z"], "no --benchmark is named y"),
+        (["a=x", "a=y"], [], "'a' comes twice"),
+        (["???"], [], "give NAME=FOLDER"),
+        ([], [], "at least 1 item"),
+    )
+    for given, halves, words in wrong:
+        with pytest.raises(UsageError, match=words):
+            start_leaderboard(root / "z", given, halves)
+    assert not (root / "z").exists()
+    result = cli("leaderboard", "add", "--boards", root / "facts")
+    assert result.returncode == 1
+    assert "citeforge leaderboard init" in result.stderr

@@ -1,0 +1,413 @@
+"""The site in headless Chromium: ranking, keyboard, phone, dark, accessibility, size."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from citeforge.evaluator.reports.withhold import withhold_scores
+from citeforge.evaluator.statistics.compare import load_scores
+from citeforge.package.package import Package
+from citeforge.plugins.leaderboard.build import build_site
+from citeforge.plugins.leaderboard.ranking import slug
+from citeforge.publish.hidden import split_package
+from citeforge.publish.query_pages import query_pages, text_differences
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.scores import About, ScoreFile
+from conftest import EXAMPLES, ROOT, Cli
+from conftest_boards import EVIL, entry, scored
+from conftest_pages import expect, opened, serious_faults
+from conftest_plots import answer
+
+
+@pytest.fixture(scope="module")
+def site(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """150 made systems on the example benchmark, one with a hostile name."""
+    from citeforge.package.manifest import load_intact
+
+    manifest = load_intact(package)
+    queries = [f"q{i:02d}" for i in range(1, 31)]
+    rng = np.random.default_rng(0)
+    files = []
+    for number in range(150):
+        level = 0.9 - number / 200
+        names = ("CiteP", "CiteR", "CiteF1", "Distinct")
+        rows = [entry(n, np.clip(rng.normal(level, 0.05, 30), 0, 1).tolist()) for n in names]
+        system = EVIL if number == 3 else f"system {number:03d}"
+        files.append(scored(manifest.benchmark_hash, system, rows, queries))
+    out = tmp_path_factory.mktemp("site") / "site"
+    build_site(package, files, out, "Facts")
+    return out
+
+
+@pytest.fixture(scope="module")
+def other_sites(package: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Sites of a benchmark with twins and of one with sub-graphs."""
+    from click.testing import CliRunner
+
+    from citeforge.cli.main import cli
+
+    root = tmp_path_factory.mktemp("others")
+    replay = ROOT / "examples/twins/replay.jsonl"
+    graph = EXAMPLES / "people/graph.ttl"
+    for args in (
+        ["llm", "import", f"{root}/t.db", str(replay)],
+        ["build", "twins", "--benchmark", str(package), "--llm", f"replay:{root}/t.db", "--out",
+         f"{root}/twins"],
+        ["build", "kalma", "--kg", f"file:{graph}", "--pairs-from-kg", "father,spouse", "--out",
+         f"{root}/kalma"],
+    ):  # fmt: skip
+        result = CliRunner().invoke(cli, args)
+        assert result.exit_code == 0, result.output
+    for name in ("twins", "kalma"):
+        build_site(root / name, [], root / f"{name}-site")
+    return {name: root / f"{name}-site" for name in ("twins", "kalma")}
+
+
+def test_ranking_sorting_and_pages(browser: Any, site: Path) -> None:
+    page = opened(browser, site / "index.html")
+    rows = page.locator("tbody tr")
+    expect(rows).to_have_count(50)
+    expect(page.locator("#count")).to_have_text("Systems 1 to 50 of 150")
+    ranks = [page.locator("tbody tr").nth(i).locator("td").nth(0).inner_text() for i in range(3)]
+    assert ranks == ["1", "2", "3"]
+    shown = [r.locator("td").nth(1).inner_text().split("–") for r in rows.all()]
+    ends = [(int(words[0]), int(words[-1])) for words in shown]
+    assert all(low <= place <= high for place, (low, high) in enumerate(ends, 1))
+    assert ends[0][0] == 1
+    assert ends[-1][0] > 3
+    page.get_by_role("button", name="Later systems").click()
+    expect(page.locator("tbody tr")).to_have_count(50)
+    page.locator("#find").fill("system 14")
+    expect(page.locator("tbody tr")).to_have_count(10)
+    page.locator("#find").fill("")
+    # Another measure: its intervals and groups are loaded from the file beside the page.
+    page.locator("#measure").select_option(label="CiteP")
+    page.wait_for_selector("tbody tr td small:not(.phone)")
+    values = [float(r.locator("td").nth(3).inner_text().split()[0]) for r in rows.all()[:20]]
+    assert values == sorted(values, reverse=True)
+    page.get_by_role("button", name="System", exact=True).click()
+    expect(page.locator("th[aria-sort]")).to_contain_text("System")
+    assert page.problems == []
+
+
+def test_columns_can_be_picked(browser: Any, site: Path) -> None:
+    page = opened(browser, site / "index.html")
+    before = page.locator("thead th").count()
+    page.locator("summary").click()
+    page.get_by_role("checkbox", name="Distinct").uncheck()
+    expect(page.locator("thead th")).to_have_count(before - 1)
+
+
+def test_keyboard_alone(browser: Any, site: Path) -> None:
+    """From the address bar to another order and to a system's recipe, without a mouse."""
+    page = opened(browser, site / "index.html")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.closest('th') !== null"):
+            break
+    assert page.evaluate("document.activeElement.textContent") == "System"
+    page.keyboard.press("Enter")
+    expect(page.locator("th[aria-sort]")).to_contain_text("System")
+    assert page.evaluate("document.activeElement.textContent") == "System"  # the focus stays
+    outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+    assert outline != "none"
+    for _ in range(12):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.closest('td') !== null"):
+            break
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/systems/*.html*")
+
+
+def test_every_number_leads_to_its_recipe(browser: Any, site: Path) -> None:
+    page = opened(browser, site / "index.html")
+    cell = page.locator("tbody tr").first.locator("td").nth(4).locator("a")
+    number = cell.inner_text()
+    cell.click()
+    page.wait_for_url("**#m*")
+    target = page.locator(":target")
+    expect(target).to_contain_text(number)
+    expect(target).to_contain_text("|p:strict|")
+    page.locator("ul.found a").first.click()
+    expect(page.locator("article.passage")).not_to_have_count(0)
+
+
+def test_hostile_names_stay_text(browser: Any, site: Path) -> None:
+    page = opened(browser, site / "index.html")
+    link = page.get_by_role("link", name="onerror").first
+    assert "<img" in link.inner_text()
+    link.click()
+    page.wait_for_url("**/systems/*.html")
+    expect(page.locator("h1")).to_contain_text("onerror")
+    assert page.title() != "owned"
+    assert page.problems == []
+
+
+def test_viewer(browser: Any, site: Path, other_sites: dict[str, Path]) -> None:
+    page = opened(browser, site / "queries.html")
+    expect(page.locator("#found li")).to_have_count(30)
+    page.locator("#find").fill("CASPIAN sea")
+    expect(page.locator("#count")).to_have_text("1 of 30 queries")
+    page.locator("#found a").click()
+    page.wait_for_url("**/queries/*.html")
+    kinds = {a.get_attribute("class") for a in page.locator("article.passage").all()}
+    assert kinds == {
+        "passage relevant", "passage irrelevant", "passage seemingly-relevant",
+    }  # fmt: skip
+    assert "cosine" in page.locator("article.seemingly-relevant").first.inner_text()
+    colours = {
+        page.evaluate(f"getComputedStyle(document.querySelector('.{k}')).backgroundColor")
+        for k in ("relevant", "irrelevant", "seemingly-relevant")
+    }
+    assert len(colours) == 3
+    twins = opened(browser, next((other_sites["twins"] / "queries").glob("*.html")))
+    twins.locator("summary").first.click()
+    expect(twins.locator("del").first).to_be_visible()
+    expect(twins.locator("ins").first).to_be_visible()
+    kalma = opened(browser, next((other_sites["kalma"] / "queries").glob("*.html")))
+    assert kalma.locator("svg line.gold").count() >= 1
+    assert kalma.locator("svg circle").count() > 5
+    for found in (page, twins, kalma):
+        assert found.problems == []
+
+
+def test_phone_and_dark(browser: Any, site: Path) -> None:
+    for name in ("index.html", "queries.html", "queries/q09.html"):
+        page = opened(
+            browser, site / name, viewport={"width": 360, "height": 740}, color_scheme="dark"
+        )
+        width = page.evaluate("document.documentElement.scrollWidth")
+        assert width <= 360, name  # tables scroll in their own box
+        background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert background == "rgb(13, 17, 23)"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_serious_accessibility_fault(
+    browser: Any, site: Path, other_sites: dict[str, Path], scheme: str
+) -> None:
+    """axe-core on every page type."""
+    system = next((site / "systems").glob("*.html"))
+    pages = [site / "index.html", site / "queries.html", site / "queries" / "q09.html", system]
+    pages += [next((s / "queries").glob("*.html")) for s in other_sites.values()]
+    for path in pages:
+        page = opened(browser, path, color_scheme=scheme)
+        page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+        assert serious_faults(page) == [], path.name
+
+
+def test_size_of_1000_systems_and_30_measures(package: Path, tmp_path: Path, browser: Any) -> None:
+    from citeforge.evaluator.measures.registry import measures
+    from citeforge.package.manifest import load_intact
+
+    benchmark_hash = load_intact(package).benchmark_hash
+    names = list(measures())[:30]
+    rng = np.random.default_rng(1)
+    queries = ["q01", "q02", "q03"]
+    files = [
+        scored(benchmark_hash, f"organisation/model-{i:04d}",
+               [entry(n, rng.random(3).tolist()) for n in names], queries)
+        for i in range(1000)
+    ]  # fmt: skip
+    build_site(package, files, tmp_path / "big")
+    first = [tmp_path / "big" / n for n in ("index.html", "site.css", "ranking.js")]
+    compressed = sum(len(gzip.compress(p.read_bytes())) for p in first)
+    assert compressed <= 150_000
+    page = opened(browser, tmp_path / "big" / "index.html")
+    expect(page.locator("#count")).to_have_text("Systems 1 to 50 of 1000")
+    assert page.problems == []
+
+
+def test_differences_and_names() -> None:
+    left, right = text_differences(
+        "The old bridge opened in 1937.", "In 1937. the old bridge opened"
+    )
+    assert " ".join(p.text for p in left) == "The old bridge opened in 1937."
+    assert " ".join(p.text for p in right) == "In 1937. the old bridge opened"
+    assert any(p.change == "gone" for p in left)
+    taken: set[str] = set()
+    assert slug("../../etc/passwd", taken) == "etc-passwd"
+    assert slug("etc/passwd", taken) == "etc-passwd-2"
+    assert slug("名前", taken) == "page"
+
+
+def test_the_command_and_its_refusals(package: Path, cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "scores").mkdir()
+    for system in ("random", "echo-relevant"):
+        args = ("--benchmark", package, "--out")
+        assert cli("run", system, *args, f"{system}.jsonl").returncode == 0
+        result = cli("score", f"{system}.jsonl", *args, f"scores/{system}.json")
+        assert result.returncode == 0
+    build = ("leaderboard", "build", "--benchmark", package, "--scores", "scores")
+    result = cli(*build, "--out", "site")
+    assert result.returncode == 0, result.stderr
+    assert "2 systems, 30 queries" in result.stdout
+    before = {p: p.read_bytes() for p in (tmp_path / "site").rglob("*") if p.is_file()}
+    assert cli(*build, "--out", "site").returncode == 0  # equal inputs, equal bytes
+    assert before == {p: p.read_bytes() for p in (tmp_path / "site").rglob("*") if p.is_file()}
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("years of work")
+    result = cli(*build, "--out", "mine")
+    assert result.returncode == 1
+    assert (tmp_path / "mine" / "thesis.txt").exists()
+    content = json.loads((tmp_path / "scores" / "random.json").read_text())
+    content["benchmark_hash"] = "f" * 64
+    (tmp_path / "scores" / "other.json").write_text(json.dumps(content))
+    result = cli(*build, "--out", "site")
+    assert result.returncode == 1
+    assert "was scored on" in result.stderr
+    file = load_scores(tmp_path / "scores" / "random.json")
+    with pytest.raises(InputError, match="comes twice"):
+        build_site(package, [file, file], tmp_path / "x")
+
+
+def test_query_pages_show_what_was_scored_and_name_the_rest(cli: Cli, tmp_path: Path) -> None:
+    sets = [f"s{i}=1,{i},1" for i in range(6)]
+    result = cli(
+        *("build", "rage", "--source", f"beir:{EXAMPLES / 'facts'}", "--embedder", "offline"),
+        *(word for name in sets for word in ("--mixture", name)),
+        *("--out", "p"),
+    )
+    assert result.returncode == 0, result.stderr
+    first = next(query_pages(Package(tmp_path / "p")))
+    assert (list(first.contexts), first.left_out) == (["s0", "s1", "s2", "s3"], ["s4", "s5"])
+    # s5 comes last in the manifest; a system was scored in it, so that it is shown.
+    first = next(query_pages(Package(tmp_path / "p"), {"s5"}))
+    assert (list(first.contexts), first.left_out) == (["s0", "s1", "s2", "s5"], ["s3", "s4"])
+
+
+def with_answers(file: ScoreFile, **about: Any) -> ScoreFile:
+    """The same scores with answers of all queries, labels and gold, and a header's words."""
+    found = [
+        answer(q, [[0], [1]], 0).model_copy(update={"gold": ["SECRET gold"]})
+        for q in file.query_ids
+    ]
+    return file.model_copy(update={"answers": found, "about": About(**about)})
+
+
+def answering(benchmark_hash: str) -> list[ScoreFile]:
+    """Scores of two systems with answers and what their headers say."""
+    rng = np.random.default_rng(2)
+    queries = [f"q{i:02d}" for i in range(1, 31)]
+    return [
+        with_answers(
+            scored(benchmark_hash, name,
+                   [entry(n, rng.random(30).tolist()) for n in ("CiteP", "CiteF1")], queries),
+            organisation="<b>Org</b>", model="m-8B", cost=1.5 + i, url="https://x.example/y",
+        )
+        for i, name in enumerate(["organisation/a-rather-long-name-of-a-system-with-options", "b"])
+    ]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def answers(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A site with a page of answers."""
+    out = tmp_path_factory.mktemp("answers") / "site"
+    build_site(package, answering(Package(package).hash), out)
+    return out
+
+
+@pytest.fixture(scope="module")
+def hidden(hidden_package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A site of a benchmark whose labels are hidden, of scores made with them."""
+    root = tmp_path_factory.mktemp("hidden")
+    _, whole = split_package(hidden_package, root / "public", root / "gold")
+    files = [
+        withhold_scores(f.model_copy(update={"gold": "private"}))
+        for f in answering(whole.benchmark_hash)
+    ]
+    build_site(root / "public", files, root / "site", gold=root / "gold")
+    with pytest.raises(InputError, match="was scored on"):
+        build_site(root / "public", files, root / "other")
+    with pytest.raises(InputError, match="holds no gold half"):
+        build_site(root / "public", files, root / "other", gold=root / "public")
+    return root / "site"
+
+
+def test_no_page_shows_a_hidden_label(hidden: Path, browser: Any) -> None:
+    files = [p for p in hidden.rglob("*") if p.is_file()]
+    assert len(files) > 35
+    assert not (hidden / "answers.html").exists()
+    for path in files:
+        text = path.read_text()
+        assert "SECRET" not in text, path
+        assert '"relevant"' not in text, path
+        assert 'class="tag">relevant' not in text, path
+    page = opened(browser, hidden / "index.html")
+    expect(page.locator("tbody tr")).to_have_count(2)
+    expect(page.get_by_role("link", name="Answers")).to_have_count(0)
+    assert page.locator("thead th").all_inner_texts()[:2] == ["Rank", "System"]  # none tested
+    expect(page.locator("main")).to_contain_text("labels are hidden")
+    assert page.problems == []
+
+
+def test_what_submissions_say_and_a_phone(hidden: Path, browser: Any) -> None:
+    page = opened(browser, hidden / "index.html", viewport={"width": 390, "height": 844})
+    heads = page.locator("thead th").all_inner_texts()
+    assert heads[-3:] == ["organisation", "model", "cost"]
+    assert "<b>Org</b>" in page.locator("tbody tr").first.inner_text()
+    # Rank, system and the ranking score are seen without scrolling.
+    for place in (0, 1, 2):
+        box = page.locator("tbody tr").first.locator("td").nth(place).bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 390, place
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.get_by_label("Find").fill("m-8b")
+    expect(page.locator("tbody tr")).to_have_count(2)
+    page.locator("tbody tr a").first.click()
+    page.wait_for_url("**/systems/*.html*")
+    expect(page.locator("dl.about a")).to_have_attribute("href", "https://x.example/y")
+    assert page.problems == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_of_answers_is_accessible(answers: Path, browser: Any, scheme: str) -> None:
+    page = opened(browser, answers / "answers.html", color_scheme=scheme,
+                  viewport={"width": 390, "height": 844})  # fmt: skip
+    page.wait_for_selector(".x-row")
+    page.locator(".x-row").first.click()
+    page.wait_for_selector("#x-detail .passage")
+    assert serious_faults(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_all_queries_are_listed_page_by_page(browser: Any, tmp_path: Path) -> None:
+    from citeforge.plugins.leaderboard.pages import TEMPLATES
+
+    rows = [[f"q-{i}", f"q{i}", f"Query {i}"] for i in range(230)]
+    script = (TEMPLATES / "viewer.js").read_text()
+    body = "".join(f"<button id={i}>{i}</button>" for i in ("back", "next"))
+    (tmp_path / "x.html").write_text(
+        f"<input id=find><p id=count></p><ul id=found></ul>{body}"
+        f"<script type=application/json id=data>{json.dumps(rows)}</script>"
+        f"<script>{script}</script>"
+    )
+    page = opened(browser, tmp_path / "x.html")
+    page.locator("#next").click()
+    page.locator("#next").click()
+    expect(page.locator("#count")).to_have_text("230 of 230 queries, 201 to 230 shown")
+    expect(page.locator("#found li")).to_have_count(30)
+    expect(page.locator("#next")).to_be_disabled()
+
+
+def test_the_header_comes_along(package: Path, cli: Cli, tmp_path: Path) -> None:
+    header = {"submission": {"system": "s", "organisation": "O", "parameters": 8, "cost": 2.5}}
+    lines = [header, {"query_id": "q01", "output": "It is [1]."}]
+    (tmp_path / "s.jsonl").write_text("".join(json.dumps(x) + "\n" for x in lines))
+    there = ("--benchmark", package)
+    assert cli("score", "s.jsonl", *there, "--out", "s.json").returncode == 0
+    about = load_scores(tmp_path / "s.json").about
+    assert about == About(organisation="O", parameters="8", cost=2.5)
+    header["submission"]["cost"] = "much"
+    (tmp_path / "t.jsonl").write_text("".join(json.dumps(x) + "\n" for x in lines))
+    result = cli("score", "t.jsonl", *there)
+    assert result.returncode == 1
+    assert "cost" in result.stderr

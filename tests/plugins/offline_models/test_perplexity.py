@@ -1,0 +1,79 @@
+"""Perplexity: by hand for an endpoint, against transformers' own loss for a model."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from citeforge.engines.llm.calls.rate import RetryPolicy
+from citeforge.engines.llm.options import ClientOptions
+from citeforge.engines.models.perplexity.records import make_perplexity
+from citeforge.schemas.errors import InputError
+from servers.running import openai_server
+from servers.tiny_nli import train_causal
+
+SEEDS = ["The son of a painter was born in Rome.", "The son of a poet was born in London."]
+
+
+def test_a_causal_model_gives_the_loss_of_transformers(tmp_path: Path) -> None:
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    folder = train_causal(tmp_path, [s.rstrip(".") for s in SEEDS])
+    texts = [SEEDS[0].rstrip("."), "son The painter of a was in born Rome", "The son"]
+    found = make_perplexity(f"hf:{folder}", [], device="cpu").of(texts)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModelForCausalLM.from_pretrained(folder).eval()
+    for text, value in zip(texts, found, strict=True):
+        ids = tokenizer(text, return_tensors="pt")["input_ids"]
+        with torch.inference_mode():
+            loss = model(input_ids=ids, labels=ids).loss
+        assert value == pytest.approx(math.exp(loss.item()), rel=1e-4)
+    assert found[0] < found[1]
+
+
+def test_texts_that_begin_alike_have_the_loss_of_transformers() -> None:
+    """In one call: paragraphs with their candidates, some of them equal, empty or alone."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    from citeforge.plugins.offline_models import smollm
+
+    paragraph = "Marie Curie was a physicist who was born in Warsaw and worked in Paris. Her spouse"
+    other = "Hans Albert Einstein was an engineer and the son of Albert Einstein, who taught in"
+    texts = [
+        f"{paragraph} was Pierre Curie.", f"{other} Bern.", f"{paragraph} had an award: the Nobel.",
+        paragraph, f"{other} Zürich, Prague and Berlin before the war.", "Alone.", "",
+        f"{paragraph} was Pierre Curie.",
+    ]  # fmt: skip
+    found = make_perplexity("offline", [], device="cpu").of(texts)
+    tokenizer = AutoTokenizer.from_pretrained(smollm.model_folder())
+    model = AutoModelForCausalLM.from_pretrained(smollm.model_folder()).eval()
+    for text, value in zip(texts, found, strict=True):
+        ids = tokenizer(text, return_tensors="pt")["input_ids"].long()
+        if ids.shape[1] < 2:
+            assert value == math.inf
+            continue
+        with torch.inference_mode():
+            loss = model(input_ids=ids, labels=ids).loss
+        assert value == pytest.approx(math.exp(loss.item()), rel=1e-4), text
+    assert found[0] == found[-1]
+
+
+def test_an_endpoint_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    quick = RetryPolicy(attempts=2, base=0.01, cap=0.02)
+    with openai_server(tmp_path / "log") as server:
+        model = make_perplexity("openai:m", [], options=ClientOptions(server.url, retry=quick))
+        # The server gives each word minus its length; the first word has no log probability, and
+        # the generated token (−99) does not count.
+        assert model.of(["one two seven", "a bb"]) == [
+            pytest.approx(math.exp((3 + 5) / 2)),
+            pytest.approx(math.exp(2 / 1)),
+        ]
+    with openai_server(tmp_path / "log2", no_logprobs=True) as server:
+        model = make_perplexity("openai:m", [], options=ClientOptions(server.url, retry=quick))
+        with pytest.raises(InputError, match="no log probabilities"):
+            model.of(["one two"])

@@ -1,0 +1,107 @@
+"""Classifiers and cross-encoders computed by OpenVINO, beside torch and CrossEncoder itself."""
+
+from __future__ import annotations
+
+import random
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from citeforge.engines.judge.hf import HfJudge, HfOptions
+from citeforge.engines.judge.records import CLOSE_CALL, Pair, Verdict
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.models.files import local_model
+from citeforge.engines.retrieval.reranker import CrossEncoderReranker
+from citeforge.plugins.openvino.store import VARIABLE
+from citeforge.schemas.errors import UsageError
+from servers import tiny_rerankers
+from servers.tiny_nli import KEYS, WORDS, make_pair, make_tokenizer
+
+if not all(map(find_spec, ("openvino", "nncf", "sentence_transformers"))):
+    pytest.skip("without the extra fast", allow_module_level=True)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> object:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(VARIABLE, str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+def random_classifier(folder: Path) -> Path:
+    """A BERT whose weights are spread widely, so that it gives both verdicts."""
+    import torch
+    from transformers import BertConfig, BertForSequenceClassification
+
+    torch.manual_seed(0)
+    make_tokenizer(folder, pair=True)
+    config = BertConfig(
+        vocab_size=7 + len(KEYS) + len(WORDS), hidden_size=32, num_hidden_layers=2,
+        num_attention_heads=2, intermediate_size=64, max_position_embeddings=64, pad_token_id=0,
+        initializer_range=0.5, id2label={0: "contradiction", 1: "entailment"},
+    )  # fmt: skip
+    BertForSequenceClassification(config).eval().save_pretrained(folder)
+    return folder
+
+
+def test_a_classifier_gives_torchs_verdicts_and_asks_near_ties_alone(tmp_path: Path) -> None:
+    folder = random_classifier(tmp_path)
+    rng = random.Random(3)
+    asked = [Pair(*make_pair(rng, rng.randint(2, 30))[:2]) for _ in range(60)]
+    judges = [
+        HfJudge(str(folder), HfOptions(device="cpu", runtime=r)) for r in ("torch", "openvino")
+    ]
+    torch, fast = (JudgeSession(judge).ask(asked) for judge in judges)
+    assert {v.entailed for v in torch.values() if isinstance(v, Verdict)} == {True, False}
+    for pair in asked:
+        one, other = torch[pair], fast[pair]
+        assert isinstance(one, Verdict)
+        assert isinstance(other, Verdict)
+        assert one.entailed == other.entailed
+        assert one.margin == pytest.approx(other.margin, abs=1e-5)
+    assert judges[1].identity()["engine"].startswith("openvino ")
+    assert judges[0].identity() != judges[1].identity()
+    # A threshold on a pair's own probability: its margin is nothing, and it is asked alone.
+    tie = asked[0]
+    own = torch[tie].margin + 0.5  # type: ignore[union-attr, operator]
+    options = HfOptions(device="cpu", runtime="openvino", threshold=own, batch_size=4)
+    judge = HfJudge(str(folder), options)
+    sizes: list[int] = []
+    margins = judge._model.margins
+    judge._model.margins = lambda batch: (sizes.append(len(batch)), margins(batch))[1]
+    found = JudgeSession(judge).ask(asked[:8])
+    assert abs(found[tie].margin) < CLOSE_CALL["float32"]  # type: ignore[union-attr, arg-type]
+    assert 1 in sizes
+
+
+def test_a_cross_encoder_scores_as_its_own_library(tmp_path: Path) -> None:
+    from sentence_transformers import CrossEncoder
+
+    folder = tiny_rerankers.cross_encoder(tmp_path, [*KEYS, *WORDS])
+    rng = random.Random(1)
+    asked = [
+        (" ".join(rng.choices(KEYS, k=2)), " ".join(rng.choices(WORDS, k=rng.randint(1, 20))))
+        for _ in range(40)
+    ]
+    expected = [float(s) for s in CrossEncoder(str(folder), device="cpu").predict(asked)]
+    found = CrossEncoderReranker(str(folder), local_model(folder), "cpu", "openvino")
+    assert found.scores(asked) == pytest.approx(expected, abs=1e-5)
+    assert len(set(expected)) > 30
+    assert found.identity()["engine"].startswith("openvino ")
+
+
+def test_a_t5_and_a_gpu_are_refused(tmp_path: Path) -> None:
+    from transformers import T5Config, T5ForConditionalGeneration
+
+    make_tokenizer(tmp_path, pair=False)
+    config = T5Config(
+        vocab_size=60, d_model=8, d_kv=4, d_ff=8, num_layers=1, num_heads=2,
+        decoder_start_token_id=0,
+    )  # fmt: skip
+    T5ForConditionalGeneration(config).save_pretrained(tmp_path)
+    with pytest.raises(UsageError, match="--runtime openvino: computes classifiers"):
+        options = HfOptions(device="cpu", runtime="openvino", profile="true-t5")
+        HfJudge(str(tmp_path), options).identity()
+    with pytest.raises(UsageError, match="runs on a CPU, not on cuda"):
+        CrossEncoderReranker("x", local_model(tmp_path), "cuda", "openvino")

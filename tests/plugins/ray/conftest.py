@@ -1,0 +1,75 @@
+"""One small Ray cluster for all tests of this folder, on loopback."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from citeforge.plugins.ray import connection
+from citeforge.plugins.ray.options import RayOptions
+from conftest import ROOT
+
+
+def free_port() -> int:
+    """A port that nobody has."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port: int = found.getsockname()[1]
+        return port
+
+
+@pytest.fixture(scope="session")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """``HOST:PORT`` of a cluster with two cores; this process connects when it needs to."""
+    log = tmp_path_factory.mktemp("ray") / "log"
+    cache = tmp_path_factory.mktemp("cache")
+    where = f"127.0.0.1:{free_port()}"
+    # Ours, not one in the home of whoever runs the tests; commands find out that it is wanted.
+    os.environ["RAY_AUTH_TOKEN"] = "0123456789abcdef" * 4
+    env = {
+        **os.environ,
+        "RAY_AUTH_MODE": "token",
+        "CITEFORGE_CACHE": str(cache),  # that of another machine, as it were
+        "PYTHONPATH": f"{ROOT / 'src'}:{ROOT / 'tests'}",
+        "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+        "RAY_USAGE_STATS_ENABLED": "0",
+    }
+    words = ["start", "--head", "--block", "--num-cpus=2", "--include-dashboard=false"]
+    words += [f"--port={where.rpartition(':')[2]}", "--node-ip-address=127.0.0.1"]
+    words += ["--object-store-memory=100000000", "--disable-usage-stats"]
+    # Sockets have short names: not below pytest's folder.
+    with log.open("wb") as out:
+        head = subprocess.Popen(
+            [str(Path(sys.executable).parent / "ray"), *words], stdout=out, stderr=out, env=env
+        )
+    try:
+        while "Ray runtime started" not in log.read_text():
+            assert head.poll() is None, log.read_text()
+            try:
+                head.wait(0.1)
+            except subprocess.TimeoutExpired:
+                continue
+        yield where
+    finally:
+        if "ray" in sys.modules:
+            sys.modules["ray"].shutdown()
+        head.terminate()
+        head.wait()
+
+
+@pytest.fixture
+def cluster(address: str) -> Iterator[RayOptions]:
+    """Two workers of that cluster."""
+    yield RayOptions(address=address, workers=2)
+    from citeforge.plugins.ray import pool
+
+    for one in pool._pools:
+        one.close()
+    pool._pools.clear()
+    assert connection.address_of(RayOptions(address=address)) == address

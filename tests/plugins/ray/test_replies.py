@@ -1,0 +1,64 @@
+"""Replies of workers that are wrong; no Ray is started."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pytest
+
+from citeforge.engines.embedding.embedder import FailedShard
+from citeforge.engines.judge.records import Decision, JudgeFailure, Pair
+from citeforge.engines.llm.records import Failure, Request
+from citeforge.plugins.ray.judging import ClusterJudge
+from citeforge.plugins.ray.pool import WorkerPool
+from citeforge.plugins.ray.share import Share
+from citeforge.plugins.ray.worker import Raised
+from citeforge.plugins.ray.writing import Writers
+from citeforge.schemas.errors import CiteforgeError, FailuresError, InputError, UsageError
+
+
+class _Wrong(WorkerPool[Any, Any]):
+    """A pool whose workers reply to every piece with the same."""
+
+    def __init__(self, reply: Any) -> None:
+        self.share = Share(1, 1, 0)
+        self._reply = reply
+
+    def run(self, pieces: Iterable[Any]) -> Iterator[tuple[int, Any]]:
+        for index, _ in enumerate(pieces):
+            yield index, self._reply
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [([], "0 results"), ([1, 2, 3], "3 results"), (None, "NoneType"), ("ab", "str")],
+)
+def test_a_wrong_number_of_decisions_is_a_failure_of_each_pair(reply: Any, said: str) -> None:
+    judge = ClusterJudge.__new__(ClusterJudge)
+    judge._pool, judge._size = _Wrong(reply), 128
+    pairs = [Pair("premise", "one"), Pair("premise", "two")]
+    assert judge.count_tokens(pairs) is None
+    decisions: dict[int, Decision] = {}
+    judge.decide(pairs, decisions.update)
+    failure = JudgeFailure(f"1 worker failed on it, the last one so: its reply to 1 was {said}")
+    assert decisions == {0: failure, 1: failure}
+
+
+def test_a_wrong_number_of_answers_is_a_failure_of_each_request() -> None:
+    writers = Writers.__new__(Writers)
+    writers._pool, writers._rows = _Wrong([]), 16
+    requests = {key: Request((("user", key),)) for key in "ab"}
+    failure = Failure("exhausted", str(FailedShard(1, "its reply to 1 was 0 results")))
+    assert dict(writers.answers(requests)) == {"a": failure, "b": failure}
+
+
+@pytest.mark.parametrize(("code", "error"), [(1, InputError), (2, UsageError), (3, FailuresError)])
+def test_what_the_user_can_mend_is_raised(code: int, error: type[CiteforgeError]) -> None:
+    with pytest.raises(error, match=r"^a text$"):
+        Raised("a text", code).raise_for_user()
+
+
+@pytest.mark.parametrize("code", [None, 0, 4, -1, "1"])
+def test_any_other_code_is_a_failed_try(code: Any) -> None:
+    Raised("a text", code).raise_for_user()  # nothing is raised: the piece is tried again

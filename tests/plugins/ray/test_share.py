@@ -1,0 +1,92 @@
+"""How a cluster is shared out, and which addresses are taken; no Ray is started."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from citeforge.engines.runner import make_runner
+from citeforge.plugins.ray.connection import address_of
+from citeforge.plugins.ray.options import RayOptions
+from citeforge.plugins.ray.share import Share, share_out
+from citeforge.schemas import extras
+from citeforge.schemas.errors import InputError, MissingExtraError, UsageError
+from citeforge.schemas.recipes import RunOptions
+from conftest import EXAMPLES, Cli
+
+LAPTOP = [{"CPU": 8.0}]
+TWO = [{"CPU": 8.0}, {"CPU": 4.0}]
+GPUS = [{"CPU": 32.0, "GPU": 4.0}, {"CPU": 16.0, "GPU": 2.0}, {"CPU": 8.0}]
+
+
+@pytest.mark.parametrize(
+    ("options", "device", "nodes", "share"),
+    [
+        (RayOptions(), "auto", LAPTOP, Share(1, 8, 0)),
+        (RayOptions(workers=3), "auto", LAPTOP, Share(3, 2, 0)),  # 8 // 3
+        (RayOptions(), "auto", TWO, Share(2, 4, 0)),  # one each, with the cores of the smaller
+        (RayOptions(workers=3), "auto", TWO, Share(3, 4, 0)),  # 4, 4 and 4
+        (RayOptions(workers=99), "auto", TWO, Share(12, 1, 0)),
+        (RayOptions(), "auto", GPUS, Share(6, 8, 1)),  # 32 // 4, 16 // 2
+        (RayOptions(), "cpu", GPUS, Share(3, 8, 0)),
+        (RayOptions(gpus=0.5), "cuda", GPUS, Share(12, 4, 0.5)),
+        (RayOptions(gpus=4), "cuda", GPUS, Share(1, 32, 4)),
+        (RayOptions(workers=2), "cuda", GPUS, Share(2, 8, 1)),
+        (RayOptions(gpus=0), "auto", GPUS, Share(3, 8, 0)),
+    ],
+)
+def test_shares(
+    options: RayOptions, device: str, nodes: list[dict[str, float]], share: Share
+) -> None:
+    assert share_out(options, device, nodes) == share
+
+
+@pytest.mark.parametrize(
+    ("options", "nodes", "told"),
+    [
+        (RayOptions(gpus=1), LAPTOP, "no machine of the cluster has 1 GPUs"),
+        (RayOptions(gpus=8), GPUS, "no machine of the cluster has 8 GPUs"),
+        (RayOptions(), [{"CPU": 0.0}], "no machine has a core"),
+    ],
+)
+def test_what_no_machine_has(options: RayOptions, nodes: list[dict[str, float]], told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        share_out(options, "auto", nodes)
+
+
+def test_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    assert address_of(RayOptions()) is None
+    assert address_of(RayOptions(address="local")) is None
+    assert address_of(RayOptions(address="head:6379")) == "head:6379"
+    monkeypatch.setenv("RAY_ADDRESS", "10.0.0.1:6379")
+    assert address_of(RayOptions()) == "10.0.0.1:6379"
+    for wrong in ("head", "ray://head:10001", "head:", ":6379", "head:port", "head:0", "h:99999"):
+        with pytest.raises(UsageError, match="--ray-address"):
+            address_of(RayOptions(address=wrong))
+
+
+def test_a_cluster_that_does_not_answer_is_told_before_any_work(cli: Cli, tmp_path: Path) -> None:
+    result = cli(
+        "build", "rage", "--source", f"beir:{EXAMPLES / 'facts'}", "--out", "out",
+        "--embedder", "offline", "--engine", "ray", "--ray-address", "127.0.0.1:1",
+    )  # fmt: skip
+    assert result.returncode == 1
+    assert result.stderr.startswith("error: 127.0.0.1:1: no Ray cluster answers within 5 s; start")
+    assert not list(tmp_path.glob("out*"))
+
+
+def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = importlib.util.find_spec
+    monkeypatch.setattr(extras, "find_spec", lambda name: None if name == "ray" else found(name))
+    with pytest.raises(MissingExtraError, match=r"pip install 'citeforge\[ray\]'"):
+        make_runner(RunOptions(engine="ray")).require()
+    make_runner(RunOptions()).require()  # needs none
+
+
+def test_options_of_ray_go_with_the_engine(cli: Cli) -> None:
+    result = cli("build", "rage", "--source", "beir:x", "--out", "out", "--ray-workers", "2")
+    assert result.returncode == 2
+    assert "go with --engine ray" in result.stderr

@@ -1,0 +1,181 @@
+"""Runs of TREC's tracks, written from answers in sentences of their own and read again."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from citeforge.engines.judge.records import Keep, Pair, Verdict
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.evaluator.measures.registry import select
+from citeforge.evaluator.score import score
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.formats import answers_of
+from citeforge.evaluator.submissions.index import Submission
+from citeforge.evaluator.tools import Tools
+from citeforge.plugins.trec.tracks import BY_FORMAT, Track
+from citeforge.publish.export.registry import export
+from citeforge.schemas.errors import UsageError
+from conftest import write_jsonl
+
+NAMES = ["TREC.WP", "TREC.WR", "TREC.HP", "TREC.HR", "TREC.WP@all", "TREC.WR@all"]
+SHOWN = 4  # passages that each query of the context set has at least
+Row = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def benchmark(package: Path) -> Benchmark:
+    return Benchmark(package)
+
+
+class Lengths:
+    """Support by the lengths of both texts: another pair is most likely another level."""
+
+    signature = "lengths@1"
+    comparable = False
+
+    def identity(self) -> Row:
+        return {"name": "lengths"}
+
+    def count_tokens(self, pairs: Sequence[Pair]) -> int | None:
+        return None
+
+    def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
+        for i, pair in enumerate(pairs):
+            level = len(pair.premise + 2 * pair.hypothesis) % 3 / 2
+            keep([(i, Verdict(level == 1, support=level))])
+
+
+def figures(path: Path, benchmark: Benchmark, form: str = "auto") -> list[Any]:
+    judge = Tools(judge=JudgeSession(Lengths()))
+    file = score(
+        path, benchmark, select(NAMES), protocol="reference", tools=judge, file_format=form
+    )
+    return [m.value for m in file.measures]
+
+
+def said(path: Path, benchmark: Benchmark, form: str = "auto") -> Row:
+    """Sentences of each query, with the ids that they cite."""
+    found = {}
+    for _, answer in answers_of(path, benchmark, form):
+        row = benchmark.row_of[answer.query_id]
+        own = answer.passages
+        ids = benchmark.context("mix").ids_of(row) if own is None else [p.docid for p in own]
+        found[answer.query_id] = [
+            (s.text, [None if c is None else ids[c] for c in s.citations])
+            for s in answer.sentences or ()
+        ]
+    return found
+
+
+HARD = st.sampled_from(
+    ["Io it is.", "Io it is.", "First.\nThen\r\n\tmore. ", " Dr. No saw 3.5 ", "", "  ", "\n",
+     "As [2] says, [9] and [1, 3].", "[1]", "[2][1] Io.", "# Moons", "- one\n- two",
+     "References:", "[1] http://a.example", "| a | b |",
+     "é\u0301\u2028\u200b\x00\x1b[1m", '"}], "x": [{"', "**Io**"]
+) | st.text(max_size=8)  # fmt: skip
+CITED = st.lists(st.integers(0, SHOWN - 1), max_size=6)
+SENTENCES = st.lists(st.fixed_dictionaries({"text": HARD, "citations": CITED}), max_size=5)
+ANSWERS = st.dictionaries(st.sampled_from(["q01", "q02", "q07"]), SENTENCES, min_size=1)
+
+
+def written(folder: Path, package: Path, track: Track, rows: list[Row], **more: Any) -> Any:
+    out = folder / f"made-{next(_NUMBERS)}"
+    path = write_jsonl(folder / "answers.jsonl", rows)
+    about = {"team": "t", "run_desc": "d", "run_id": "r1"} | more
+    lost = export(track.format, package, out, submission=path, **about)
+    return out / "run.jsonl", lost
+
+
+_NUMBERS = itertools.count()
+
+
+@pytest.mark.parametrize("name", ["trec-rag24", "trec-rag26", "trec-ragtime25", "trec-dragun25"])
+def test_own_sentences_come_back_as_they_are(
+    tmp_path: Path, package: Path, benchmark: Benchmark, name: str
+) -> None:
+    track = BY_FORMAT[name]
+
+    @given(answers=ANSWERS)
+    @settings(max_examples=5)
+    @example(answers={"q01": []})
+    @example(answers={"q01": [{"text": "A.\nB.", "citations": [3, 0, 2, 1]},
+                              {"text": "", "citations": [1]},
+                              {"text": "[1]", "citations": []}]})  # fmt: skip
+    def holds(answers: dict[str, list[Row]]) -> None:
+        rows = [
+            {"query_id": q, "context": "mix", "output": "Other words [1].", "sentences": sentences}
+            for q, sentences in answers.items()
+        ]
+        if "scores" in track.styles:  # an object has no key twice
+            for sentence in itertools.chain.from_iterable(answers.values()):
+                sentence["citations"] = list(dict.fromkeys(sentence["citations"]))
+        path, lost = written(tmp_path, package, track, rows)
+        assert lost == [f"{30 - len(rows)} queries without an answer"]
+        mine = tmp_path / "answers.jsonl"
+        assert said(path, benchmark, name) == said(mine, benchmark)
+        assert figures(path, benchmark, name) == figures(mine, benchmark)
+
+    holds()
+
+
+def test_what_sentences_lose_is_counted(
+    tmp_path: Path, package: Path, benchmark: Benchmark
+) -> None:
+    row = {"query_id": "q01", "context": "mix", "output": "x",
+           "sentences": [{"text": "A.", "citations": [0, None, 99, -1, 0, 1]}]}  # fmt: skip
+    first, second, *_ = benchmark.context("mix").ids_of(0)
+    outside = "3 citations of passages that were not shown, or have no id"
+    again = "1 citations that a sentence makes again: the track has each id once"
+    missing = "29 queries without an answer"
+    for name, cited, expected in (
+        ("trec-rag26", [first, first, second], [outside, missing]),
+        ("trec-ragtime26", [first, second], [again, outside, missing]),
+    ):
+        path, lost = written(tmp_path, package, BY_FORMAT[name], [row])
+        assert sorted(lost) == sorted(expected)
+        assert said(path, benchmark, name) == {"q01": [("A.", cited)]}
+
+
+def test_the_most_confident_citation_is_the_first(tmp_path: Path, benchmark: Benchmark) -> None:
+    """The order of names in an object says nothing."""
+    row = {"metadata": {"team_id": "t", "run_id": "r", "topic_id": "q01"},
+           "references": ["a", "b", "c"],
+           "responses": [{"text": "A.", "citations": {"a": 0.2, "b": 0.9, "c": 0.5}}]}  # fmt: skip
+    path = write_jsonl(tmp_path / "run.jsonl", [row])
+    assert said(path, benchmark, "trec-ragtime25") == {"q01": [("A.", ["b", "c", "a"])]}
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"run_id": "a\n::add-mask::b"}, "--run-id 'a.n::add-mask::b' holds U"),
+        ({"run_id": "a\u202eb"}, "RIGHT-TO-LEFT"),
+        ({"run_id": ""}, "--run-id is empty"),
+        ({"run_id": "r" * 21}, "has 21 characters; TREC RAG 2026 allows 20"),
+        ({"team": "\x1b[31m"}, "--team .* holds U"),
+        ({"team": " "}, "asks for --team"),
+        ({"run_desc": "\n"}, "asks for --run-desc"),
+    ],
+)
+def test_names_that_nobody_can_read_are_not_written(
+    tmp_path: Path, package: Path, more: Row, message: str
+) -> None:
+    row = {"query_id": "q01", "context": "mix", "output": "x [1]"}
+    with pytest.raises(UsageError, match=message):
+        written(tmp_path, package, BY_FORMAT["trec-rag26"], [row], **more)
+
+
+def test_a_run_has_its_name_however_long_its_first_report_is(
+    tmp_path: Path, benchmark: Benchmark
+) -> None:
+    row = {"run_id": "r1", "topic_id": "q01", "topic": "t",
+           "references": [f"d{i:09}" for i in range(10_000)], "answer": []}  # fmt: skip
+    path = write_jsonl(tmp_path / "file.jsonl", [row])
+    assert Submission(path, benchmark, "trec-rag24").system == "r1"
