@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install -q --disable-pip-version-check -c constraint
 OUT := out/quickstart
 
 .DEFAULT_GOAL := help
-.PHONY: help install quickstart test test-ray exhaustive coverage fuzz fuzz-files torture mutants nightly lint format typecheck docs docs-check bench wheel clean
+.PHONY: help install quickstart test test-ray exhaustive coverage fuzz fuzz-files torture mutants nightly lint format typecheck docs docs-check site bench wheel clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -22,7 +22,7 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 $(STAMP): $(READY)
-	$(PIP) -e '.[all,cpu,mauve,mutants,dev]'
+	$(PIP) -e '.[all,cpu,mauve,mutants,dev,site]'
 	@touch $@
 
 install: $(STAMP)  ## create the environment in .venv
@@ -95,8 +95,12 @@ typecheck: $(STAMP)  ## check types
 docs: $(STAMP)  ## write DATASETS.md and the generated references again
 	$(BIN)/python docs/generate.py
 
-docs-check: $(STAMP)  ## fail when a generated page is stale
+docs-check: $(STAMP)  ## fail when a generated page is stale, or a link leads nowhere
 	$(BIN)/python docs/generate.py --check
+	$(BIN)/python docs/build_site.py build/site
+
+site: $(STAMP)  ## build the docs as a site in build/site; see it with: python -m http.server -d build/site
+	$(BIN)/python docs/build_site.py build/site
 
 bench: $(STAMP)  ## run all benchmarks (minutes)
 	$(BIN)/python -m benchmarks

@@ -1,0 +1,40 @@
+"""Builds the documentation as a site; a link or anchor that leads nowhere is an error.
+
+The pages are the Markdown files of this repository where they lie, so that links between them work
+on GitHub, in an editor and on the site.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from mkdocs.commands.build import build
+from mkdocs.config import load_config
+from mkdocs.exceptions import MkDocsException
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "DATASETS.md", "docs", "examples")
+PARTS = (*PAGES, "LICENSE", "src")
+"""Files and folders that pages are taken from, or that they link to."""
+
+
+def build_site(out: Path, root: Path = ROOT) -> None:
+    """Write the site of a checkout into a folder."""
+    with TemporaryDirectory() as folder:
+        for part in filter(lambda name: (root / name).exists(), PARTS):
+            (Path(folder) / part).symlink_to(root / part)
+        config = load_config(
+            str(ROOT / "mkdocs.yml"), docs_dir=folder, site_dir=str(out), strict=True
+        )
+        build(config)
+
+
+if __name__ == "__main__":
+    logging.basicConfig(level=logging.WARNING, format="%(message)s")
+    try:
+        build_site(*(Path(argument).resolve() for argument in sys.argv[1:]))
+    except MkDocsException as error:
+        sys.exit(f"docs/build_site.py: {error}")

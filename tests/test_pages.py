@@ -1,0 +1,66 @@
+"""Prose of the documentation stays short, and its links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT
+
+MOST_WORDS = 25_700
+"""Words of prose in all pages together; a page that grows makes another shorter."""
+
+GENERATED = {"api.md", "cli.md", "measures.md"}
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "examples" / "README.md",
+    *(p for p in sorted(ROOT.glob("docs/*.md")) if p.name not in GENERATED),
+]
+
+
+def words_of_prose(text: str) -> int:
+    """Words outside of code blocks, tables and comments; a word has a letter or a digit."""
+    text = re.sub(r"^ *```.*?^ *```", "", text, flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
+    lines = (line for line in text.splitlines() if not line.lstrip().startswith("|"))
+    return sum(any(c.isalnum() for c in word) for line in lines for word in line.split())
+
+
+def test_code_tables_and_comments_are_no_prose() -> None:
+    code, table, comment = "```sh\nnot these\n```\n", "| nor | these |\n", "<!-- nor\nthis -->\n"
+    text = f"# A title\n\nThree words – `code`.\n\n{code}{table}{comment}"
+    assert words_of_prose(text) == 2 + 3
+
+
+def test_the_pages_are_short() -> None:
+    counts = {p.relative_to(ROOT).as_posix(): words_of_prose(p.read_text()) for p in PAGES}
+    assert sum(counts.values()) <= MOST_WORDS, counts
+
+
+def build_site(*folders: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "docs/build_site.py", *map(str, folders)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+
+
+def test_the_site_builds_and_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
+    result = build_site(tmp_path)
+    assert result.returncode == 0, result.stderr
+    page = (tmp_path / "index.html").read_text()
+    assert "docs/scoring.html" in page
+    assert not re.search(r'<(script|img|iframe)[^>]*src="https?://', page)
+    assert not re.search(r'<link[^>]*rel="stylesheet"[^>]*href="https?://', page)
+    assert '"docs/scoring.html' in (tmp_path / "search" / "search_index.json").read_text()
+
+
+@pytest.mark.parametrize("target", ["docs/gone.md", "docs/page.md#gone", "#gone"])
+def test_a_link_that_leads_nowhere_is_named(tmp_path: Path, target: str) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "page.md").write_text("# Page\n")
+    (tmp_path / "README.md").write_text(f"# Start\n\n[here]({target})\n")
+    result = build_site(tmp_path / "out", tmp_path)
+    assert result.returncode == 1
+    assert re.search(rf"README.md.*{re.escape(target)}", result.stderr)
