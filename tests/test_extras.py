@@ -144,7 +144,7 @@ def test_scoring_checking_and_publishing_need_no_extra(package: Path, tmp_path: 
     commands = (
         ("verify", package),
         ("show", package),
-        ("prompts", package, "--out", "p.jsonl"),
+        ("export", "prompts", package, "--out", "p.jsonl"),
         ("run", "random", *there, "--out", "s.jsonl"),
         ("run", "echo-relevant", *there, "--out", "t.jsonl"),
         ("check", "s.jsonl", *there),
@@ -157,8 +157,8 @@ def test_scoring_checking_and_publishing_need_no_extra(package: Path, tmp_path: 
         ("leaderboard", "build", *there, "--scores", "scores", "--out", "site"),
         ("audit", "copy"),
         ("export", "trec", package, "--out", "trec"),
-        ("sources",),
-        ("measures",),
+        ("list", "sources"),
+        ("list", "measures"),
         ("doctor", "--offline"),
     )
     for args, (code, _, errors) in zip(commands, bare(tmp_path, *commands), strict=True):
@@ -176,7 +176,7 @@ def test_a_missing_extra_is_named_in_one_sentence(package: Path, tmp_path: Path)
         ("build", "rage", "--source", f"attrieval:{package}"): "build",
         ("build", "rage", "--source", "ir-datasets:vaswani"): "ir",
         (*link, "--questions", "texts.jsonl"): "build",
-        ("judge", "pairs.jsonl", "--judge", f"hf:{package}"): "hf",
+        ("labels", "judge", "pairs.jsonl", "--judge", f"hf:{package}"): "hf",
         ("export", "attrieval", package): "build",
     }
     results = bare(tmp_path, *((*args, "--out", "out.jsonl") for args in cases))

@@ -74,7 +74,7 @@ def test_check_verify_and_score_need_no_torch(package: Path, tmp_path: Path) -> 
         ("verify", package),
         ("score", submission, *there),
         ("show", package),
-        ("prompts", package, "--out", tmp_path / "p.jsonl"),
+        ("export", "prompts", package, "--out", tmp_path / "p.jsonl"),
     )
     assert "citeforge.evaluator.score" in loaded
     assert not loaded & HEAVY

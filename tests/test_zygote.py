@@ -43,7 +43,7 @@ def await_server(env: dict[str, str], number: int) -> None:
     ("words", "code"),
     [
         (["--version"], 0),
-        (["measures"], 0),
+        (["list", "measures"], 0),
         (["verify", "PACKAGE"], 0),
         (["verify", "nothing-here"], 1),
         (["verfy"], 2),

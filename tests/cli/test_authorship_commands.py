@@ -50,7 +50,7 @@ def annotated(cli: Cli, folder: Path) -> None:
     """Twins go to two annotators; what they say stands in the statistics."""
     before = load_intact(folder / "twins")
     for task, least in (("twin-relevant", 41), ("twin-nonrelevant", 3 * 4)):
-        result = cli(*("annotate", "export", "--benchmark", "twins", "--task", task), "--out",
+        result = cli(*("labels", "export", "--benchmark", "twins", "--task", task), "--out",
                      "out.csv")  # fmt: skip
         assert result.returncode == 0, result.stderr
         with (folder / "out.csv").open(newline="") as file:
@@ -64,7 +64,7 @@ def annotated(cli: Cli, folder: Path) -> None:
                 for number, row in enumerate(rows):
                     label = "no" if number == 0 and who == "bob" else "yes"
                     writer.writerow({"item": row["item"], "label": label})
-        result = cli(*("annotate", "import", "ann.csv", "bob.csv", "--key", "out.csv.key.json"),
+        result = cli(*("labels", "import", "ann.csv", "bob.csv", "--key", "out.csv.key.json"),
                      "--benchmark", "twins")  # fmt: skip
         assert result.returncode == 0, result.stderr
         stats = json.loads((folder / "twins" / "stats.json").read_text())
@@ -89,7 +89,7 @@ def test_wrong_usage_is_said_in_one_line(cli: Cli, package: Path) -> None:
             "no templates",
         ),
         (("run", "label-blind", "--benchmark", package, "--out", "s"), "authorship benchmark"),
-        (("annotate", "export", "--task", "twin-relevant", "--out", "x.csv"), "--benchmark DIR"),
+        (("labels", "export", "--task", "twin-relevant", "--out", "x.csv"), "--benchmark DIR"),
     ):
         result = cli(*args)
         assert result.returncode in (1, 2), args

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import pytest
 
-from citeforge.cli.main import cli, one_line_helps
+from citeforge.cli.main import cli, grouped_helps, one_line_helps
 from conftest import EXAMPLES, ROOT, Cli
 
 
@@ -38,7 +38,7 @@ def test_the_main_path(cli: Cli, tmp_path: Path) -> None:
     assert len(content["measures"][0]["per_query"]) == len(content["query_ids"]) == 30
     shown = cli("show", out, "--query", "q01")
     assert "relevant (moon-io)" in shown.stdout
-    prompts = cli("prompts", out, "--context", "mix")
+    prompts = cli("export", "prompts", out, "--context", "mix")
     assert len(prompts.stdout.splitlines()) == 30
 
 
@@ -173,3 +173,55 @@ def test_a_report_of_an_unknown_ending_is_refused(cli: Cli, tmp_path: Path) -> N
         assert not (tmp_path / name).exists()
     fine = cli("report", ROOT / "tests/golden/v1/scores.json", "--out", "x.doc", "--format", "md")
     assert fine.returncode == 0
+
+
+def test_commands_stand_in_groups_and_are_few() -> None:
+    groups = {group: list(helps) for group, helps in grouped_helps().items()}
+    assert groups == {
+        "Build": ["build", "shard", "kg"],
+        "Run": ["run", "bench"],
+        "Score": ["check", "score", "compare", "report"],
+        "Trust": ["verify", "audit", "labels"],
+        "Publish": ["publish", "export", "leaderboard"],
+        "Look up": ["show", "list", "doctor", "demo"],
+        "Advanced": ["llm"],
+    }
+    assert sum(map(len, groups.values())) <= 20
+
+
+def test_a_recipe_is_printed_of_a_kind_or_of_a_package(cli: Cli, package: Path) -> None:
+    kind = cli("build", "--print-recipe", "rage")
+    assert kind.returncode == 0
+    assert "\nkind: rage\n" in kind.stdout
+    own = cli("build", "--print-recipe", "--from", package)
+    assert own.stdout == cli("build", f"--from={package}", "--print-recipe").stdout
+    assert own.returncode == 0
+    for words, message in (
+        ((), "give a kind (alce, "),
+        (("rage", "--from", package), "give a kind (alce, "),
+        (("rag",), "unknown kind 'rag' (did you mean 'rage'?)"),
+    ):
+        refused = cli("build", "--print-recipe", *words)
+        assert refused.returncode == 2
+        assert message in refused.stderr
+    assert cli("build", "--out", "x").returncode == 2
+
+
+def test_publish_takes_a_package_or_results(cli: Cli, package: Path) -> None:
+    shown = cli("publish", "--help").stdout
+    assert "publish DIR [OPTIONS] | results SCORES… [OPTIONS]" in shown
+    assert "--hide-gold" in shown
+    for words in ((package, "--repo-id", "facts"), ("--repo-id", "facts", package)):
+        refused = cli("publish", *words)
+        assert refused.returncode == 2
+        assert "--repo-id 'facts': expected ORG/NAME" in refused.stderr
+    results = cli("publish", "results", "x.json", "--repo-id", "a/b", "--model", "c")
+    assert results.returncode == 2
+    assert "--model" in results.stderr
+
+
+def test_a_trace_is_of_a_query(cli: Cli, package: Path) -> None:
+    assert "Name it with --query" in cli("show", package, "--trace").stderr
+    refused = cli("show", package, "--trace", "--query", "q01")
+    assert refused.returncode == 1
+    assert "is a rage benchmark; --trace is for those of build kalma" in refused.stderr

@@ -26,7 +26,7 @@ def write_pairs(path: Path) -> Path:
 
 
 def test_prompts_to_submission_to_scores(cli: Cli, package: Path, tmp_path: Path) -> None:
-    assert cli("prompts", package, "--out", "p.jsonl").returncode == 0
+    assert cli("export", "prompts", package, "--out", "p.jsonl").returncode == 0
     with openai_server(tmp_path / "log", key=KEY) as server:
         args = ("llm", "run", "p.jsonl", "--llm", "openai:m", "--out", "s.jsonl")
         there = ("--base-url", server.url, "--store", "r.db", "--price", "1,2")
@@ -72,7 +72,7 @@ def forbidden_everywhere(folder: Path) -> None:
 
 
 def test_a_wrong_key_is_one_line_and_never_shown(cli: Cli, package: Path, tmp_path: Path) -> None:
-    cli("prompts", package, "--out", "p.jsonl")
+    cli("export", "prompts", package, "--out", "p.jsonl")
     with openai_server(tmp_path / "log", key="the-right-one") as server:
         result = cli(
             *("llm", "run", "p.jsonl", "--llm", "openai:m", "--out", "s.jsonl"),
@@ -107,7 +107,7 @@ def test_failures_are_counted_with_exit_code_3(cli: Cli, tmp_path: Path) -> None
 
 def test_empty_and_cut_replies_are_answers(cli: Cli, package: Path, tmp_path: Path) -> None:
     """25 of 30 replies say nothing or are cut; none of them leaves the mean."""
-    cli("prompts", package, "--out", "p.jsonl")
+    cli("export", "prompts", package, "--out", "p.jsonl")
     rows = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text().splitlines()]
     for i, row in enumerate(rows):
         row["prompt"] = "#empty" if i < 15 else f"[1] {i} #length" if i < 25 else f"[1] {i}"
@@ -187,11 +187,19 @@ def test_mistakes(
 
 def test_judging_a_file(cli: Cli, tmp_path: Path) -> None:
     write_pairs(tmp_path / "pairs.jsonl")
-    args = ("judge", "pairs.jsonl", "--judge", "lexical", "--verdicts", "v.db")
+    args = ("labels", "judge", "pairs.jsonl", "--judge", "lexical", "--verdicts", "v.db")
     plan = cli(*args, "--dry-run")
     assert "distinct           2" in plan.stdout
     priced = cli(
-        *("judge", "pairs.jsonl", "--judge", "openai:m", "--base-url", "http://127.0.0.1:9/v1"),
+        *(
+            "labels",
+            "judge",
+            "pairs.jsonl",
+            "--judge",
+            "openai:m",
+            "--base-url",
+            "http://127.0.0.1:9/v1",
+        ),
         *("--dry-run", "--price", "1,1000"),
     )
     assert "cost               at most about 0.06" in priced.stdout
@@ -200,7 +208,9 @@ def test_judging_a_file(cli: Cli, tmp_path: Path) -> None:
     assert "3 pairs, 2 entailed; 2 asked, 0 stored" in result.stdout
     assert "not comparable with published numbers" in result.stdout
     assert "0 asked, 2 stored" in cli(*args, "--out", "again.jsonl").stdout
-    table = cli("judge", "pairs.jsonl", "--judge", "table:verdicts.jsonl", "--out", "t.jsonl")
+    table = cli(
+        "labels", "judge", "pairs.jsonl", "--judge", "table:verdicts.jsonl", "--out", "t.jsonl"
+    )
     assert "3 pairs, 2 entailed" in table.stdout
     assert (tmp_path / "t.jsonl").read_text() == (tmp_path / "verdicts.jsonl").read_text()
 
@@ -208,7 +218,7 @@ def test_judging_a_file(cli: Cli, tmp_path: Path) -> None:
 def test_judge_failures_exit_with_3_unless_allowed(cli: Cli, tmp_path: Path) -> None:
     write_pairs(tmp_path / "pairs.jsonl")
     (tmp_path / "t.jsonl").write_text('{"premise": "x", "hypothesis": "y", "verdict": true}\n')
-    args = ("judge", "pairs.jsonl", "--judge", "table:t.jsonl", "--out", "v.jsonl")
+    args = ("labels", "judge", "pairs.jsonl", "--judge", "table:t.jsonl", "--out", "v.jsonl")
     assert cli(*args).returncode == 3
     allowed = cli(*args, "--allow-judge-failures")
     assert allowed.returncode == 0

@@ -76,10 +76,10 @@ def test_commands(tmp_path: Path, encoding: str) -> None:
         ("score", "fehlt-日本.jsonl", "--benchmark", package),
         ("show", package, "--query", "q1"),
         ("verify", package),
-        ("measures",),
-        ("sources",),
+        ("list", "measures"),
+        ("list", "sources"),
         ("compare", "s.json", V1 / "scores.json"),
-        ("prompts", package, "--context", "日本"),
+        ("export", "prompts", package, "--context", "日本"),
     )
     done = subprocess.run(
         [sys.executable, "-c", COMMANDS],
@@ -133,7 +133,7 @@ def test_a_report_holds_no_formula(cli: Cli, tmp_path: Path) -> None:
 def test_a_reader_that_has_seen_enough_ends_the_command_well() -> None:
     reader, writer = os.pipe()
     os.close(reader)
-    words = [sys.executable, "-m", "citeforge", "measures"]
+    words = [sys.executable, "-m", "citeforge", "list", "measures"]
     done = subprocess.run(words, stdout=writer, stderr=subprocess.PIPE, check=False)
     os.close(writer)
     assert (done.returncode, done.stderr) == (0, b"")

@@ -90,7 +90,7 @@ def plugin(tmp_path: Path) -> Iterator[Path]:
 @pytest.mark.parametrize(
     ("args", "hook"),
     [
-        (("judge", "pairs.jsonl", "--judge", "bad", "--out", "v.jsonl"), "Judge.decide"),
+        (("labels", "judge", "pairs.jsonl", "--judge", "bad", "--out", "v.jsonl"), "Judge.decide"),
         (("build", "rage", "--source", "bad:x", "--embedder", "offline", *RAGE), "fail"),
         (
             ("build", "rage", "--source", "beir:{beir}", "--embedder", "bad", *RAGE),
@@ -99,7 +99,7 @@ def plugin(tmp_path: Path) -> Iterator[Path]:
         (("llm", "run", "prompts.jsonl", "--llm", "bad", "--out", "s.jsonl"), "Llm.complete"),
         (("run", "bad", "--benchmark", "{package}", "--out", "s.jsonl"), "lines"),
         (("score", "{answers}", "--benchmark", "{package}", "--measures", "Bad"), "value"),
-        (("kalma", "trace", "kind", "--query", "q21"), "BadKind.trace"),
+        (("show", "kind", "--trace", "--query", "q21"), "BadKind.trace"),
     ],
     ids=["judge", "source", "embedder", "llm", "system", "measure", "kind"],
 )  # fmt: skip
@@ -127,7 +127,7 @@ def test_the_plugin_is_named(
 
 def test_the_traceback_on_request(cli: Cli, plugin: Path, tmp_path: Path) -> None:
     write_jsonl(tmp_path / "pairs.jsonl", [{"premise": "Io.", "hypothesis": "Io."}])
-    args = ("judge", "pairs.jsonl", "--judge", "bad", "--out", "v.jsonl")
+    args = ("labels", "judge", "pairs.jsonl", "--judge", "bad", "--out", "v.jsonl")
     done = cli("--plugin", plugin, *args, CITEFORGE_TRACEBACK="1")
     assert done.returncode == 1
     assert "Traceback" in done.stderr
@@ -217,7 +217,7 @@ def test_an_operating_system_error_of_a_plugin_is_not_of_our_disk(
 def test_a_name_of_ours_is_not_taken_silently(cli: Cli, plugin: Path, tmp_path: Path) -> None:
     write_jsonl(tmp_path / "pairs.jsonl", [{"premise": "Io.", "hypothesis": "Io."}])
     plugin.write_text(BAD.replace('"judges": [Choice("bad"', '"judges": [Choice("lexical"'))
-    args = ("judge", "pairs.jsonl", "--judge", "lexical", "--out", "v.jsonl")
+    args = ("labels", "judge", "pairs.jsonl", "--judge", "lexical", "--out", "v.jsonl")
     done = cli("--plugin", plugin, *args)
     assert done.returncode == 0
     assert "warning: bad.py 7: there is a judge 'lexical' already; ours is used" in done.stderr

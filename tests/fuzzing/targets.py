@@ -66,8 +66,8 @@ _CORRECTED = (
 def _package(name: str, *more: str) -> Target:
     return Target(
         f"package-{name}", (name,),
-        (f"verify {name}", f"recipe {name}", f"show {name}", f"prompts {name} --out prompts.jsonl --context all",
-         f"card {name}", f"audit {name} --judge lexical",
+        (f"verify {name}", f"build --print-recipe --from {name}", f"show {name}", f"export prompts {name} --out prompts.jsonl --context all",
+         f"export card {name}", f"audit {name} --judge lexical",
          *(m.replace("@", name) for m in more)),
         signed=True,
     )  # fmt: skip
@@ -90,15 +90,15 @@ _SCORES = (
         f"compare scores/random.json scores/top-1.json --measures rage --out c.{ending}"
         for ending in ("csv", "json", "tex", "md")
     ),
-    "plan scores/random.json scores/top-1.json --effect 2",
-    "plan scores/top-1.json --effect 2 --measure CiteP --power .9",
-    "annotate plan scores/random.json --half-width 5 --out plan.json",
-    "annotate plan scores/random.json --half-width 9 --correlation .5 --design stratified",
+    "labels plan-queries scores/random.json scores/top-1.json --effect 2",
+    "labels plan-queries scores/top-1.json --effect 2 --measure CiteP --power .9",
+    "labels plan scores/random.json --half-width 5 --out plan.json",
+    "labels plan scores/random.json --half-width 9 --correlation .5 --design stratified",
     "leaderboard build --benchmark {w}/facts --scores scores --out site",
     "export every-eval-ever scores --out records --model org/m",
-    "annotate export scores/random.json --task citation-support --out sheet.csv",
-    "annotate export scores/random.json --task utility --sample 2 --out sheet.json",
-    "meta-eval --judge lexical --labels {w}/labels.jsonl --scores scores/random.json "
+    "labels export scores/random.json --task citation-support --out sheet.csv",
+    "labels export scores/random.json --task utility --sample 2 --out sheet.json",
+    "labels meta-eval --judge lexical --labels {w}/labels.jsonl --scores scores/random.json "
     "--scores scores/top-1.json",
 )
 _LABELLED = (
@@ -107,7 +107,7 @@ _LABELLED = (
     "report corrected/one.json --format csv",
     "report corrected/one.json --plot calibration --out r.svg",
     "report corrected/one.json --plot corrected --out r.svg",
-    "annotate plan corrected/one.json --half-width 15 --design stratified --out o.json",
+    "labels plan corrected/one.json --half-width 15 --design stratified --out o.json",
     "compare corrected/one.json corrected/one.json",
     "leaderboard build --benchmark {w}/wide --scores corrected --out site",
 )
@@ -115,8 +115,8 @@ _AUDITED = (
     "report {w}/scores/random.json --benchmark audited",
     "report {w}/scores/random.json --benchmark audited --plot negatives --out n.svg",
     "leaderboard build --benchmark audited --scores {w}/scores --out site",
-    "annotate export --task audit-negative --benchmark audited --sample 2 --out sheet.csv",
-    "card audited",
+    "labels export --task audit-negative --benchmark audited --sample 2 --out sheet.csv",
+    "export card audited",
     f"build rage --source beir:{{w}}/beir {RAGE} --decided audited/audit.json",
 )
 _CELLS = (
@@ -196,8 +196,8 @@ TARGETS: dict[str, Target] = {
         Target("shards", ("shards",), tuple(
             f"{verb} --source beir:{{w}}/beir --limit 6 {RAGE.removesuffix('--out out')} {more}"
             for verb, more in (
-                ("embed --shard 1/1", "--out shards"),
-                ("mine --shard 1/1", "--out shards"),
+                ("shard embed --shard 1/1", "--out shards"),
+                ("shard mine --shard 1/1", "--out shards"),
                 ("build rage", "--from-shards shards --out out"),
             )
         )),
@@ -237,51 +237,51 @@ TARGETS: dict[str, Target] = {
         Target("scores-corrected", ("corrected",), _LABELLED),
         Target("audit", ("audited",), _AUDITED, ("audited/audit.json",)),
         _read("labels-plan", "plan.json",
-              "annotate export {w}/corrected/one.json --task statement-support --queries @ "
+              "labels export {w}/corrected/one.json --task statement-support --queries @ "
               "--out ask.csv"),
         *(_package(kind, f"run {control} --benchmark @ --out r.jsonl", "run random --benchmark @ --out r.jsonl",
                    f"score {{w}}/{file} --benchmark @", f"check {{w}}/{file} --benchmark @")
           for kind, control, file in (("deflection", "deflection-aware", "deflection.jsonl"),
                                       ("faithfulness", "faithful", "faithful.jsonl"))),
-        _package("facts", "show @ --query q01", "rebuild @ --trust --out again --source beir:{w}/beir", "run random --benchmark @ --out r.jsonl",
+        _package("facts", "show @ --query q01", "build --from @ --trust --out again --source beir:{w}/beir", "run random --benchmark @ --out r.jsonl",
                  "score {w}/facts.jsonl --benchmark @", "check {w}/facts.jsonl --benchmark @",
                  "build twins --benchmark @ --llm replay:{w}/twins.db --out out --keep-failed",
                  "build authorship --benchmark @ --k 3 --relevant any --out out",
                  "build authorship --benchmark @ --k 3 --candidates bm25 --relevant any --out out",
                  "build deflection --benchmark @ --k 3 --out out",
                  "build faithfulness --benchmark @ --k 3 --out out",
-                 "annotate export --task audit-negative --benchmark @ --out sheet.csv", *_EXPORTS),
+                 "labels export --task audit-negative --benchmark @ --out sheet.csv", *_EXPORTS),
         _package("golden", "show @ --query q1", "run random --benchmark @ --out r.jsonl", *_EXPORTS),
         _package("twins", "build authorship --twins @ --k 3 --relevant any --out out",
-                 "annotate export --task twin-relevant --benchmark @ --out sheet.csv"),
+                 "labels export --task twin-relevant --benchmark @ --out sheet.csv"),
         _package("authorship", "run label-follower --benchmark @ --out r.jsonl",
                  "score {w}/authorship.jsonl --benchmark @"),
         _package("position", "run position-follower --benchmark @ --out r.jsonl",
                  "score {w}/position.jsonl --benchmark @"),
-        _package("kalma", "kalma trace @ --query Q902-Q903", "export kalma @ --out out",
+        _package("kalma", "show --trace @ --query Q902-Q903", "export kalma @ --out out",
                  "score {w}/kalma.jsonl --benchmark @ --judge lexical", "run random --benchmark @ --out r.jsonl"),
         _package("hagrid", "score {w}/cited.jsonl --benchmark @ --judge lexical",
                  "run gold --benchmark @ --out r.jsonl",
-                 "meta-eval --judge lexical --benchmark @", *_EXPORTS),
+                 "labels meta-eval --judge lexical --benchmark @", *_EXPORTS),
         _package("asqa", "score {w}/asqa.jsonl --benchmark @ --judge lexical", *_EXPORTS),
         Target("sheet", ("sheet.csv", "sheet.csv.key.json"),
-               ("annotate import sheet.csv --key sheet.csv.key.json --out labels.jsonl",)),
+               ("labels import sheet.csv --key sheet.csv.key.json --out labels.jsonl",)),
         Target("studio", ("studio.json", "sheet.csv.key.json"),
-               ("annotate import studio.json --key sheet.csv.key.json --out labels.jsonl",)),
+               ("labels import studio.json --key sheet.csv.key.json --out labels.jsonl",)),
         Target("negatives", ("facts", "negatives.csv", "negatives.csv.key.json"),
-               ("annotate import negatives.csv --key negatives.csv.key.json --benchmark facts",),
+               ("labels import negatives.csv --key negatives.csv.key.json --benchmark facts",),
                ("negatives*",)),
         _read("labels", "labels.jsonl",
-              "meta-eval --judge lexical --labels @ --scores {w}/scores/random.json "
+              "labels meta-eval --judge lexical --labels @ --scores {w}/scores/random.json "
               "--scores {w}/scores/top-1.json", _CORRECTED),
         _read("labels-expertqa", "expertqa.jsonl", _CORRECTED,
-              "annotate plan {w}/random.jsonl --benchmark {w}/facts --judge lexical --half-width 9 --labels @"),
+              "labels plan {w}/random.jsonl --benchmark {w}/facts --judge lexical --half-width 9 --labels @"),
         Target("calibrate", ("facts", "expertqa.jsonl"),
-               ("calibrate facts --labels expertqa.jsonl --judge lexical",
-                "calibrate facts --labels expertqa.jsonl --judge lexical --out judge.csv"),
+               ("labels calibrate facts --labels expertqa.jsonl --judge lexical",
+                "labels calibrate facts --labels expertqa.jsonl --judge lexical --out judge.csv"),
                ("expertqa.jsonl",)),
         Target("calibrate-scores", ("wide", "corrected", "own-labels.jsonl"), (
-            "calibrate wide --labels own-labels.jsonl --scores corrected/one.json --judge lexical "
+            "labels calibrate wide --labels own-labels.jsonl --scores corrected/one.json --judge lexical "
             "--out judge.svg",
         ), ("corrected/one.json", "own-labels.jsonl")),
         _read("labels-alce", "alce-human.json", _CORRECTED),
@@ -297,11 +297,11 @@ TARGETS: dict[str, Target] = {
               "llm import @ {w}/replay.jsonl",
               "build twins --benchmark {w}/facts --llm replay:@ --out out --keep-failed"),
         _read("verdicts", "verdicts.db",
-              "judge {w}/pairs.jsonl --judge lexical --verdicts @ --out o.jsonl"),
-        _read("table", "table.jsonl", "judge {w}/pairs.jsonl --judge table:@ --out o.jsonl"),
+              "labels judge {w}/pairs.jsonl --judge lexical --verdicts @ --out o.jsonl"),
+        _read("table", "table.jsonl", "labels judge {w}/pairs.jsonl --judge table:@ --out o.jsonl"),
         _read("judge-profile", "profile.yaml",
-              "judge {w}/pairs.jsonl --judge openai:m --judge-profile @ --dry-run"),
-        _read("pairs", "pairs.jsonl", "judge @ --judge lexical --out o.jsonl"),
+              "labels judge {w}/pairs.jsonl --judge openai:m --judge-profile @ --dry-run"),
+        _read("pairs", "pairs.jsonl", "labels judge @ --judge lexical --out o.jsonl"),
         _read("prompts", "prompts.jsonl", "llm run @ --llm replay:{w}/answers.db --out o.jsonl"),
         _read("demonstrations", "demos.yaml",
               "run vanilla --benchmark {w}/facts --limit 1 --llm replay:{w}/answers.db --demos @ --out o.jsonl"),
@@ -313,6 +313,6 @@ TARGETS: dict[str, Target] = {
               "build authorship --benchmark {w}/facts --labels @ --k 3 --relevant any --out out"),
         _read("run-file", "run.txt",
               "build authorship --benchmark {w}/facts --candidates @ --k 3 --relevant any --out out"),
-        _read("template", "template.j2", "prompts {w}/facts --template @ --out o.jsonl"),
+        _read("template", "template.j2", "export prompts {w}/facts --template @ --out o.jsonl"),
     )
 }  # fmt: skip

@@ -186,7 +186,7 @@ def _packages() -> None:
          "--limit", 6, "--n-seemingly", 4, "--n-irrelevant", 4, "--out", "facts")  # fmt: skip
     cite("llm", "import", "twins.db", EXAMPLES / "twins" / "replay.jsonl")
     for verb in ("embed", "mine"):
-        cite(verb, "--shard", "1/1", "--source", f"beir:{Path.cwd() / 'beir'}", "--embedder",
+        cite("shard", verb, "--shard", "1/1", "--source", f"beir:{Path.cwd() / 'beir'}", "--embedder",
              "offline", "--limit", 6, "--n-seemingly", 2, "--n-irrelevant", 2,
              "--out", "shards")  # fmt: skip
     _given()
@@ -198,7 +198,9 @@ def _packages() -> None:
          "--limit", 3, "--rounds", 2, "--licence", "cc0-1.0", "--out", "kalma")  # fmt: skip
     cite("build", "hagrid", "--source", "hagrid:hagrid.jsonl", "--out", "hagrid")
     cite("build", "alce", "--source", "alce:asqa.json", "--out", "asqa")
-    made = call(["recipe", "facts"])["stdout"].replace("beir:beir", f"beir:{Path.cwd() / 'beir'}")
+    made = call(["build", "--print-recipe", "--from", "facts"])["stdout"].replace(
+        "beir:beir", f"beir:{Path.cwd() / 'beir'}"
+    )
     Path("recipe.yaml").write_text(made)
     Path("recipe.json").write_text(json.dumps(yaml.safe_load(made)))
     shutil.copytree(GOLDEN / "package", "golden")
@@ -234,7 +236,7 @@ def _packages() -> None:
 
 
 def _prompts(package: str, name: str) -> Rows:
-    cite("prompts", package, "--out", name)
+    cite("export", "prompts", package, "--out", name)
     return read(Path(name))
 
 
@@ -349,7 +351,7 @@ def _scores() -> None:
         cite("score", f"{system}.jsonl", "--benchmark", "authorship", "--out",
              second / f"{system}.json")  # fmt: skip
     # Outside the folders of scores, one kind each: what a mutated file is beside.
-    cite("annotate", "export", "scores/random.json", "scores/top-1.json", "--task",
+    cite("labels", "export", "scores/random.json", "scores/top-1.json", "--task",
          "statement-support", "--out", "sheet.csv")  # fmt: skip
     with Path("sheet.csv").open(newline="", encoding="utf-8") as file:
         sheet: Rows = list(csv.DictReader(file))
@@ -362,7 +364,7 @@ def _scores() -> None:
              "result": [{"value": {"choices": [row["label"]]}}]}]}
         for row in sheet
     ]))  # fmt: skip
-    cite("annotate", "import", "sheet.csv", "--key", "sheet.csv.key.json", "--out", "labels.jsonl")
+    cite("labels", "import", "sheet.csv", "--key", "sheet.csv.key.json", "--out", "labels.jsonl")
     lines = (EXAMPLES / "facts" / "queries.jsonl").read_text().splitlines()
     queries = [json.loads(line) for line in lines][:3]
     claims = [{"claim": "Io is a moon [1].", "support": s} for s in ("Complete", "N/A", None)]
@@ -374,14 +376,14 @@ def _scores() -> None:
     Path("alce-human.json").write_text(json.dumps(
         {"asqa": {"random.json": {q["_id"]: {"sentences": [sentence]} for q in queries}}}, indent=1
     ))  # fmt: skip
-    cite("annotate", "export", "--task", "audit-negative", "--benchmark", "facts", "--sample", 3,
+    cite("labels", "export", "--task", "audit-negative", "--benchmark", "facts", "--sample", 3,
          "--out", "negatives.csv")  # fmt: skip
     with Path("negatives.csv").open(newline="", encoding="utf-8") as file:
         rows: Rows = list(csv.DictReader(file))
     for number, row in enumerate(rows):
         row["label"] = ("relevant", "not relevant")[number % 2]
     table(Path("negatives.csv"), rows)
-    cite("annotate", "import", "negatives.csv", "--key", "negatives.csv.key.json", "--out",
+    cite("labels", "import", "negatives.csv", "--key", "negatives.csv.key.json", "--out",
          "negatives.jsonl")  # fmt: skip
     shutil.copytree("facts", "audited")
     cite("audit", "audited", "--strong-judge", "lexical", "--labels", "negatives.jsonl")
@@ -397,7 +399,7 @@ def _corrected() -> None:
     cite("score", labels / "answers.jsonl", "--benchmark", "wide", "--measures", "ALCE.CitRec",
          "--judge", "lexical", "--labels", labels / "labels.jsonl",
          "--out", "corrected/one.json")  # fmt: skip
-    cite("annotate", "plan", "corrected/one.json", "--half-width", 15, "--out", "plan.json")
+    cite("labels", "plan", "corrected/one.json", "--half-width", 15, "--out", "plan.json")
 
 
 def _stores() -> None:
@@ -417,5 +419,5 @@ def _stores() -> None:
     cite("llm", "import", "answers.db", "answers-export.jsonl")
     pairs = [{"premise": f"Io is moon {n}.", "hypothesis": "Io is a moon."} for n in range(5)]
     jsonl(Path("pairs.jsonl"), pairs)
-    cite("judge", "pairs.jsonl", "--judge", "lexical", "--verdicts", "verdicts.db", "--out",
+    cite("labels", "judge", "pairs.jsonl", "--judge", "lexical", "--verdicts", "verdicts.db", "--out",
          "table.jsonl")  # fmt: skip

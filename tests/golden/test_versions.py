@@ -84,9 +84,9 @@ def test_what_is_done_to_a_package_of_unknown_making(cli: Cli, tmp_path: Path) -
     shutil.copy(V1 / "scores.json", tmp_path / "scores")
     for words in (
         ("audit", "p"),
-        ("card", "p"),
+        ("export", "card", "p"),
         ("verify", "p"),
-        ("prompts", "p", "--out", "prompts.jsonl"),
+        ("export", "prompts", "p", "--out", "prompts.jsonl"),
         ("export", "beir", "p", "--out", "beir"),
         ("leaderboard", "build", "--benchmark", "p", "--scores", "scores", "--out", "site"),
     ):

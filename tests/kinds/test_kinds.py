@@ -149,7 +149,7 @@ def test_an_option_that_a_kind_does_not_offer_says_why(
     assert found.returncode == 2
     assert "label-blind: not for rage benchmarks: it follows the labels" in found.stderr
     found = cli(
-        "annotate", "export", "--task", "kalma-relevance", "--benchmark", package, "--out", out
+        "labels", "export", "--task", "kalma-relevance", "--benchmark", package, "--out", out
     )
     assert found.returncode == 1
     assert "kalma-relevance: not for rage benchmarks: " in found.stderr

@@ -149,7 +149,7 @@ def test_judge(inline: Cli, tmp_path: Path) -> None:
         {"premise": "Io is a moon.", "hypothesis": h} for h in ("Io is a moon.", "Rome is old.")
     ]
     pairs = write_jsonl(tmp_path / "pairs.jsonl", [*rows, rows[0]])
-    assert not inline("judge", pairs, "--judge", "lexical", "--out", "c.jsonl").returncode
+    assert not inline("labels", "judge", pairs, "--judge", "lexical", "--out", "c.jsonl").returncode
     judging = Judging(judge="lexical")
     done = judge_pairs(pairs, judging, cf.RunOptions(), tmp_path / "p.jsonl")
     assert (tmp_path / "p.jsonl").read_bytes() == (tmp_path / "c.jsonl").read_bytes()
@@ -160,7 +160,7 @@ def test_judge(inline: Cli, tmp_path: Path) -> None:
 
 
 def test_llm(inline: Cli, package: Path, tmp_path: Path) -> None:
-    assert not inline("prompts", package, "--out", "p.jsonl").returncode
+    assert not inline("export", "prompts", package, "--out", "p.jsonl").returncode
     prompts = tmp_path / "p.jsonl"
     requests = requests_of(
         read_prompts(prompts), runs=1, temperature=0.0, max_tokens=512, logprobs=False
@@ -189,7 +189,7 @@ def test_a_plan_leaves_no_store(
     inline: Cli, package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "k")
-    assert not inline("prompts", package, "--out", "p.jsonl").returncode
+    assert not inline("export", "prompts", package, "--out", "p.jsonl").returncode
     options = PromptingOptions(llm="openai:m", runs=2)
     plan = plan_prompts(tmp_path / "p.jsonl", options, cf.RunOptions(out=tmp_path / "s.jsonl"))
     n_prompts = len((tmp_path / "p.jsonl").read_text().splitlines())
@@ -200,7 +200,7 @@ def test_a_plan_leaves_no_store(
 def test_annotate(inline: Cli, package: Path, submission: Path, tmp_path: Path) -> None:
     args = ("--benchmark", package, "--details", "--out", "s.json")
     assert not inline("score", submission, *args).returncode
-    command = ("annotate", "export", "s.json", "--task", "utility", "--sample", 3, "--seed", 7)
+    command = ("labels", "export", "s.json", "--task", "utility", "--sample", 3, "--seed", 7)
     assert not inline(*command, "--out", "c.csv").returncode
     options = AnnotationOptions(task="utility", out=tmp_path / "p.csv", sample=3, seed=7)
     task, count = export_sheet(options, [tmp_path / "s.json"])

@@ -240,8 +240,8 @@ def test_every_verb_refuses_a_forged_hash(
         ("run", "random", "--benchmark", copy, "--out", "o.jsonl"), ("show", copy),
         ("leaderboard", "build", "--benchmark", copy, "--scores", "scores", "--out", "site"),
         ("verify", copy), ("export", "beir", copy, "--out", "e"), ("prompts", copy),
-        ("publish", copy, "--repo-id", "a/b", "--dry-run"), ("card", copy),
-        ("rebuild", copy, "--out", "r"), ("recipe", copy),
+        ("publish", copy, "--repo-id", "a/b", "--dry-run"), ("export", "card", copy),
+        ("build", "--from", copy, "--out", "r"), ("build", "--print-recipe", "--from", copy),
     ]  # fmt: skip
     for verb in verbs:
         with pytest.raises(SystemExit) as stop:

@@ -59,7 +59,7 @@ def test_everything_else_works(package: Path, tmp_path: Path, folder: str) -> No
     command = COMMANDS.get(folder)
     commands: list[tuple[list[str], int]] = [
         (["--help"], 0),
-        (["measures"], 0),
+        (["list", "measures"], 0),
         (["verify", str(package)], 0),
         (["run", "random", "--benchmark", str(package), "--out", answers], 0),
         (["check", answers, "--benchmark", str(package)], 0),

@@ -38,7 +38,7 @@ def test_the_card_says_what_is_known(folder: Path, cli: Cli) -> None:
     (folder / "card.md").write_text("## Who made it\n\nWe did.\n")
     assert cli("run", "random", "--benchmark", "facts", "--out", "r.jsonl").returncode == 0
     assert cli("score", "r.jsonl", "--benchmark", "facts", "--out", "r.json").returncode == 0
-    result = cli("card", folder, "--scores", "r.json", "--version", "1.2.0")
+    result = cli("export", "card", folder, "--scores", "r.json", "--version", "1.2.0")
     assert result.returncode == 0, result.stderr
     assert verify(folder) == []
     text = (folder / "README.md").read_text()
@@ -55,19 +55,19 @@ def test_the_card_says_what_is_known(folder: Path, cli: Cli) -> None:
     again = write_card(folder)
     assert (folder / "README.md").read_text() == text
     assert again.version == "1.2.0"
-    assert cli("card", folder, "--version", "two").returncode == 2
+    assert cli("export", "card", folder, "--version", "two").returncode == 2
 
 
 def test_a_card_that_was_changed_by_hand_is_not_written_over(folder: Path, cli: Cli) -> None:
     card = folder / "README.md"
     card.write_text(f"{card.read_text()}\nMy own words.\n")
-    result = cli("card", folder)
+    result = cli("export", "card", folder)
     assert result.returncode == 1
     assert "README.md: was changed by hand; your text in card.md beside it" in result.stderr
     assert card.read_text().endswith("My own words.\n")
     card.unlink()
     (folder / "card.md").write_text("My own words.\n")
-    assert cli("card", folder).returncode == 0
+    assert cli("export", "card", folder).returncode == 0
     assert "My own words." in card.read_text()
     assert verify(folder) == []
 

@@ -249,7 +249,7 @@ def test_the_command(hub: Hub, package: Path, tmp_path: Path, cli: Cli) -> None:
     (tmp_path / "s.json").write_text(scored(package, tmp_path).model_dump_json())
     env = {"HF_ENDPOINT": hub.url, "HF_TOKEN": hub.token, "HF_HUB_OFFLINE": "0",
            "HF_HUB_DISABLE_XET": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1"}  # fmt: skip
-    words = ("publish-results", "s.json", "--repo-id", REPO)
+    words = ("publish", "results", "s.json", "--repo-id", REPO)
     shown = cli(*words, "--model", MODEL, "--dry-run", "--out", "files", **env)
     assert shown.returncode == 0, shown.stderr
     text = (tmp_path / "files" / PATH).read_text()

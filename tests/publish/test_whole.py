@@ -113,7 +113,7 @@ def test_audit_and_card_change_all_files_or_none(
         path.write_text(text)
 
     monkeypatch.setattr(folders, "write_text", full)
-    for words in (("audit", package), ("card", package, "--version", "2.0.0")):
+    for words in (("audit", package), ("export", "card", package, "--version", "2.0.0")):
         with pytest.raises(InputError, match="the disk is full"):
             run(*words)
         assert content(package) == before

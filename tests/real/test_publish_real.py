@@ -23,7 +23,7 @@ def test_from_hagrid_to_a_leaderboard(cli: Cli, tmp_path: Path) -> None:
     for args in (
         ("build", "hagrid", "--source", f"hagrid:{data / 'hagrid' / 'dev.jsonl'}", "--out", "h"),
         ("audit", "h"),
-        ("card", "h"),
+        ("export", "card", "h"),
         ("verify", "h"),
     ):
         result = cli(*args)

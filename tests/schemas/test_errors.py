@@ -46,7 +46,7 @@ def test_the_last_part_of_a_name_is_enough() -> None:
 
 
 def test_a_command_lists_what_is_too_long_for_a_line() -> None:
-    error = UnknownValueError("measure", "citef", ["CiteF1", "CiteP"], "citeforge measures")
+    error = UnknownValueError("measure", "citef", ["CiteF1", "CiteP"], "citeforge list measures")
     assert str(error) == (
-        "unknown measure 'citef' (did you mean 'CiteF1'?); `citeforge measures` lists them all"
+        "unknown measure 'citef' (did you mean 'CiteF1'?); `citeforge list measures` lists them all"
     )

@@ -41,7 +41,7 @@ def test_rage_asks_what_prompts_writes_and_says_how(
         assert made.returncode == 0, made.stderr
         asked = {r["text"] for r in server.requests()}
     assert made.stdout == "s.jsonl: 8 answers of rage (openai:m)\n"
-    inline("prompts", package, "--out", "p.jsonl")
+    inline("export", "prompts", package, "--out", "p.jsonl")
     prompts = [json.loads(x)["prompt"] for x in (tmp_path / "p.jsonl").read_text().splitlines()]
     assert asked == set(prompts[:4])
     said = header(tmp_path / "s.jsonl")
@@ -139,7 +139,7 @@ def test_passages_that_do_not_fit_are_dropped_from_the_end_and_counted(
     assert made.returncode == 0, made.stderr
     dropped = header(tmp_path / "s.jsonl")["counts"]["passages dropped"]
     assert f"{dropped} passages dropped" in made.stdout
-    inline("prompts", package, "--out", "p.jsonl")
+    inline("export", "prompts", package, "--out", "p.jsonl")
     whole = [json.loads(x)["prompt"] for x in (tmp_path / "p.jsonl").read_text().splitlines()]
     shown, had = (sum(t.count("\n\n[") for t in some) for some in (texts, whole[:3]))
     assert dropped == had - shown > 0
@@ -168,7 +168,7 @@ def test_wrong_words_are_told(inline: Cli, words: tuple[str, ...], said: str) ->
 
 
 def test_systems_are_listed_with_paper_and_needs(inline: Cli) -> None:
-    found = inline("systems")
+    found = inline("list", "systems")
     assert found.returncode == 0
     assert "RAGE\n  random" in found.stdout
     assert "(RAGE, 4; needs an LLM)" in found.stdout
@@ -177,7 +177,7 @@ def test_systems_are_listed_with_paper_and_needs(inline: Cli) -> None:
 def test_prompts_of_another_benchmark_are_refused_by_their_hash(
     inline: Cli, package: Path, tmp_path: Path
 ) -> None:
-    inline("prompts", package, "--out", "p.jsonl")
+    inline("export", "prompts", package, "--out", "p.jsonl")
     rows = [json.loads(x) for x in (tmp_path / "p.jsonl").read_text().splitlines()]
     words = ("run", "rage", "--benchmark", package, "--out", "s.jsonl", "--llm", "openai:m")
     with openai_server(tmp_path / "log") as server:

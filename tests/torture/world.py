@@ -101,6 +101,7 @@ def commands(url: str) -> list[Command]:
         Command(
             "judge",
             (
+                "labels",
                 "judge",
                 "pairs.jsonl",
                 "--judge",
@@ -132,7 +133,7 @@ def commands(url: str) -> list[Command]:
             Command(f"export-{f}", ("export", f, "base", "--out", "out"), ("out",), again=True)
             for f in ("beir", "trec", "mteb", "alce", "hf-csv", "attrieval")
         ),
-        Command("card", ("card", "old", "--version", "2.0.0"), ("old",)),
+        Command("card", ("export", "card", "old", "--version", "2.0.0"), ("old",)),
         Command("audit", ("audit", "old"), ("old",)),
         Command("leaderboard", board, ("site",)),
         Command(
@@ -189,7 +190,7 @@ def build_world(run: Callable[[list[str], Path], Run], world: Path) -> None:
     done("build", "twins", "--benchmark", "base", "--llm", "replay:twins.db", "--out", "twins")
     done("run", "random", "--benchmark", "base", "--out", "random.jsonl")
     done("run", "echo-relevant", "--benchmark", "base", "--out", "echo.jsonl")
-    done("prompts", "base", "--out", "prompts.jsonl")
+    done("export", "prompts", "base", "--out", "prompts.jsonl")
     for name in ("random", "echo"):
         done("score", f"{name}.jsonl", "--benchmark", "base", "--out", f"scores/{name}.json")
     done("leaderboard", "build", "--benchmark", "base", "--scores", "scores", "--out", "oldsite")

@@ -19,8 +19,10 @@ class Command:
         name: how it is called.
         help: one line for ``citeforge --help``.
         load: gives the click command, and imports what that needs; called when it is used.
+        group: heading beneath which ``citeforge --help`` lists it.
     """
 
     name: str
     help: str
     load: Callable[[], click.Command]
+    group: str = "Advanced"

@@ -19,61 +19,61 @@ from citeforge.schemas.extras import extras_named
 from citeforge.schemas.version import __version__
 
 COMMANDS = {
-    "build": ("building", "Build a benchmark package from a source, or by a recipe file."),
-    "embed": (
-        "building",
-        "Embed one share of a `build rage`, for several processes or machines at once.",
-    ),
-    "mine": (
-        "building",
-        "Mine for one share of the queries of a `build rage`, once all shares are embedded.",
-    ),
-    "recipe": (
-        "building",
-        "Print a recipe file to start from, or the one that a package was made by.",
-    ),
-    "rebuild": (
-        "building",
-        "Make a package again from its manifest alone; exit code 1 when its tables differ.",
-    ),
-    "verify": ("trust", "Check a package: hashes, schemas, ids, contexts."),
-    "show": ("lookup", "Summarise a package, or show one query in context."),
-    "prompts": ("building", "Write one prompt a query."),
-    "run": ("running", "Run a system and write its submission."),
-    "bench": ("running", "Run, score and compare several systems, and make a report."),
-    "systems": (
-        "lookup",
-        "List the systems: whose they are, what they do, where they are described, what they need.",
-    ),
-    "check": ("scoring", "Check a submission; never changes it."),
-    "score": ("scoring", "Score submissions against a package."),
-    "compare": ("scoring", "Compare score files pairwise, or all with one baseline."),
-    "plan": ("scoring", "Say how many queries a difference needs."),
-    "report": (
-        "scoring",
-        "Make a report of score files: a page, a table (md, tex, csv), or a plot (svg, png, pdf).",
-    ),
-    "annotate": ("trust", "Send answers to annotators and take their labels back."),
-    "meta-eval": ("trust", "Measure a judge against human labels."),
-    "calibrate": ("trust", "Measure a judge's errors, and keep them in a package."),
-    "measures": ("lookup", "List the measures, one line each, with what they need."),
-    "audit": ("trust", "Look for flaws in a package that verifies."),
-    "card": ("publishing", "Write README.md, croissant.json and eval.yaml of a package."),
-    "publish": ("publishing", "Publish a package to the Hugging Face Hub."),
-    "publish-results": ("publishing", "Show a model's scores on its page of the Hugging Face Hub."),
-    "export": ("publishing", "Write a package in the layout of another tool, or as training data."),
-    "kg": ("lookup", "Ask a knowledge graph: profile, snapshot, link."),
-    "kalma": ("building", "Look into KaLMA benchmarks: trace."),
-    "judge": ("trust", "Judge whether premises entail hypotheses."),
-    "llm": ("running", "Ask an LLM, and keep its answers: run, stats, export, import."),
-    "doctor": ("lookup", "Tell what is installed, what answers, and what to type next."),
-    "demo": (
-        "lookup",
-        "Build, answer, score and report a small benchmark, to see what that looks like.",
-    ),
-    "sources": ("lookup", "List the sources that can be read."),
+    "Build": {
+        "build": ("building.build", "Build a benchmark package from a source, or by a recipe."),
+        "shard": ("building.shard", "Do one share of a `build rage`: embed, mine."),
+        "kg": ("building.kg", "Ask a knowledge graph: profile, snapshot, link."),
+    },
+    "Run": {
+        "run": ("running.run", "Run a system and write its submission."),
+        "bench": (
+            "running.bench",
+            "Run, score and compare several systems, and make a report.",
+        ),
+    },
+    "Score": {
+        "check": ("scoring.check", "Check a submission; never changes it."),
+        "score": ("scoring.score", "Score submissions against a package."),
+        "compare": ("scoring.compare", "Compare score files pairwise, or all with one baseline."),
+        "report": (
+            "scoring.report",
+            "Make a report of score files: a page, a table (md, tex, csv), or a plot (svg, png, "
+            "pdf).",
+        ),
+    },
+    "Trust": {
+        "verify": ("trust.verify", "Check a package: hashes, schemas, ids, contexts."),
+        "audit": ("trust.audit", "Look for flaws in a package that verifies."),
+        "labels": (
+            "trust.labels",
+            "Plan, collect and use labels of people, and measure judges by them.",
+        ),
+    },
+    "Publish": {
+        "publish": (
+            "publishing.publish",
+            "Publish a package to the Hugging Face Hub, or a model's scores.",
+        ),
+        "export": (
+            "publishing.export",
+            "Write prompts, the card, the layout of another tool, or training data.",
+        ),
+    },
+    "Look up": {
+        "show": ("lookup.show", "Summarise a package, or show one query in context."),
+        "list": ("lookup.lists", "List what can be named: sources, systems, measures."),
+        "doctor": ("lookup.doctor", "Tell what is installed, what answers, and what to type next."),
+        "demo": (
+            "lookup.demo",
+            "Build, answer, score and report a small benchmark, to see what that looks like.",
+        ),
+    },
+    "Advanced": {
+        "llm": ("running.llm", "Ask an LLM, and keep its answers: run, stats, export, import."),
+    },
 }
-"""Our own: name to folder and one-line help, so that ``--help`` imports none of them."""
+"""Our own, in groups: name to module and one-line help, so that ``--help`` imports none of them."""
+_MODULES = {name: module for group in COMMANDS.values() for name, (module, _) in group.items()}
 
 
 class _PipeError(Exception):
@@ -93,11 +93,10 @@ class LazyGroup(click.Group):
         return list(one_line_helps())
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name not in COMMANDS:
+        if name not in _MODULES:
             return _command_of_plugin(name)
-        function = name.replace("-", "_")
-        module = import_module(f"citeforge.cli.{COMMANDS[name][0]}.{function}")
-        command: click.Command = getattr(module, function)
+        module = import_module(f"citeforge.cli.{_MODULES[name]}")
+        command: click.Command = getattr(module, _MODULES[name].rpartition(".")[2])
         return command
 
     def resolve_command(
@@ -119,19 +118,25 @@ class LazyGroup(click.Group):
         return found + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(one_line_helps().items()))
+        for group, helps in grouped_helps().items():
+            with formatter.section(group):
+                formatter.write_dl(list(helps.items()))
+
+
+def grouped_helps() -> dict[str, dict[str, str]]:
+    """Name to help of commands, in groups; of plugins' commands only the declarations are read."""
+    from citeforge.engines.plugins import found
+
+    groups = {group: {n: text for n, (_, text) in own.items()} for group, own in COMMANDS.items()}
+    for command, _ in found("commands"):
+        if isinstance(command, Command) and command.name not in _MODULES:
+            groups.setdefault(command.group, {}).setdefault(command.name, command.help)
+    return groups
 
 
 def one_line_helps() -> dict[str, str]:
-    """Name to help of our commands, then of those of plugins; only their declarations are read."""
-    from citeforge.engines.plugins import found
-
-    helps = {name: text for name, (_, text) in COMMANDS.items()}
-    for command, _ in found("commands"):
-        if isinstance(command, Command):
-            helps.setdefault(command.name, command.help)
-    return helps
+    """Name to help of all commands."""
+    return {name: text for group in grouped_helps().values() for name, text in group.items()}
 
 
 def _command_of_plugin(name: str) -> click.Command | None:

@@ -53,7 +53,7 @@ def labels_options(command: F) -> F:
         path_option(
             "--labels",
             multiple=True,
-            help="Of annotate import or ALCE's human evaluation (with --scores), in ExpertQA's "
+            help="Of labels import or ALCE's human evaluation (with --scores), in ExpertQA's "
             "layout, or claims with references; repeatable.",
         ),
         click.option(

@@ -69,7 +69,7 @@ def examine(base_url: str | None, store: Path | None, ask_network: bool) -> list
         findings += [_endpoint(base_url), _hub()]
     if store is not None:
         findings.append(_store(store))
-    findings.append(Finding("next", True, "try: make quickstart, or citeforge sources"))
+    findings.append(Finding("next", True, "try: make quickstart, or citeforge list sources"))
     return findings
 
 

@@ -137,7 +137,8 @@ def _reading(benchmark: Benchmark, measures: Sequence[Measure]) -> type[Submissi
         raise UsageError(
             f"--measures {names}: these look at {reads}, and {benchmark.manifest.name} shows "
             f"{benchmark.kind.shows}; what fits is --measures {','.join(default)}, or any of that "
-            f"family: citeforge measures ({reads} are shown by the kinds {owners or 'of nobody'})"
+            f"family: citeforge list measures ({reads} are shown by the kinds "
+            f"{owners or 'of nobody'})"
         )
     name = next((n for n in known if any(m.reads == n for m in measures)), next(iter(known)))
     reading: type[SubmissionReader] = benchmark.kind.reading(name)

@@ -131,7 +131,7 @@ def open_corpus(spec: str, split: str | None, options: ReadOptions, option: str)
     if not argument:
         raise UsageError(
             f"{option} {spec!r}: expected KIND:ARGUMENT, such as corpus:FOLDER; see "
-            "`citeforge sources`"
+            "`citeforge list sources`"
         )
     if SOURCES.get(name) is None:
         raise UsageError(f"{option} {spec!r}: {UnknownValueError('source', name, DECLARATIONS)}")

@@ -56,7 +56,7 @@ def rebuild(
     overwrite: bool = False,
     run: RunOptions | None = None,
 ) -> Rebuilt:
-    """Make a package again from its manifest alone: what ``citeforge rebuild`` does.
+    """Make a package again from its manifest alone: what ``citeforge build --from`` does.
 
     Args:
         benchmark: folder of the package.

@@ -31,7 +31,7 @@ in {out}/report.html.
 
 Next, your own system (its file names the benchmark, its answers cite passages by [number]):
 
-  citeforge prompts {out}/facts --out {out}/prompts.jsonl
+  citeforge export prompts {out}/facts --out {out}/prompts.jsonl
   citeforge llm run {out}/prompts.jsonl --llm openai:MODEL --out {out}/mine.jsonl
   citeforge score {out}/mine.jsonl --benchmark {out}/facts
 

@@ -20,7 +20,7 @@ _MEASURE = "ALCE.CitRec"
 def plan_labelling(
     path: str | Path, options: LabelPlanOptions, run: RunOptions | None = None
 ) -> LabelPlan:
-    """Plan labels, as ``citeforge annotate plan`` does.
+    """Plan labels, as ``citeforge labels plan`` does.
 
     Args:
         path: score file by the judge; or a submission, which the judge of the options is asked

@@ -52,7 +52,7 @@ def run(
     """Run a system and write its submission; what ``citeforge run`` does.
 
     Args:
-        system: its name; ``citeforge systems`` lists them.
+        system: its name; ``citeforge list systems`` lists them.
         benchmark: what it answers: opened, a folder, or ``hub:ORG/NAME``.
         out: submission to write.
         llm: what is asked, as ``openai:MODEL`` or an object with the protocol ``Llm``; None for
@@ -179,7 +179,7 @@ def _require(
     systems: Sequence[str], unused: Mapping[str, Any], benchmark: Benchmark, has_llm: bool
 ) -> None:
     if not systems:
-        raise UsageError("--systems: name at least one; `citeforge systems` lists them")
+        raise UsageError("--systems: name at least one; `citeforge list systems` lists them")
     if len(set(systems)) < len(systems):
         raise UsageError(f"--systems: {', '.join(systems)}: one comes twice")
     if unused:

@@ -1,4 +1,4 @@
-"""``card``: everything that is said about a package, rendered again from what is known."""
+"""``export card``: everything that is said about a package, rendered again from what is known."""
 
 from __future__ import annotations
 

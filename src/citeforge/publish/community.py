@@ -20,7 +20,7 @@ from citeforge.schemas.errors import InputError
 
 FILE = "eval.yaml"
 FRAMEWORK = "citeforge"
-_ALLOWED = "what `citeforge card` writes for a benchmark with a leaderboard"
+_ALLOWED = "what `citeforge export card` writes for a benchmark with a leaderboard"
 
 
 @dataclass(frozen=True)

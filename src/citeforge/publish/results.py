@@ -96,7 +96,7 @@ def target_of(options: ResultsOptions, publisher: Publisher | None = None) -> Ta
             except EntryNotFoundError as error:
                 raise InputError(
                     f"has no {file}", path=name,
-                    allowed="a benchmark that `citeforge card` and `citeforge publish` made; "
+                    allowed="a benchmark that `citeforge export card` and `publish` made; "
                     "experiments have no leaderboards",
                 ) from error  # fmt: skip
             folder = Path(path).parent

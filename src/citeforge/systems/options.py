@@ -64,14 +64,14 @@ class RageOptions(EditedOptions):
     """Of ``rage``."""
 
     prompts: Path | None = None
-    """Take the prompts of a file that `citeforge prompts` wrote for this benchmark."""
+    """Take the prompts of a file that `citeforge export prompts` wrote for this benchmark."""
 
 
 class CellOptions(LlmOptions):
     """Of ``authorship``."""
 
     prompts: Path | None = None
-    """Take the prompts of a file that `citeforge prompts` wrote for this benchmark."""
+    """Take the prompts of a file that `citeforge export prompts` wrote for this benchmark."""
 
 
 class ShotOptions(EditedOptions):

@@ -357,5 +357,5 @@ def test_the_command_builds_resumes_and_rebuilds(tmp_path: Path, cli: Cli) -> No
     result = cli(*args, "--resume", "--depth", "7")
     assert result.returncode == 1
     assert "retrieving.depth: 100 → 7" in result.stderr
-    result = cli("rebuild", "o", "--trust", "--out", "again")
+    result = cli("build", "--from", "o", "--trust", "--out", "again")
     assert result.returncode == 0, result.stderr

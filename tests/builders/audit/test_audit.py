@@ -138,7 +138,7 @@ def test_the_share_of_false_negatives_from_labels(
     folder: Path, tmp_path: Path, inline: Cli
 ) -> None:
     result = inline(
-        *("annotate", "export", "--task", "audit-negative", "--benchmark", folder),
+        *("labels", "export", "--task", "audit-negative", "--benchmark", folder),
         *("--sample", "8", "--out", "sample.csv"),
     )
     assert result.returncode == 0, result.stderr
@@ -152,7 +152,7 @@ def test_the_share_of_false_negatives_from_labels(
             label = "relevant" if "painted blue" in row["passage"] else "not relevant"
             writer.writerow({"item": row["item"], "label": label})
     result = inline(
-        "annotate", "import", "ann.csv", "--key", "sample.csv.key.json", "--out", "l.jsonl"
+        "labels", "import", "ann.csv", "--key", "sample.csv.key.json", "--out", "l.jsonl"
     )
     assert result.returncode == 0, result.stderr
     found = audited(inline, folder, "--labels", "l.jsonl").false_negatives

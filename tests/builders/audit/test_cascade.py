@@ -105,7 +105,7 @@ def test_from_suspicion_to_a_build_without(
     assert first.by.startswith("table:strong.jsonl@")
     assert rows["castle", "castle-1"].verdict == "not relevant"
 
-    export = ("annotate", "export", "--task", "audit-negative", "--benchmark", package)
+    export = ("labels", "export", "--task", "audit-negative", "--benchmark", package)
     done = inline(*export, "--sample", 12, "--out", "sample.csv")
     assert done.returncode == 0, done.stderr
     key = json.loads((tmp_path / "sample.csv.key.json").read_text())["items"]
@@ -118,7 +118,7 @@ def test_from_suspicion_to_a_build_without(
         for item, where in key.items():
             pair = (where["query_id"], where["passage"])
             writer.writerow([item, "relevant" if pair in TRUTH else "not relevant"])
-    words = ("annotate", "import", "ann.csv", "--key", "sample.csv.key.json", "--out", "l.jsonl")
+    words = ("labels", "import", "ann.csv", "--key", "sample.csv.key.json", "--out", "l.jsonl")
     assert inline(*words).returncode == 0
 
     found, told = audited(inline, package, judge, "--labels", "l.jsonl")

@@ -311,7 +311,7 @@ def test_a_pool_of_names_smaller_than_k_is_refused(package: Path, tmp_path: Path
 
 
 def test_prompts_of_each_cell(built: Path, cli: Cli, tmp_path: Path) -> None:
-    assert cli("prompts", built, "--out", "p.jsonl").returncode == 0
+    assert cli("export", "prompts", built, "--out", "p.jsonl").returncode == 0
     rows = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text().splitlines()]
     cells = {c.context: c for c in design_of(load_intact(built)).cells}
     assert Counter(r["context"] for r in rows) == dict.fromkeys(cells, 21)

@@ -351,12 +351,12 @@ def test_paragraphs_of_a_file(tmp_path: Path, inline: Cli) -> None:
     )
     assert result.returncode == 0, result.stderr
     assert "pairs dropped: not connected in the graph" in result.stdout
-    result = inline("kalma", "trace", "k", "--query", "Q906-Q907")
+    result = inline("show", "k", "--trace", "--query", "Q906-Q907")
     assert "born in London [Q906, place of birth: London] on 10 December 1815 [Q906, date of" in (
         result.stdout
     )
     assert "Specific question:" in result.stdout
-    assert inline("kalma", "trace", "k", "--query", "Q1-Q2").returncode == 2
+    assert inline("show", "k", "--trace", "--query", "Q1-Q2").returncode == 2
 
 
 BRIDGES_DOMAIN = """
@@ -401,7 +401,7 @@ def test_a_second_domain_needs_a_configuration_alone(tmp_path: Path, inline: Cli
     )
     assert result.returncode == 0, result.stderr
     assert verify(tmp_path / "k") == []
-    trace = inline("kalma", "trace", "k", "--query", "Q2-Q1").stdout
+    trace = inline("show", "k", "--trace", "--query", "Q2-Q1").stdout
     assert "General question: What are New Bridge and Old Bridge?" in trace
     assert "The replaces of New Bridge is Old Bridge [Q2, replaces: Old Bridge]." in trace
     # "replaced by" says the same the other way round: no round may pick it.

@@ -174,7 +174,9 @@ def test_what_does_not_go_together(package: Path, tmp_path: Path) -> None:
 def test_on_the_command_line(cli: Cli, tmp_path: Path) -> None:
     args = ("build", "rage", "--source", FACTS, "--candidates", "bm25", "--hidden", "--out")
     assert cli(*args, "a").returncode == 0
-    assert cli("rebuild", "a", "--out", "b", "--trust").stdout.endswith("same, byte for byte\n")
+    assert cli("build", "--from", "a", "--out", "b", "--trust").stdout.endswith(
+        "same, byte for byte\n"
+    )
     assert cli(*args, "c", "--secret-from", "a").returncode == 0
     manifests = [json.loads((tmp_path / n / "manifest.json").read_text()) for n in "abc"]
     assert len({m["benchmark_hash"] for m in manifests}) == 1

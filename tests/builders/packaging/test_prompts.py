@@ -90,7 +90,7 @@ def test_a_template_that_cannot_be_rendered_is_named(
 def test_lines_of_a_file_of_prompts(cli: Cli, package: Path, tmp_path: Path) -> None:
     opened = Package(package)
     assert contexts_for(opened, None) == contexts_for(opened, "all") == ["mix"]
-    assert not cli("prompts", package, "--out", "p.jsonl").returncode
+    assert not cli("export", "prompts", package, "--out", "p.jsonl").returncode
     lines = prompt_lines(opened, ["mix"])
     assert (tmp_path / "p.jsonl").read_text() == "".join(lines)
     with pytest.raises(UnknownValueError, match="known: all, mix"):

@@ -74,7 +74,7 @@ def test_a_package_of_each_kind_is_made_again(cli: Cli, tmp_path: Path, facts: P
     ):  # fmt: skip
         assert cli("build", *words).returncode == 0
     for kind in ("facts", "hagrid", "alce", "authorship", "kalma"):
-        result = cli("rebuild", kind, "--trust", "--out", f"again-{kind}")
+        result = cli("build", "--from", kind, "--trust", "--out", f"again-{kind}")
         assert result.returncode == 0, result.stderr
         assert result.stdout.endswith("equal: every table is the same, byte for byte\n")
         old, new = load_intact(tmp_path / kind), load_intact(tmp_path / f"again-{kind}")
@@ -89,13 +89,13 @@ def test_another_source_is_noticed(cli: Cli, tmp_path: Path) -> None:
     source.write_text("".join(rows))
     assert cli("build", "hagrid", "--source", "hagrid:h.jsonl", "--out", "h").returncode == 0
     source.rename(tmp_path / "moved.jsonl")
-    result = cli("rebuild", "h", "--trust", "--out", "new")
+    result = cli("build", "--from", "h", "--trust", "--out", "new")
     assert result.returncode == 1
     assert "h.jsonl" in result.stderr
-    moved = cli("rebuild", "h", "--out", "new", "--source", "hagrid:moved.jsonl")
+    moved = cli("build", "--from", "h", "--out", "new", "--source", "hagrid:moved.jsonl")
     assert moved.returncode == 0, moved.stderr
     (tmp_path / "moved.jsonl").write_text("".join(rows[:-1]))
-    again = ("rebuild", "h", "--out", "new", "--overwrite", "--source")
+    again = ("build", "--from", "h", "--out", "new", "--overwrite", "--source")
     result = cli(*again, "source=hagrid:moved.jsonl")
     assert result.returncode == 1
     assert "not equal: " in result.stderr
@@ -111,31 +111,36 @@ def test_the_package_of_a_derived_one_is_looked_for_and_held_against_its_hash(
     args = ("build", "authorship", "--benchmark", "facts", "--k", "3", "--out", "a")
     assert cli(*args).returncode == 0
     away = facts.rename(tmp_path / "away")
-    result = cli("rebuild", "a", "--trust", "--out", "b")
+    result = cli("build", "--from", "a", "--trust", "--out", "b")
     assert result.returncode == 1
     assert "the benchmark 'facts' is not here, nor beside a" in result.stderr
     assert "--source benchmark=DIR" in result.stderr
-    assert cli("rebuild", "a", "--trust", "--out", "b", "--source", str(away)).returncode == 0
+    assert (
+        cli("build", "--from", "a", "--trust", "--out", "b", "--source", str(away)).returncode == 0
+    )
     other = cf.RageRecipe(
         source=SOURCE, embedder="none", limit=8, mixtures=("a=1,1,0",),
         mining={"irrelevant": 3, "seemingly_relevant": 0},
     )  # fmt: skip
     cf.build(other, tmp_path / "facts")
-    result = cli("rebuild", "a", "--trust", "--out", "c")
+    result = cli("build", "--from", "a", "--trust", "--out", "c")
     assert result.returncode == 1
     assert "and a was made of" in result.stderr
 
 
 def test_a_package_of_unknown_making_is_not_rebuilt(cli: Cli) -> None:
     package = Path(__file__).parents[2] / "golden" / "v1" / "package"
-    for words in (("rebuild", package, "--out", "x"), ("recipe", package)):
+    for words in (
+        ("build", "--from", package, "--out", "x"),
+        ("build", "--print-recipe", "--from", package),
+    ):
         result = cli(*map(str, words))
         assert result.returncode == 1
         assert "its manifest does not hold the choices of a build" in result.stderr
 
 
 def test_a_recipe_file_builds_what_its_options_build(cli: Cli, tmp_path: Path, facts: Path) -> None:
-    printed = cli("recipe", "facts")
+    printed = cli("build", "--print-recipe", "--from", "facts")
     assert printed.returncode == 0
     (tmp_path / "recipe.yaml").write_text(printed.stdout)
     result = cli("build", "recipe.yaml", "--trust", "--out", "again")
@@ -173,12 +178,14 @@ def test_twins_are_made_again_from_the_answers_that_were_kept(cli: Cli, tmp_path
     assert cli("llm", "import", "kept.db", replay).returncode == 0
     words = ("--benchmark", "all", "--llm", "replay:kept.db", "--out", "twins")
     assert cli("build", "twins", *words).returncode == 0
-    named = cli("rebuild", "twins", "--trust", "--out", "named", "--source", "llm=replay:kept.db")
+    named = cli(
+        "build", "--from", "twins", "--trust", "--out", "named", "--source", "llm=replay:kept.db"
+    )
     assert named.returncode == 0, named.stderr
     old = load_intact(tmp_path / "twins").benchmark_hash
     assert load_intact(tmp_path / "named").benchmark_hash == old
     shutil.copyfile(tmp_path / "kept.db", tmp_path / "twins.replay.db")
-    beside = cli("rebuild", "twins", "--trust", "--out", "beside")
+    beside = cli("build", "--from", "twins", "--trust", "--out", "beside")
     assert beside.returncode == 0, beside.stderr
     assert load_intact(tmp_path / "beside").benchmark_hash == old
 
@@ -200,7 +207,7 @@ def test_what_a_strangers_manifest_names_is_printed_and_not_read(
         f"--source {source}", "--extra-corpus corpus:/etc", "--embedder offline",
         "--judge hf:./model", "--judge-profile ", "--store facts.replay.db",
     ]  # fmt: skip
-    result = cli("rebuild", "facts", "--out", "again")
+    result = cli("build", "--from", "facts", "--out", "again")
     assert result.returncode == 2
     assert "--trust" in result.stderr
     for use in uses:
@@ -208,7 +215,7 @@ def test_what_a_strangers_manifest_names_is_printed_and_not_read(
     with pytest.raises(cf.UsageError, match="corpus:/etc"):
         cf.rebuild(facts, tmp_path / "again")
     assert not (tmp_path / "again").exists()
-    result = cli("rebuild", "facts", "--trust", "--out", "again")
+    result = cli("build", "--from", "facts", "--trust", "--out", "again")
     assert result.returncode == 2  # a judge beside judgements, seen before anything is read
     assert "private" in result.stderr
     assert "--source beir:" in result.stderr  # printed all the same
@@ -218,13 +225,13 @@ def test_on_a_terminal_it_asks(cli: Cli, facts: Path, monkeypatch: pytest.Monkey
     replies = iter((False, True))
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     monkeypatch.setattr("click.confirm", lambda *_, **__: next(replies))
-    assert cli("rebuild", "facts", "--out", "again").returncode == 2
-    assert cli("rebuild", "facts", "--out", "again").returncode == 0
+    assert cli("build", "--from", "facts", "--out", "again").returncode == 2
+    assert cli("build", "--from", "facts", "--out", "again").returncode == 0
 
 
 def test_what_the_user_names_is_not_asked_about(cli: Cli, facts: Path) -> None:
     words = ("--source", SOURCE, "--source", "embedder=offline")
-    assert cli("rebuild", "facts", "--out", "again", *words).returncode == 0
+    assert cli("build", "--from", "facts", "--out", "again", *words).returncode == 0
 
 
 def test_a_recipe_file_names_what_it_reads(cli: Cli, tmp_path: Path) -> None:

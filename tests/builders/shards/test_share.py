@@ -61,13 +61,17 @@ def test_shares_make_the_bytes_of_a_plain_build(
     folder, out = tmp_path / "shards", tmp_path / "out"
     with ThreadPoolExecutor(n) as pool:  # at once, also while nobody has written the corpus
         for text in pool.map(
-            lambda i: done(cli("embed", "--shard", f"{i}/{n}", "--out", folder, *RECIPE, *CPU)),
+            lambda i: done(
+                cli("shard", "embed", "--shard", f"{i}/{n}", "--out", folder, *RECIPE, *CPU)
+            ),
             range(1, n + 1),
         ):
             assert "embedded" in text
         list(
             pool.map(
-                lambda i: done(cli("mine", "--shard", f"{i}/{n}", "--out", folder, *RECIPE)),
+                lambda i: done(
+                    cli("shard", "mine", "--shard", f"{i}/{n}", "--out", folder, *RECIPE)
+                ),
                 range(1, n + 1),
             )
         )
@@ -82,7 +86,7 @@ def test_a_killed_share_goes_on_and_its_disk_may_be_full(
     cli: Cli, tmp_path: Path, plain: dict[str, bytes]
 ) -> None:
     folder, out = tmp_path / "shards", tmp_path / "out"
-    share = ["embed", "--shard", "1/2", "--out", str(folder), *RECIPE, *CPU]
+    share = ["shard", "embed", "--shard", "1/2", "--out", str(folder), *RECIPE, *CPU]
     # Vectors of 16 passages are 12,288 bytes: the kernel lets no file grow so large.
     result = nursery.run(share, tmp_path, largest=9000)
     assert result.returncode == 1
@@ -93,7 +97,7 @@ def test_a_killed_share_goes_on_and_its_disk_may_be_full(
     assert result.returncode == -signal.SIGKILL, result.stderr
     assert len(list(folder.glob("embeddings/*.json"))) == 1
     for i in (2, 1):
-        done(cli("embed", "--shard", f"{i}/2", "--out", folder, *RECIPE, *CPU))
+        done(cli("shard", "embed", "--shard", f"{i}/2", "--out", folder, *RECIPE, *CPU))
     # Nothing was mined there: the build does it.
     done(cli("build", "rage", *RECIPE, "--from-shards", folder, "--name", "facts", "--out", out))
     assert content(out) == plain
@@ -137,15 +141,17 @@ def build(folder: Path, out: Path, **config: object) -> None:
 
 def test_what_is_missing_is_named(folder: Path, tmp_path: Path) -> None:
     whole = tmp_path / "whole"
-    with pytest.raises(InputError, match=r"passages-00001.f16: is missing; `embed --shard`"):
+    with pytest.raises(InputError, match=r"passages-00001.f16: is missing; `shard embed --shard`"):
         build(folder, tmp_path / "out")
     with pytest.raises(InputError, match=r"passages-00001.f16: is missing"):
         mine_shard(recipe_of(), run_options(folder), share("1/2"))
     mine_shard(recipe_of(), run_options(whole), share("2/3"))
-    with pytest.raises(InputError, match=r"lacks what share 1/3 mined; `mine --shard 1/3` first"):
+    with pytest.raises(
+        InputError, match=r"lacks what share 1/3 mined; `shard mine --shard 1/3` first"
+    ):
         build(whole, tmp_path / "out")
     with pytest.raises(
-        InputError, match=r"nothing: holds no shards; the --out of `citeforge embed"
+        InputError, match=r"nothing: holds no shards; the --out of `citeforge shard embed"
     ):
         build(tmp_path / "nothing", tmp_path / "out")
     assert not (tmp_path / "nothing").exists()

@@ -25,9 +25,9 @@ def test_the_demo_shows_a_report_and_what_to_type_next(cli: Cli, tmp_path: Path)
     assert {m["name"]: m["value"] for m in scores["measures"]}["CiteP"] == 100
     assert "<html" in (tmp_path / "seen/report.html").read_text()
     following = done.stdout.partition("Next, your own system")[2]
-    assert "citeforge prompts seen/facts --out seen/prompts.jsonl" in following
+    assert "citeforge export prompts seen/facts --out seen/prompts.jsonl" in following
     # What it says to type next can be typed.
-    assert cli("prompts", "seen/facts", "--out", "seen/prompts.jsonl").returncode == 0
+    assert cli("export", "prompts", "seen/facts", "--out", "seen/prompts.jsonl").returncode == 0
     again = cli("demo", "--out", "seen")
     assert (again.returncode, again.stdout) == (2, "")
     assert "seen: is there already; name a new folder" in again.stderr

@@ -119,7 +119,7 @@ def test_a_terminal_sees_a_bar_unless_json_is_asked_for(words: list[str], is_lin
 
 def test_the_command_line_asks_for_json() -> None:
     def asked() -> bool:
-        cli.main(["--log-json", "measures"], standalone_mode=False)
+        cli.main(["--log-json", "list", "measures"], standalone_mode=False)
         return is_json.get()
 
     assert contextvars.copy_context().run(asked)

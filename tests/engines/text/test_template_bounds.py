@@ -98,7 +98,7 @@ def test_what_prompts_do_is_within_the_bounds(tmp_path: Path) -> None:
 def test_no_traceback(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "t.j2").write_text("fine\n{{ 'x' * 10**10 }}\n")
     package = ROOT / "tests" / "golden" / "v1" / "package"
-    done = cli("prompts", package, "--template", "t.j2")
+    done = cli("export", "prompts", package, "--template", "t.j2")
     assert done.returncode == 1
     assert done.stderr.startswith("error: t.j2:2: cannot be rendered (it makes something larger")
 

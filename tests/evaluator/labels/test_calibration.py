@@ -77,10 +77,10 @@ def test_a_package_with_a_calibration_corrects(tmp_path: Path, package: Path, cl
     shutil.copytree(package, folder)
     before = Package(folder).hash
     write_jsonl(tmp_path / "e.jsonl", expertqa(60, wrong=4))
-    shown = cli("calibrate", "facts", "--labels", "e.jsonl", "--judge", "lexical")
+    shown = cli("labels", "calibrate", "facts", "--labels", "e.jsonl", "--judge", "lexical")
     assert shown.returncode == 0, shown.stderr
     assert "sensitivity  0.5000" in shown.stdout
-    more = ("calibrate", "facts", "--labels", "e.jsonl", "--judge", "lexical", "--out")
+    more = ("labels", "calibrate", "facts", "--labels", "e.jsonl", "--judge", "lexical", "--out")
     assert cli(*more, "judge.svg").returncode == 0
     assert "furthest" not in (drawn := (tmp_path / "judge.svg").read_text())
     assert ">supported for people (%), 95 % interval</text>" in drawn

@@ -93,14 +93,14 @@ def test_both_commands_look_at_the_same_rows(cli: Cli, tmp_path: Path, package: 
     write_jsonl(tmp_path / "e.jsonl", [{**EXPERTQA, "question": f"q{i}"} for i in range(10)])
     found = labelled_pairs([tmp_path / "e.jsonl"])
     assert (len(found.pairs), found.left_out) == (20, {UNLABELLED: 20, UNCITED: 20})
-    measured = cli("meta-eval", "--labels", "e.jsonl", "--judge", "lexical")
+    measured = cli("labels", "meta-eval", "--labels", "e.jsonl", "--judge", "lexical")
     assert measured.returncode == 0, measured.stderr
     assert "against 20 human labels" in measured.stdout
     assert "supported, by people        10 of 20" in measured.stdout
     assert "balanced accuracy           1.0000" in measured.stdout
     assert "macro-F1                    1.0000" in measured.stdout
     shutil.copytree(package, tmp_path / "copy")
-    kept = cli("calibrate", "copy", "--labels", "e.jsonl", "--judge", "lexical")
+    kept = cli("labels", "calibrate", "copy", "--labels", "e.jsonl", "--judge", "lexical")
     assert kept.returncode == 0, kept.stderr
     assert "against 20 statements of 10 answers" in kept.stdout
     for line in found.lines():
@@ -177,7 +177,7 @@ def test_yes_and_no_of_annotators(cli: Cli, tmp_path: Path, package: Path) -> No
     ]  # fmt: skip
     write_jsonl(tmp_path / "l.jsonl", labels)
     options = ("--labels", "l.jsonl", "--scores", "s.json", "--judge", "lexical")
-    found = cli("meta-eval", *options)
+    found = cli("labels", "meta-eval", *options)
     assert found.returncode == 0, found.stderr
     assert "supported, by people        10 of 20" in found.stdout
     assert f"  left out  10: {UNCITED}" in found.stdout
@@ -216,9 +216,11 @@ def test_claims_at_the_command_line(cli: Cli, tmp_path: Path) -> None:
         tmp_path / "c.jsonl",
         [CLAIM, {**CLAIM, "claim": "Io too.", "attribution_label": "not attributable"}],
     )
-    found = cli("meta-eval", "--labels", "c.jsonl", "--format", "claims", "--judge", "lexical")
+    found = cli(
+        "labels", "meta-eval", "--labels", "c.jsonl", "--format", "claims", "--judge", "lexical"
+    )
     assert found.returncode == 0, found.stderr
     assert "against 2 human labels" in found.stdout
-    wrong = cli("meta-eval", "--judge", "lexical")
+    wrong = cli("labels", "meta-eval", "--judge", "lexical")
     assert wrong.returncode == 2
     assert "give --benchmark, or --labels" in wrong.stderr

@@ -206,7 +206,7 @@ def test_at_the_command_line(cli: Cli, tmp_path: Path) -> None:
             {"query_id": "q1", "systems": ["s", "t"], "preference": last, "m": [1, 3]},
         ]
         write_jsonl(tmp_path / f"{name}.jsonl", rows)
-    both = ("meta-eval", "--preferences", "ann.jsonl", "--preferences", "bob.jsonl")
+    both = ("labels", "meta-eval", "--preferences", "ann.jsonl", "--preferences", "bob.jsonl")
     found = cli(*both, "--measure", "m")
     assert found.returncode == 0, found.stderr
     write_jsonl(tmp_path / "bob.jsonl", [*rows, *rows[:1]])

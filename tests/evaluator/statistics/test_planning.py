@@ -153,15 +153,15 @@ def test_what_is_no_judged_measure() -> None:
 def test_commands(cli: Cli, tmp_path: Path) -> None:
     values = [i % 5 / 4 for i in range(50)]
     (tmp_path / "a.json").write_text(file(list(values)).model_dump_json())
-    shown = cli("plan", "a.json", "--effect", "5")
+    shown = cli("labels", "plan-queries", "a.json", "--effect", "5")
     assert shown.returncode == 0, shown.stderr
     assert "needed for 80%" in shown.stdout
-    shown = cli("annotate", "plan", "a.json", "--half-width", "12", "--out", "plan.json")
+    shown = cli("labels", "plan", "a.json", "--half-width", "12", "--out", "plan.json")
     assert shown.returncode == 0, shown.stderr
     drawn = json.loads((tmp_path / "plan.json").read_text())
     assert f"plan.json: {len(drawn['queries'])} queries" in shown.stdout
     (tmp_path / "plan.json").write_text('{"queries": 3}')
-    asked = ("annotate", "export", "a.json", "--task", "utility", "--queries", "plan.json")
+    asked = ("labels", "export", "a.json", "--task", "utility", "--queries", "plan.json")
     shown = cli(*asked, "--out", "x.csv")
     assert shown.returncode == 1
     assert "plan.json: is no plan" in shown.stderr

@@ -109,10 +109,10 @@ def test_meta_eval_compares_orders(cli: Cli, tmp_path: Path) -> None:
             path = tmp_path / f"{made.system}{noise}.json"
             path.write_text(made.model_dump_json())
             words += [option, path.name]
-    found = cli("meta-eval", *words, "--measure", "M")
+    found = cli("labels", "meta-eval", *words, "--measure", "M")
     assert found.returncode == 0, found.stderr
     assert "3 systems ordered by M" in found.stdout
     assert "gap-weighted tau    1.000" in found.stdout
-    wrong = cli("meta-eval", *words)
+    wrong = cli("labels", "meta-eval", *words)
     assert wrong.returncode == 2
     assert "--measure" in wrong.stderr

@@ -38,7 +38,7 @@ def lines_of(path: Path) -> list[dict[str, object]]:
 def answered(cli: Cli, folder: Path, package: Path, wrong: str | None) -> Path:
     """The submission of a model that cites the first relevant passage of each prompt; for one query
     it cites a passage that is not relevant."""
-    assert cli("prompts", package, "--out", "p.jsonl").returncode == 0
+    assert cli("export", "prompts", package, "--out", "p.jsonl").returncode == 0
     benchmark = Benchmark(package)
     table = benchmark.context("mix")
     rows = read_prompts(folder / "p.jsonl")
@@ -129,8 +129,8 @@ def test_authorship_of_another_k(cli: Cli, package: Path, tmp_path: Path) -> Non
 def test_prompts_of_two_benchmarks_are_not_one_submission(
     cli: Cli, package: Path, other: Path, tmp_path: Path
 ) -> None:
-    cli("prompts", package, "--out", "a.jsonl")
-    cli("prompts", other, "--out", "b.jsonl")
+    cli("export", "prompts", package, "--out", "a.jsonl")
+    cli("export", "prompts", other, "--out", "b.jsonl")
     both = tmp_path / "both.jsonl"
     both.write_text((tmp_path / "a.jsonl").read_text() + (tmp_path / "b.jsonl").read_text())
     with pytest.raises(InputError, match="the lines before are of facts with hash") as caught:

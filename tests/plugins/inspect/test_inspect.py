@@ -121,7 +121,7 @@ def test_mistakes_are_said_without_a_traceback(tmp_path: Path) -> None:
 def test_samples_carry_prompts_and_origin(package: Path, cli: Cli, tmp_path: Path) -> None:
     task = package_task(str(package), system="mine")
     assert isinstance(task, Task)
-    assert cli("prompts", package, "--out", "p.jsonl").returncode == 0
+    assert cli("export", "prompts", package, "--out", "p.jsonl").returncode == 0
     rows = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text().splitlines()]
     assert [(s.id, s.input) for s in task.dataset] == [(r["query_id"], r["prompt"]) for r in rows]
     assert {s.metadata["benchmark_hash"] for s in task.dataset if s.metadata} == {

@@ -102,7 +102,7 @@ def summed_up(
         base: the benchmark.
         rows: see :func:`decide`; gets the labelled rows.
         stages: who decided before, in words.
-        labels: what ``annotate import`` wrote; None without labels.
+        labels: what ``labels import`` wrote; None without labels.
 
     Raises:
         InputError: labels that were drawn within other strata, or of rows that are no negatives.
@@ -165,7 +165,7 @@ def _label(rows: Rows, there: set[tuple[str, str]], path: Path) -> dict[str, tup
     if not tally:
         raise InputError(
             "holds no labels", path=path,
-            allowed="what `citeforge annotate import` of audit-negative wrote",
+            allowed="what `citeforge labels import` of audit-negative wrote",
         )  # fmt: skip
     return tally
 

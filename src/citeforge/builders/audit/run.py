@@ -211,7 +211,7 @@ def estimate(labels: Path) -> EstimatedShare:
     decided = Counter(r for r in rows if r in ("relevant", "not relevant"))
     n = decided.total()
     if n == 0:
-        wrote = f"what `citeforge annotate import` of {TASK} wrote"
+        wrote = f"what `citeforge labels import` of {TASK} wrote"
         raise InputError("holds no labels", path=labels, allowed=wrote)
     hits = decided["relevant"]
     interval = binomtest(hits, n).proportion_ci(0.95, method="exact")

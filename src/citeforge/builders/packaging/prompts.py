@@ -153,7 +153,7 @@ def contexts_for(package: Package, asked: str | None) -> list[str]:
 def prompt_lines(
     package: Package, contexts: Sequence[str], template: str | None = None, show: str | None = None
 ) -> Iterator[str]:
-    """Lines of JSON, one a query, as ``citeforge prompts`` writes them.
+    """Lines of JSON, one a query, as ``citeforge export prompts`` writes them.
 
     Args:
         package: the benchmark.

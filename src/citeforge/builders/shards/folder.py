@@ -134,7 +134,9 @@ def known(folder: Path) -> dict[str, Any]:
     path = folder / EMBED
     if not path.is_file():
         raise InputError(
-            "holds no shards", path=folder, allowed="the --out of `citeforge embed --shard I/N`"
+            "holds no shards",
+            path=folder,
+            allowed="the --out of `citeforge shard embed --shard I/N`",
         )
     content = read_json(path)
     if not (
@@ -264,7 +266,7 @@ def merged(folder: Path, key: Any, miner: SeeminglyRelevant) -> list[list[Mined]
             raise InputError(
                 "is damaged, or of another build",
                 path=folder / name,
-                allowed=f"`mine --shard {shard}` again, with the options of this build",
+                allowed=f"`shard mine --shard {shard}` again, with the options of this build",
             )
         columns = [table[c].to_pylist() for c in _MINED.names]
         for row, position, score, rank in zip(*columns, strict=True):
@@ -315,6 +317,6 @@ def _shares(folder: Path) -> list[Shard]:
         missing = next(n for n in range(1, of + 1) if n not in numbers)
         raise InputError(
             f"lacks what share {missing}/{of} mined", path=folder,
-            allowed=f"`mine --shard {missing}/{of}` first",
+            allowed=f"`shard mine --shard {missing}/{of}` first",
         )  # fmt: skip
     return []

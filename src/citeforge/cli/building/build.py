@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from citeforge.cli.building.again import FROM, PRINT, print_recipe, rebuild
 from citeforge.cli.consent import confirmation, trusting
 from citeforge.cli.path_options import path_argument
 from citeforge.cli.record_options import add_options, field_options, record_from
@@ -15,17 +16,34 @@ from citeforge.schemas.recipes import Recipe, RunOptions
 from citeforge.schemas.recipes.run import ALWAYS
 
 FILE = "RECIPE.yaml"
-_FROM_FILE = """Build by a recipe file (YAML or JSON); `citeforge recipe KIND` writes one to
-start from.
+_FROM_FILE = """Build by a recipe file (YAML or JSON); `citeforge build --print-recipe KIND`
+writes one to start from.
 
 Prints the files, models and endpoints that it names, and asks whether to use them.
 """
+_AGAIN = {FROM: rebuild, PRINT: print_recipe}
+"""Options that take the place of a kind; each is a command of its own."""
 _IDENTITY = ("name", "licence", "hidden")
 
 
 class Builds(click.Group):
     """A group whose commands are the kinds, and files with a recipe; each is made when it is used,
     since plugins' runners add options."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse; ``--print-recipe`` and ``--from`` are commands, wherever they stand."""
+        if args and args[0].startswith("-") and args[0] not in ctx.help_option_names:
+            words = [
+                w
+                for arg in args
+                for w in (arg.split("=", 1) if arg.startswith(f"{FROM}=") else [arg])
+            ]
+            for name in (PRINT, FROM):
+                if name in words:
+                    words.remove(name)
+                    args = ["--", name, *words]
+                    break
+        return super().parse_args(ctx, args)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -35,16 +53,19 @@ class Builds(click.Group):
         return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [FILE, *sorted(k.name for k in ours() if k.recipe)]
+        return [FILE, *_AGAIN, *sorted(k.name for k in ours() if k.recipe)]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name == FILE:
             return _from_file()
+        if name in _AGAIN:
+            return _AGAIN[name]
         recipe = recipe_named(name)
         return None if recipe is None else _command(recipe)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        texts = {FILE: _FROM_FILE} | {k.name: k.recipe.__doc__ or "" for k in ours() if k.recipe}
+        texts = {FILE: _FROM_FILE} | {n: c.short_help or "" for n, c in _AGAIN.items()}
+        texts |= {k.name: k.recipe.__doc__ or "" for k in ours() if k.recipe}
         width = formatter.width - 6 - max(map(len, texts))
         with formatter.section("Commands"):
             own = (click.Command(name, help=texts[name]) for name in sorted(texts))
@@ -57,7 +78,7 @@ class Builds(click.Group):
 
 @click.group(cls=Builds)
 def build() -> None:
-    """Build a benchmark package from a source, or by a recipe file."""
+    """Build a benchmark package from a source, or by a recipe."""
 
 
 def _command(recipe: type[Recipe]) -> click.Command:

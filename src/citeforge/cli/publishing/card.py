@@ -1,4 +1,4 @@
-"""``citeforge card DIR``."""
+"""``citeforge export card DIR``."""
 
 from __future__ import annotations
 

@@ -7,24 +7,33 @@ from typing import Any
 
 import click
 
+from citeforge.cli.publishing.card import card
+from citeforge.cli.publishing.prompts import prompts
 from citeforge.cli.record_options import add_options, field_options, record_from
 from citeforge.publish.export.declared import Export
 from citeforge.publish.export.registry import find_export, origins, write_export
+
+_OWN = {"prompts": prompts, "card": card}
+"""What is written for people and for LLMs, beside the formats of other tools."""
 
 
 class Exports(click.Group):
     """A group whose commands are the exports; a plugin's is imported when it is named."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(origins())
+        return [*_OWN, *origins()]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name in _OWN:
+            return _OWN[name]
         if ctx.resilient_parsing and name not in origins():
             return None  # while somebody types
         return _command(find_export(name))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Formats"):
+        with formatter.section("Prompts and card"):
+            formatter.write_dl([(n, c.get_short_help_str(90)) for n, c in _OWN.items()])
+        with formatter.section("Formats of other tools"):
             formatter.write_dl(
                 (name, f"An export of the plugin {origin}." if origin else find_export(name).about)
                 for name, origin in origins().items()
@@ -33,7 +42,7 @@ class Exports(click.Group):
 
 @click.group(cls=Exports, subcommand_metavar="FORMAT [ARGS]...")
 def export() -> None:
-    """Write a package in the layout of another tool, or as training data.
+    """Write prompts, the card, the layout of another tool, or training data.
 
     What a format cannot carry is listed.
     """

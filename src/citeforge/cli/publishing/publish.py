@@ -8,10 +8,46 @@ from typing import Any
 import click
 
 from citeforge.cli.path_options import path_argument
+from citeforge.cli.publishing.publish_results import publish_results
+
+PACKAGE = "DIR"
+"""Stands for the folder of a package, as the command that publishes it is called."""
 
 
-@click.command()
-@path_argument("folder")
+class Publications(click.Group):
+    """A group whose command is the package, unless another one is named."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse; what names no command is a package or an option of publishing one."""
+        if args and args[0] not in (*self.commands, *ctx.help_option_names):
+            args = ["--", PACKAGE, *args]
+        return super().parse_args(ctx, args)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options of publishing a package, and the other commands."""
+        publish_package.format_options(ctx, formatter)
+        self.format_commands(ctx, formatter)
+
+
+@click.group(
+    cls=Publications,
+    options_metavar="",
+    subcommand_metavar=f"{PACKAGE} [OPTIONS] | results SCORES… [OPTIONS]",
+)
+def publish() -> None:
+    """Publish a package to the Hugging Face Hub, or a model's scores.
+
+    Verifies, creates the repository, uploads, commits once, tags the version, downloads it again
+    and compares every hash. After a lost connection or a kill, run the same command again. Token
+    and endpoint: HF_TOKEN, HF_ENDPOINT.
+    """
+
+
+publish.add_command(publish_results)
+
+
+@publish.command(PACKAGE)
+@path_argument("folder", metavar="")
 @click.option("--repo-id", required=True, metavar="ORG/NAME", help="Dataset repository.")
 @click.option("--private", is_flag=True, help="Create it private.")
 @click.option("--revision", default="main", show_default=True, help="Branch to publish to.")
@@ -24,7 +60,7 @@ from citeforge.cli.path_options import path_argument
     "repeatable (default: none).",
 )
 @click.option("--dry-run", is_flag=True, help="Say what would change; change nothing.")
-def publish(
+def publish_package(
     folder: Path,
     repo_id: str,
     private: bool,

@@ -1,4 +1,4 @@
-"""``citeforge publish-results SCORES``."""
+"""``citeforge publish results SCORES``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from citeforge.cli.record_options import add_options, field_options, record_from
 from citeforge.schemas.commands.results import ResultsOptions
 
 
-@click.command("publish-results")
+@click.command("results")
 @path_argument("scores", nargs=-1, required=True)
 @add_options(field_options(ResultsOptions))
 @path_option("--out", help="Also write the files below here.")

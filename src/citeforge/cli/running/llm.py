@@ -31,11 +31,11 @@ def llm() -> None:
 def run(prompts: Path, out: Path, dry_run: bool, **given: Any) -> None:
     """Answer prompts and write a submission.
 
-    PROMPTS is what `citeforge prompts --out` wrote; the submission names the benchmark that they
-    are of. A reply that is empty or was cut at --max-answer is an answer; the line of a cut one
-    says `"finish_reason": "length"`. Prompts without an answer are left out of the submission and
-    counted; exit code 3. Answers are kept in --store (by default OUT.replay.db), so
-    that nothing is paid for twice.
+    PROMPTS is what `citeforge export prompts --out` wrote; the submission names the benchmark that
+    they are of. A reply that is empty or was cut at --max-answer is an answer; the line of a cut
+    one says `"finish_reason": "length"`. Prompts without an answer are left out of the submission
+    and counted; exit code 3. Answers are kept in --store (by default OUT.replay.db), so that
+    nothing is paid for twice.
     """
     from citeforge.schemas.errors import FailuresError
     from citeforge.systems.llm.answering import answer_prompts, plan_prompts

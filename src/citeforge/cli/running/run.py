@@ -102,7 +102,7 @@ def _contexts_help(system: System) -> str:
 
 
 def _about(system: System) -> str:
-    from citeforge.cli.lookup.systems import source_words
+    from citeforge.cli.lookup.lists import source_words
 
     source = source_words(system)
     return f"{system.what[:1].upper()}{system.what[1:]}" + (f" ({source})." if source else ".")

@@ -1,4 +1,4 @@
-"""``citeforge calibrate``."""
+"""``citeforge labels calibrate``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``citeforge judge PAIRS``."""
+"""``citeforge labels judge PAIRS``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``citeforge meta-eval``."""
+"""``citeforge labels meta-eval``."""
 
 from __future__ import annotations
 

@@ -233,10 +233,10 @@ def _path(folder: Path, name: str, number: int) -> Path:
 
 def _refusal(path: Path, recipe: dict[str, object]) -> InputError:
     """Why there is no shard at ``path`` that could be taken."""
-    again = "the `embed --shard` that made it, run again with the options of this build"
+    again = "the `shard embed --shard` that made it, run again with the options of this build"
     marker = path.with_suffix(".json")
     if not (path.is_file() and marker.is_file()):
-        again = "`embed --shard` of every share, with the options of this build"
+        again = "`shard embed --shard` of every share, with the options of this build"
         return InputError("is missing", path=path, allowed=again)
     try:
         content = read_json(marker)

@@ -55,7 +55,7 @@ class JudgedFile:
 
 
 def judge_pairs(path: Path, judging: Judging, run: RunOptions, out: Path) -> JudgedFile:
-    """Judge the pairs of a file, as ``citeforge judge`` does.
+    """Judge the pairs of a file, as ``citeforge labels judge`` does.
 
     Args:
         path: JSON Lines of ``premise`` and ``hypothesis``.

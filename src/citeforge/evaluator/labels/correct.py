@@ -163,7 +163,7 @@ def _about(people: HumanLabels) -> list[str]:
     if len(said) == 1 and not people.contested:
         warnings.append(
             f"all labels say {said.pop()!r}: how the judge errs on statements of another sort is "
-            "not to be seen in them; label answers drawn at random (annotate plan)"
+            "not to be seen in them; label answers drawn at random (labels plan)"
         )
     if people.n_unplaced:
         warnings.append(
@@ -209,7 +209,7 @@ def _why_not(units: Units, people: HumanLabels, sample: Sample) -> str:
     if n < _LEAST_DECIDED * len(asked):
         return (
             f"the labels decide {n:,} of {len(asked):,} labelled answers; label every statement "
-            "of an answer (and every citation, annotate export --task citation-support, for "
+            "of an answer (and every citation, labels export --task citation-support, for "
             "precision)"
         )
     if n < LEAST_LABELS:
@@ -249,7 +249,7 @@ def _unlike(name: str, units: Units, sample: Sample) -> list[str]:
     return [
         f"{name}: the judge finds the labelled answers unlike the others (means "
         f"{first.mean():.3f} and {other.mean():.3f}, p = {p:.4f}); corrected values hold only "
-        "where the labelled answers were drawn at random (annotate plan)"
+        "where the labelled answers were drawn at random (labels plan)"
     ]
 
 

@@ -40,7 +40,7 @@ def corrected_difference(
 ) -> CorrectedDifference | None:
     """The paired difference on one measure; None where labels do not allow one.
 
-    Both systems' answers to the same queries must be labelled (``annotate export`` samples so).
+    Both systems' answers to the same queries must be labelled (``labels export`` samples so).
 
     Args:
         a: first system's entry.

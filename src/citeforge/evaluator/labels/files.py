@@ -1,4 +1,4 @@
-"""Files of labels: of ``annotate import``, in ExpertQA's layout, ALCE's human evaluation, and rows
+"""Files of labels: of ``labels import``, in ExpertQA's layout, ALCE's human evaluation, and rows
 of a claim with its references (AttributionBench's layout)."""
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class LabelRegister:
             raise label.wrong(
                 f"says {label.level!r} of what {where} calls {first.level!r} "
                 f"({label.system}, {label.query!r})",
-                "one label a statement or citation; annotate import takes the majority of several "
+                "one label a statement or citation; labels import takes the majority of several "
                 "people",
             )
         levels[label.level] = label
@@ -101,7 +101,7 @@ def read_labels(path: Path, form: str = "auto") -> list[Label]:
     """All labels of a file.
 
     Args:
-        path: JSON Lines of ``annotate import``, in ExpertQA's layout or of claims with references,
+        path: JSON Lines of ``labels import``, in ExpertQA's layout or of claims with references,
             or ALCE's JSON.
         form: which of :data:`~citeforge.schemas.labels.LABEL_FORMATS` it is; ``auto`` to look.
 
@@ -114,7 +114,7 @@ def read_labels(path: Path, form: str = "auto") -> list[Label]:
         raise InputError(
             "labels no statement",
             path=path,
-            allowed="labels of statement-support or citation-support from annotate import, "
+            allowed="labels of statement-support or citation-support from labels import, "
             "ExpertQA's rows, ALCE's human_eval_citations_completed.json, or rows with claim, "
             "references and attribution_label",
         )
@@ -137,7 +137,7 @@ def label_format(path: Path) -> str:
 
 
 class _Annotated(msgspec.Struct):
-    """A line of ``annotate import``; items of other units have no statement."""
+    """A line of ``labels import``; items of other units have no statement."""
 
     system: str = ""
     query_id: str = ""

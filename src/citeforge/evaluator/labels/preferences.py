@@ -303,7 +303,7 @@ def render_preferences(
     threshold: float | None = None,
     n_repeats: int = 0,
 ) -> str:
-    """What ``meta-eval --preferences`` prints.
+    """What ``labels meta-eval --preferences`` prints.
 
     Args:
         measure: its name.

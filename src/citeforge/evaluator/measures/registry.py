@@ -116,7 +116,7 @@ def parse(name: str) -> Measure:
         return listed[name]
     found = _parsed(_collected(), name)
     if found is None:
-        raise UnknownValueError("measure", name, [*listed, *families()], "citeforge measures")
+        raise UnknownValueError("measure", name, [*listed, *families()], "citeforge list measures")
     return found
 
 

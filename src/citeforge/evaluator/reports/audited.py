@@ -57,7 +57,7 @@ def told_of_negatives(found: Audit) -> list[str]:
         f"labelled ones; 95 % interval: {share.method})."
         if share
         else f"What share of the {found.negatives:,} negatives is relevant was not estimated: "
-        "nobody labelled a sample (annotate export --task audit-negative)."
+        "nobody labelled a sample (labels export --task audit-negative)."
     ]
     if cascade is not None:
         strata = ", ".join(f"{n:,} {name}" for name, n in cascade.strata.items())

@@ -216,7 +216,7 @@ def order_notes(results: Sequence[ScoreFile]) -> list[str]:
 
 
 def render_query_plans(plans: Iterable[QueryPlan], power: float) -> str:
-    """What ``plan`` prints."""
+    """What ``labels plan-queries`` prints."""
     head = ("measure", "systems", "sd", "queries", "power now", f"needed for {power:.0%}")
     rows = []
     for p in plans:
@@ -230,7 +230,7 @@ def render_query_plans(plans: Iterable[QueryPlan], power: float) -> str:
 
 
 def render_label_plan(plan: LabelPlan, half: float) -> str:
-    """What ``annotate plan`` prints."""
+    """What ``labels plan`` prints."""
     lines = [
         f"{plan.measure} of {plan.system}: {plan.n_answers:,} answers, standard deviation "
         f"{plan.sd:.2f} "
@@ -265,7 +265,7 @@ def render_label_plan(plan: LabelPlan, half: float) -> str:
 
 
 def render_calibration(found: Calibration) -> str:
-    """What ``calibrate`` prints."""
+    """What ``labels calibrate`` prints."""
     r = found.rates
     lines = [
         f"judge {found.judge} against {found.n:,} statements of {found.n_answers:,} answers",

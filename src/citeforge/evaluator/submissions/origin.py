@@ -67,7 +67,7 @@ def anonymous_warnings(benchmark: Benchmark, header: Mapping[str, object]) -> li
     other = "" if name in (None, benchmark.manifest.name) else f", and its benchmark is {name!r}"
     return [
         f"the header has no benchmark_hash{other}: nothing tells that the answers were made on "
-        f"{benchmark.label}; prompts of `citeforge prompts` carry it"
+        f"{benchmark.label}; prompts of `citeforge export prompts` carry it"
     ]
 
 

@@ -35,7 +35,7 @@ def package(
         measures: measures or families; None for those that fit the benchmark.
         judge: decides entailment, for measures that ask.
         protocol: ``strict`` or ``reference``.
-        template: prompt template, as of ``citeforge prompts``.
+        template: prompt template, as of ``citeforge export prompts``.
         show: ``summary`` or ``snippet`` in place of passages that have one.
         gold: the half with hidden labels.
         system: name of the system in score files; None for the model's.

@@ -17,4 +17,5 @@ LEADERBOARD = Command(
     "leaderboard",
     "A static ranking and viewer of one benchmark or several: init, add, build.",
     _load,
+    "Publish",
 )

@@ -196,7 +196,7 @@ def export_sft(folder: Path, out: Path, options: AnswerOptions) -> DroppedFields
         raise InputError(
             "holds answers to AttriEval's prompts, which count passages from 0",
             path=options.submission,
-            allowed="answers to prompts of `citeforge prompts`",
+            allowed="answers to prompts of `citeforge export prompts`",
         )
     kept = _good(export, submission, options)
 

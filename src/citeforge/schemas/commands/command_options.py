@@ -66,7 +66,7 @@ class ScoreOptions(JudgeOptions):
     """reference: citations of a statement that ALCE's measures look at."""
     labels: Annotated[tuple[Path, ...], Option(input=True)] = Field(
         (),
-        description="Labels of people, which correct judged measures: of annotate import, in "
+        description="Labels of people, which correct judged measures: of labels import, in "
         "ExpertQA's layout, or ALCE's; repeatable.",
     )
     """Labels of people."""
@@ -124,7 +124,7 @@ class AuditOptions(Judging):
     contained: float = Field(CONTAINED, gt=0, le=1)
     """Share of text in common with a relevant passage from which a negative is suspect."""
     labels: Path | None = None
-    """Labels of annotate import."""
+    """Labels of labels import."""
     known_flaws: Path | None = None
     """Accepted flaws (JSON Lines)."""
     accept: bool = False
@@ -210,7 +210,7 @@ class LabelPlanOptions(JudgeOptions):
     seed: int = Field(0, description="")
     """Seed of the draw."""
     out: Path | None = None
-    """File for the answers to label, which annotate export --queries reads."""
+    """File for the answers to label, which labels export --queries reads."""
 
 
 class AnnotationOptions(Part):
@@ -230,7 +230,7 @@ class AnnotationOptions(Part):
         None, ge=1, description="Queries to sample (default: all; twin-nonrelevant: a tenth)."
     )
     """Queries to sample."""
-    queries: Path | None = Field(None, description="Queries that annotate plan drew.")
+    queries: Path | None = Field(None, description="Queries that labels plan drew.")
     """Queries that a plan drew."""
     seed: int = Field(0, description="")
     """Seed of sample and order."""

@@ -15,7 +15,7 @@ _WEB = re.compile(r"https?://[!-~]+")
 
 
 class ResultsOptions(Part):
-    """Options of ``publish-results``."""
+    """Options of ``publish results``."""
 
     repo_id: Annotated[str, Option(metavar="ORG/NAME")] = Field(
         description="Dataset repository of the benchmark."

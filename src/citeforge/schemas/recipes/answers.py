@@ -98,7 +98,7 @@ class AlceRecipe(Licensed, Hideable):
     )  # fmt: skip
 
     source: Annotated[str, Option(input=True)]
-    """alce:PATH; with --corpus any source of questions with gold, see `citeforge sources`."""
+    """alce:PATH; with --corpus any source of questions with gold, see `citeforge list sources`."""
     split: str | None = None
     """Split of the source."""
     corpus: Annotated[str | None, Option(input=True)] = None

@@ -54,7 +54,7 @@ class RageRecipe(Licensed, Hideable):
     )  # fmt: skip
 
     source: Annotated[str, Option(input=True)]
-    """KIND:ARGUMENT; see `citeforge sources`."""
+    """KIND:ARGUMENT; see `citeforge list sources`."""
     split: str | None = None
     """Split of the source (BEIR: name of the qrels file; default test)."""
     extra_corpus: Annotated[str | None, Option(input=True)] = None

@@ -48,7 +48,7 @@ class RunOptions(BaseModel):
     shard_rows: int = Field(8192, ge=1)
     """Passages an embedding shard; a killed build resumes at the next shard."""
     from_shards: Path | None = None
-    """Take vectors, and what was mined, from the folder of `embed --shard` and `mine --shard`."""
+    """Take vectors, and what was mined, from the folder of `shard embed` and `shard mine`."""
     batch_size: int | None = Field(None, ge=1)
     """Pairs a batch of a local model (default: 32 on a GPU, 8 elsewhere)."""
     workers: int = Field(1, ge=1)

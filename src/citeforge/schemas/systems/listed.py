@@ -1,4 +1,4 @@
-"""Systems that answer benchmarks: declarations alone, which ``run`` and ``systems`` read."""
+"""Systems that answer benchmarks: declarations alone, which ``run`` and ``list systems`` read."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def answer_prompts(prompts: Path, options: PromptingOptions, run: RunOptions) ->
     """Answer prompts and write the submission ``run.out``, as ``citeforge llm run`` does.
 
     Args:
-        prompts: what ``citeforge prompts`` wrote.
+        prompts: what ``citeforge export prompts`` wrote.
         options: which LLM, and how it answers.
         run: what to write; how an endpoint is reached, what it may cost. Answers of an endpoint
             are kept in ``run.store``, or beside ``run.out``.

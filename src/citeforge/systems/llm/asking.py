@@ -1,4 +1,4 @@
-"""Systems of one prompt, which ``citeforge prompts`` writes, too."""
+"""Systems of one prompt, which ``citeforge export prompts`` writes, too."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _written(setting: Setting[Any]) -> dict[str, str]:
             f"its prompts have {named}, and {manifest.name} has {manifest.benchmark_hash[:16]}…",
             path=path,
             field="benchmark_hash",
-            allowed="prompts that `citeforge prompts` wrote for this benchmark",
+            allowed="prompts that `citeforge export prompts` wrote for this benchmark",
         )
     only = len(setting.benchmark.contexts) == 1
     found = {

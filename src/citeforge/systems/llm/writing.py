@@ -20,7 +20,7 @@ NO_LOGPROBS = "without the log probabilities that were asked for"
 
 
 class PromptRow(msgspec.Struct, forbid_unknown_fields=True):
-    """A line of `citeforge prompts`.
+    """A line of `citeforge export prompts`.
 
     Attributes:
         query_id: query of the benchmark.
@@ -55,7 +55,9 @@ def read_prompts(path: Path) -> list[PromptRow]:
                 allowed="one file, and one submission, a benchmark",
             )
     if not rows:
-        raise InputError("holds no prompts", path=path, allowed="what `citeforge prompts` writes")
+        raise InputError(
+            "holds no prompts", path=path, allowed="what `citeforge export prompts` writes"
+        )
     return rows
 
 

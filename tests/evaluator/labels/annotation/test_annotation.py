@@ -98,7 +98,7 @@ def annotate_file(path: Path, out: Path, rule: Any) -> None:
 
 
 def test_the_whole_way_round(cli: Cli, files: list[Path], tmp_path: Path) -> None:
-    args = ("annotate", "export", *files, "--task", "statement-support", "--sample", "6")
+    args = ("labels", "export", *files, "--task", "statement-support", "--sample", "6")
     assert cli(*args, "--out", "a.csv").returncode == 0
     annotate_file(tmp_path / "a.csv", tmp_path / "ann.csv", lambda r: "full")
     annotate_file(
@@ -107,7 +107,7 @@ def test_the_whole_way_round(cli: Cli, files: list[Path], tmp_path: Path) -> Non
         lambda r: "full" if "Another" in r["statement"] else "not",
     )
     result = cli(
-        "annotate", "import", "ann.csv", "bob.csv", "--key", "a.csv.key.json", "--out", "l.jsonl"
+        "labels", "import", "ann.csv", "bob.csv", "--key", "a.csv.key.json", "--out", "l.jsonl"
     )
     assert result.returncode == 0, result.stderr
     assert "24 items of statement-support, 2 annotators" in result.stdout
@@ -116,12 +116,12 @@ def test_the_whole_way_round(cli: Cli, files: list[Path], tmp_path: Path) -> Non
     assert {r["system"] for r in rows} == {"Secret one", "Secret two"}
     assert rows[0]["labels"].keys() == {"ann", "bob"}
     assert {r["label"] for r in rows} == {"full", None}  # a tie has no majority
-    beside = ("annotate", "import", "ann.csv", "--key", "a.csv.key.json", "--benchmark", "facts")
+    beside = ("labels", "import", "ann.csv", "--key", "a.csv.key.json", "--benchmark", "facts")
     assert cli(*beside).returncode == 0
     assert (tmp_path / "facts.labels" / "statement-support.jsonl").is_file()
     assert cli(*beside[:-2]).returncode == 2
     judged = cli(
-        *("meta-eval", "--judge", "lexical", "--labels", "l.jsonl"),
+        *("labels", "meta-eval", "--judge", "lexical", "--labels", "l.jsonl"),
         *("--scores", "one.json", "--scores", "two.json"),
     )
     assert judged.returncode == 0, judged.stderr
@@ -131,13 +131,13 @@ def test_the_whole_way_round(cli: Cli, files: list[Path], tmp_path: Path) -> Non
             json.dumps({**rows[0], "label": "full", **place}) + "\n"
         )
         scores = ("--scores", "one.json", "--scores", "two.json")
-        wrong = cli("meta-eval", "--judge", "lexical", "--labels", "bad.jsonl", *scores)
+        wrong = cli("labels", "meta-eval", "--judge", "lexical", "--labels", "bad.jsonl", *scores)
         assert wrong.returncode == 1
         assert f"bad.jsonl:1: labels a {what} that no score file holds" in wrong.stderr
 
 
 def test_label_studio(cli: Cli, files: list[Path], tmp_path: Path) -> None:
-    args = ("annotate", "export", files[0], "--task", "utility", "--sample", "4", "--out", "a.json")
+    args = ("labels", "export", files[0], "--task", "utility", "--sample", "4", "--out", "a.json")
     assert cli(*args).returncode == 0
     tasks = json.loads((tmp_path / "a.json").read_text())
     assert set(tasks[0]["data"]) == {"item", "question", "answer"}
@@ -153,7 +153,7 @@ def test_label_studio(cli: Cli, files: list[Path], tmp_path: Path) -> None:
         for task in tasks
     ]
     (tmp_path / "done.json").write_text(json.dumps(done))
-    result = cli("annotate", "import", "done.json", "--key", "a.json.key.json", "--out", "l.jsonl")
+    result = cli("labels", "import", "done.json", "--key", "a.json.key.json", "--out", "l.jsonl")
     assert result.returncode == 0, result.stderr
     assert "4 items of utility, 2 annotators" in result.stdout
 
@@ -166,9 +166,9 @@ def test_label_studio(cli: Cli, files: list[Path], tmp_path: Path) -> None:
     ],
 )
 def test_wrong_labels(cli: Cli, files: list[Path], tmp_path: Path, rule: Any, message: str) -> None:
-    cli("annotate", "export", files[0], "--task", "utility", "--sample", "2", "--out", "a.csv")
+    cli("labels", "export", files[0], "--task", "utility", "--sample", "2", "--out", "a.csv")
     annotate_file(tmp_path / "a.csv", tmp_path / "b.csv", rule)
-    result = cli("annotate", "import", "b.csv", "--key", "a.csv.key.json", "--out", "l.jsonl")
+    result = cli("labels", "import", "b.csv", "--key", "a.csv.key.json", "--out", "l.jsonl")
     assert result.returncode == 1
     assert message in result.stderr
     assert not (tmp_path / "l.jsonl").exists()

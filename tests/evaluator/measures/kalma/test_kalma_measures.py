@@ -238,7 +238,7 @@ def test_score_check_report_and_kalmas_own_csv(cli: Cli, tmp_path: Path) -> None
         ("check", "echo.jsonl", "--benchmark", "k"),
         ("score", "echo.jsonl", "--benchmark", "k", "--judge", "lexical", "--out", "s.json"),
         ("report", "s.json", "--out", "r.html"),
-        ("prompts", "k", "--context", "full_general", "--out", "p.jsonl"),
+        ("export", "prompts", "k", "--context", "full_general", "--out", "p.jsonl"),
     ):
         result = cli(*args)
         assert result.returncode == 0, (args, result.stderr)

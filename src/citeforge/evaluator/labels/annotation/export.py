@@ -78,7 +78,7 @@ def sheet_rows(
         if not chosen <= set(queries):
             raise InputError(
                 f"no score file has an answer to {sorted(chosen - set(queries))[0]!r}",
-                allowed="queries that annotate plan drew from these score files",
+                allowed="queries that labels plan drew from these score files",
             )
     for file in files:
         if not file.answers:

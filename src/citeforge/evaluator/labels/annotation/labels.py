@@ -85,7 +85,7 @@ class _Labelled(msgspec.Struct):
 
 
 class _Key(msgspec.Struct):
-    """What ``annotate export`` wrote beside the items."""
+    """What ``labels export`` wrote beside the items."""
 
     task: str
     items: dict[str, dict[str, Any]]
@@ -121,7 +121,7 @@ def import_labels(
     Raises:
         InputError: see :func:`read_labels`; or one annotator labels an item twice.
     """
-    key = _typed(key_file, _Key, "is not the key of an export", "what annotate export wrote")
+    key = _typed(key_file, _Key, "is not the key of an export", "what labels export wrote")
     task, items = find_task(key.task), key.items
     table: dict[str, dict[str, str]] = {}
     for path in files:

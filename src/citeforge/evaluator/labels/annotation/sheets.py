@@ -32,7 +32,7 @@ from citeforge.schemas.errors import InputError, UsageError
 def export_sheet(
     options: AnnotationOptions, scores: Sequence[Path] = ()
 ) -> tuple[AnnotationTask, int]:
-    """Write a blind, shuffled sample for annotators, as ``citeforge annotate export`` does.
+    """Write a blind, shuffled sample for annotators, as ``citeforge labels export`` does.
 
     Beside it stands the key that tells whose each item is; for Label Studio, its configuration.
 
@@ -71,13 +71,13 @@ def export_sheet(
 
 
 class _Plan(msgspec.Struct):
-    """What ``annotate plan --out`` wrote; further fields are for people."""
+    """What ``labels plan --out`` wrote; further fields are for people."""
 
     queries: list[str]
 
 
 def read_plan(path: Path) -> list[str]:
-    """Queries that ``annotate plan`` drew.
+    """Queries that ``labels plan`` drew.
 
     Raises:
         InputError: not such a file.
@@ -86,7 +86,7 @@ def read_plan(path: Path) -> list[str]:
         return msgspec.convert(read_json(path), _Plan).queries
     except msgspec.ValidationError as error:
         raise InputError(
-            f"is no plan ({error})", path=path, allowed="what annotate plan --out wrote"
+            f"is no plan ({error})", path=path, allowed="what labels plan --out wrote"
         ) from error
 
 
@@ -124,7 +124,7 @@ class Imported:
 def import_sheets(
     labels: Sequence[Path], key: Path, *, out: Path | None = None, benchmark: Path | None = None
 ) -> Imported:
-    """Take labels back and keep them, as ``citeforge annotate import`` does.
+    """Take labels back and keep them, as ``citeforge labels import`` does.
 
     Args:
         labels: one file an annotator.

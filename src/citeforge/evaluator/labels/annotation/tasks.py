@@ -14,7 +14,7 @@ class AnnotationTask(BaseModel):
     """What annotators see and say.
 
     Attributes:
-        name: as in ``annotate export --task``.
+        name: as in ``labels export --task``.
         unit: what one row is: ``answer``, ``statement``, ``citation`` (of score files), ``twin``
             (of a benchmark with twins), ``question`` or ``knowledge`` (of a kalma benchmark), or
             ``negative`` (of any benchmark with mapped negatives).

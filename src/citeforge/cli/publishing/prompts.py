@@ -1,4 +1,4 @@
-"""``citeforge prompts DIR``."""
+"""``citeforge export prompts DIR``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``citeforge annotate …``."""
+"""``citeforge labels …``."""
 
 from __future__ import annotations
 
@@ -10,16 +10,20 @@ import click
 from citeforge.cli.options import endpoint_options, model_options, run_options, verdicts_option
 from citeforge.cli.path_options import path_argument, path_option
 from citeforge.cli.record_options import add_options, field_options, record_from
+from citeforge.cli.trust.calibrate import calibrate
+from citeforge.cli.trust.judge import judge
+from citeforge.cli.trust.meta_eval import meta_eval
+from citeforge.cli.trust.plan_queries import plan_queries
 from citeforge.schemas.commands.command_options import AnnotationOptions, LabelPlanOptions
 from citeforge.schemas.recipes.base import Judging
 
 
 @click.group()
-def annotate() -> None:
-    """Send answers to annotators and take their labels back."""
+def labels() -> None:
+    """Plan, collect and use labels of people, and measure judges by them."""
 
 
-@annotate.command("export")
+@labels.command("export")
 @path_argument("scores", nargs=-1)
 @add_options(field_options(AnnotationOptions))
 def export(scores: tuple[Path, ...], **given: Any) -> None:
@@ -38,7 +42,7 @@ def export(scores: tuple[Path, ...], **given: Any) -> None:
 _PLAN = [n for n in LabelPlanOptions.model_fields if n == "judge" or n not in Judging.model_fields]
 
 
-@annotate.command("plan")
+@labels.command("plan")
 @path_argument("answers")
 @add_options(field_options(LabelPlanOptions, _PLAN))
 @verdicts_option
@@ -60,21 +64,21 @@ def plan(answers: Path, **given: Any) -> None:
     click.echo(render_label_plan(found, options.half_width))
     if options.out is not None:
         write_plan(found, options)
-        click.echo(f"{options.out}: {len(found.queries):,} queries, for annotate export --queries")
+        click.echo(f"{options.out}: {len(found.queries):,} queries, for labels export --queries")
 
 
-@annotate.command("import")
-@path_argument("labels", nargs=-1, required=True)
+@labels.command("import")
+@path_argument("files", metavar="LABELS...", nargs=-1, required=True)
 @path_option("--key", required=True, help="The OUT.key.json of the export.")
 @path_option("--out", help="JSON Lines file.")
 @path_option(
     "--benchmark", help="Keep the labels beside this benchmark, in NAME.labels/TASK.jsonl."
 )
-def import_(labels: tuple[Path, ...], key: Path, out: Path | None, benchmark: Path | None) -> None:
+def import_(files: tuple[Path, ...], key: Path, out: Path | None, benchmark: Path | None) -> None:
     """Take labels back, one file an annotator, and report their agreement."""
     from citeforge.evaluator.labels.annotation.sheets import import_sheets
 
-    done = import_sheets(labels, key, out=out, benchmark=benchmark)
+    done = import_sheets(files, key, out=out, benchmark=benchmark)
     found = done.agreement
     click.echo(
         f"{done.out}: {done.items:,} items of {done.task.name}, {found.annotators} annotators"
@@ -83,3 +87,7 @@ def import_(labels: tuple[Path, ...], key: Path, out: Path | None, benchmark: Pa
         f"agreement on {found.items:,} items with several labels: raw {found.raw:.3f}, "
         f"Cohen's kappa {found.kappa:.3f}, Krippendorff's alpha {found.alpha:.3f}"
     )
+
+
+for _command in (plan_queries, calibrate, meta_eval, judge):
+    labels.add_command(_command)

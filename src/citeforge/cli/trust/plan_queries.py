@@ -1,4 +1,4 @@
-"""``citeforge plan SCORES…``."""
+"""``citeforge labels plan-queries SCORES…``."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from citeforge.cli.record_options import add_options, field_options, record_from
 from citeforge.schemas.commands.command_options import PlanOptions
 
 
-@click.command()
+@click.command("plan-queries")
 @path_argument("scores", nargs=-1, required=True)
 @add_options(field_options(PlanOptions))
-def plan(scores: tuple[Path, ...], **given: Any) -> None:
+def plan_queries(scores: tuple[Path, ...], **given: Any) -> None:
     """Say how many queries a difference needs.
 
     From the variance in score files: of two or more systems, that of their paired differences; of
@@ -24,8 +24,8 @@ def plan(scores: tuple[Path, ...], **given: Any) -> None:
     """
     from citeforge.evaluator.reports.table import render_query_plans
     from citeforge.evaluator.statistics.compare import load_scores
-    from citeforge.evaluator.statistics.planning import plan_queries
+    from citeforge.evaluator.statistics.planning import plan_queries as plan
 
     options = record_from(PlanOptions, given)
-    found = plan_queries([load_scores(path) for path in scores], options)
+    found = plan([load_scores(path) for path in scores], options)
     click.echo(render_query_plans(found, options.power))

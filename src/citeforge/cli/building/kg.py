@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from citeforge.cli.lookup.kg_options import kg_options, open_kg
+from citeforge.cli.building.kg_options import kg_options, open_kg
 from citeforge.cli.path_options import path_option
 
 

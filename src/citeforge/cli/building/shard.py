@@ -1,0 +1,60 @@
+"""``citeforge shard …``: one share of a build, for several processes or machines at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from citeforge.cli.record_options import add_options, field_options, record_from
+from citeforge.schemas.commands.shard import ShardOptions
+from citeforge.schemas.recipes import RageRecipe, RunOptions
+from citeforge.schemas.recipes.run import ENDPOINT
+
+_OWN = [n for n in RageRecipe.model_fields if n not in ("name", "licence")]
+
+
+@click.group()
+def shard() -> None:
+    """Do one share of a `build rage`: embed, mine."""
+
+
+@shard.command("embed")
+@add_options(field_options(ShardOptions))
+@add_options(field_options(RunOptions, ("out",), ("out",)))
+@add_options(field_options(RageRecipe, _OWN))
+@add_options(field_options(RunOptions, ("device", "shard_rows", *ENDPOINT)))
+def embed(**given: Any) -> None:
+    """Embed one share of a `build rage`, for several processes or machines at once.
+
+    All shares are given the same options and the same folder --out; `build rage … --from-shards`
+    takes it. A share that was cut off is run again and goes on.
+    """
+    from citeforge.builders.shards.share import embed_shard
+
+    share = record_from(ShardOptions, given).shard
+    done = embed_shard(record_from(RageRecipe, given), record_from(RunOptions, given), share)
+    click.echo(
+        f"{done.folder}: share {done.shard} embedded, {done.passages:,} passages and "
+        f"{done.queries:,} queries"
+    )
+
+
+@shard.command("mine")
+@add_options(field_options(ShardOptions))
+@add_options(field_options(RunOptions, ("out",), ("out",)))
+@add_options(field_options(RageRecipe, _OWN))
+def mine(**given: Any) -> None:
+    """Mine for one share of the queries of a `build rage`, once all shares are embedded.
+
+    All shares are given the same options and the folder of `shard embed` as --out; `build rage …
+    --from-shards` takes it.
+    """
+    from citeforge.builders.shards.share import mine_shard
+
+    share = record_from(ShardOptions, given).shard
+    done = mine_shard(record_from(RageRecipe, given), record_from(RunOptions, given), share)
+    click.echo(
+        f"{done.folder}: share {done.shard} mined, {done.queries:,} queries among "
+        f"{done.passages:,} passages"
+    )
