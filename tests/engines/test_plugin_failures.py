@@ -198,7 +198,9 @@ def test_a_plugin_that_ends_the_process_is_named(
     plugin.write_text(
         text.replace("settings: Judge()", "*_: fail()") if place == "factory" else text
     )
-    done = cli("--plugin", plugin, "judge", "pairs.jsonl", "--judge", "bad", "--out", "v.jsonl")
+    done = cli(
+        "--plugin", plugin, "labels", "judge", "pairs.jsonl", "--judge", "bad", "--out", "v.jsonl"
+    )
     assert (done.returncode, "Traceback" in done.stderr) == (1, False)
     assert "the plugin bad.py 7" in done.stderr
     assert f"{end.split('(')[0]}:" in done.stderr
@@ -209,7 +211,9 @@ def test_an_operating_system_error_of_a_plugin_is_not_of_our_disk(
 ) -> None:
     write_jsonl(tmp_path / "pairs.jsonl", [{"premise": "Io.", "hypothesis": "Io."}])
     plugin.write_text(BAD.replace('return {}["nothing here"]', "raise OSError(28, 'its own disk')"))
-    done = cli("--plugin", plugin, "judge", "pairs.jsonl", "--judge", "bad", "--out", "v.jsonl")
+    done = cli(
+        "--plugin", plugin, "labels", "judge", "pairs.jsonl", "--judge", "bad", "--out", "v.jsonl"
+    )
     assert done.returncode == 1
     assert "the plugin bad.py 7" in done.stderr
 
@@ -225,5 +229,7 @@ def test_a_name_of_ours_is_not_taken_silently(cli: Cli, plugin: Path, tmp_path: 
 
 def test_names_that_are_no_texts(cli: Cli, plugin: Path, tmp_path: Path) -> None:
     plugin.write_text(BAD.replace('"judges": [Choice("bad"', '"judges": [Choice(5'))
-    done = cli("--plugin", plugin, "judge", "pairs.jsonl", "--judge", "bad", "--out", "v.jsonl")
+    done = cli(
+        "--plugin", plugin, "labels", "judge", "pairs.jsonl", "--judge", "bad", "--out", "v.jsonl"
+    )
     assert "is broken (ValueError: PLUGINS names something of judges 5; a text)" in done.stderr

@@ -239,7 +239,7 @@ def test_every_verb_refuses_a_forged_hash(
         ("score", "s.jsonl", "--benchmark", copy), ("check", "s.jsonl", "--benchmark", copy),
         ("run", "random", "--benchmark", copy, "--out", "o.jsonl"), ("show", copy),
         ("leaderboard", "build", "--benchmark", copy, "--scores", "scores", "--out", "site"),
-        ("verify", copy), ("export", "beir", copy, "--out", "e"), ("prompts", copy),
+        ("verify", copy), ("export", "beir", copy, "--out", "e"), ("export", "prompts", copy),
         ("publish", copy, "--repo-id", "a/b", "--dry-run"), ("export", "card", copy),
         ("build", "--from", copy, "--out", "r"), ("build", "--print-recipe", "--from", copy),
     ]  # fmt: skip
