@@ -31,6 +31,8 @@ DEFAULT_EMBEDDER = "intfloat/multilingual-e5-small"
 OFFLINE = "offline"
 OFFLINE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 BATCH_SIZE = 32
+Load = Callable[[Path, str], Any]
+"""Loads the model of a folder on a device."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,9 @@ def make_embedder(name: str, **settings: Any) -> Embedder:
 
 def make_offline_embedder(settings: EmbedderSettings) -> Embedder:
     """``offline``."""
-    return _run(OFFLINE, _offline_model, settings)
+    from citeforge.engines.embedding.minilm import load_minilm
+
+    return _run(OFFLINE, _offline_model, settings, load_minilm)
 
 
 def make_local_embedder(name: str, settings: EmbedderSettings) -> Embedder:
@@ -96,18 +100,28 @@ def make_local_embedder(name: str, settings: EmbedderSettings) -> Embedder:
     return _run(name, locate, settings)
 
 
-def _run(name: str, locate: Callable[[], Located], settings: EmbedderSettings) -> Embedder:
+def _run(
+    name: str,
+    locate: Callable[[], Located],
+    settings: EmbedderSettings,
+    load: Load | None = None,
+) -> Embedder:
     prefixes, device, compute = settings.prefixes_of(name), settings.device, settings.compute
-    make = partial(_local, name, locate, device, prefixes, compute)
+    make = partial(_local, name, locate, device, prefixes, compute, load)
     return settings.runner.embedder(make, prefixes, device, compute)
 
 
 def _local(
-    name: str, locate: Callable[[], Located], device: str, prefixes: Prefixes, compute: Compute
+    name: str,
+    locate: Callable[[], Located],
+    device: str,
+    prefixes: Prefixes,
+    compute: Compute,
+    load: Load | None,
 ) -> Embedder:
     if compute == "int8":
         return require_openvino(device, "--compute int8").embedder(name, locate, prefixes)
-    return TransformerEmbedder(name, locate, device, prefixes, compute)
+    return TransformerEmbedder(name, locate, device, prefixes, compute, load)
 
 
 def make_served_embedder(model: str, settings: EmbedderSettings) -> Embedder:
@@ -138,12 +152,14 @@ class TransformerEmbedder:
         device: str,
         prefixes: Prefixes,
         compute: Compute = "auto",
+        load: Load | None = None,
     ) -> None:
         self.name = name
         self.prefixes = prefixes
         self._locate = locate
         self._device = device
         self._compute = compute
+        self._load = load or _load_any
 
     @cached_property
     def _located(self) -> Located:
@@ -180,14 +196,9 @@ class TransformerEmbedder:
     @cached_property
     def _model(self) -> Any:
         import torch
-        from sentence_transformers import SentenceTransformer
-        from transformers.utils import logging
 
-        logging.disable_progress_bar()  # type: ignore[no-untyped-call]
         try:
-            model = SentenceTransformer(
-                str(self._located.folder), device=self.device, local_files_only=True
-            )
+            model = self._load(self._located.folder, self.device)
         except (OSError, ValueError, RuntimeError, KeyError) as error:
             raise InputError(
                 f"is not a sentence-transformers model ({str(error)[:160]})",
@@ -254,6 +265,15 @@ class TransformerEmbedder:
             output = self._model(placed)["sentence_embedding"].float()
             unit: Vectors = torch.nn.functional.normalize(output, dim=1).cpu().numpy()
         return unit
+
+
+def _load_any(folder: Path, device: str) -> Any:
+    """The sentence-transformers model of a folder, on a device."""
+    from sentence_transformers import SentenceTransformer
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    return SentenceTransformer(str(folder), device=device, local_files_only=True)
 
 
 def _offline_model() -> Located:
