@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from citeforge.plugins.leaderboard.boards import Board, Boards
 from conftest import ROOT
 
 MOST_WORDS = 25_700
@@ -64,3 +65,9 @@ def test_a_link_that_leads_nowhere_is_named(tmp_path: Path, target: str) -> None
     result = build_site(tmp_path / "out", tmp_path)
     assert result.returncode == 1
     assert re.search(rf"README.md.*{re.escape(target)}", result.stderr)
+
+
+def test_the_page_on_leaderboards_names_every_key_of_its_file() -> None:
+    page = (ROOT / "docs" / "leaderboard.md").read_text()
+    keys = [*Boards.model_fields, *(f"boards[].{key}" for key in Board.model_fields)]
+    assert re.findall(r"^\| `((?:boards\[\]\.)?\w+)` \| .* \| .* \|$", page, re.MULTILINE) == keys
