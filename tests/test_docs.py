@@ -40,7 +40,7 @@ PAGES = {
     "docs/models.md": 8,
     "docs/publish.md": 15,
     "docs/rage.md": 6,
-    "docs/recipes.md": 9,
+    "docs/recipes.md": 8,
     "docs/reports.md": 4,
     "docs/scale.md": 3,
     "docs/scoring.md": 10,
