@@ -19,6 +19,7 @@ from python_calls import call_of
 from citeforge.builders.audit.records import AUDIT_VERSION, Audit
 from citeforge.builders.audit.run import KnownFlaw
 from citeforge.cli.main import cli
+from citeforge.cli.short_help import SHOW_ALL
 from citeforge.engines.llm.stores.replay import ExportedRow
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.measures.registry import measures
@@ -74,6 +75,10 @@ def cli_page() -> str:
     parts = ["# Command line\n\n" + NOTE, "Exit codes: 0 fine, 1 the input is at fault, "]
     parts.append("2 wrong usage, 3 finished with counted failures.\n")
     parts.append(
+        "\n`--help` shows the options that people need first; `--help-all` shows all of them, as "
+        "this page does.\n"
+    )
+    parts.append(
         "\nBeneath each command stands what does its work in Python, with the arguments it must "
         "have; [library.md](library.md) has examples.\n"
     )
@@ -89,6 +94,7 @@ def _help(command: click.Command, name: str, parent: click.Context, level: int) 
     context = click.Context(
         command, info_name=name, parent=parent, terminal_width=100, max_content_width=100
     )
+    context.meta[SHOW_ALL] = True
     text = f"\n{'#' * level} {context.command_path}\n\n```\n{command.get_help(context)}\n```\n"
     if call := call_of(context.command_path):
         text += f"\nFrom Python: `{call}`\n"

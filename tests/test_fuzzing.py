@@ -76,9 +76,9 @@ def test_planted_bugs_are_found(
         return fuzzing.worker.call(args)
 
     assert run(KeyError("planted")).startswith("KeyError in engines/judge/pairs.py:judge_pairs")
-    assert run(InputError("is wrong")) == "no file is named: judge pairs.jsonl: error: is wrong"
+    assert run(InputError("is wrong")) == "no file is named: labels judge: error: is wrong"
     assert run(InputError("is wrong", path="pairs.jsonl")) == ""
-    assert run(SystemExit(7)) == "exit code 7 of judge pairs.jsonl"
+    assert run(SystemExit(7)) == "exit code 7 of labels judge"
 
 
 def test_a_child_that_dies_or_hangs_is_noticed_and_replaced(tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def test_a_shell_sees_a_command(package: Path, tmp_path: Path) -> None:
     (tmp_path / "x").mkdir()
     script = f"""
         cd x && {command} run random --benchmark {package} --out out.jsonl >said 2>&1
-        {command} measures | head -1 >first
+        {command} list measures | head -1 >first
         {command} verify nowhere 2>wrong || echo "code $?"
     """
     result = subprocess.run(["bash", "-ec", script], cwd=tmp_path, capture_output=True, text=True)

@@ -11,13 +11,14 @@ import click
 from citeforge.cli.consent import confirmation, trusting
 from citeforge.cli.path_options import path_argument, path_option
 from citeforge.cli.record_options import add_options, field_options, record_from
+from citeforge.cli.short_help import ManyOptions
 from citeforge.schemas.recipes.run import RunOptions
 
 FROM, PRINT = "--from", "--print-recipe"
 _RUN = [n for n in RunOptions.model_fields if n not in ("out", "dry_run")]
 
 
-@click.command(FROM, short_help="Make a package again from its manifest alone.")
+@click.command(FROM, cls=ManyOptions, short_help="Make a package again from its manifest alone.")
 @path_argument("folder", metavar="DIR")
 @add_options(field_options(RunOptions, ("out",), ("out",)))
 @click.option(

@@ -11,6 +11,7 @@ from citeforge.cli.building.again import FROM, PRINT, print_recipe, rebuild
 from citeforge.cli.consent import confirmation, trusting
 from citeforge.cli.path_options import path_argument
 from citeforge.cli.record_options import add_options, field_options, record_from
+from citeforge.cli.short_help import ManyOptions
 from citeforge.package.kinds import of_plugins, ours, recipe_named
 from citeforge.schemas.recipes import Recipe, RunOptions
 from citeforge.schemas.recipes.run import ALWAYS
@@ -94,7 +95,7 @@ def _command(recipe: type[Recipe]) -> click.Command:
     def run(**given: Any) -> None:
         _run(record_from(recipe, given), record_from(RunOptions, given))
 
-    return click.command(recipe.kind, help=recipe.__doc__)(run)
+    return click.command(recipe.kind, cls=ManyOptions, help=recipe.__doc__)(run)
 
 
 def _run(recipe: Recipe, run: RunOptions) -> None:
@@ -109,7 +110,7 @@ def _run(recipe: Recipe, run: RunOptions) -> None:
 
 
 def _from_file() -> click.Command:
-    @click.command(FILE, help=_FROM_FILE)
+    @click.command(FILE, cls=ManyOptions, help=_FROM_FILE)
     @path_argument("file")
     @trusting
     @add_options(field_options(RunOptions))

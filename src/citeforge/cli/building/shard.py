@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from citeforge.cli.record_options import add_options, field_options, record_from
+from citeforge.cli.short_help import ManyOptions
 from citeforge.schemas.commands.shard import ShardOptions
 from citeforge.schemas.recipes import RageRecipe, RunOptions
 from citeforge.schemas.recipes.run import ENDPOINT
@@ -19,7 +20,7 @@ def shard() -> None:
     """Do one share of a `build rage`: embed, mine."""
 
 
-@shard.command("embed")
+@shard.command("embed", cls=ManyOptions)
 @add_options(field_options(ShardOptions))
 @add_options(field_options(RunOptions, ("out",), ("out",)))
 @add_options(field_options(RageRecipe, _OWN))
@@ -40,7 +41,7 @@ def embed(**given: Any) -> None:
     )
 
 
-@shard.command("mine")
+@shard.command("mine", cls=ManyOptions)
 @add_options(field_options(ShardOptions))
 @add_options(field_options(RunOptions, ("out",), ("out",)))
 @add_options(field_options(RageRecipe, _OWN))

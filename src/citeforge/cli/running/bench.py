@@ -18,12 +18,13 @@ from citeforge.cli.options import (
 )
 from citeforge.cli.path_options import path_option
 from citeforge.cli.record_options import add_options, field_options, record_from
+from citeforge.cli.short_help import ManyOptions
 from citeforge.schemas.commands.command_options import AmountOptions
 from citeforge.schemas.models.choices import ANSWERING, JUDGES, listed
 from citeforge.schemas.recipes.base import Judging
 
 
-@click.command()
+@click.command(cls=ManyOptions)
 @benchmark_option
 @click.option("--systems", required=True, help="Names, separated by commas.")
 @click.option("--llm", help=f"What systems ask: {listed(ANSWERING)}.")

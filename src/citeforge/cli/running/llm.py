@@ -10,6 +10,7 @@ import click
 from citeforge.cli.options import endpoint_options, run_options
 from citeforge.cli.path_options import path_argument, path_option
 from citeforge.cli.record_options import add_options, field_options, record_from
+from citeforge.cli.short_help import ManyOptions
 from citeforge.schemas.commands.command_options import PromptingOptions
 from citeforge.schemas.recipes.run import RunOptions
 
@@ -21,7 +22,7 @@ def llm() -> None:
     """Ask an LLM, and keep its answers: run, stats, export, import."""
 
 
-@llm.command("run")
+@llm.command("run", cls=ManyOptions)
 @path_argument("prompts")
 @add_options(field_options(PromptingOptions, ("llm",)))
 @path_option("--out", required=True, help="Submission to write.")

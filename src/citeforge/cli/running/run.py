@@ -11,6 +11,7 @@ import click
 from citeforge.cli.options import benchmark_option, endpoint_options, run_options
 from citeforge.cli.path_options import path_option
 from citeforge.cli.record_options import add_options, field_options, record_from
+from citeforge.cli.short_help import ManyOptions
 from citeforge.schemas.commands.command_options import AmountOptions
 from citeforge.schemas.models.choices import ANSWERING, listed
 from citeforge.schemas.systems.declaration import System
@@ -71,7 +72,7 @@ def _command(system: System) -> click.Command:
     if system.llm:
         command = endpoint_options(command)
     command = _common(system)(add_options(field_options(record))(command))
-    return click.command(system.name, help=_about(system))(command)
+    return click.command(system.name, cls=ManyOptions, help=_about(system))(command)
 
 
 def _common(system: System) -> Callable[[Any], Any]:

@@ -18,13 +18,14 @@ from citeforge.cli.options import (
 )
 from citeforge.cli.path_options import path_argument, path_option
 from citeforge.cli.record_options import add_options, field_options, record_from
+from citeforge.cli.short_help import ManyOptions
 from citeforge.schemas.commands.command_options import JudgeOptions, ScoreOptions
 
 _FIRST = ("context", "protocol", "measures", "file_format", "judge", "llm")
 _THEN = [n for n in ScoreOptions.model_fields if n not in (*_FIRST, *JudgeOptions.model_fields)]
 
 
-@click.command()
+@click.command(cls=ManyOptions)
 @path_argument("submissions", nargs=-1, required=True)
 @benchmark_option
 @click.option(

@@ -10,6 +10,7 @@ import click
 from citeforge.cli.options import endpoint_options, model_options, run_options, verdicts_option
 from citeforge.cli.path_options import path_argument
 from citeforge.cli.record_options import add_options, field_options, record_from
+from citeforge.cli.short_help import ManyOptions
 from citeforge.schemas.commands.command_options import AuditOptions
 from citeforge.schemas.recipes.base import Judging
 
@@ -17,7 +18,7 @@ _FIRST = ("against", "judge")
 _THEN = [n for n in AuditOptions.model_fields if n not in (*_FIRST, *Judging.model_fields)]
 
 
-@click.command()
+@click.command(cls=ManyOptions)
 @path_argument("folder")
 @add_options(field_options(AuditOptions, _FIRST))
 @verdicts_option

@@ -16,10 +16,11 @@ from citeforge.cli.options import (
 )
 from citeforge.cli.path_options import path_argument, path_option
 from citeforge.cli.record_options import add_options, field_options, record_from
+from citeforge.cli.short_help import ManyOptions
 from citeforge.schemas.commands.command_options import JudgeOptions
 
 
-@click.command()
+@click.command(cls=ManyOptions)
 @path_argument("benchmark")
 @labels_options
 @add_options(field_options(JudgeOptions, ("judge",), required=("judge",)))

@@ -10,10 +10,11 @@ import click
 from citeforge.cli.options import endpoint_options, model_options, run_options, verdicts_option
 from citeforge.cli.path_options import path_argument, path_option
 from citeforge.cli.record_options import add_options, field_options, record_from
+from citeforge.cli.short_help import ManyOptions
 from citeforge.schemas.commands.command_options import JudgeOptions
 
 
-@click.command()
+@click.command(cls=ManyOptions)
 @path_argument("pairs")
 @add_options(field_options(JudgeOptions, ("judge",), required=("judge",)))
 @path_option("--out", help="Verdicts as JSON Lines.")

@@ -10,6 +10,7 @@ import click
 from citeforge.cli.options import endpoint_options, model_options, run_options, verdicts_option
 from citeforge.cli.path_options import path_argument, path_option
 from citeforge.cli.record_options import add_options, field_options, record_from
+from citeforge.cli.short_help import ManyOptions
 from citeforge.cli.trust.calibrate import calibrate
 from citeforge.cli.trust.judge import judge
 from citeforge.cli.trust.meta_eval import meta_eval
@@ -42,7 +43,7 @@ def export(scores: tuple[Path, ...], **given: Any) -> None:
 _PLAN = [n for n in LabelPlanOptions.model_fields if n == "judge" or n not in Judging.model_fields]
 
 
-@labels.command("plan")
+@labels.command("plan", cls=ManyOptions)
 @path_argument("answers")
 @add_options(field_options(LabelPlanOptions, _PLAN))
 @verdicts_option

@@ -16,10 +16,11 @@ from citeforge.cli.options import (
 )
 from citeforge.cli.path_options import path_option
 from citeforge.cli.record_options import add_options, field_options, record_from
+from citeforge.cli.short_help import ManyOptions
 from citeforge.schemas.commands.command_options import JudgeOptions
 
 
-@click.command("meta-eval")
+@click.command("meta-eval", cls=ManyOptions)
 @add_options(field_options(JudgeOptions, ("judge",)))
 @path_option("--benchmark", help="HAGRID benchmark, for its attributable labels.")
 @labels_options

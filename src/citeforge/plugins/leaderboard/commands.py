@@ -12,6 +12,7 @@ from citeforge.cli.options import run_options
 from citeforge.cli.path_options import path_argument, path_option
 from citeforge.cli.record_options import add_options as add_options
 from citeforge.cli.record_options import field_options
+from citeforge.cli.short_help import ManyOptions
 from citeforge.schemas.recipes.run import ENDPOINT, LOCAL_JUDGE, RUNNER, RunOptions
 
 
@@ -67,7 +68,7 @@ def build(
     _tell(refused)
 
 
-@leaderboard.command("add")
+@leaderboard.command("add", cls=ManyOptions)
 @path_argument("submissions", nargs=-1)
 @path_option("--boards", default=".", show_default=True, help="leaderboard.yaml, or its folder.")
 @click.option("--board", help="Which benchmark they answer (default: see below).")

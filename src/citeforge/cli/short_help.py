@@ -1,0 +1,114 @@
+"""Help texts of commands with many options: what people need first, the rest on request.
+
+``SECTIONS`` is the one place that says which options are not for the first page.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+SHOW_ALL = "citeforge: all options"
+"""Key of a context's ``meta`` that makes help texts complete."""
+MOST_OPTIONS = 15
+"""Options that ``--help`` shows at most, beside --help and --help-all."""
+SECTIONS = {
+    "How the judge decides": (
+        "judge_profile revision threshold max_tokens entailment_label runtime verdicts "
+        "strong_judge cross_encoder least_score contained"
+    ),
+    "Embedding": (
+        "embedder_revision compute query_prefix passage_prefix input_type vectors query_vectors "
+        "vectors_model embeddings shard_rows"
+    ),
+    "Which negatives are mined": (
+        "skip_top max_score margin relative_margin exclude_answers exclude_contained keep_self "
+        "candidates remine decided drop_suspects skip_contradictions"
+    ),
+    "Which rows are read and kept": (
+        "extra_corpus extra_prefix extra_licence corpus corpus_split chunk base allow_no_relevant "
+        "skip_empty skip_dangling keep_failed secret_from inputs"
+    ),
+    "How questions and rewrites are made": (
+        "languages rounds attempts alpha stand_in step length_ratio copy_similarity gold "
+        "gold_later general ner perplexity oracle passages sub_claims condense condense_top "
+        "condense_k sample"
+    ),
+    "How measures are computed": (
+        "segmenter bertscore_model mauve_model qa_model max_row only_asked cot at_most_citations "
+        "assessments details private"
+    ),
+    "How an LLM is prompted": (
+        "title top_p logprobs window tokenizer template rerank post_cite post_cite_over over "
+        "reranker per_statement queries fusion instruction demos turns bare at_once retrieve_only"
+    ),
+    "Preferences of people": "preferences people tie_threshold agreed",
+    "Endpoints, and limits of LLMs": (
+        "base_url concurrency timeout rpm tpm price max_cost store allow_judge_failures"
+    ),
+    "Models on this machine": "device batch_size workers",
+    "Several machines": "engine engine_options from_shards",
+    "Endpoints of knowledge graphs": "kg_store kg_batch kg_timeout kg_seconds",
+}
+"""Heading to names of fields; an option of no section is for the first page."""
+_SECTION_OF = {name: title for title, names in SECTIONS.items() for name in names.split()}
+
+
+class ManyOptions(click.Command):
+    """A command whose ``--help`` leaves out what has a section, where it has many options."""
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Give the options, and ``--help-all`` where the short help leaves some out."""
+        params = super().get_params(ctx)
+        if any(some for _, some in self.sections()[1:]):
+            params.append(_help_all())
+        return params
+
+    def sections(self) -> list[tuple[str, list[click.Option]]]:
+        """Give headings with their options, what is for the first page before the others."""
+        options = [p for p in self.params if isinstance(p, click.Option) and not p.hidden]
+        if len(options) <= MOST_OPTIONS:
+            return [("Options", options)]
+        grouped: dict[str, list[click.Option]] = {title: [] for title in ("Options", *SECTIONS)}
+        for option in options:
+            grouped["Options" if option.required else _section(option)].append(option)
+        return list(grouped.items())
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options of the first page; all of them for ``--help-all``."""
+        (title, first), *others = self.sections()
+        ends = [p for p in self.get_params(ctx) if p not in self.params]
+        _write(ctx, formatter, title, [*first, *ends])
+        if ctx.meta.get(SHOW_ALL):
+            for heading, some in others:
+                _write(ctx, formatter, heading, some)
+
+
+def _section(option: click.Option) -> str:
+    names = (option.name or "").split("__")
+    return next((_SECTION_OF[n] for n in (names[-1], names[0]) if n in _SECTION_OF), "Options")
+
+
+def _write(ctx: click.Context, formatter: click.HelpFormatter, title: str, options: Any) -> None:
+    rows = [row for option in options if (row := option.get_help_record(ctx)) is not None]
+    if rows:
+        with formatter.section(title):
+            formatter.write_dl(rows)
+
+
+def _help_all() -> click.Option:
+    def show(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
+        if wanted and not ctx.resilient_parsing:
+            ctx.meta[SHOW_ALL] = True
+            click.echo(ctx.get_help(), color=ctx.color)
+            ctx.exit()
+
+    return click.Option(
+        ["--help-all"],
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=show,
+        help="Show this message with all options, and exit.",
+    )

@@ -1,0 +1,68 @@
+"""``--help`` is short; ``--help-all`` leaves nothing out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+
+from citeforge.cli.main import cli as citeforge
+from citeforge.cli.short_help import MOST_OPTIONS, SECTIONS, SHOW_ALL
+from conftest import Cli
+
+
+def commands(command: click.Command, context: click.Context) -> Iterator[click.Context]:
+    yield context
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            assert inner is not None
+            yield from commands(inner, click.Context(inner, context, name))
+
+
+ALL = list(commands(citeforge, click.Context(citeforge, info_name="citeforge")))
+
+
+def shown(context: click.Context, option: click.Option, text: str) -> bool:
+    record = option.get_help_record(context)
+    return record is not None and f"\n  {record[0].split()[0].split('=')[0]}" in text
+
+
+def options_of(context: click.Context) -> list[click.Option]:
+    params = context.command.params
+    return [p for p in params if isinstance(p, click.Option) and not p.hidden]
+
+
+def test_help_shows_few_options_and_all_that_must_be_given() -> None:
+    assert MOST_OPTIONS == 15
+    for context in ALL:
+        text = context.command.get_help(context)
+        found = [o for o in options_of(context) if shown(context, o, text)]
+        assert len(found) <= MOST_OPTIONS, (context.command_path, [o.name for o in found])
+        assert all(o in found for o in options_of(context) if o.required), context.command_path
+        is_short = len(found) < len(options_of(context))
+        assert ("--help-all" in text) == is_short, context.command_path
+
+
+def test_the_whole_help_shows_every_option() -> None:
+    for context in ALL:
+        context.meta[SHOW_ALL] = True
+        text = context.command.get_help(context)
+        del context.meta[SHOW_ALL]
+        missing = [o.name for o in options_of(context) if not shown(context, o, text)]
+        assert not missing, (context.command_path, missing)
+
+
+def test_sections_name_options_that_there_are_once() -> None:
+    names = [name for fields in SECTIONS.values() for name in fields.split()]
+    assert len(names) == len(set(names))
+    known = {part for c in ALL for o in options_of(c) for part in (o.name or "").split("__")}
+    assert not set(names) - known
+
+
+def test_a_person_asks_for_the_whole_help(cli: Cli) -> None:
+    short, whole = (cli("score", option) for option in ("--help", "--help-all"))
+    assert (short.returncode, whole.returncode) == (0, 0)
+    assert "Endpoints, and limits of LLMs:" in whole.stdout
+    assert "Endpoints, and limits of LLMs:" not in short.stdout
+    assert whole.stdout.startswith(short.stdout.rstrip())
