@@ -9,6 +9,8 @@ import click
 import pytest
 
 from citeforge.cli.main import cli, grouped_helps, one_line_helps
+from citeforge.evaluator.submissions.reader import SeveralContextsError
+from citeforge.library.scores import score_files
 from conftest import EXAMPLES, ROOT, Cli
 
 
@@ -109,7 +111,7 @@ def test_several_submissions_make_one_table(cli: Cli, package: Path, tmp_path: P
     assert cli(*args, "--out", "one.json").returncode == 2
 
 
-def test_a_package_with_several_contexts_wants_one_named(cli: Cli, tmp_path: Path) -> None:
+def test_every_context_set_that_is_answered_is_scored(cli: Cli, tmp_path: Path) -> None:
     out = tmp_path / "two"
     built = cli(
         *("build", "rage", "--source", f"beir:{EXAMPLES / 'facts'}", "--embedder", "offline"),
@@ -118,9 +120,24 @@ def test_a_package_with_several_contexts_wants_one_named(cli: Cli, tmp_path: Pat
     assert built.returncode == 0, built.stderr
     cli("run", "echo-relevant", "--benchmark", out, "--out", "s.jsonl")
     assert cli("check", "s.jsonl", "--benchmark", out).returncode == 0
-    result = cli("score", "s.jsonl", "--benchmark", out)
-    assert result.returncode == 2
-    assert "--context paper_mix|hard" in result.stderr
+    both = cli("score", "s.jsonl", "--benchmark", out, "--out", "scores.json")
+    assert both.returncode == 0, both.stderr
+    files = {p.name: json.loads(p.read_text())["context"] for p in tmp_path.glob("scores*.json")}
+    assert files == {"scores.paper_mix.json": "paper_mix", "scores.hard.json": "hard"}
+    (tmp_path / "folder").mkdir()
+    again = cli("score", "s.jsonl", "--benchmark", out, "--out", "folder")
+    assert again.returncode == 0, again.stderr
+    assert sorted(p.name for p in (tmp_path / "folder").iterdir()) == [
+        "s.hard.scores.json",
+        "s.paper_mix.scores.json",
+    ]
+    compared = cli("compare", "scores.hard.json", "scores.paper_mix.json")
+    assert compared.returncode in (1, 2)
+    assert "ctx: hard / paper_mix" in compared.stderr
+    with pytest.raises(SeveralContextsError, match=r"give --context paper_mix\|hard"):
+        score_files([tmp_path / "s.jsonl"], out, contexts=False)
+    reported = cli("report", *files, "--out", "page.html")
+    assert reported.returncode == 0, reported.stderr
     result = cli("score", "s.jsonl", "--benchmark", out, "--context", "hard")
     assert result.returncode == 0
     assert "100.00" in result.stdout

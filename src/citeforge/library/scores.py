@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,7 +24,8 @@ from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.evaluator.statistics.max_row import max_row
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.index import Submission
-from citeforge.evaluator.submissions.targets import score_targets
+from citeforge.evaluator.submissions.reader import SeveralContextsError
+from citeforge.evaluator.submissions.targets import context_target, score_targets
 from citeforge.evaluator.tools import Tools
 from citeforge.library.benchmarks import load
 from citeforge.library.submissions import Answers, submission_file
@@ -238,13 +239,23 @@ class _Scoring:
         scored.warnings += [self.warning] if self.warning else []
         return Scores(scored)
 
+    def every_context(self, path: Path, system: str | None) -> list[Scores]:
+        """Scores of one submission, one of every context set that it answers."""
+        try:
+            return [self.of(path, system)]
+        except SeveralContextsError as several:
+            named = several.contexts
+        chosen = (self.options.model_copy(update={"context": name}) for name in named)
+        return [replace(self, options=options).of(path, system) for options in chosen]
+
 
 @dataclass(frozen=True)
 class ScoredFiles:
     """What :func:`score_files` found.
 
     Attributes:
-        scores: of every submission, in order; then the best of all, where that was asked for.
+        scores: of every submission and context set, in order; then the best of all, where that was
+            asked for.
         judge: who was asked, and on how many pairs it failed; None without a judge.
     """
 
@@ -264,6 +275,7 @@ def score_files(
     private: bool = False,
     run: RunOptions | None = None,
     on_error: Callable[[Path, CiteforgeError], None] | None = None,
+    contexts: bool = True,
 ) -> ScoredFiles:
     """Score prediction files: all that ``citeforge score`` does, but for printing.
 
@@ -277,6 +289,7 @@ def score_files(
         private: where gold is hidden: write what single queries score, too.
         run: where a judge runs, what it may cost, where its verdicts are kept.
         on_error: told of a submission that cannot be scored, which is then left out; None to raise.
+        contexts: score every context set that a submission answers; False to refuse several.
 
     Raises:
         InputError: an answer to no query of the benchmark, twice the same, or unreadable; or a
@@ -307,27 +320,33 @@ def score_files(
         _require_distinct([s.system for s in opened_files])
         require_known(labels, [(s.system, s.path.name) for s in opened_files])
     targets = score_targets(target, paths, called)
-    scoring, found = _Scoring(opened, wanted, chosen, tools, correction, warning), []
+    scoring = _Scoring(opened, wanted, chosen, tools, correction, warning)
+    found: list[tuple[Path | None, Scores]] = []
     for path, name in zip(paths, called, strict=True):
         try:
-            scores = scoring.of(path, name)
+            several = scoring.every_context(path, name) if contexts else [scoring.of(path, name)]
             if on_error is not None:
-                _require_any([scores])
+                _require_any(several)
         except (InputError, UsageError) as error:
             if on_error is None:
                 raise
             on_error(path, error)
             continue
-        found.append(scores)
-        if path in targets and len(scores):
-            scores.save(targets[path], private)
-    _require_any(found)
-    for path, scores in zip(paths, found, strict=False):
-        if path in targets and not len(scores):
-            scores.save(targets[path], private)
+        for scores in several:
+            own = targets.get(path)
+            if own is not None and len(several) > 1:
+                own = context_target(own, scores.file.context, path, name)
+            found.append((own, scores))
+            if own is not None and len(scores):
+                scores.save(own, private)
+    _require_any([scores for _, scores in found])
+    for own, scores in found:
+        if own is not None and not len(scores):
+            scores.save(own, private)
+    all_scores = [scores for _, scores in found]
     if chosen.max_row:
-        found.append(Scores(max_row([s.file for s in found])))
-    return ScoredFiles(found, tools.judge)
+        all_scores.append(Scores(max_row([s.file for s in all_scores])))
+    return ScoredFiles(all_scores, tools.judge)
 
 
 def _called(paths: Sequence[Path], names: Sequence[str]) -> list[str | None]:

@@ -41,7 +41,11 @@ _THEN = [n for n in ScoreOptions.model_fields if n not in (*_FIRST, *JudgeOption
 @click.option("--allow-judge-failures", is_flag=True, help="Exit with 0 in spite of failures.")
 @model_options
 @endpoint_options
-@path_option("--out", help="Score file; a folder when there are several submissions.")
+@path_option(
+    "--out",
+    help="Score file; a folder when there are several submissions. Several context sets get a "
+    "file each, NAME.CONTEXT.json.",
+)
 @click.option(
     "--private",
     is_flag=True,

@@ -235,6 +235,20 @@ def bare_name(path: Path) -> str:
     return name.removesuffix(ending)
 
 
+class SeveralContextsError(UsageError):
+    """The answers are of several context sets, and one is to be scored.
+
+    Attributes:
+        contexts: their names, in the benchmark's order.
+    """
+
+    def __init__(self, contexts: list[str]) -> None:
+        super().__init__(
+            f"the answers are of several context sets; give --context {'|'.join(contexts)}"
+        )
+        self.contexts = contexts
+
+
 def choose_context(
     answers: Iterable[tuple[int, SubmissionLine]], known: list[str], asked: str | None
 ) -> str:
@@ -244,7 +258,8 @@ def choose_context(
     has a set of that name and the lines name none or several, else it must be named.
 
     Raises:
-        InputError: several sets and none named, in the option or in the lines.
+        SeveralContextsError: the lines are of several sets, and the option names none.
+        UsageError: the benchmark has several sets, and nothing names one.
     """
     if asked is not None:
         return asked
@@ -259,8 +274,8 @@ def choose_context(
             break
     else:
         if len(named) > 1 and FULL not in named and len(known) > 1:
-            listed = "|".join([name for name in known if name in named] or sorted(named))
-            raise UsageError(f"the answers are of several context sets; give --context {listed}")
+            listed = [name for name in known if name in named] or sorted(named)
+            raise SeveralContextsError(listed)
     if len(known) == 1:
         return known[0]
     if len(named) == 1:

@@ -44,6 +44,24 @@ def score_targets(
     return found
 
 
+def context_target(target: Path, context: str, submission: Path, name: str | None) -> Path:
+    """Score file of one context set of several: ``NAME.CONTEXT.scores.json``.
+
+    Args:
+        target: score file that the submission has when it is of one set.
+        context: name of the set.
+        submission: what is scored.
+        name: what its system is called, where it was given a name.
+
+    Raises:
+        InputError: what is there are scores of another submission, or something else.
+    """
+    ending = next((e for e in (".scores.json", ".json") if target.name.endswith(e)), "")
+    own = target.with_name(f"{target.name.removesuffix(ending)}.{context}{ending}")
+    _require_own(own, submission, name)
+    return own
+
+
 def _require_own(target: Path, submission: Path, name: str | None) -> None:
     """Refuse to write over what is not the score file of this submission.
 

@@ -13,7 +13,7 @@ from citeforge.engines.io.folders import file_lock
 from citeforge.evaluator.reports.plots.choose import main_measure
 from citeforge.evaluator.reports.withhold import withhold_scores
 from citeforge.evaluator.submissions.check import Findings
-from citeforge.evaluator.submissions.reader import bare_name, read_header
+from citeforge.evaluator.submissions.reader import SeveralContextsError, bare_name, read_header
 from citeforge.library.benchmarks import load, package_folder
 from citeforge.library.scores import score_files
 from citeforge.package.manifest import load_manifest
@@ -310,16 +310,26 @@ def _scored(
         wrong: dict[Path, CiteforgeError] = {}
         done = score_files(
             mine, board.benchmark, board.score, gold=board.gold, run=run,
-            on_error=wrong.__setitem__,
+            on_error=wrong.__setitem__, contexts=False,
         )  # fmt: skip
         if done.judge is not None and done.judge.n_failed and not allow_failures:
             raise FailuresError(
                 f"the judge failed on {done.judge.n_failed:,} pairs; nothing was changed"
             )
-        refused += [f"{path}: {escaped_line(str(error))}" for path, error in wrong.items()]
+        refused += [f"{path}: {escaped_line(_told(error))}" for path, error in wrong.items()]
         files = (withhold_scores(scores.file) for scores in done.scores)
         found |= dict(zip([p for p in mine if p not in wrong], files, strict=False))
     return found
+
+
+def _told(error: CiteforgeError) -> str:
+    """What is wrong, in the words of a leaderboard, which has no option --context."""
+    if not isinstance(error, SeveralContextsError):
+        return str(error)
+    return (
+        "the answers are of several context sets; write one of them into leaderboard.yaml, at the "
+        f"board's score: context: {' | '.join(error.contexts)}"
+    )
 
 
 def _keep(right: Sequence[Checked], boards: Boards, scored: Mapping[Path, ScoreFile]) -> None:

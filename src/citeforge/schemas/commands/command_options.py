@@ -33,7 +33,8 @@ class ScoreOptions(JudgeOptions):
     """What scores depend on, besides the answers and the benchmark."""
 
     context: str | None = None
-    """Context set to score; `own` for passages in the lines, `none` for closed-book systems."""
+    """Context set to score (default: all that are answered); `own` for passages in the lines,
+    `none` for closed-book systems."""
     protocol: Protocol = "strict"
     """Our corrected definitions, or what the paper's own code prints."""
     measures: Annotated[Words, Option(joined=True)] = ()
