@@ -18,6 +18,7 @@ MOST_WORDS = 25_700
 GENERATED = {"api.md", "cli.md", "measures.md"}
 PAGES = [
     ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
     ROOT / "examples" / "README.md",
     *(p for p in sorted(ROOT.glob("docs/*.md")) if p.name not in GENERATED),
 ]
@@ -40,6 +41,12 @@ def test_code_tables_and_comments_are_no_prose() -> None:
 def test_the_pages_are_short() -> None:
     counts = {p.relative_to(ROOT).as_posix(): words_of_prose(p.read_text()) for p in PAGES}
     assert sum(counts.values()) <= MOST_WORDS, counts
+
+
+def test_the_navigation_names_each_page_once() -> None:
+    pages = re.findall(r"^ +- .*: (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
+    assert len(pages) > 30
+    assert [p for p in pages if pages.count(p) > 1] == []
 
 
 def build_site(*folders: Path) -> subprocess.CompletedProcess[str]:
