@@ -142,7 +142,7 @@ def peer_lists(folder: Path, found: list[list[int]]) -> set[tuple[str, str]]:
 def prepare_build(folder: str, compute: str) -> Any:
     from sentence_transformers import SentenceTransformer  # noqa: F401
 
-    from citeforge.schemas.recipes import RageRecipe
+    from citeforge.schemas.recipes.records import RageRecipe
 
     return RageRecipe(
         source=f"beir:{folder}", split="dev", embedder="offline", compute=compute,  # type: ignore[arg-type]
@@ -153,7 +153,7 @@ def run_build(recipe: Any) -> Any:
     import pyarrow.parquet as pq
 
     from citeforge.builders.rage.build import build_rage
-    from citeforge.schemas.recipes import RunOptions
+    from citeforge.schemas.recipes.records import RunOptions
 
     with TemporaryDirectory() as folder:
         out = Path(folder) / "out"

@@ -56,7 +56,7 @@ def train(folder: Path, data: Path) -> str:
 
 def build(folder: Path, data: Path) -> str:
     from citeforge.builders.frozen import build_hagrid
-    from citeforge.schemas.recipes import HagridRecipe, RunOptions
+    from citeforge.schemas.recipes.records import HagridRecipe, RunOptions
 
     out = folder / "hagrid-gold"
     build_hagrid(

@@ -34,7 +34,7 @@ def main() -> None:
     from citeforge.engines.embedding.embed import make_embedder
     from citeforge.evaluator.measures.registry import measures
     from citeforge.plugins.leaderboard.build import build_site
-    from citeforge.schemas.recipes import RageRecipe, RunOptions
+    from citeforge.schemas.recipes.records import RageRecipe, RunOptions
     from plugins.leaderboard.test_leaderboard import entry, scored
 
     with tempfile.TemporaryDirectory() as work:

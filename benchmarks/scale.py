@@ -150,7 +150,7 @@ def prepare_build(folder: str) -> Any:
     import torch  # noqa: F401
 
     from citeforge.builders.rage.build import build_rage
-    from citeforge.schemas.recipes import RageRecipe, RunOptions
+    from citeforge.schemas.recipes.records import RageRecipe, RunOptions
 
     recipe = RageRecipe(
         source=f"beir:{folder}",

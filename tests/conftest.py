@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, settings
 
 from citeforge.builders.rage.build import build_rage
 from citeforge.engines.embedding.embed import make_embedder
-from citeforge.schemas.recipes import RageRecipe, RunOptions
+from citeforge.schemas.recipes.records import RageRecipe, RunOptions
 from conftest_pages import browser  # noqa: F401 - a fixture
 from servers import zygote
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from citeforge.builders.frozen import build_hagrid
 from citeforge.schemas.benchmarks.manifest import Manifest
-from citeforge.schemas.recipes import HagridRecipe
+from citeforge.schemas.recipes.records import HagridRecipe
 from citeforge.schemas.recipes.run import IfExists
 from conftest import EXAMPLES, run_options
 

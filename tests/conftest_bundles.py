@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from citeforge.builders.rage.build import build_rage
-from citeforge.schemas.recipes import RageRecipe, RunOptions
+from citeforge.schemas.recipes.records import RageRecipe, RunOptions
 
 N = 60
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from citeforge.builders.rage.build import build_rage
 from citeforge.builders.recipes.derive import Base
-from citeforge.schemas.recipes import RageRecipe, RunOptions
 from citeforge.schemas.recipes.mixture import Mixture
 from citeforge.schemas.recipes.rage import Mining
+from citeforge.schemas.recipes.records import RageRecipe, RunOptions
 from conftest import write_beir
 
 STRIDE, WIDTH, CHUNKS = 50, 100, 5

@@ -86,3 +86,6 @@ def test_scores_of_numbers_need_no_pandas(package: Path, tmp_path: Path) -> None
     submission, there = tmp_path / "s.jsonl", ("--benchmark", package)
     modules_after(("run", "random", *there, "--out", submission))
     assert "pandas" not in modules_after(("score", submission, *there))
+    loaded = modules_after(("check", submission, *there))
+    others = {"citeforge.schemas.recipes.kalma", "citeforge.engines.search.exact"}
+    assert not loaded & {"pandas", "scipy", "rich", *others}

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
         UnknownValueError,
         UsageError,
     )
-    from citeforge.schemas.recipes import (
+    from citeforge.schemas.recipes.records import (
         AlceRecipe,
         AuthorshipRecipe,
         HagridRecipe,
@@ -63,7 +63,7 @@ _HOMES = {
     "citeforge.schemas.errors": (
         "CiteforgeError FailuresError InputError MissingExtraError UnknownValueError UsageError"
     ),
-    "citeforge.schemas.recipes": (
+    "citeforge.schemas.recipes.records": (
         "AlceRecipe AuthorshipRecipe HagridRecipe KalmaRecipe RageRecipe RunOptions TwinsRecipe"
     ),
 }

@@ -22,7 +22,7 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.check import check
 from citeforge.schemas.commands.command_options import ScoreOptions
 from citeforge.schemas.errors import CiteforgeError, InputError, UsageError
-from citeforge.schemas.recipes import KalmaRecipe, RunOptions
+from citeforge.schemas.recipes.records import KalmaRecipe, RunOptions
 from conftest import Cli, write_jsonl
 
 PEOPLE = [

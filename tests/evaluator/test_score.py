@@ -17,7 +17,7 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.tools import Tools
 from citeforge.plugins.training.benchmark_reward import CitationReward
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.recipes import AlceRecipe, RunOptions
+from citeforge.schemas.recipes.records import AlceRecipe, RunOptions
 from citeforge.schemas.scores import ScoreFile
 from citeforge.systems.run import run_system
 from conftest import EXAMPLES, write_jsonl

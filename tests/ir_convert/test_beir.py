@@ -139,7 +139,7 @@ def test_bad_input_is_one_clear_line_and_leaves_nothing(
 ) -> None:
     from citeforge.builders.rage.build import build_rage
     from citeforge.engines.embedding.embed import make_embedder
-    from citeforge.schemas.recipes import RageRecipe, RunOptions
+    from citeforge.schemas.recipes.records import RageRecipe, RunOptions
 
     change(small_beir)
     before = sorted(tmp_path.rglob("*"))
@@ -177,8 +177,8 @@ def test_a_blank_query_is_skipped_and_counted(small_beir: Path) -> None:
 def test_a_build_without_blank_queries_says_so(small_beir: Path, tmp_path: Path) -> None:
     from citeforge.builders.rage.build import build_rage
     from citeforge.engines.embedding.embedder import Embedder
-    from citeforge.schemas.recipes import RageRecipe, RunOptions
     from citeforge.schemas.recipes.rage import Mining
+    from citeforge.schemas.recipes.records import RageRecipe, RunOptions
 
     append("queries.jsonl", b'{"_id":"blank","text":" "}\n')(small_beir)
     append(QRELS, b"blank\tp1\t1\n")(small_beir)

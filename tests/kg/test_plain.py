@@ -14,7 +14,7 @@ from citeforge.kg.plain import _date
 from citeforge.kg.setup import open_graph
 from citeforge.kg.values.dates import render_date
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.recipes import RunOptions
+from citeforge.schemas.recipes.records import RunOptions
 from conftest import EXAMPLES, Cli
 
 GRAPH, DOMAIN = EXAMPLES / "plain" / "people.ttl", EXAMPLES / "plain" / "friends.yaml"

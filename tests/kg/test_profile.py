@@ -8,7 +8,7 @@ from citeforge.kg.domain import load_domain
 from citeforge.kg.profile import draft, profile_class
 from citeforge.kg.setup import open_graph
 from citeforge.package.package import Package
-from citeforge.schemas.recipes import RunOptions
+from citeforge.schemas.recipes.records import RunOptions
 from conftest import EXAMPLES, Cli
 
 GRAPH = EXAMPLES / "people" / "graph.ttl"

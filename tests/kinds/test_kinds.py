@@ -22,7 +22,7 @@ from citeforge.package.kinds import kind_of, kinds, recipes
 from citeforge.package.manifest import MANIFEST, load_manifest
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.recipes import Recipe
+from citeforge.schemas.recipes.records import Recipe
 from citeforge.systems.registry import SYSTEMS
 from conftest import ROOT, Cli
 

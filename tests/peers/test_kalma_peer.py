@@ -28,7 +28,7 @@ from citeforge.evaluator.score import score
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.tools import Tools
 from citeforge.publish.export.registry import export
-from citeforge.schemas.recipes import KalmaRecipe, RunOptions
+from citeforge.schemas.recipes.records import KalmaRecipe, RunOptions
 from conftest import write_jsonl
 
 REPOSITORY = "Knowledge-aware-Language-Model-Attribution"

@@ -29,11 +29,17 @@ from citeforge.publish.hidden import join_package, split_package
 from citeforge.publish.hub import Publisher
 from citeforge.schemas.benchmarks.manifest import benchmark_hash
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.recipes import AlceRecipe, HagridRecipe, RageRecipe, Recipe, RunOptions
 from citeforge.schemas.recipes.answers import Retrieving
 from citeforge.schemas.recipes.base import Hideable
 from citeforge.schemas.recipes.mixture import Mixture
 from citeforge.schemas.recipes.rage import Mining
+from citeforge.schemas.recipes.records import (
+    AlceRecipe,
+    HagridRecipe,
+    RageRecipe,
+    Recipe,
+    RunOptions,
+)
 from conftest import EXAMPLES, Cli, content
 from leaky_sources import N, write_asqa, write_hagrid, write_rage, write_source
 from servers.hub import hub_server

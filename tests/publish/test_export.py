@@ -24,9 +24,9 @@ from citeforge.ir_convert.source import ReadOptions
 from citeforge.publish.export.registry import export
 from citeforge.publish.export.tables import corpus_rows
 from citeforge.schemas.errors import InputError, UnknownValueError
-from citeforge.schemas.recipes import RageRecipe, RunOptions
 from citeforge.schemas.recipes.mixture import Mixture
 from citeforge.schemas.recipes.rage import Mining
+from citeforge.schemas.recipes.records import RageRecipe, RunOptions
 from conftest import EXAMPLES, Cli, write_beir, write_jsonl
 
 

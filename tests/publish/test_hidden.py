@@ -23,7 +23,7 @@ from citeforge.publish.hub import Publisher
 from citeforge.schemas.benchmarks.manifest import benchmark_hash
 from citeforge.schemas.benchmarks.tables import CONTEXTS
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.recipes import RunOptions
+from citeforge.schemas.recipes.records import RunOptions
 from citeforge.systems.run import run_system
 
 SHOWN = "queries/queries-00000-of-00001.parquet"

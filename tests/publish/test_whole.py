@@ -17,7 +17,7 @@ from citeforge.publish.export import registry
 from citeforge.publish.export.declared import Export
 from citeforge.publish.export.registry import export
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.recipes import HagridRecipe, RunOptions
+from citeforge.schemas.recipes.records import HagridRecipe, RunOptions
 from conftest import EXAMPLES, content
 
 

@@ -12,7 +12,7 @@ from citeforge.builders.frozen import build_hagrid
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.score import score
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.schemas.recipes import HagridRecipe, RunOptions
+from citeforge.schemas.recipes.records import HagridRecipe, RunOptions
 from conftest import Cli, real_data
 
 LIST_HEADING = re.compile(

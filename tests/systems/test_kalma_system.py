@@ -13,7 +13,7 @@ from citeforge.kg.engines import StoreEngine
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.kg.link import Linker
 from citeforge.package.package import Package
-from citeforge.schemas.recipes import KalmaRecipe, RunOptions
+from citeforge.schemas.recipes.records import KalmaRecipe, RunOptions
 from conftest import EXAMPLES, Cli
 from servers.running import openai_server
 

@@ -13,7 +13,7 @@ from citeforge.builders.alce.build import build_retrieved
 from citeforge.engines.llm.client import OpenAiLlm
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.schemas.recipes import AlceRecipe
+from citeforge.schemas.recipes.records import AlceRecipe
 from citeforge.systems import options as o
 from conftest import run_options, write_beir
 from servers.endpoint import Endpoint

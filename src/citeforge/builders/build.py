@@ -8,8 +8,8 @@ from citeforge.package.kind import Kind
 from citeforge.package.kinds import find_kind, kinds
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.errors import UsageError
-from citeforge.schemas.recipes import Recipe, RunOptions
-from citeforge.schemas.recipes.base import Hideable
+from citeforge.schemas.recipes.base import Hideable, Recipe
+from citeforge.schemas.recipes.run import RunOptions
 
 
 def build(recipe: Recipe, run: RunOptions) -> Manifest:

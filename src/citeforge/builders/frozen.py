@@ -28,7 +28,7 @@ from citeforge.schemas.benchmarks.tables import (
     UNJUDGED,
 )
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.recipes import AlceRecipe, HagridRecipe, RunOptions
+from citeforge.schemas.recipes.records import AlceRecipe, HagridRecipe, RunOptions
 
 R = TypeVar("R", HagridRecipe, AlceRecipe)
 

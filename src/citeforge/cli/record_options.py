@@ -11,8 +11,8 @@ from pydantic import BaseModel, ValidationError
 
 from citeforge.cli.completion import NAMED
 from citeforge.schemas.errors import UsageError, suggestion
-from citeforge.schemas.recipes import RunOptions
 from citeforge.schemas.recipes.flags import Flag, flags_of, nested
+from citeforge.schemas.recipes.run import RunOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
 M = TypeVar("M", bound=BaseModel)

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from citeforge.kinds.rage import RageKind
 from citeforge.schemas.benchmarks.manifest import Manifest
-from citeforge.schemas.recipes import AlceRecipe, HagridRecipe, Recipe, RunOptions
+from citeforge.schemas.recipes.answers import AlceRecipe, HagridRecipe
+from citeforge.schemas.recipes.base import Recipe
+from citeforge.schemas.recipes.run import RunOptions
 
 if TYPE_CHECKING:
     from citeforge.package.package import Package

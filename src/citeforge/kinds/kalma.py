@@ -12,7 +12,7 @@ from citeforge.package.reading import graph_items
 from citeforge.schemas.benchmarks.kg import GENERAL
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.benchmarks.tables import KG_BY_CONFIG
-from citeforge.schemas.recipes import KalmaRecipe, RunOptions
+from citeforge.schemas.recipes.records import KalmaRecipe, RunOptions
 
 if TYPE_CHECKING:
     from citeforge.evaluator.statements.reading import SubmissionReader

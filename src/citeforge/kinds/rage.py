@@ -12,7 +12,9 @@ from citeforge.package.kind import Kind
 from citeforge.package.reading import passage_items
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.benchmarks.tables import BY_CONFIG, CONDENSED_FORMS
-from citeforge.schemas.recipes import RageRecipe, Recipe, RunOptions
+from citeforge.schemas.recipes.base import Recipe
+from citeforge.schemas.recipes.rage import RageRecipe
+from citeforge.schemas.recipes.run import RunOptions
 
 if TYPE_CHECKING:
     from citeforge.evaluator.statements.reading import SubmissionReader

@@ -12,8 +12,8 @@ from citeforge.builders.recipes.rebuild import Confirm, Rebuilt, refuse
 from citeforge.builders.recipes.rebuild import rebuild as make_again
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.library.benchmarks import load
-from citeforge.schemas.recipes import Recipe, RunOptions
-from citeforge.schemas.recipes.base import checked
+from citeforge.schemas.recipes.base import Recipe, checked
+from citeforge.schemas.recipes.run import RunOptions
 
 
 def build(

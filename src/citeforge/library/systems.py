@@ -24,8 +24,8 @@ from citeforge.library.reports import report
 from citeforge.library.scores import Scores, judge_of, score
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.extras import extras_named
-from citeforge.schemas.recipes import RunOptions
 from citeforge.schemas.recipes.base import Part
+from citeforge.schemas.recipes.run import RunOptions
 from citeforge.systems.registry import options_of, refusal, system_of
 from citeforge.systems.run import Ran, run_system
 

@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from citeforge.package.items import Item
 from citeforge.schemas.benchmarks.manifest import Manifest
-from citeforge.schemas.recipes import Recipe, RunOptions
+from citeforge.schemas.recipes.base import Recipe
+from citeforge.schemas.recipes.run import RunOptions
 from citeforge.schemas.submission import SubmissionLine
 
 

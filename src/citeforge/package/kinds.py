@@ -10,7 +10,7 @@ from citeforge.engines import plugins
 from citeforge.package.kind import Kind
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.recipes import Recipe
+from citeforge.schemas.recipes.base import Recipe
 
 _GROUP = "kinds"
 

@@ -22,7 +22,7 @@ from citeforge.package.manifest import load_manifest
 from citeforge.package.package import Package
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
-from citeforge.schemas.recipes import AlceRecipe
+from citeforge.schemas.recipes.records import AlceRecipe
 from conftest import EXAMPLES, Cli, run_options, write_beir, write_jsonl
 
 PASSAGES = {

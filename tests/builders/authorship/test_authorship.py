@@ -35,8 +35,8 @@ from citeforge.schemas.benchmarks.authorship import Cell, LabelSet, design_of, m
 from citeforge.schemas.benchmarks.manifest import benchmark_hash
 from citeforge.schemas.benchmarks.tables import AUTHORS, CONTEXTS
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
-from citeforge.schemas.recipes import AuthorshipRecipe, RunOptions
 from citeforge.schemas.recipes.authorship import Selection
+from citeforge.schemas.recipes.records import AuthorshipRecipe, RunOptions
 from conftest import ROOT, Cli
 
 

@@ -31,8 +31,8 @@ from citeforge.kg.graph import KnowledgeGraph
 from citeforge.package.manifest import load_intact
 from citeforge.schemas.benchmarks import kg
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.recipes import KalmaRecipe, RunOptions
 from citeforge.schemas.recipes.kalma import Choices
+from citeforge.schemas.recipes.records import KalmaRecipe, RunOptions
 from conftest import EXAMPLES, Cli, write_jsonl
 from servers.sparql import proxy, sparql_server
 

@@ -24,7 +24,7 @@ from citeforge.kg.verbalise import verbalise, with_article
 from citeforge.package.package import Package
 from citeforge.schemas.benchmarks.kg import Graph, Triple
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.recipes import KalmaRecipe, RunOptions
+from citeforge.schemas.recipes.records import KalmaRecipe, RunOptions
 from citeforge.schemas.text import normalise_em
 from conftest import EXAMPLES, write_jsonl
 

@@ -18,8 +18,8 @@ from citeforge.builders.twins.build import build_twins
 from citeforge.engines.draws import generator, keyed
 from citeforge.package.package import Package
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.recipes import HagridRecipe, RageRecipe, RunOptions, TwinsRecipe
 from citeforge.schemas.recipes.mixture import Mixture
+from citeforge.schemas.recipes.records import HagridRecipe, RageRecipe, RunOptions, TwinsRecipe
 from conftest import EXAMPLES, Cli
 
 FACTS = f"beir:{EXAMPLES / 'facts'}"

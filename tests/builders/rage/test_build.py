@@ -20,9 +20,9 @@ from citeforge.engines.io.progress import Lines
 from citeforge.package.manifest import load_manifest
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.recipes import RageRecipe
 from citeforge.schemas.recipes.mixture import Mixture
 from citeforge.schemas.recipes.rage import Mining
+from citeforge.schemas.recipes.records import RageRecipe
 from conftest import EXAMPLES, run_options, write_beir, write_jsonl
 
 

@@ -18,8 +18,8 @@ from citeforge.plugins.openvino.store import VARIABLE
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.commands.shard import Shard
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.recipes import RageRecipe, RunOptions
 from citeforge.schemas.recipes.rage import Mining
+from citeforge.schemas.recipes.records import RageRecipe, RunOptions
 from conftest import run_options, write_beir
 from servers.tiny_embedder import make_embedder_folder, passages
 

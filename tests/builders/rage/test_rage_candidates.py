@@ -11,7 +11,7 @@ import pytest
 from citeforge.builders.rage.build import build_rage
 from citeforge.package.package import Package
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.recipes import RageRecipe
+from citeforge.schemas.recipes.records import RageRecipe
 from conftest import Cli, run_options, write_beir
 
 PASSAGES = {

@@ -23,7 +23,7 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.manifest import load_manifest
 from citeforge.schemas.benchmarks.manifest import ContextSet
 from citeforge.schemas.benchmarks.tables import CONTEXTS, LABELS
-from citeforge.schemas.recipes import RageRecipe, RunOptions
+from citeforge.schemas.recipes.records import RageRecipe, RunOptions
 
 FORMS = [
     "[{}]",

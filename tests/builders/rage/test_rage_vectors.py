@@ -15,8 +15,8 @@ from citeforge.engines.io.tables import read_table, shard_paths
 from citeforge.package.manifest import load_manifest
 from citeforge.schemas.benchmarks.tables import MAPPING, SEEMINGLY_RELEVANT
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.recipes import RageRecipe
 from citeforge.schemas.recipes.base import checked
+from citeforge.schemas.recipes.records import RageRecipe
 from conftest import Cli, run_options
 
 DIMENSION = 16

@@ -23,16 +23,16 @@ from citeforge.engines.embedding.embed import make_embedder
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import LlmReply, Request, Result
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.recipes import (
+from citeforge.schemas.recipes.authorship import Selection
+from citeforge.schemas.recipes.mixture import Mixture
+from citeforge.schemas.recipes.rage import Mining
+from citeforge.schemas.recipes.records import (
     AlceRecipe,
     AuthorshipRecipe,
     HagridRecipe,
     RageRecipe,
     TwinsRecipe,
 )
-from citeforge.schemas.recipes.authorship import Selection
-from citeforge.schemas.recipes.mixture import Mixture
-from citeforge.schemas.recipes.rage import Mining
 from citeforge.schemas.recipes.run import IfExists
 from citeforge.schemas.recipes.twins import Attempts, Thresholds
 from conftest import EXAMPLES, content, run_options

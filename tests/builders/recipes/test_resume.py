@@ -13,7 +13,7 @@ from citeforge.builders.packaging.verify import verify
 from citeforge.builders.rage.build import build_rage
 from citeforge.engines.embedding.embed import make_embedder
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.recipes import RageRecipe
+from citeforge.schemas.recipes.records import RageRecipe
 from conftest import EXAMPLES, Cli, content, run_options, sampled
 from servers import nursery
 

@@ -19,8 +19,8 @@ from citeforge.engines.embedding.embed import make_embedder
 from citeforge.engines.io.files import sha256_file
 from citeforge.schemas.commands.shard import Shard, ShardOptions
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.recipes import RageRecipe
 from citeforge.schemas.recipes.base import checked
+from citeforge.schemas.recipes.records import RageRecipe
 from conftest import EXAMPLES, Cli, content, run_options
 from servers import nursery
 

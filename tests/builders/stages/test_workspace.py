@@ -275,7 +275,7 @@ import sys
 from pathlib import Path
 from citeforge.builders.frozen import build_hagrid
 from citeforge.builders.stages import workspace
-from citeforge.schemas.recipes import HagridRecipe, RunOptions
+from citeforge.schemas.recipes.records import HagridRecipe, RunOptions
 from citeforge.schemas.errors import InputError
 
 put_in_place = workspace.put_in_place

@@ -26,9 +26,9 @@ from citeforge.engines.embedding.embed import make_embedder
 from citeforge.engines.llm.records import Failure, LlmReply, Request, Result
 from citeforge.package.manifest import load_intact
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.recipes import RageRecipe, RunOptions, TwinsRecipe
 from citeforge.schemas.recipes.mixture import Mixture
 from citeforge.schemas.recipes.rage import Mining
+from citeforge.schemas.recipes.records import RageRecipe, RunOptions, TwinsRecipe
 from citeforge.schemas.recipes.twins import Attempts
 from conftest import ROOT, Cli, write_beir
 from servers.running import openai_server

@@ -20,9 +20,15 @@ from citeforge.package.kinds import recipes
 from citeforge.plugins.bundles.recipes import DeflectionRecipe
 from citeforge.schemas.benchmarks.licences import HUB_LICENCES
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.recipes import AlceRecipe, AuthorshipRecipe, RageRecipe, Recipe, RunOptions
 from citeforge.schemas.recipes.flags import Flag, command_words, flags_of, nested
 from citeforge.schemas.recipes.mixture import Mixture
+from citeforge.schemas.recipes.records import (
+    AlceRecipe,
+    AuthorshipRecipe,
+    RageRecipe,
+    Recipe,
+    RunOptions,
+)
 from citeforge.schemas.recipes.run import ALWAYS
 
 RECIPES = recipes()

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from citeforge.schemas.errors import UsageError
-from citeforge.schemas.recipes import RageRecipe
 from citeforge.schemas.recipes.base import checked
+from citeforge.schemas.recipes.records import RageRecipe
 from conftest import Cli
 from servers.running import openai_server
 

@@ -18,8 +18,8 @@ from citeforge.engines.llm.client import OpenAiLlm
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import LlmReply, Request
 from citeforge.plugins.offline_models import smollm
-from citeforge.schemas.recipes import RageRecipe, RunOptions, TwinsRecipe
 from citeforge.schemas.recipes.mixture import Mixture
+from citeforge.schemas.recipes.records import RageRecipe, RunOptions, TwinsRecipe
 from citeforge.schemas.recipes.twins import Attempts
 from conftest import Cli, write_beir
 from patience import patience

@@ -17,7 +17,7 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.check import check
 from citeforge.evaluator.submissions.origin import CitationRange
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.recipes import RageRecipe, RunOptions
+from citeforge.schemas.recipes.records import RageRecipe, RunOptions
 from citeforge.systems.llm.writing import read_prompts, requests_of
 from conftest import EXAMPLES, ROOT, Cli
 

@@ -88,7 +88,7 @@ def test_rage_layout(tmp_path: Path) -> None:
 def test_a_rage_package_is_built_as_it_is(tmp_path: Path) -> None:
     from citeforge.builders.packaging.verify import verify
     from citeforge.builders.rage.build import build_rage
-    from citeforge.schemas.recipes import RageRecipe, RunOptions
+    from citeforge.schemas.recipes.records import RageRecipe, RunOptions
 
     def no_embedder() -> None:
         raise AssertionError("mappings are given")

@@ -15,8 +15,8 @@ from citeforge.plugins.bundles.recipes import DeflectionRecipe, FaithfulnessReci
 from citeforge.plugins.bundles.verify import wrong_bundle
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.models.refusals import LANGUAGES, checked_detector
-from citeforge.schemas.recipes import RunOptions
 from citeforge.schemas.recipes.mixture import Mixture
+from citeforge.schemas.recipes.records import RunOptions
 from conftest import ROOT
 from conftest_bundles import N, sixty
 

@@ -22,8 +22,8 @@ from citeforge.evaluator.tools import Tools
 from citeforge.plugins.bundles.build import build_bundle
 from citeforge.plugins.bundles.recipes import DeflectionRecipe, FaithfulnessRecipe, PositionRecipe
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.recipes import AuthorshipRecipe, KalmaRecipe, RunOptions
 from citeforge.schemas.recipes.authorship import Selection
+from citeforge.schemas.recipes.records import AuthorshipRecipe, KalmaRecipe, RunOptions
 from citeforge.schemas.scores import ScoreFile
 from citeforge.schemas.signature import parse_signature
 from citeforge.systems.run import run_system

@@ -61,7 +61,7 @@ def write(root: Path, name: str, files: list[ScoreFile]) -> None:
 def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A benchmark of another kind, with other queries."""
     from citeforge.builders.kalma.build import build_kalma
-    from citeforge.schemas.recipes import KalmaRecipe, RunOptions
+    from citeforge.schemas.recipes.records import KalmaRecipe, RunOptions
 
     out = tmp_path_factory.mktemp("people") / "people"
     graph = f"file:{EXAMPLES / 'people/graph.ttl'}"

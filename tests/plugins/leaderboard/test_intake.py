@@ -28,7 +28,7 @@ from citeforge.plugins.leaderboard.submit import add_submissions
 from citeforge.publish.hidden import split_package
 from citeforge.schemas.commands.command_options import ScoreOptions
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.recipes import RageRecipe, RunOptions
+from citeforge.schemas.recipes.records import RageRecipe, RunOptions
 from conftest import EXAMPLES, Cli, content
 from servers import zygote
 

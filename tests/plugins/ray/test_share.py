@@ -13,7 +13,7 @@ from citeforge.plugins.ray.options import RayOptions
 from citeforge.plugins.ray.share import Share, share_out
 from citeforge.schemas import extras
 from citeforge.schemas.errors import InputError, MissingExtraError, UsageError
-from citeforge.schemas.recipes import RunOptions
+from citeforge.schemas.recipes.records import RunOptions
 from conftest import EXAMPLES, Cli
 
 LAPTOP = [{"CPU": 8.0}]

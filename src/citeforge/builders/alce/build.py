@@ -58,8 +58,8 @@ from citeforge.schemas.benchmarks.tables import (
     RELEVANT,
 )
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.recipes import AlceRecipe, RunOptions
 from citeforge.schemas.recipes.base import model_name
+from citeforge.schemas.recipes.records import AlceRecipe, RunOptions
 from citeforge.schemas.version import __version__
 
 Models = dict[str, dict[str, Any]]

@@ -19,8 +19,8 @@ from citeforge.engines.setup import client_options, replay_store
 from citeforge.ir_convert.alce import AlceItem, passage_id
 from citeforge.schemas.benchmarks.tables import CANDIDATES
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.recipes import RunOptions
 from citeforge.schemas.recipes.answers import Retrieving
+from citeforge.schemas.recipes.run import RunOptions
 
 DOCUMENTS = "documents"
 """Split of the candidates that ALCE's items bring."""

@@ -14,7 +14,7 @@ from citeforge.ir_convert.source import ReadOptions, Source
 from citeforge.package.items import Gold, GoldRows, by_query, pairs
 from citeforge.schemas.benchmarks.tables import GOLD
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.recipes import AlceRecipe
+from citeforge.schemas.recipes.records import AlceRecipe
 
 
 def open_questions(recipe: AlceRecipe, read: ReadOptions) -> Source:

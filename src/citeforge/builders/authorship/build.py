@@ -41,8 +41,8 @@ from citeforge.schemas.benchmarks.tables import (
     TWINS,
 )
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.recipes import AuthorshipRecipe, RunOptions
 from citeforge.schemas.recipes.authorship import ORIGINS
+from citeforge.schemas.recipes.records import AuthorshipRecipe, RunOptions
 
 Twins = dict[str, str]
 """Human passage to its twin in the package."""

@@ -37,8 +37,8 @@ from citeforge.kg.setup import open_graph
 from citeforge.schemas.benchmarks.manifest import ContextSet, GrammarInfo, Manifest
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.recipes import KalmaRecipe, RunOptions
 from citeforge.schemas.recipes.base import model_name
+from citeforge.schemas.recipes.records import KalmaRecipe, RunOptions
 
 _GRAMMAR = GrammarInfo(name="triples-1", form="[QID, relation: value]")
 

@@ -29,7 +29,7 @@ from citeforge.schemas.benchmarks.tables import (
     RELEVANT,
     SEEMINGLY_RELEVANT,
 )
-from citeforge.schemas.recipes import RageRecipe, RunOptions
+from citeforge.schemas.recipes.records import RageRecipe, RunOptions
 
 Mappings = dict[str, pa.Table]
 """Label to the rows of that label, schema MAPPING."""

@@ -13,9 +13,9 @@ from citeforge.engines.models.compute import choose_compute
 from citeforge.engines.runner import make_runner
 from citeforge.engines.setup import client_options, replay_store
 from citeforge.schemas.errors import UsageError
-from citeforge.schemas.recipes import RageRecipe, RunOptions
 from citeforge.schemas.recipes.base import checked
 from citeforge.schemas.recipes.compute import Chosen
+from citeforge.schemas.recipes.records import RageRecipe, RunOptions
 
 EmbedderMaker = Callable[[], Embedder]
 

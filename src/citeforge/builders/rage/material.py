@@ -19,7 +19,7 @@ from citeforge.engines.io.corpus import find_rows
 from citeforge.engines.io.tables import shard_paths
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.recipes import RageRecipe
+from citeforge.schemas.recipes.records import RageRecipe
 from citeforge.schemas.version import __version__
 
 

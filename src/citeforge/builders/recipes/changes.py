@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from citeforge.package.kinds import recipe_named
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.recipes import Recipe
+from citeforge.schemas.recipes.base import Recipe
 
 _ABSENT = object()
 _SHOWN = 6

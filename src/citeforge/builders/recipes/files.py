@@ -17,8 +17,7 @@ from citeforge.engines.io.files import read_json
 from citeforge.engines.io.textfiles import read_yaml
 from citeforge.package.kinds import recipe_named, recipes
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.recipes import Recipe
-from citeforge.schemas.recipes.base import RECIPE_VERSION
+from citeforge.schemas.recipes.base import RECIPE_VERSION, Recipe
 from citeforge.schemas.recipes.flags import Flag, flags_of
 from citeforge.schemas.recipes.mixture import Mixture
 

@@ -45,7 +45,7 @@ from citeforge.engines.io.tables import iter_batches
 from citeforge.engines.search.two_stage import ExactSearch, Rows, Scores, TwoStageSearch
 from citeforge.schemas.commands.shard import Shard
 from citeforge.schemas.errors import UsageError
-from citeforge.schemas.recipes import RageRecipe, RunOptions
+from citeforge.schemas.recipes.records import RageRecipe, RunOptions
 
 
 @dataclass(frozen=True)

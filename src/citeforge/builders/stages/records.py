@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from citeforge.engines.draws import sample_ids
 from citeforge.ir_convert.source import Source
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.recipes import RageRecipe
+from citeforge.schemas.recipes.records import RageRecipe
 
 
 @dataclass

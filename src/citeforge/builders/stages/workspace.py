@@ -32,7 +32,7 @@ from citeforge.engines.io.folders import (
 from citeforge.package.manifest import load_intact, load_manifest, unknown_files
 from citeforge.schemas.benchmarks.manifest import SECRET, Manifest
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.recipes import Recipe
+from citeforge.schemas.recipes.base import Recipe
 from citeforge.schemas.recipes.run import IfExists
 
 _RECIPE = "recipe.json"

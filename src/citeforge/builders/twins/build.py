@@ -37,8 +37,8 @@ from citeforge.schemas.benchmarks.tables import (
     TWINS,
 )
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.recipes import RunOptions, TwinsRecipe
 from citeforge.schemas.recipes.base import model_name
+from citeforge.schemas.recipes.records import RunOptions, TwinsRecipe
 
 
 def build_twins(

@@ -13,8 +13,8 @@ from citeforge.cli.path_options import path_argument
 from citeforge.cli.record_options import add_options, field_options, record_from
 from citeforge.cli.short_help import ManyOptions
 from citeforge.package.kinds import of_plugins, ours, recipe_named
-from citeforge.schemas.recipes import Recipe, RunOptions
-from citeforge.schemas.recipes.run import ALWAYS
+from citeforge.schemas.recipes.base import Recipe
+from citeforge.schemas.recipes.run import ALWAYS, RunOptions
 
 FILE = "RECIPE.yaml"
 _FROM_FILE = """Build by a recipe file (YAML or JSON); `citeforge build --print-recipe KIND`

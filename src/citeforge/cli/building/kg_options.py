@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from citeforge.cli.record_options import add_options, field_options, record_from
-from citeforge.schemas.recipes import KalmaRecipe, RunOptions
+from citeforge.schemas.recipes.records import KalmaRecipe, RunOptions
 from citeforge.schemas.recipes.run import GRAPH
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -9,7 +9,7 @@ import click
 from citeforge.cli.record_options import add_options, field_options, record_from
 from citeforge.cli.short_help import ManyOptions
 from citeforge.schemas.commands.shard import ShardOptions
-from citeforge.schemas.recipes import RageRecipe, RunOptions
+from citeforge.schemas.recipes.records import RageRecipe, RunOptions
 from citeforge.schemas.recipes.run import ENDPOINT
 
 _OWN = [n for n in RageRecipe.model_fields if n not in ("name", "licence")]

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from citeforge.engines.embedding.embedder import Embedder
 from citeforge.engines.embedding.vectors import SHARD_ROWS
-from citeforge.engines.search.exact import FirstStage
 from citeforge.schemas.errors import UsageError
+
+if TYPE_CHECKING:
+    from citeforge.engines.search.exact import FirstStage
 
 DEPTH = 100
 """Passages a query (ALCE, section 4.1)."""

@@ -191,6 +191,8 @@ def _names(keys: Iterable[_Key]) -> str:
 
 
 def _keys(passages: Sequence[OwnPassage]) -> list[_Key]:
+    if not passages:
+        return []  # arrow imports pandas, where that is installed, for its first array
     names = [p.docid or "" for p in passages]
     columns = _digests([p.text for p in passages]), _digests([p.title for p in passages])
     return [_Key(*key) for key in zip(names, *columns, strict=True)]

@@ -13,7 +13,8 @@ from citeforge.plugins.bundles.recipes import (
     PositionRecipe,
 )
 from citeforge.schemas.benchmarks.manifest import Manifest
-from citeforge.schemas.recipes import Recipe, RunOptions
+from citeforge.schemas.recipes.base import Recipe
+from citeforge.schemas.recipes.run import RunOptions
 
 if TYPE_CHECKING:
     from citeforge.evaluator.statements.reading import SubmissionReader

@@ -18,10 +18,10 @@ from citeforge.evaluator.score import score
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.publish.export.registry import export
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.recipes import AuthorshipRecipe, RageRecipe, RunOptions
 from citeforge.schemas.recipes.authorship import Selection
 from citeforge.schemas.recipes.mixture import Mixture
 from citeforge.schemas.recipes.rage import Mining
+from citeforge.schemas.recipes.records import AuthorshipRecipe, RageRecipe, RunOptions
 from citeforge.schemas.scores import ScoreFile
 from conftest import Cli, write_jsonl
 

@@ -27,10 +27,10 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.schemas.benchmarks.authorship import design_of, make_cells
 from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.recipes import AuthorshipRecipe, RageRecipe, RunOptions, TwinsRecipe
 from citeforge.schemas.recipes.authorship import Selection
 from citeforge.schemas.recipes.mixture import Mixture
 from citeforge.schemas.recipes.rage import Mining
+from citeforge.schemas.recipes.records import AuthorshipRecipe, RageRecipe, RunOptions, TwinsRecipe
 from citeforge.schemas.scores import ScoreFile
 from citeforge.schemas.submission import SubmissionLine, TokenLogprob
 from conftest import Cli, write_beir, write_jsonl
