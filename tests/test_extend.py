@@ -95,7 +95,7 @@ def test_every_plugin_of_the_page_works(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr[-3000:]
     assert "warning" not in done.stderr
     for words, shown in (
-        ((), "Commands:"),
+        ((), "tally  Count the answers"),
         (("build",), "quiz  A kind of the plugin cf-quiz 1.0."),
         (("export",), "cards            An export of the plugin cf-cards 1.0."),
     ):
