@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from citeforge.cli.building.again import FROM, PRINT, print_recipe, rebuild
-from citeforge.cli.consent import confirmation, trusting
+from citeforge.cli.building.consent import confirmation, trusting
 from citeforge.cli.path_options import path_argument
 from citeforge.cli.record_options import add_options, field_options, record_from
 from citeforge.cli.short_help import ManyOptions
