@@ -101,9 +101,9 @@ def test_several_submissions_make_one_table(cli: Cli, package: Path, tmp_path: P
     args = ("score", "random.jsonl", "echo-relevant.jsonl", "--benchmark", package)
     result = cli(*args, "--out", "scores")
     assert result.returncode == 0, result.stderr
-    header, _, *systems = [line.split() for line in result.stdout.splitlines()[:4]]
-    assert header[:3] == ["CiteP", "CiteR", "CiteF1"]
-    assert [row[0] for row in systems] == ["random", "echo-relevant"]
+    header, _, *measures = [line.split() for line in result.stdout.splitlines()[:5]]
+    assert header == ["random", "(reference)", "echo-relevant", "(reference)"]
+    assert [row[0] for row in measures] == ["CiteP", "CiteR", "CiteF1"]
     assert sorted(p.name for p in (tmp_path / "scores").iterdir()) == [
         "echo-relevant.scores.json",
         "random.scores.json",

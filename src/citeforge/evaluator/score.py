@@ -18,6 +18,7 @@ from citeforge.schemas.commands.command_options import Protocol
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.scores import ScoreFile
 from citeforge.schemas.signature import Signature
+from citeforge.schemas.submission import CONTROL
 
 
 def score(
@@ -117,6 +118,7 @@ def score(
         design=reading.design,
         answers=answers,
         about=submission.about,
+        is_control=submission.header.get(CONTROL) is True,
         gold="private" if benchmark.has_hidden_gold else "public",
         warnings=warnings,
     )

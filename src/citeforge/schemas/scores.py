@@ -324,6 +324,8 @@ class ScoreFile(BaseModel):
         answers: answers in statements, for reports; only when ``--details`` was given.
         warnings: what makes it doubtful that the submission answers this benchmark.
         about: what the submission's header says of the system; None where it says nothing.
+        is_control: whether the system is a reference line (a random choice, the gold answers), as
+            its submission's header says: it is shown apart and never ranked.
         gold: whether the labels that it was scored with are ``public``. Where they are hidden, a
             file that tells of single queries is ``private``, for the maintainer alone, and one that
             may be published is ``withheld``: rounded figures of the whole and no values by query.
@@ -349,6 +351,7 @@ class ScoreFile(BaseModel):
     answers: list[AnswerDetail] = []
     warnings: list[str] = []
     about: About | None = None
+    is_control: bool = False
     gold: Gold = "public"
 
     def _corrected_fits(self, measure: MeasureScore) -> None:

@@ -9,6 +9,8 @@ import msgspec
 
 TRUNCATED = "length"
 """``finish_reason`` of an answer that was cut, as the OpenAI protocol names it."""
+CONTROL = "control"
+"""Field of a header, true for a control system: a reference line that nothing ranks."""
 
 
 class OwnPassage(msgspec.Struct, gc=False):

@@ -18,7 +18,7 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.schemas.commands.command_options import AmountOptions
 from citeforge.schemas.errors import FailuresError, UnknownValueError, UsageError
 from citeforge.schemas.recipes.base import Part
-from citeforge.schemas.submission import make_header
+from citeforge.schemas.submission import CONTROL, make_header
 from citeforge.schemas.systems.declaration import System
 from citeforge.schemas.systems.names import fault_of
 from citeforge.systems.llm.ask import ask
@@ -93,7 +93,8 @@ def run_system(
         lines = _plain_lines(system, benchmark, chosen, runs, seed)
         wanted = None if limit is None else set(benchmark.query_ids[:limit])
         kept = (x for x in lines if wanted is None or x["query_id"] in wanted)
-        more = {} if limit is None else {"limit": limit}
+        more: dict[str, Any] = {} if limit is None else {"limit": limit}
+        more |= {CONTROL: True} if system.is_control else {}
         count = _write(out, _header(title or name, benchmark, chosen, **more), kept, benchmark)
         return Ran(title or name, count)
     if llm is None:

@@ -130,13 +130,13 @@ def test_the_page_draws_at_phone_width_and_in_the_dark(
 def test_tables_for_papers(files: list[ScoreFile]) -> None:
     markdown = RENDERERS["md"](files, None)
     assert markdown.startswith("| system | CiteP |")
-    assert "| echo-relevant | 100.00 [88.65, 100.00] |" in markdown
+    assert "| echo-relevant (reference) | 100.00 [88.65, 100.00] |" in markdown
     assert "- `CiteP|p:strict|gram:1,strict2|ctx:mix|bench:facts@" in markdown
     latex = RENDERERS["latex"](files, None)
     assert r"\begin{tabular}{lrr" in latex
     assert r"\textless{}b\textgreater{}evil\textless{}/b\textgreater{} &" in latex
     rows = list(csv.DictReader(io.StringIO(RENDERERS["csv"](files, None))))
-    assert {r["system"] for r in rows} == {"<b>evil</b>", "echo-relevant"}
+    assert {r["system"] for r in rows} == {"<b>evil</b>", "echo-relevant (reference)"}
     assert all(r["signature"] for r in rows)
     assert [f["system"] for f in json.loads(RENDERERS["json"](files, None))] == [
         "<b>evil</b>",

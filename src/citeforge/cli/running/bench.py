@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -70,10 +69,10 @@ def bench(**given: Any) -> None:
         endpoint=how,
         tell=lambda name, ran: click.echo(summary(out / f"{name}.jsonl", ran)),
     )
-    terminal = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    click.echo(render_scores([s.file for s in made.scores], terminal))
+    width = shutil.get_terminal_size().columns
+    click.echo(render_scores([s.file for s in made.scores], width, verbose=False))
     if made.differences:
-        click.echo(render_differences(made.differences))
+        click.echo(render_differences(made.differences, width))
     click.echo(str(made.report))
     missing = sum(len(ran.failures) for ran in made.ran)
     if missing:

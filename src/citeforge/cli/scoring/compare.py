@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import Any
 
 import click
@@ -30,7 +31,7 @@ def compare(scores: tuple[Path, ...], out: Path | None, **given: Any) -> None:
     from citeforge.evaluator.reports.comparisons import COMPARISONS
     from citeforge.evaluator.reports.missing import trivial_lines
     from citeforge.evaluator.reports.plots.files import format_of
-    from citeforge.evaluator.reports.table import render_differences
+    from citeforge.evaluator.reports.table import folded_note, render_differences
     from citeforge.evaluator.statistics.compare import compare_many, load_scores
     from citeforge.schemas.errors import FailuresError, UsageError
 
@@ -43,10 +44,12 @@ def compare(scores: tuple[Path, ...], out: Path | None, **given: Any) -> None:
     files = [load_scores(path) for path in scores]
     found = compare_many(files, options.measures, options.against, options.across)
     if out is None:
-        click.echo(render_differences(found.differences))
+        width = get_terminal_size().columns
+        click.echo(render_differences(found.differences, width))
         for line in trivial_lines(files):
             click.echo(line)
-        click.echo(f"signature of the first measure: {found.differences[0].signature}")
+        signature = f"signature of the first measure: {found.differences[0].signature}"
+        click.echo("\n".join(folded_note(signature, width)))
     else:
         write_text(out, COMPARISONS[kind](found))
         click.echo(f"{out}: {len(found.differences):,} differences")

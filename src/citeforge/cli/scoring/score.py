@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +50,7 @@ _THEN = [n for n in ScoreOptions.model_fields if n not in (*_FIRST, *JudgeOption
     is_flag=True,
     help="With hidden gold: write what single queries score; no site takes the file.",
 )
+@click.option("--verbose", is_flag=True, help="Print all counts and signatures.")
 def score(
     submissions: tuple[Path, ...],
     benchmark: Path,
@@ -58,6 +58,7 @@ def score(
     gold: Path | None,
     out: Path | None,
     private: bool,
+    verbose: bool,
     allow_judge_failures: bool,
     **given: Any,
 ) -> None:
@@ -82,8 +83,7 @@ def score(
         run=run_options(given),
     )
     files = [scores.file for scores in found.scores]
-    terminal = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    click.echo(render_scores(files, terminal))
+    click.echo(render_scores(files, shutil.get_terminal_size().columns, verbose))
     for file in files:
         for text in file.warnings:
             click.echo(f"warning: {file.submission}: {text}", err=True)

@@ -8,9 +8,9 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
-from itertools import groupby
+from itertools import groupby, zip_longest
 
-from rich.cells import cell_len
+from rich.cells import cell_len, chop_cells
 
 from citeforge.engines.io.textfiles import harmless
 
@@ -58,13 +58,15 @@ class Table:
         """Lines for a terminal.
 
         Columns that do not fit beside each other come in further tables beneath, each with the
-        first column again: nothing is left out.
+        first column again, and a long cell goes on in the next line: nothing is left out.
 
         Args:
             width: of the terminal in cells; None where lines may be of any length.
             ruled: whether a rule stands under the head.
         """
-        rows = [[str(cell) for cell in row] for row in (self._titles(), *self.rows)]
+        cells = [[str(cell) for cell in row] for row in (self._titles(), *self.rows)]
+        head, *rest = [_fold(row, width) for row in cells]
+        rows = [*head, *(line for lines in rest for line in lines)]
         widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
         lines: list[str] = []
         for block in _blocks(widths, width):
@@ -72,8 +74,15 @@ class Table:
                 lines.append("")
             texts = [_line(row, widths, block, self.left) for row in rows]
             rule = ["-" * max(map(cell_len, texts))] if ruled else []
-            lines += [texts[0], *rule, *texts[1:]]
+            lines += [*texts[: len(head)], *rule, *texts[len(head) :]]
         return lines
+
+    def transposed(self) -> Table:
+        """The same values with rows for columns; the title of the first column stays."""
+        columns = list(zip(*self.rows, strict=True))
+        names = [str(name) for name in columns[0]] if columns else []
+        rows = [[t, *values] for t, values in zip(self._titles()[1:], columns[1:], strict=True)]
+        return Table([self.head[0], *names], rows, title=self.title, notes=self.notes)
 
     def markdown(self) -> str:
         """Head and rows in Markdown; bars and line breaks in cells are made harmless."""
@@ -172,6 +181,15 @@ def _group_lines(groups: Sequence[str]) -> list[str]:
         rules += [rf"\cmidrule(lr){{{start}-{start + n - 1}}}"] if name else []
         start += n
     return [" & ".join(above) + r" \\", "".join(rules)]
+
+
+def _fold(row: Sequence[str], width: int | None) -> list[list[str]]:
+    """The lines of a row whose cells are so narrow that the first has room beside any other."""
+    if width is None:
+        return [list(row)]
+    most = max(8, (width - _GAP) // 2)
+    parts = [chop_cells(cell, most) or [""] for cell in row]
+    return [list(line) for line in zip_longest(*parts, fillvalue="")]
 
 
 def _line(row: Sequence[str], widths: Sequence[int], block: Sequence[int], left: int) -> str:

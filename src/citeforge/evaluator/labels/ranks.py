@@ -49,7 +49,8 @@ def corrected_ranks(files: Sequence[ScoreFile]) -> list[CorrectedRanks]:
     """
     found = []
     for name in dict.fromkeys(m.name for f in files for m in f.measures):
-        known = [(f, m) for f in files for m in f.measures if m.name == name and _is_corrected(m)]
+        known = [(f, m) for f in files for m in f.measures
+                 if m.name == name and _is_corrected(m) and not f.is_control]  # fmt: skip
         if len({f.system for f, _ in known}) < 2 or len({f.system for f, _ in known}) < len(known):
             continue
         if any(differing_parts(known[0][1].signature, m.signature) for _, m in known):

@@ -9,7 +9,13 @@ from itertools import compress
 
 from citeforge.engines.io.report_table import MarkedCell, Table, comment
 from citeforge.evaluator.measures.registry import direction
-from citeforge.evaluator.reports.rows import compared_across, named_rows, not_comparable
+from citeforge.evaluator.reports.rows import (
+    compared_across,
+    marked_references,
+    named_rows,
+    not_comparable,
+    references_last,
+)
 from citeforge.evaluator.reports.withhold import require_values
 from citeforge.evaluator.statistics.compare import (
     all_differences,
@@ -96,6 +102,7 @@ def paper_table(files: Sequence[ScoreFile], options: TableOptions) -> PaperTable
         UnknownValueError: no file has such a measure, or no system is called so.
         InputError: two files belong into one cell, or nothing can be compared with the baseline.
     """
+    files = references_last(files)
     asked = wanted_measures(files, options.columns)
     present = dict.fromkeys(m.name for f in files for m in f.measures)
     order = {name: i for i, name in enumerate(options.columns)}
@@ -130,11 +137,13 @@ def paper_table(files: Sequence[ScoreFile], options: TableOptions) -> PaperTable
 
 def _side_by_side(files: Sequence[ScoreFile]) -> list[ScoreFile]:
     """Names that tell rows apart where their context set does not."""
+    if len({(f.protocol, f.benchmark_hash) for f in files}) == 1:
+        return marked_references(files)
     alike = [f.model_copy(update={"context": ""}) for f in files]
     return [
         file.model_copy(update={"system": one.system})
         for file, one in zip(files, named_rows(alike), strict=True)
-    ] if len({(f.protocol, f.benchmark_hash) for f in files}) > 1 else list(files)  # fmt: skip
+    ]
 
 
 def _p_values(

@@ -35,7 +35,12 @@ from citeforge.evaluator.reports.plots.figure import Figure
 from citeforge.evaluator.reports.plots.files import DRAWN
 from citeforge.evaluator.reports.plots.negatives import negatives_plot
 from citeforge.evaluator.reports.plots.page import plots_part, script_json
-from citeforge.evaluator.reports.rows import compared_across, named_rows, not_comparable
+from citeforge.evaluator.reports.rows import (
+    compared_across,
+    named_rows,
+    not_comparable,
+    references_last,
+)
 from citeforge.evaluator.reports.table import scores_table
 from citeforge.evaluator.statistics.compare import parts_across
 from citeforge.evaluator.statistics.ranks import rank_text, ranks_by_measure
@@ -79,7 +84,7 @@ def render_page(
         audit: of the benchmark, told in a section of its own.
         across: prefixes of parts of signatures that ranks may reach across.
     """
-    files = named_rows(files)
+    files = named_rows(references_last(files))
     alike = compared_across(files, across)
     environment = Environment(autoescape=select_autoescape(default=True))
     names = sorted({f.benchmark for f in files})
@@ -211,7 +216,7 @@ def _tables(files: Sequence[ScoreFile]) -> tuple[list[Table], list[str]]:
 
 def render_markdown(files: Sequence[ScoreFile], title: str | None = None) -> str:
     """Markdown tables with the signatures beneath."""
-    files = named_rows(files)
+    files = named_rows(references_last(files))
     parts, recipes = _tables(files)
     heads = [f"## {t.title}\n\n{t.notes[0]}\n\n" if t.title else "" for t in parts]
     texts = [f"{head}{t.markdown()}\n" for head, t in zip(heads, parts, strict=True)]
@@ -223,7 +228,7 @@ def render_markdown(files: Sequence[ScoreFile], title: str | None = None) -> str
 
 def render_latex(files: Sequence[ScoreFile], title: str | None = None) -> str:
     """A tabular for booktabs, signatures as comments."""
-    files = named_rows(files)
+    files = named_rows(references_last(files))
     parts, recipes = _tables(files)
     lines: list[str] = []
     for table in parts:
@@ -239,7 +244,7 @@ def render_csv(
 ) -> str:
     """One line for each system and measure, with its signature and the ranks that it may have; no
     cell starts a formula."""
-    files = named_rows(files)
+    files = named_rows(references_last(files))
     corrected = any(m.corrected for f in files for m in f.measures)
     extra = ["corrected", "corrected_low", "corrected_high", "n_labels"] if corrected else []
     ranks = {} if of_cells(files) else ranks_by_measure(compared_across(files, across))
@@ -325,7 +330,7 @@ def _plot(
     if name != "negatives":
         if audit is not None:
             raise UsageError("--benchmark is for pages, Markdown, and --plot negatives")
-        return plot(named_rows(files), name or "intervals", measure)
+        return plot(named_rows(references_last(files)), name or "intervals", measure)
     if measure is not None:
         raise UsageError("--plot negatives shows no measure")
     if audit is None:

@@ -17,11 +17,16 @@ _PARTS: tuple[Callable[[ScoreFile], str], ...] = (
 """What score files of one report may differ in, besides the system; in the order of use."""
 
 
+REFERENCE = " (reference)"
+"""What stands behind the name of a control, which is a reference line and not a competitor."""
+
+
 def named_rows(files: Sequence[ScoreFile]) -> list[ScoreFile]:
     """The same score files, with what they differ in beside the names of their systems.
 
     ``k``, protocol and context set stand there wherever they differ between the files; benchmark
-    and submission only while some rows could not be told apart without them.
+    and submission only while some rows could not be told apart without them. A control is called a
+    reference.
     """
     names = [f.system for f in files]
     for number, part in enumerate(_PARTS):
@@ -31,10 +36,23 @@ def named_rows(files: Sequence[ScoreFile]) -> list[ScoreFile]:
                 f"{name} · {text}" if text else name
                 for name, text in zip(names, texts, strict=True)
             ]
-    return [
-        file if file.system == name else file.model_copy(update={"system": name})
-        for file, name in zip(files, names, strict=True)
-    ]
+    return [_called(file, name) for file, name in zip(files, names, strict=True)]
+
+
+def marked_references(files: Sequence[ScoreFile]) -> list[ScoreFile]:
+    """The same score files, controls called references."""
+    return [_called(file, file.system) for file in files]
+
+
+def _called(file: ScoreFile, name: str) -> ScoreFile:
+    if file.is_control and not name.endswith(REFERENCE):
+        name += REFERENCE
+    return file if file.system == name else file.model_copy(update={"system": name})
+
+
+def references_last(files: Sequence[ScoreFile]) -> list[ScoreFile]:
+    """The same score files, those of controls behind the others."""
+    return sorted(files, key=lambda file: file.is_control)
 
 
 def not_comparable(files: Sequence[ScoreFile]) -> list[str]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from itertools import groupby
+from textwrap import wrap
 
 from citeforge.engines.io.report_table import Table
 from citeforge.evaluator.labels.calibration import Calibration
 from citeforge.evaluator.labels.ranks import corrected_ranks
 from citeforge.evaluator.reports.missing import missing_lines, trivial_lines
-from citeforge.evaluator.reports.rows import named_rows
+from citeforge.evaluator.reports.rows import named_rows, references_last
 from citeforge.evaluator.statistics.compare import BY_QUERY_NOTE, Difference
 from citeforge.evaluator.statistics.intervals import SKEW, STUDENT, WILSON
 from citeforge.evaluator.statistics.planning import LabelPlan, QueryPlan
@@ -31,34 +32,61 @@ _COUNTS = {
 }
 _ODD_COUNTS = {"reference lists": "n_listed", "premises cut": "n_premises_cut"}
 """Counts that are shown where there is something to count."""
+_MAIN_COUNTS = ("queries", "answered", "missing")
+"""Counts that are always shown."""
 
 
-def render_scores(results: list[ScoreFile], width: int | None = None) -> str:
-    """Systems down, measures across, counts beneath, signatures last.
+def render_scores(results: list[ScoreFile], width: int | None = None, verbose: bool = True) -> str:
+    """Scores with intervals, counts beneath, notes and signatures last.
 
-    Scores of authorship benchmarks come as the tables of bias and sensitivity.
+    Where systems are fewer than measures, each measure has a row; else each system. Scores of
+    authorship benchmarks come as the tables of bias and sensitivity.
 
     Args:
         results: score files.
         width: of the terminal; None where lines may be of any length.
+        verbose: whether all counts and signatures are shown; else counts that are not 0, and
+            the first signature.
     """
-    results = named_rows(results)
+    results = named_rows(references_last(results))
     if all(r.design is not None for r in results):
-        return _render_design(results)
-    shown = _COUNTS | {
-        name: field for name, field in _ODD_COUNTS.items()
-        if any(getattr(r.counts, field) for r in results)
-    }  # fmt: skip
-    counts = [
+        return _render_design(results, width)
+    shown = _shown_counts(results, verbose)
+    counts = Table(["", *shown], [
         [r.system, *(f"{getattr(r.counts, field):,}" for field in shown.values())] for r in results
-    ]
-    lines = [*scores_table(results).text(width), "", *Table(["", *shown], counts).text(width)]
+    ])  # fmt: skip
+    scores = scores_table(results)
+    if len(results) < len(scores.head) - 1:
+        scores, counts = scores.transposed(), counts.transposed()
     foreign = [f"{r.system} read as {r.submission_format}" for r in results
                if r.submission_format != "citeforge"]  # fmt: skip
     missing = [f"not computed: {line}" for line in missing_lines(results)]
     missing += trivial_lines(results)
-    notes = correction_notes(results) + order_notes(results)
-    return "\n".join([*lines, *foreign, *missing, *notes, *_signatures(results)])
+    signatures = _signatures(results)
+    if not verbose and len(signatures) > 2:
+        more = f"signatures of other measures: {len(signatures) - 2} more (--verbose shows them)"
+        signatures = [signatures[0], more, signatures[-1]]
+    notes = foreign + missing + correction_notes(results) + order_notes(results) + signatures
+    folded = [line for note in notes for line in folded_note(note, width)]
+    return "\n".join([*scores.text(width), "", *counts.text(width), *folded])
+
+
+def _shown_counts(results: Sequence[ScoreFile], verbose: bool) -> dict[str, str]:
+    """Titles of the counts that are shown, and their fields."""
+    return {
+        name: field for name, field in (_COUNTS | _ODD_COUNTS).items()
+        if (name in _COUNTS if verbose else name in _MAIN_COUNTS)
+        or any(getattr(r.counts, field) for r in results)
+    }  # fmt: skip
+
+
+def folded_note(text: str, width: int | None) -> list[str]:
+    """A note as lines of a terminal; words stay whole, and a signature may be broken anywhere."""
+    return (
+        [text]
+        if width is None
+        else wrap(text, width, subsequent_indent="  ", break_on_hyphens=False)
+    )
 
 
 def scores_table(results: Sequence[ScoreFile], corner: str = "", has_sd: bool = True) -> Table:
@@ -98,24 +126,34 @@ def _cell(score: MeasureScore | None, is_corrected: bool, has_sd: bool) -> str:
 
 
 _DIFFERENCE = ("measure", "difference", "95 % interval", "p (t)", "p (perm)", "Holm", "detectable",
-               "queries")  # fmt: skip
+               "n")  # fmt: skip
 
 
-def render_differences(found: Iterable[Difference]) -> str:
-    """A table a pair of systems: what ``compare`` prints."""
+def render_differences(found: Iterable[Difference], width: int | None = None) -> str:
+    """A table a pair of systems: what ``compare`` prints.
+
+    Args:
+        found: differences, those of a pair beside each other.
+        width: of the terminal; None where lines may be of any length.
+    """
     lines, by_query = [], False
+    inside = None if width is None else width - len(_INDENT)
     for (first, second), group in groupby(found, key=lambda d: (d.first, d.second)):
         rows = list(group)
         parts = dict.fromkeys(part for d in rows for part in d.across)
-        lines.append(f"{second} − {first}" + (f" (across {'; '.join(parts)})" if parts else ""))
+        title = f"{second} − {first}" + (f" (across {'; '.join(parts)})" if parts else "")
+        lines += folded_note(title, width)
         corrected = any(d.corrected is not None for d in rows)
         head = _DIFFERENCE + (_CORRECTED if corrected else ())
         table = [difference_cells(d) + (_right(d) if corrected else ()) for d in rows]
-        lines += [f"  {line}" for line in Table(head, table).text(ruled=False)]
+        lines += [
+            f"{_INDENT}{line}".rstrip() for line in Table(head, table).text(inside, ruled=False)
+        ]
         by_query = by_query or any(d.by_query for d in rows)
-    return "\n".join([*lines, *([BY_QUERY_NOTE] if by_query else [])])
+    return "\n".join([*lines, *(folded_note(BY_QUERY_NOTE, width) if by_query else [])])
 
 
+_INDENT = "  "
 _CORRECTED = ("corrected", "95 % interval", "p", "Holm", "labels")
 
 
@@ -158,7 +196,7 @@ def _p(p: float) -> str:
     return "<0.0001" if p < 1e-4 else f"{p:.4f}"
 
 
-def _render_design(results: list[ScoreFile]) -> str:
+def _render_design(results: list[ScoreFile], width: int | None) -> str:
     from citeforge.evaluator.measures.authorship.tables import (
         bias_table,
         sensitivity,
@@ -166,7 +204,7 @@ def _render_design(results: list[ScoreFile]) -> str:
     )
 
     shown = [t for t in (bias_table(results), sensitivity(results)) if t.rows]
-    lines = ["\n".join([t.title, *t.text(), *t.notes, ""]) for t in shown]
+    lines = ["\n".join([t.title, *t.text(width), *t.notes, ""]) for t in shown]
     for r in results:
         c = r.counts
         lines.append(

@@ -168,6 +168,7 @@ def compare_many(
     wanted = wanted_measures(files, measures)
     shown = dict(zip(map(id, files), named_rows(files), strict=True))
     pairs = [(shown[id(a)], shown[id(b)]) for a, b in _pairs(files, against)]
+    pairs.sort(key=lambda pair: pair[0].is_control or pair[1].is_control)
     results = compare_pairs(pairs, wanted, allowed)
     differences = [d for rows in results if not isinstance(rows, InputError) for d in rows]
     left_out = [error.message for error in results if isinstance(error, InputError)]

@@ -83,10 +83,10 @@ def comparable_entries(
 
     Returns:
         One a file: whether it shares recipe and queries with more than half of those that have a
-        value; all False where no recipe has so many.
+        value; all False where no recipe has so many, and False of controls.
     """
     recipes = [
-        None if e is None or e.value is None else (e.signature, tuple(f.query_ids))
+        None if e is None or e.value is None or f.is_control else (e.signature, tuple(f.query_ids))
         for f, e in zip(files, entries, strict=True)
     ]
     present = [r for r in recipes if r is not None]
@@ -107,7 +107,7 @@ def ranks_of(
 
     Returns:
         One a system, the best first; None without a value, where neither direction of the measure
-        is better, and where the queries or the recipe are others than of most systems.
+        is better, where the queries or the recipe are others than of most systems, and of controls.
     """
     ranked = [
         comparable and e is not None and direction(e.name) is not None

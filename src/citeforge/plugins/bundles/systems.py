@@ -105,7 +105,7 @@ _ANSWERS = {"deflection": _deflection, "faithfulness": _faithfulness, "position"
 
 def _control(name: str, what: str) -> System:
     family = _BUNDLES[name]
-    return System(name, "", f"{family}: {what}", lines, family=family, design=True)
+    return System(name, "", f"{family}: {what}", lines, family=family, design=True, is_control=True)
 
 
 DEFLECTION_BLIND = _control("deflection-blind", "refuses with probability .4, whatever is shown")

@@ -128,7 +128,9 @@ def _of_context(folder: str, views: Sequence[View], context: str, config: object
 
 def compact_matrix(columns: Sequence[BoardColumn]) -> dict[str, object]:
     """What the page carries: hundredths as integers, systems by mean rank."""
-    names = list(dict.fromkeys(name for c in columns for name in c.slugs))
+    references = {f.system for c in columns for f in c.files if f.is_control}
+    everybody = list(dict.fromkeys(name for c in columns for name in c.slugs))
+    names = [name for name in everybody if name not in references]
     ranks = mean_ranks(
         [
             Column(
@@ -140,7 +142,7 @@ def compact_matrix(columns: Sequence[BoardColumn]) -> dict[str, object]:
         ]
     )
     order = sorted(range(len(names)), key=lambda i: (ranks[i].mean, names[i]))
-    shown = [names[i] for i in order]
+    shown = [names[i] for i in order] + [name for name in everybody if name in references]
     about = {name: _about(name, columns) for name in shown}
     fields = [f for f in COLUMNS if any(about[n][f] for n in shown)]
     return {
@@ -150,8 +152,10 @@ def compact_matrix(columns: Sequence[BoardColumn]) -> dict[str, object]:
             for c in columns
         ],
         "s": shown,
-        "r": [[_hundredths(x) for x in (r.mean, r.low, r.high)] for r in (ranks[i] for i in order)],
-        "n": [ranks[i].n_missing for i in order],
+        "r": [[_hundredths(x) for x in (r.mean, r.low, r.high)] for r in (ranks[i] for i in order)]
+        + [None for _ in references],
+        "n": [ranks[i].n_missing for i in order]
+        + [sum(n not in c.cells for c in columns) for n in shown[len(names) :]],
         "c": [[_cell(c, name) for name in shown] for c in columns],
         "p": [[c.slugs.get(name, 0) for name in shown] for c in columns],
         "f": fields,

@@ -176,7 +176,8 @@ def _best(view: View) -> list[tuple[int, MeasureScore]]:
         for i, entry in enumerate(view.entries.get(view.main, []))
         if entry is not None and view.files[i].query_ids == view.files[0].query_ids
     ]
-    rows.sort(key=lambda r: (r[1].value or 0.0) * (1 if direction(view.main) is False else -1))
+    towards = 1 if direction(view.main) is False else -1
+    rows.sort(key=lambda r: (view.files[r[0]].is_control, towards * (r[1].value or 0.0)))
     return rows
 
 

@@ -80,7 +80,7 @@ def make_views(files: Sequence[ScoreFile]) -> list[View]:
                 tuple(slugs[id(f)] for f in mine), entries, ranks, main,
             )
         )  # fmt: skip
-    views.sort(key=lambda v: -len(v.files))
+    views.sort(key=lambda v: -sum(not f.is_control for f in v.files))
     return views
 
 
@@ -104,6 +104,7 @@ def compact(view: View) -> dict[str, object]:
         "g": [r or 0 for r in view.ranks.get(view.main, [])],
         "i": [_interval(e) for e in view.entries.get(view.main, [])],
         "n": [f.counts.n_missing for f in view.files],
+        "c": [int(f.is_control) for f in view.files],
         "f": said,
         "a": [[about_text(f, name) for name in said] for f in view.files],
     }  # fmt: skip

@@ -26,6 +26,8 @@ class System(Choice):
         own: whether it brings its own passages, so that one context set, the first, will do.
         context: context set that it is about, when none is named.
         template: its main prompt, which ``--template`` replaces; empty where it has none.
+        is_control: whether it is a reference line, such as a random choice or the gold answers:
+            tables show it apart and never rank it.
     """
 
     options: type[Part] | None = None
@@ -38,3 +40,4 @@ class System(Choice):
     own: bool = False
     context: str = ""
     template: str = ""
+    is_control: bool = False

@@ -9,7 +9,8 @@ from citeforge.schemas.systems.declaration import System
 
 
 def _absent(name: str, what: str) -> System:
-    return System(name, "", f"absent knowledge: {what}", family="KaLMA", shows="triples")
+    return System(name, "", f"absent knowledge: {what}", family="KaLMA", shows="triples",
+                  is_control=True)  # fmt: skip
 
 
 PLAIN = (
@@ -20,6 +21,7 @@ PLAIN = (
         family="RAGE",
         paper="rage",
         section="4",
+        is_control=True,
     ),
     System(
         "echo-relevant",
@@ -28,6 +30,7 @@ PLAIN = (
         family="RAGE",
         paper="rage",
         section="4",
+        is_control=True,
     ),
     System(
         "gold",
@@ -37,6 +40,7 @@ PLAIN = (
         paper="attributed_ir",
         section="3.2",
         shows="passages",
+        is_control=True,
     ),
     System(
         "all-gold",
@@ -46,6 +50,7 @@ PLAIN = (
         paper="attributed_ir",
         section="3.2",
         shows="passages",
+        is_control=True,
     ),
     System(
         "top-1",
@@ -71,6 +76,7 @@ PLAIN = (
         "authorship: cites relevant passages with probability .7, others with .15, whatever labels",
         family="authorship",
         design=True,
+        is_control=True,
     ),
     System(
         "label-follower",
@@ -79,6 +85,7 @@ PLAIN = (
         "the second (biased on purpose)",
         family="authorship",
         design=True,
+        is_control=True,
     ),
     _absent("absent-blind", "marks facts as absent with probability .4, absent or not"),
     _absent("absent-aware", "marks facts as absent with .9 where they are, .05 where they are not"),

@@ -44,6 +44,7 @@ def intervals(files: Sequence[ScoreFile], measure: str) -> Figure | None:
         low, high = (value, value) if e.low is None or e.high is None else (e.low, e.high)
         rows.append({"system": file.system, "value": value, "low": low, "high": high,
                      "ranks": rank_text(rank), "n": e.n,
+                     "reference": file.is_control,
                      "band": len(found) > 1 and rank is not None and rank[0] == 1})  # fmt: skip
     names = [str(r["system"]) for r in rows]
     y = alt.Y("system:N", sort=names, title=None, axis=alt.Axis(grid=False, labelLimit=160))
@@ -69,10 +70,14 @@ def intervals(files: Sequence[ScoreFile], measure: str) -> Figure | None:
         layers.append(ranked.encode(y=y, x=alt.XValue(WIDTH + _RANKS), text=alt.Text("ranks:N")))
         layers.append(_head_of_ranks())
     chart = alt.layer(*layers).properties(width=WIDTH, height=alt.Step(_ROW))
-    title = _title(measure, rows, are_comparable(everybody))
+    title = _title(
+        measure, [r for r in rows if not r["reference"]] or rows, are_comparable(everybody)
+    )
     left_out = len(everybody) - len(found)
     note = "Sorted by the value." if len(found) > 1 else "One system."
-    if not are_comparable(everybody)[0]:
+    if all(file.is_control for file, _ in found):
+        note = "Not sorted: references are not ranked."
+    elif not are_comparable(everybody)[0]:
         note = "Not sorted: these systems were scored on other queries, or by other recipes."
     if sum(rank is not None for rank in ranks) > 1:
         note += (
@@ -81,7 +86,9 @@ def intervals(files: Sequence[ScoreFile], measure: str) -> Figure | None:
         )
     if direction(measure) is None and len(found) > 1:
         note += " Neither more nor less is better."
-    elif len(found) > 1 and any(rank is None for rank in ranks):
+    elif len(found) > 1 and any(
+        rank is None and not file.is_control for (file, _), rank in zip(found, ranks, strict=True)
+    ):
         note += " No ranks: scored on other queries, or by another recipe, than most."
     note += f" The best {MOST} of {len(everybody)} systems." if left_out else ""
     told = "; ".join(
@@ -110,6 +117,8 @@ def _title(measure: str, rows: Sequence[dict[str, object]], comparable: Sequence
     value = value_text(float(str(best["value"])))
     if len(rows) == 1:
         return f"{measure} of {best['system']} is {value}"
+    if all(r["reference"] for r in rows):
+        return f"{measure} of {len(rows)} references"
     if not comparable[0]:
         return f"{measure} of {len(rows)} systems that cannot be compared"
     if direction(measure) is None:

@@ -47,13 +47,17 @@ def precision_recall(files: Sequence[ScoreFile], precision: str, recall: str) ->
             rows.append({"system": file.system, **_ends("y", p), **_ends("x", r)})
     if not rows:
         return None
-    best = {axis: max(rows, key=lambda r: float(str(r[axis]))) for axis in "xy"}
-    if len(rows) == 1:
-        title = (
-            f"{rows[0]['system']}: {precision} {_at(rows[0], 'y')}, {recall} {_at(rows[0], 'x')}"
-        )
-    elif not all(all(are_comparable(entries(files, name))) for name in (precision, recall)):
-        title = f"{precision} and {recall} of {len(rows)} systems that cannot all be compared"
+    ranked = [f for f in files if not f.is_control]
+    named = {f.system for f in ranked}
+    shown = [r for r in rows if r["system"] in named]
+    best = {axis: max(shown or rows, key=lambda r: float(str(r[axis]))) for axis in "xy"}
+    if len(shown or rows) == 1:
+        only = (shown or rows)[0]
+        title = f"{only['system']}: {precision} {_at(only, 'y')}, {recall} {_at(only, 'x')}"
+    elif not shown:
+        title = f"{precision} and {recall} of {len(rows)} references"
+    elif not all(all(are_comparable(entries(ranked, name))) for name in (precision, recall)):
+        title = f"{precision} and {recall} of {len(shown)} systems that cannot all be compared"
     elif best["x"] is best["y"]:
         title = f"{best['x']['system']} is highest in both {precision} and {recall}"
     else:

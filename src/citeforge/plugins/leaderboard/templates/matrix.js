@@ -8,7 +8,7 @@ const fixed = (value, digits) => (value / 100).toFixed(digits);
 
 // Sorts by name, by mean rank (the best is the least), or by a benchmark (its last entry says whether the best is the most or the least).
 function key(i) {
-  if (state.sort === "mean") return data.r[i][0];
+  if (state.sort === "mean") return data.r[i] && data.r[i][0];
   const cell = data.c[state.sort][i];
   return Array.isArray(cell) ? cell[0] : null;
 }
@@ -17,8 +17,9 @@ function order() {
   const rows = data.s.map((_, i) => i).filter(i => said(get("find").value, data.s[i], data.a[i])
     && filters.pass(data.a[i]) && (!get("whole").checked || data.n[i] === 0));
   const sign = state.down ? -1 : 1;
-  if (state.sort === "name") return rows.sort((a, b) => sign * byName.compare(data.s[a], data.s[b]));
+  if (state.sort === "name") return rows.sort((a, b) => !data.r[a] - !data.r[b] || sign * byName.compare(data.s[a], data.s[b]));
   return rows.sort((a, b) => {
+    if (!data.r[a] !== !data.r[b]) return data.r[a] ? -1 : 1;
     const [one, two] = [key(a), key(b)];
     if (one === null || two === null) return (one === null) - (two === null) || a - b;
     return sign * (one - two) || a - b;
@@ -26,8 +27,8 @@ function order() {
 }
 
 function places() {
-  const sorted = data.r.map(r => r[0]).sort((a, b) => a - b);
-  return data.r.map(r => sorted.indexOf(r[0]) + 1);
+  const sorted = data.r.filter(Boolean).map(r => r[0]).sort((a, b) => a - b);
+  return data.r.map(r => r && sorted.indexOf(r[0]) + 1);
 }
 
 function header(title, name, down, attributes, ...more) {
@@ -60,13 +61,15 @@ function score(b, i) {
 const place = places();
 
 function line(i, boards) {
-  const [mean, low, high] = data.r[i];
-  const rank = make("td", {}, fixed(mean, 1), make("small", {}, `${fixed(low, 1)} – ${fixed(high, 1)}`));
+  const means = data.r[i];
+  const rank = means ? make("td", {}, fixed(means[0], 1), make("small", {}, `${fixed(means[1], 1)} – ${fixed(means[2], 1)}`))
+    : make("td", {}, "–");
   const first = data.p.findIndex(column => column[i]);
   const name = make("a", { href: `${data.b[first][1]}/systems/${data.p[first][i]}.html`, dir: "auto", title: data.s[i] }, data.s[i]);
   const cells = boards.map(b => score(b, i));
   const own = state.sort === "mean" || state.sort === "name" ? [rank, ...cells] : [cells[0], rank, ...cells.slice(1)];
-  return make("tr", {}, make("td", {}, String(place[i])), make("th", { scope: "row", class: "left system" }, name),
+  return make("tr", means ? {} : { class: "reference" }, make("td", {}, means ? String(place[i]) : "–"),
+    make("th", { scope: "row", class: "left system" }, name, ...(means ? [] : [make("small", {}, "reference, not ranked")])),
     ...own, make("td", {}, data.n[i] ? `${data.n[i]} of ${data.b.length}` : "0"),
     ...data.a[i].map(text => make("td", { class: "left", dir: "auto" }, text)));
 }

@@ -59,16 +59,17 @@ function order() {
     rows.sort((a, b) => column[a] === null ? 1 : column[b] === null ? -1
       : sign * (column[a] - column[b]) || -sign * v.b[state.sort] * ((groups[a] ? groups[a][0] : 0) - (groups[b] ? groups[b][0] : 0)) || a - b);
   }
-  return rows;
+  // References stand below: they are no competitors.
+  return [...rows.filter(i => !v.c[i]), ...rows.filter(i => v.c[i])];
 }
 
 function places(v) {
   const column = v.v[state.by], towards = v.b[state.by];
   const first = new Map();
   if (!towards) return column.map(() => null);
-  column.filter(x => x !== null).sort((a, b) => towards * (b - a))
+  column.filter((x, i) => x !== null && !v.c[i]).sort((a, b) => towards * (b - a))
     .forEach((x, i) => { if (!first.has(x)) first.set(x, i + 1); });
-  return column.map(x => x === null ? null : first.get(x));
+  return column.map((x, i) => x === null || v.c[i] ? null : first.get(x));
 }
 
 function interval(v, i) {
@@ -103,11 +104,12 @@ function draw() {
   const columns = [state.by, ...state.columns.filter(m => m !== state.by)];
   const page = rows.slice(state.start, state.start + PAGE).map(i => {
     const ranks = groups[i] ? [...new Set(groups[i])].join("–") : "–";
-    const line = make("tr", {}, make("td", {}, place[i] === null ? "–" : String(place[i]),
+    const line = make("tr", v.c[i] ? { class: "reference" } : {}, make("td", {}, place[i] === null ? "–" : String(place[i]),
       ...(ranked ? [make("small", { class: "phone" }, ranks)] : [])),
       ...(ranked ? [make("td", {}, ranks)] : []),
       make("td", { class: "left system" },
-        make("a", { href: `systems/${v.p[i]}.html`, dir: "auto", title: v.s[i] }, v.s[i])));
+        make("a", { href: `systems/${v.p[i]}.html`, dir: "auto", title: v.s[i] }, v.s[i]),
+        ...(v.c[i] ? [make("small", {}, "reference, not ranked")] : [])));
     for (const m of columns) {
       const cell = make("td", {}, make("a", { href: `systems/${v.p[i]}.html#m${m}` }, shown(v.v[m][i])));
       const ends = m === state.by ? interval(v, i) : null;

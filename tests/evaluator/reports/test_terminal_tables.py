@@ -1,0 +1,55 @@
+"""Tables on a terminal: one measure a row or one system a row, never wider than asked."""
+
+from __future__ import annotations
+
+import pytest
+from rich.cells import cell_len
+
+from citeforge.engines.io.report_table import Table
+from citeforge.evaluator.reports.table import render_differences, render_scores
+from citeforge.evaluator.statistics.compare import compare_many
+from citeforge.schemas.scores import ScoreFile
+from conftest_boards import entry, scored
+
+MEASURES = ("CiteP", "CiteR", "CiteF1")
+LONG = "a system with a name that is much longer than half of a terminal, and then some"
+
+
+def made(*systems: str) -> list[ScoreFile]:
+    queries = [f"q{i}" for i in range(8)]
+    return [
+        scored("0" * 64, name, [entry(m, [i / 10 + k / 80 for k in range(8)]) for m in MEASURES],
+               queries)
+        for i, name in enumerate(systems)
+    ]  # fmt: skip
+
+
+def test_few_systems_have_columns_and_many_have_rows() -> None:
+    few = render_scores(made("one", "two"), 80).splitlines()
+    assert few[0].split() == ["one", "two"]
+    assert [line.split()[0] for line in few[2:5]] == list(MEASURES)
+    many = render_scores(made("one", "two", "three"), 120).splitlines()
+    assert many[0].split() == list(MEASURES)
+    assert [line.split()[0] for line in many[2:5]] == ["one", "two", "three"]
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_nothing_is_wider_than_the_terminal(width: int) -> None:
+    files = made("one", LONG, "three", "four")
+    text = render_scores(files, width) + "\n" + render_differences(
+        compare_many(files).differences, width)  # fmt: skip
+    assert max(map(cell_len, text.splitlines())) <= width
+
+
+def test_a_long_cell_goes_on_in_the_next_line() -> None:
+    # Half of 22 less the gap of 2 is 10 cells for each column.
+    lines = Table(["name", "value"], [["abcdefghijkl", "1.00"]]).text(22)
+    assert lines == ["name        value", "-" * 17, "abcdefghij   1.00", "kl"]
+
+
+def test_counts_and_signatures_without_verbose() -> None:
+    files = made("one", "two")
+    short, full = render_scores(files, 80, verbose=False), render_scores(files, 80)
+    assert "judge failed" in full and "judge failed" not in short
+    assert "missing" in short
+    assert short.count("signature: ") == 1
