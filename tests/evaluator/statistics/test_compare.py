@@ -130,7 +130,7 @@ def test_the_command(cli: Cli, package: Path, tmp_path: Path) -> None:
         cli("score", f"{name}.jsonl", "--benchmark", package, "--out", f"{name}.json")
     result = cli("compare", "random.json", "echo-relevant.json")
     assert result.returncode == 0, result.stderr
-    assert result.stdout.startswith("echo-relevant − random\n")
+    assert result.stdout.startswith("echo-relevant (reference) − random (reference)\n")
     assert "CiteP " in result.stdout
     assert cli("compare", "random.json").returncode == 2
     (tmp_path / "x.json").write_text(json.dumps({"system": "x"}))

@@ -32,6 +32,8 @@ _COUNTS = {
 }
 _ODD_COUNTS = {"reference lists": "n_listed", "premises cut": "n_premises_cut"}
 """Counts that are shown where there is something to count."""
+SIGNATURE = "|p:"
+"""What every signature holds: the protocol."""
 _MAIN_COUNTS = ("queries", "answered", "missing")
 """Counts that are always shown."""
 
@@ -81,12 +83,10 @@ def _shown_counts(results: Sequence[ScoreFile], verbose: bool) -> dict[str, str]
 
 
 def folded_note(text: str, width: int | None) -> list[str]:
-    """A note as lines of a terminal; words stay whole, and a signature may be broken anywhere."""
-    return (
-        [text]
-        if width is None
-        else wrap(text, width, subsequent_indent="  ", break_on_hyphens=False)
-    )
+    """A note as lines of a terminal; a signature stays whole, so that it can be copied."""
+    if width is None or SIGNATURE in text:
+        return [text]
+    return wrap(text, width, subsequent_indent="  ", break_on_hyphens=False)
 
 
 def scores_table(results: Sequence[ScoreFile], corner: str = "", has_sd: bool = True) -> Table:

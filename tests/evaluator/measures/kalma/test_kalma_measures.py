@@ -247,7 +247,7 @@ def test_score_check_report_and_kalmas_own_csv(cli: Cli, tmp_path: Path) -> None
     assert "minimum knowledge" in page
     assert "Answer the question" in (tmp_path / "p.jsonl").read_text()
     result = cli("score", "echo.jsonl", "--benchmark", "k", "--measures", "KaLMA.R@micro")
-    assert re.search(r"echo-relevant.*\n.*\nKaLMA.R@micro +100\.00", result.stdout)
+    assert re.search(r"KaLMA.R@micro\n.*\necho-relevant \(reference\) +100\.00", result.stdout)
     result = cli(
         *("score", "echo.jsonl", "--benchmark", "k", "--context", "absent_1"),
         *("--judge", "lexical", "--measures", "KaLMA.R@micro,KaLMA.NA.P", "--verbose"),
@@ -301,6 +301,8 @@ def test_marks_of_an_endpoint(cli: Cli, tmp_path: Path) -> None:
         assert asked == sum(row.get("context") == "full" for row in lines)
         assert cli(*command).stdout == result.stdout
         assert len(server.requests()) == asked  # every mark was kept
-    assert re.search(r"GEval\.coherence\n.*\necho-relevant +4\.00", result.stdout), result.stdout
+    assert re.search(r"GEval\.coherence\n.*\necho-relevant \(reference\) +4\.00", result.stdout), (
+        result.stdout
+    )
     alone = cli(*args)
     assert "needs --llm openai:MODEL or replay:FILE" in alone.stdout + alone.stderr
