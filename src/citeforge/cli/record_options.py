@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from citeforge.cli.completion import NAMED
 from citeforge.schemas.errors import UsageError, suggestion
 from citeforge.schemas.recipes.flags import Flag, flags_of, nested
-from citeforge.schemas.recipes.run import RunOptions
+from citeforge.schemas.recipes.run import SETTINGS, RunOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
 M = TypeVar("M", bound=BaseModel)
@@ -35,6 +36,25 @@ class _Option(click.Option):
     @help.setter
     def help(self, value: str | None) -> None:
         """click sets it to what it was given, which is nothing."""
+
+
+class _Setting(_Option):
+    """An option that the environment or the file of settings may give, too."""
+
+    def resolve_envvar_value(self, ctx: click.Context) -> str | None:
+        """Give what the environment says, else what the file of settings says."""
+        from citeforge.engines.io.settings import read_settings, settings_file
+
+        key = self.flag.name.removeprefix("--")
+        said = os.environ.get(f"CITEFORGE_{key.upper().replace('-', '_')}")
+        path = None if said else settings_file()
+        if path is None:
+            return said or None
+        known = {f.name.removeprefix("--") for f in _flags(RunOptions, SETTINGS)}
+        value = read_settings(path, known).get(key)
+        if value is not None:
+            click.echo(f"{path}: {self.flag.name} {value}", err=True)
+        return value
 
 
 class OneOf(click.Choice[str]):
@@ -79,19 +99,21 @@ def _option(flag: Flag, required: bool) -> click.Option:
         "hidden": flag.option.hidden,
     }
     names = [flag.name, _parameter(flag)]
+    is_setting = flag.place[0] in SETTINGS and (flag.record is RunOptions or len(flag.place) > 1)
+    make = _Setting if is_setting else _Option
     if flag.type is bool:
         if flag.field.get_default() is None:
             names[0] += f"/--no-{flag.name.removeprefix('--')}"
-            return _Option(flag, names, default=None, **known)
-        return _Option(flag, names, is_flag=True, **known)
+            return make(flag, names, default=None, **known)
+        return make(flag, names, is_flag=True, **known)
     if flag.repeats:
-        return _Option(flag, names, multiple=True, type=_type(flag), **known)
+        return make(flag, names, multiple=True, type=_type(flag), **known)
     default = flag.field.get_default()
     if flag.option.joined:
         default = ",".join(map(str, default)) if default else None
     elif flag.choices:
         default = str(default)
-    return _Option(
+    return make(
         flag,
         names,
         type=_type(flag),

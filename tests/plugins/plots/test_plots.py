@@ -8,6 +8,7 @@ import io
 import pytest
 
 from citeforge.evaluator.reports.plots.choose import page_figures, plot, plots
+from citeforge.schemas.errors import UsageError
 from conftest_plots import answer, many, scored
 
 
@@ -33,6 +34,17 @@ def test_differences_are_counted() -> None:
     rows = [(r["query"], float(r["two − one, CiteP (%)"])) for r in table(found.csv)]
     assert [q for q, _ in rows] == ["q2", "q1", "q4", "q0"]
     assert [d for _, d in rows] == pytest.approx([-10, 0, 20, 30])
+
+
+def test_a_single_system_is_compared_with_a_reference() -> None:
+    one = scored("one", {"CiteP": [0.2, 0.4, 0.5]})
+    gold = scored("gold", {"CiteP": [1.0, 0.4, 0.6]})
+    gold.is_control = True
+    title = plot([gold, one], "differences").title
+    assert title == "CiteP: one is better than gold on 0 queries, worse on 2, equal on 1"
+    one.is_control = True
+    with pytest.raises(UsageError, match="two systems are needed"):
+        plot([gold, one], "differences")
 
 
 def test_means_by_position_and_by_citations() -> None:

@@ -13,11 +13,15 @@ from citeforge.schemas.scores import ScoreFile
 
 
 def _of_the_best_two(files: Sequence[ScoreFile], measure: str) -> Figure | None:
-    """The better one is the second."""
+    """The better one is the second; a single system is compared with the first reference."""
     pairs = entries(files, measure)
-    if sum(are_comparable(pairs)) < 2:
+    if not any(are_comparable(pairs)):
         return None
-    return query_differences(pairs[1][0], pairs[0][0], measure)
+    (best, of_best), *others = pairs
+    for other, of_other in others:
+        if (of_other.signature, other.query_ids) == (of_best.signature, best.query_ids):
+            return query_differences(other, best, measure)
+    return None
 
 
 DIFFERENCES = Plot(

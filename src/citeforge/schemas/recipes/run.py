@@ -21,6 +21,11 @@ LOCAL_JUDGE = ("verdicts", *LOCAL)
 RUNNER = ("engine", "engine_options")
 SECRET = ("secret_from",)
 GRAPH = ("kg_store", "kg_batch", "kg_timeout", "kg_seconds")
+SETTINGS = (
+    *("concurrency", "timeout", "rpm", "tpm", "price", "max_cost"),
+    *("kg_batch", "kg_timeout", "kg_seconds", *LOCAL, *RUNNER),
+)
+"""Fields that a file of settings may hold: none names an endpoint, a file, or what is made."""
 
 IfExists = Literal["refuse", "overwrite", "resume"]
 

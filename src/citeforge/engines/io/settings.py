@@ -1,0 +1,73 @@
+"""Settings of a machine: limits, prices and timeouts that every command takes from one file."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from citeforge.schemas.errors import InputError, suggestion
+
+FILE = Path("citeforge").with_suffix(".toml")
+NAMED = "CITEFORGE_CONFIG"
+
+
+def settings_file() -> Path | None:
+    """The file of settings: named by ``CITEFORGE_CONFIG``, else ``citeforge.toml`` in this folder.
+
+    Returns:
+        None where neither is there.
+
+    Raises:
+        InputError: ``CITEFORGE_CONFIG`` names no file.
+    """
+    named = os.environ.get(NAMED)
+    path = Path(named) if named else FILE
+    if path.is_file():
+        return path
+    if named:
+        raise InputError(f"{NAMED} names no file", path=path, allowed="a file like citeforge.toml")
+    return None
+
+
+def read_settings(path: Path, known: Collection[str]) -> Mapping[str, str]:
+    """The settings of a file, each as it would stand on a command line.
+
+    Args:
+        path: TOML file with one value a key.
+        known: legal keys, names of options without the dashes.
+
+    Raises:
+        InputError: no TOML, a key that is no setting, or a value that no option takes.
+    """
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"is no TOML file: {error}", path=path) from error
+    words = {}
+    for key, value in content.items():
+        if key not in known:
+            raise InputError(
+                f"{key!r} is no setting{suggestion(key, known)}",
+                path=path,
+                allowed=f"settings: {', '.join(sorted(known))}",
+            )
+        words[key] = _word(path, key, value)
+    return MappingProxyType(words)
+
+
+def _word(path: Path, key: str, value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list) and value and all(isinstance(v, int | float | str) for v in value):
+        return ",".join(map(str, value))
+    if isinstance(value, int | float | str):
+        return str(value)
+    raise InputError(
+        f"the value of {key!r} is neither a number nor a text",
+        path=path,
+        allowed='such as rpm = 60, price = [0.15, 0.60] or device = "cpu"',
+    )

@@ -1,0 +1,89 @@
+"""Limits, prices and timeouts from ``citeforge.toml`` and the environment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from citeforge.cli.record_options import add_options, field_options, record_from
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.recipes.run import SETTINGS, RunOptions
+
+
+@click.command()
+@add_options(field_options(RunOptions))
+def show(**given: object) -> None:
+    run = record_from(RunOptions, given)
+    click.echo(
+        f"rpm={run.rpm} price={run.price} engine={run.engine} {run.engine_options} {run.out}"
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def said(*args: str) -> list[str]:
+    return CliRunner().invoke(show, args, catch_exceptions=False).output.splitlines()
+
+
+def test_the_file_the_environment_and_the_command_line(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nothing = "rpm=None price=None engine=local {} None"
+    assert said() == [nothing]
+    (folder / "citeforge.toml").write_text("rpm = 60\nprice = [0.15, 0.60]\n")
+    assert said() == [
+        "citeforge.toml: --rpm 60",
+        "citeforge.toml: --price 0.15,0.6",
+        "rpm=60.0 price=(0.15, 0.6) engine=local {} None",
+    ]
+    monkeypatch.setenv("CITEFORGE_RPM", "30")
+    assert said("--price", "1,2") == ["rpm=30.0 price=(1.0, 2.0) engine=local {} None"]
+    assert said("--rpm", "7", "--price", "1,2")[-1].startswith("rpm=7.0 ")
+
+
+def test_a_plugin_has_settings(folder: Path) -> None:
+    (folder / "limits.toml").write_text('engine = "ray"\nray-workers = 3\n')
+    env = {"CITEFORGE_CONFIG": "limits.toml"}
+    result = CliRunner().invoke(show, env=env, catch_exceptions=False)
+    assert result.output.splitlines() == [
+        "limits.toml: --engine ray",
+        "limits.toml: --ray-workers 3",
+        "rpm=None price=None engine=ray {'ray': {'workers': 3}} None",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("rmp = 6", r"citeforge.toml: 'rmp' is no setting \(did you mean 'rpm'\?\)"),
+        ("rpm = {a = 1}", "the value of 'rpm' is neither a number nor a text"),
+        ("rpm = []", "the value of 'rpm' is neither a number nor a text"),
+        ("rpm = 1\nrpm = 2", "is no TOML file"),
+        ("rpm", "is no TOML file"),
+        ('out = "x"', "'out' is no setting"),
+        ('base-url = "http://example.org"', "'base-url' is no setting"),
+    ],
+)
+def test_what_is_wrong_is_told(folder: Path, content: str, message: str) -> None:
+    (folder / "citeforge.toml").write_text(content)
+    with pytest.raises(InputError, match=message):
+        said()
+
+
+def test_a_value_out_of_range_and_a_missing_file(folder: Path) -> None:
+    (folder / "citeforge.toml").write_text("rpm = -3")
+    assert "'--rpm': -3.0 is not in the range x>0" in said()[-1]
+    with pytest.raises(InputError, match="CITEFORGE_CONFIG names no file"):
+        CliRunner().invoke(show, env={"CITEFORGE_CONFIG": "no.toml"}, catch_exceptions=False)
+
+
+def test_settings_are_fields() -> None:
+    assert set(SETTINGS) < set(RunOptions.model_fields)
+    assert not {"out", "base_url", "store", "secret_from", "verdicts"} & set(SETTINGS)
