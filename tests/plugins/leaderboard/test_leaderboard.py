@@ -85,7 +85,9 @@ def test_ranking_sorting_and_pages(browser: Any, site: Path) -> None:
     expect(page.locator("tbody tr")).to_have_count(50)
     page.locator("#find").fill("system 14")
     expect(page.locator("tbody tr")).to_have_count(10)
+    expect(page.get_by_role("button", name="Later systems")).to_be_hidden()
     page.locator("#find").fill("")
+    expect(page.get_by_role("button", name="Later systems")).to_be_visible()
     # Another measure: its intervals and groups are loaded from the file beside the page.
     page.locator("#measure").select_option(label="CiteP")
     page.wait_for_selector("tbody tr td small:not(.phone)")
@@ -396,6 +398,10 @@ def test_all_queries_are_listed_page_by_page(browser: Any, tmp_path: Path) -> No
     expect(page.locator("#count")).to_have_text("230 of 230 queries, 201 to 230 shown")
     expect(page.locator("#found li")).to_have_count(30)
     expect(page.locator("#next")).to_be_disabled()
+    page.locator("#find").fill("Query 1")
+    expect(page.locator("#next")).to_be_visible()
+    page.locator("#find").fill("Query 229")
+    expect(page.locator("#next")).to_be_hidden()
 
 
 def test_the_header_comes_along(package: Path, cli: Cli, tmp_path: Path) -> None:

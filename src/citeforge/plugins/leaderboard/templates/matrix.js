@@ -89,6 +89,7 @@ function draw() {
   const end = state.start + page.length;
   get("count").textContent = !data.s.length ? "No system was scored yet."
     : rows.length ? `Systems ${state.start + 1} to ${end} of ${rows.length}` : "No such system.";
+  get("back").hidden = get("next").hidden = rows.length <= PAGE;
   get("back").disabled = state.start === 0;
   get("next").disabled = end >= rows.length;
 }

@@ -128,6 +128,7 @@ function draw() {
   get("table").replaceChildren(make("thead", {}, head), make("tbody", {}, ...page));
   const end = Math.min(state.start + PAGE, rows.length);
   get("count").textContent = rows.length ? `Systems ${state.start + 1} to ${end} of ${rows.length}` : "No such system.";
+  get("back").hidden = get("next").hidden = rows.length <= PAGE;
   get("back").disabled = state.start === 0;
   get("next").disabled = end >= rows.length;
 }

@@ -17,6 +17,7 @@ function draw(words) {
   document.getElementById("found").replaceChildren(...items);
   const end = Math.min(start + PAGE, hits.length);
   const rest = hits.length > PAGE ? `, ${start + 1} to ${end} shown` : "";
+  for (const id of ["back", "next"]) document.getElementById(id).hidden = hits.length <= PAGE;
   document.getElementById("back").disabled = start === 0;
   document.getElementById("next").disabled = end >= hits.length;
   document.getElementById("count").textContent = `${hits.length} of ${data.length} queries${rest}`;
