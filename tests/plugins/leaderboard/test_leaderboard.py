@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -96,6 +98,39 @@ def test_ranking_sorting_and_pages(browser: Any, site: Path) -> None:
     page.get_by_role("button", name="System", exact=True).click()
     expect(page.locator("th[aria-sort]")).to_contain_text("System")
     assert page.problems == []
+
+
+def test_a_column_is_explained_to_pointer_and_keyboard(browser: Any, site: Path) -> None:
+    page = opened(browser, site / "index.html")
+    column = page.locator("thead").get_by_role("button", name="CiteP", exact=True)
+    column.hover()
+    expect(page.locator("#about")).to_contain_text("CiteP: ")
+    expect(page.locator("#about")).to_contain_text("higher is better.")
+    page.locator("thead").get_by_role("button", name="Distinct", exact=True).focus()
+    expect(page.locator("#about")).to_contain_text("Distinct: ")
+    expect(page.locator("#about")).to_contain_text("neither direction is better.")
+
+
+def test_the_table_is_downloaded(browser: Any, site: Path) -> None:
+    page = opened(browser, site / "index.html")
+    page.locator("#find").fill("system 14")
+    texts = {}
+    for name in ("CSV", "JSON"):
+        with page.expect_download() as download:
+            page.get_by_role("button", name=f"Download {name}").click()
+        assert download.value.suggested_filename == f"ranking.{name.lower()}"
+        texts[name] = Path(download.value.path()).read_text(encoding="utf-8")
+    rows = json.loads(texts["JSON"])
+    assert sorted(r["system"] for r in rows) == [f"system {n}" for n in range(140, 150)]
+    assert [r["CiteF1"] for r in rows] == sorted((r["CiteF1"] for r in rows), reverse=True)
+    assert all(r["rank"] > 100 and r["reference"] is False for r in rows)
+    lines = list(csv.DictReader(io.StringIO(texts["CSV"])))
+    assert [(r["system"], float(r["CiteP"])) for r in lines] == [
+        (r["system"], r["CiteP"]) for r in rows
+    ]
+    page.locator("#find").fill("")
+    fields = page.evaluate("""['=1+1', 'a "b", c', -1.5, null].map(field)""")
+    assert fields == ["'=1+1", '"a ""b"", c"', "-1.5", ""]
 
 
 def test_columns_can_be_picked(browser: Any, site: Path) -> None:

@@ -80,6 +80,7 @@ function interval(v, i) {
 function header(title, key, left) {
   const button = make("button", { type: "button" }, title);
   const cell = make("th", { scope: "col", ...(left ? { class: "left" } : {}) }, button);
+  if (key !== null) for (const event of ["pointerenter", "focus"]) button.addEventListener(event, () => explain(key));
   if (state.sort === key) cell.setAttribute("aria-sort", state.down ? "descending" : "ascending");
   button.addEventListener("click", () => {
     state.down = state.sort === key ? !state.down : key !== null && data.views[state.view].b[key] >= 0;
@@ -91,8 +92,43 @@ function header(title, key, left) {
   return cell;
 }
 
+function explain(measure) {
+  const v = data.views[state.view];
+  const better = { "1": "higher is better", "-1": "lower is better" }[v.b[measure]] || "neither direction is better";
+  get("about").textContent = `${v.m[measure]}: ${v.d[measure]}; ${better}.`;
+}
+
+// The systems of the table in its order, with all measures.
+function records() {
+  const v = data.views[state.view], place = places(v);
+  return order().map(i => ({
+    rank: place[i], system: v.s[i], reference: Boolean(v.c[i]),
+    ...Object.fromEntries(v.m.map((name, m) => [name, v.v[m][i] === null ? null : v.v[m][i] / 100])),
+    ...Object.fromEntries(v.f.map((name, f) => [name, v.a[i][f]])),
+  }));
+}
+
+// A text that a spreadsheet would compute begins with an apostrophe.
+function field(value) {
+  const text = value === null ? "" : String(value);
+  const safe = typeof value === "string" && /^[=+@\t\r-]/.test(text) ? `'${text}` : text;
+  return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+function download(name, type, text) {
+  const url = URL.createObjectURL(new Blob([text], { type }));
+  make("a", { href: url, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 60000);
+}
+
+function asCsv(rows) {
+  const names = Object.keys(rows[0] || {});
+  return [names, ...rows.map(row => names.map(n => row[n]))].map(r => r.map(field).join(",") + "\r\n").join("");
+}
+
 function draw() {
   const v = data.views[state.view];
+  get("csv").hidden = get("json").hidden = get("about").hidden = !v;
   if (!v) { get("count").textContent = "No system was scored yet."; return; }
   const rows = order(), place = places(v);
   const groups = state.by === v.main ? v.g : more[state.view] ? more[state.view].g[state.by] : [];
@@ -157,4 +193,6 @@ get("measure").addEventListener("change", event => rank(+event.target.value));
 get("find").addEventListener("input", event => { state.find = event.target.value; state.start = 0; draw(); });
 get("back").addEventListener("click", () => { state.start -= PAGE; draw(); });
 get("next").addEventListener("click", () => { state.start += PAGE; draw(); });
+get("csv").addEventListener("click", () => download("ranking.csv", "text/csv", asCsv(records())));
+get("json").addEventListener("click", () => download("ranking.json", "application/json", JSON.stringify(records(), null, 1)));
 if (data.views.length) choose(0); else draw();
