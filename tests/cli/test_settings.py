@@ -84,6 +84,15 @@ def test_a_value_out_of_range_and_a_missing_file(folder: Path) -> None:
         CliRunner().invoke(show, env={"CITEFORGE_CONFIG": "no.toml"}, catch_exceptions=False)
 
 
+def test_completion_neither_reads_nor_prints(
+    folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "citeforge.toml").write_text("rmp = 6")
+    context = show.make_context("show", [], resilient_parsing=True)
+    assert context.params["rpm"] is None
+    assert capfd.readouterr().err == ""
+
+
 def test_settings_are_fields() -> None:
     assert set(SETTINGS) < set(RunOptions.model_fields)
     assert not {"out", "base_url", "store", "secret_from", "verdicts"} & set(SETTINGS)

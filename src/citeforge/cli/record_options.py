@@ -43,18 +43,28 @@ class _Setting(_Option):
 
     def resolve_envvar_value(self, ctx: click.Context) -> str | None:
         """Give what the environment says, else what the file of settings says."""
-        from citeforge.engines.io.settings import read_settings, settings_file
-
         key = self.flag.name.removeprefix("--")
-        said = os.environ.get(f"CITEFORGE_{key.upper().replace('-', '_')}")
-        path = None if said else settings_file()
-        if path is None:
-            return said or None
-        known = {f.name.removeprefix("--") for f in _flags(RunOptions, SETTINGS)}
-        value = read_settings(path, known).get(key)
-        if value is not None:
-            click.echo(f"{path}: {self.flag.name} {value}", err=True)
-        return value
+        if said := os.environ.get(f"CITEFORGE_{key.upper().replace('-', '_')}"):
+            return said
+        if ctx.resilient_parsing:  # a shell completes the line
+            return None
+        path, settings = ctx.meta.get(_SETTINGS) or _read_settings(ctx)
+        if key in settings:
+            click.echo(f"{path}: {self.flag.name} {settings[key]}", err=True)
+        return settings.get(key)
+
+
+_SETTINGS = "citeforge: settings"
+"""Key of a context's ``meta``: the file of settings and what it says, read once a command."""
+
+
+def _read_settings(ctx: click.Context) -> tuple[Path | None, Mapping[str, str]]:
+    from citeforge.engines.io.settings import read_settings, settings_file
+
+    path = settings_file()
+    known = {f.name.removeprefix("--") for f in _flags(RunOptions, SETTINGS)} if path else ()
+    ctx.meta[_SETTINGS] = found = path, read_settings(path, known) if path else {}
+    return found
 
 
 class OneOf(click.Choice[str]):

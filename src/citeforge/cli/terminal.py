@@ -30,7 +30,7 @@ _OLD_COMMAND = re.compile(r"##(?=\[|vso\[)")
 class SafeText(io.TextIOWrapper):
     """A standard stream on which text is read and does nothing else.
 
-    What would act on a terminal or in a workflow's log is written as ``\\uXXXX``; in JSON that is
+    What would act on a terminal or in a workflow's log is written as ``\\u1234``; in JSON that is
     the same character.
     """
 
@@ -64,7 +64,7 @@ class SafeText(io.TextIOWrapper):
 def set_locale() -> None:
     """Let both streams replace what their encoding lacks, instead of ending in an error.
 
-    Our own typographic characters get a plain look; everything else is shown as ``\\uXXXX``, so
+    Our own typographic characters get a plain look; everything else is shown as ``\\u1234``, so
     that nothing is lost. What would act on a terminal is escaped, too (:class:`SafeText`).
     """
     codecs.register_error("citeforge", _replaced)

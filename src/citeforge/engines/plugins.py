@@ -117,13 +117,7 @@ def entries_of(group: str) -> tuple[PluginEntry, ...]:
 def built_in(group: str, name: str, what: str) -> object:
     """What a built-in plugin gives to a group, under a name that the core declares.
 
-    Args:
-        group: of GROUPS.
-        name: what is asked for.
-        what: it in words.
-
-    Raises:
-        InputError: its folder is not there.
+    Arguments and errors are those of :func:`require_whole`.
     """
     for entry in entries_of(group):
         if (entry.name, entry.origin) == (name, ""):

@@ -60,7 +60,7 @@ class Phrase(_Part):
     def _has_slots(cls, text: str | None) -> str | None:
         return None if text is None else _checked(text, CLAUSE)
 
-    def named(self, is_plural: bool) -> str:
+    def noun_for(self, is_plural: bool) -> str:
         """What general questions call the relation's value, or values."""
         noun = self.noun or ""
         return (self.nouns or plural(noun)) if is_plural else noun

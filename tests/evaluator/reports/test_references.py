@@ -87,6 +87,17 @@ def test_sites_rank_competitors_alone(files: list[ScoreFile]) -> None:
     assert [r and r[0] for r in matrix["r"]] == [100 * 1, 100 * 2, None]
 
 
+def test_a_control_elsewhere_takes_no_namesake_out_of_the_ranking(files: list[ScoreFile]) -> None:
+    namesakes = [f.model_copy(update={"is_control": True}) for f in files if f.system != "gold"]
+    columns = [
+        board_column(name, name, make_views(some), None, None)
+        for name, some in (("here", files), ("there", namesakes))
+    ]
+    matrix: dict[str, Any] = compact_matrix(columns)
+    assert matrix["s"] == ["strong", "weak", "gold"]
+    assert [r is None for r in matrix["r"]] == [False, False, True]
+
+
 def test_the_header_of_a_run_says_so(cli: Cli, package: Path, tmp_path: Path) -> None:
     for name, is_control in (("echo-relevant", True), ("top-1", False)):
         cli("run", name, "--benchmark", package, "--out", "s.jsonl", "--system", "Renamed")

@@ -201,7 +201,7 @@ class Composer:
         phrase = self._phrase(triple)
         slots = {"who": "", "whose": "", "whom": "", "was": "was", "were": "were", "past": "was",
                  "did": "did"}  # fmt: skip
-        return " ".join((phrase.ask.format(**slots), phrase.named(False)))
+        return " ".join((phrase.ask.format(**slots), phrase.noun_for(False)))
 
     def _phrase(self, triple: Triple) -> Phrase:
         form = form_of(triple.relation, self.domain)
@@ -254,7 +254,7 @@ class Composer:
             slots = voice.slots(wording.framed[0].qids)
             one, many = ("is", "are") if slots["was"] in ("is", "are") else ("was", "were")
             are = many if len(wording.framed) > 1 or wording.framed[0].is_plural else one
-            nouns = _list([a.phrase.named(a.is_plural) for a in wording.framed])
+            nouns = _list([a.phrase.noun_for(a.is_plural) for a in wording.framed])
             own = f"{slots.pop('own')} {nouns}"
             clauses.append(wording.frame.ask.format(**slots, are=are, nouns=nouns, own=own))
         left = [a for a in asked if a not in wording.framed]
@@ -273,7 +273,7 @@ class Composer:
         """``Marie Curie's employer and languages`` and the like, of each entity."""
         things = []
         for qids in dict.fromkeys(a.qids for a in asked):
-            nouns = _list([a.phrase.named(a.is_plural) for a in asked if a.qids == qids])
+            nouns = _list([a.phrase.noun_for(a.is_plural) for a in asked if a.qids == qids])
             slots = voice.slots(qids)
             is_long = len(qids) > 1 and slots["who"] != "they"
             things.append(

@@ -19,7 +19,7 @@ from citeforge.schemas.commands.command_options import AnnotationOptions, LabelP
 from citeforge.schemas.recipes.base import Judging
 
 
-@click.group()
+@click.group(commands=[plan_queries, calibrate, meta_eval, judge])
 def labels() -> None:
     """Plan, collect and use labels of people, and measure judges by them."""
 
@@ -88,7 +88,3 @@ def import_(files: tuple[Path, ...], key: Path, out: Path | None, benchmark: Pat
         f"agreement on {found.items:,} items with several labels: raw {found.raw:.3f}, "
         f"Cohen's kappa {found.kappa:.3f}, Krippendorff's alpha {found.alpha:.3f}"
     )
-
-
-for _command in (plan_queries, calibrate, meta_eval, judge):
-    labels.add_command(_command)

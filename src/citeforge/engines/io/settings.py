@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from citeforge.schemas.errors import InputError, suggestion
 
+# In two parts: as one text it would look like the name of a module.
 FILE = Path("citeforge").with_suffix(".toml")
 NAMED = "CITEFORGE_CONFIG"
 
@@ -33,7 +33,7 @@ def settings_file() -> Path | None:
     return None
 
 
-def read_settings(path: Path, known: Collection[str]) -> Mapping[str, str]:
+def read_settings(path: Path, known: Collection[str]) -> dict[str, str]:
     """The settings of a file, each as it would stand on a command line.
 
     Args:
@@ -56,12 +56,10 @@ def read_settings(path: Path, known: Collection[str]) -> Mapping[str, str]:
                 allowed=f"settings: {', '.join(sorted(known))}",
             )
         words[key] = _word(path, key, value)
-    return MappingProxyType(words)
+    return words
 
 
 def _word(path: Path, key: str, value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
     if isinstance(value, list) and value and all(isinstance(v, int | float | str) for v in value):
         return ",".join(map(str, value))
     if isinstance(value, int | float | str):

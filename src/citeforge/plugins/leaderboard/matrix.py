@@ -128,9 +128,11 @@ def _of_context(folder: str, views: Sequence[View], context: str, config: object
 
 def compact_matrix(columns: Sequence[BoardColumn]) -> dict[str, object]:
     """What the page carries: hundredths as integers, systems by mean rank."""
-    references = {f.system for c in columns for f in c.files if f.is_control}
     everybody = list(dict.fromkeys(name for c in columns for name in c.slugs))
-    names = [name for name in everybody if name not in references]
+    # Somebody else's control of the same name on another board takes nobody out of the ranking.
+    competitors = {f.system for c in columns for f in c.files if not f.is_control}
+    names = [name for name in everybody if name in competitors]
+    references = [name for name in everybody if name not in competitors]
     ranks = mean_ranks(
         [
             Column(
@@ -142,7 +144,7 @@ def compact_matrix(columns: Sequence[BoardColumn]) -> dict[str, object]:
         ]
     )
     order = sorted(range(len(names)), key=lambda i: (ranks[i].mean, names[i]))
-    shown = [names[i] for i in order] + [name for name in everybody if name in references]
+    shown = [names[i] for i in order] + references
     about = {name: _about(name, columns) for name in shown}
     fields = [f for f in COLUMNS if any(about[n][f] for n in shown)]
     return {

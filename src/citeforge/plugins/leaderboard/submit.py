@@ -316,13 +316,13 @@ def _scored(
             raise FailuresError(
                 f"the judge failed on {done.judge.n_failed:,} pairs; nothing was changed"
             )
-        refused += [f"{path}: {escaped_line(_told(error))}" for path, error in wrong.items()]
+        refused += [f"{path}: {escaped_line(_refusal(error))}" for path, error in wrong.items()]
         files = (withhold_scores(scores.file) for scores in done.scores)
         found |= dict(zip([p for p in mine if p not in wrong], files, strict=False))
     return found
 
 
-def _told(error: CiteforgeError) -> str:
+def _refusal(error: CiteforgeError) -> str:
     """What is wrong, in the words of a leaderboard, which has no option --context."""
     if not isinstance(error, SeveralContextsError):
         return str(error)

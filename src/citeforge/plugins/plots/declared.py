@@ -18,10 +18,9 @@ def _of_the_best_two(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     if not any(are_comparable(pairs)):
         return None
     (best, of_best), *others = pairs
-    for other, of_other in others:
-        if (of_other.signature, other.query_ids) == (of_best.signature, best.query_ids):
-            return query_differences(other, best, measure)
-    return None
+    recipe = (of_best.signature, best.query_ids)
+    other = next((f for f, e in others if (e.signature, f.query_ids) == recipe), None)
+    return None if other is None else query_differences(other, best, measure)
 
 
 DIFFERENCES = Plot(
