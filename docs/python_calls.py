@@ -45,7 +45,7 @@ CALLS = {
     "llm stats": "citeforge.engines.llm.stores.replay.ReplayStore.stats",
     "llm export": "citeforge.engines.llm.stores.exchange.export_store",
     "llm import": "citeforge.engines.llm.stores.exchange.import_store",
-    "demo": "citeforge.library.demo.start_demo",
+    "build demo": "citeforge.library.demo.start_demo",
     "doctor": "citeforge.engines.doctor.examine",
     "list sources": "citeforge.ir_convert.registry.open_source",
 }

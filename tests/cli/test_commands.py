@@ -200,7 +200,7 @@ def test_commands_stand_in_groups_and_are_few() -> None:
         "Score": ["check", "score", "compare", "report"],
         "Trust": ["verify", "audit", "labels"],
         "Publish": ["publish", "export", "leaderboard"],
-        "Look up": ["show", "list", "doctor", "demo"],
+        "Look up": ["show", "list", "doctor"],
         "Advanced": ["llm"],
     }
     assert sum(map(len, groups.values())) <= 20

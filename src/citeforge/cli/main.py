@@ -63,10 +63,6 @@ COMMANDS = {
         "show": ("lookup.show", "Summarise a package, or show one query in context."),
         "list": ("lookup.lists", "List what can be named: sources, systems, measures."),
         "doctor": ("lookup.doctor", "Tell what is installed, what answers, and what to type next."),
-        "demo": (
-            "lookup.demo",
-            "Build, answer, score and report a small benchmark, to see what that looks like.",
-        ),
     },
     "Advanced": {
         "llm": ("running.llm", "Ask an LLM, and keep its answers: run, stats, export, import."),

@@ -9,6 +9,7 @@ import click
 
 from citeforge.cli.building.again import FROM, PRINT, print_recipe, rebuild
 from citeforge.cli.building.consent import confirmation, trusting
+from citeforge.cli.building.demo import demo
 from citeforge.cli.path_options import path_argument
 from citeforge.cli.record_options import add_options, field_options, record_from
 from citeforge.cli.short_help import ManyOptions
@@ -22,8 +23,8 @@ writes one to start from.
 
 Prints the files, models and endpoints that it names, and asks whether to use them.
 """
-_AGAIN = {FROM: rebuild, PRINT: print_recipe}
-"""Options that take the place of a kind; each is a command of its own."""
+_BESIDE = {FROM: rebuild, PRINT: print_recipe, "demo": demo}
+"""What stands where a kind would: two options, each a command of its own, and the demo."""
 _IDENTITY = ("name", "licence", "hidden")
 
 
@@ -54,18 +55,18 @@ class Builds(click.Group):
         return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [FILE, *_AGAIN, *sorted(k.name for k in ours() if k.recipe)]
+        return [FILE, *_BESIDE, *sorted(k.name for k in ours() if k.recipe)]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name == FILE:
             return _from_file()
-        if name in _AGAIN:
-            return _AGAIN[name]
+        if name in _BESIDE:
+            return _BESIDE[name]
         recipe = recipe_named(name)
         return None if recipe is None else _command(recipe)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        texts = {FILE: _FROM_FILE} | {n: c.short_help or "" for n, c in _AGAIN.items()}
+        texts = {FILE: _FROM_FILE} | {n: c.short_help or c.help or "" for n, c in _BESIDE.items()}
         texts |= {k.name: k.recipe.__doc__ or "" for k in ours() if k.recipe}
         width = formatter.width - 6 - max(map(len, texts))
         with formatter.section("Commands"):

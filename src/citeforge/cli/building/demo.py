@@ -1,4 +1,4 @@
-"""``citeforge demo``."""
+"""``citeforge build demo``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`demo`: what it types can be typed, and nothing of it needs a model."""
+"""`build demo`: what it types can be typed, and nothing of it needs a model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from conftest import Cli, content
 
 
 def test_the_demo_shows_a_report_and_what_to_type_next(cli: Cli, tmp_path: Path) -> None:
-    done = cli("demo", "--out", "seen")
+    done = cli("build", "demo", "--out", "seen")
     assert done.returncode == 0, done.stderr
     typed = [line for line in done.stdout.splitlines() if line.startswith("$ citeforge ")]
     assert [line.split()[2] for line in typed] == [
@@ -28,7 +28,7 @@ def test_the_demo_shows_a_report_and_what_to_type_next(cli: Cli, tmp_path: Path)
     assert "citeforge export prompts seen/facts --out seen/prompts.jsonl" in following
     # What it says to type next can be typed.
     assert cli("export", "prompts", "seen/facts", "--out", "seen/prompts.jsonl").returncode == 0
-    again = cli("demo", "--out", "seen")
+    again = cli("build", "demo", "--out", "seen")
     assert (again.returncode, again.stdout) == (2, "")
     assert "seen: is there already; name a new folder" in again.stderr
 
