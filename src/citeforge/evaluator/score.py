@@ -118,6 +118,11 @@ def score(
         design=reading.design,
         answers=answers,
         about=submission.about,
+        same_family=(
+            judge.family_of(submission.families)
+            if judge is not None and any("judge" in r.measure.uses for r in rows)
+            else None
+        ),
         is_control=submission.header.get(CONTROL) is True,
         gold="private" if benchmark.has_hidden_gold else "public",
         warnings=warnings,

@@ -286,6 +286,7 @@ class About(BaseModel):
     Attributes:
         organisation: who made it.
         model: the language model.
+        family: of the model, such as ``llama``.
         parameters: size of the model, such as ``8B``.
         url: where it is described.
         date: when the answers were made, such as ``2026-05-01``.
@@ -296,6 +297,7 @@ class About(BaseModel):
 
     organisation: Said | None = None
     model: Said | None = None
+    family: Said | None = None
     parameters: Said | None = None
     url: Annotated[str, Field(max_length=2000)] | None = None
     date: Said | None = None
@@ -326,6 +328,8 @@ class ScoreFile(BaseModel):
         about: what the submission's header says of the system; None where it says nothing.
         is_control: whether the system is a reference line (a random choice, the gold answers), as
             its submission's header says: it is shown apart and never ranked.
+        same_family: family, or model, that system and judge share by what header and judge profile
+            declare; None where they share none, or nothing was judged.
         gold: whether the labels that it was scored with are ``public``. Where they are hidden, a
             file that tells of single queries is ``private``, for the maintainer alone, and one that
             may be published is ``withheld``: rounded figures of the whole and no values by query.
@@ -352,6 +356,7 @@ class ScoreFile(BaseModel):
     warnings: list[str] = []
     about: About | None = None
     is_control: bool = False
+    same_family: str | None = None
     gold: Gold = "public"
 
     def _corrected_fits(self, measure: MeasureScore) -> None:

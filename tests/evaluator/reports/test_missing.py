@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import citeforge as cf
-from citeforge.evaluator.reports.missing import missing_lines, trivial_lines
+from citeforge.evaluator.reports.missing import caution_lines, missing_lines
 from citeforge.evaluator.reports.report import rendered
 from citeforge.evaluator.reports.table import render_scores
 from citeforge.schemas.scores import Counts, NotComputed, ScoreFile
@@ -37,14 +37,14 @@ def test_a_line_names_the_systems_unless_it_concerns_all() -> None:
 
 def test_a_measure_that_any_citation_satisfies_is_called_trivial() -> None:
     plain = scored("one", {"CiteP": [1.0, 1.0, 0.0], "CiteR": [0.5, 1.0, 0.0]})
-    assert trivial_lines([plain]) == []
+    assert caution_lines([plain]) == []
 
     def shown(n_all_relevant: int) -> ScoreFile:
         counts = plain.counts.model_copy(update={"n_all_relevant": n_all_relevant})
         return plain.model_copy(update={"counts": counts})
 
-    assert trivial_lines([shown(2)]) == []  # one of three queries shows something else
-    (line,) = trivial_lines([shown(3), shown(3)])
+    assert caution_lines([shown(2)]) == []  # one of three queries shows something else
+    (line,) = caution_lines([shown(3), shown(3)])
     assert line.startswith("CiteP is trivial on x, mix: every passage shown is relevant")
     for ending in ("md", "latex", "html"):
         assert line in rendered([shown(3)], ending).decode()
@@ -57,4 +57,4 @@ def test_hagrid_shows_relevant_passages_alone(tmp_path: Path) -> None:
     scores = cf.score(answers, tmp_path / "h", ["CiteP"])
     assert scores.counts.n_all_relevant == scores.counts.n_queries == 5, manifest.counts
     assert scores["CiteP"].value == 100.0
-    assert len(trivial_lines([scores.file])) == 1
+    assert len(caution_lines([scores.file])) == 1

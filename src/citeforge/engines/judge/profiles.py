@@ -76,7 +76,7 @@ def prompt_version(profile: JudgeProfile) -> str:
 
 def profile_digest(profile: JudgeProfile) -> str:
     """8 hex digits over all that decides verdicts."""
-    unsaid = {"name", "models", "comparable_with", "source"}
+    unsaid = {"name", "models", "comparable_with", "family", "source"}
     if not profile.undecided:  # what is older than it keeps its verdicts
         unsaid.add("undecided")
     said = profile.model_dump(mode="json", exclude=unsaid)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -80,6 +81,12 @@ class JudgeSession:
         self._identity = judge.identity()
         self._known: dict[Pair, Decision] = {}
         self._touched: set[Pair] = set()
+
+    def family_of(self, names: Iterable[str]) -> str | None:
+        """Of families and models, the first that the judge is of or is; None for none."""
+        profile = getattr(self.judge, "profile", None)
+        own = {_bare(str(self._identity.get("name", ""))), _bare(getattr(profile, "family", ""))}
+        return next((name for name in names if name and _bare(name) in own), None)
 
     def begin(self) -> None:
         """Start counting anew for :meth:`failures` and :meth:`cuts`, e.g. for a new submission."""
@@ -187,6 +194,11 @@ class JudgeSession:
             self.n_failed += 1
         else:
             self.n_truncated += decision.truncated
+
+
+def _bare(name: str) -> str:
+    """A model's or a family's name without what serves it."""
+    return re.sub(r"^(openai|vllm|hf):", "", name.strip().casefold())
 
 
 def _is_verdict(decision: object) -> bool:

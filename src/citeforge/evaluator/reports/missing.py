@@ -1,4 +1,4 @@
-"""What was not computed, and what means nothing here, said once a reason."""
+"""What was not computed, and what makes scores doubtful, said once a reason."""
 
 from __future__ import annotations
 
@@ -28,16 +28,25 @@ _OF_ANY_CITATION = "CiteP"
 """The measure that a benchmark without irrelevant passages makes trivial."""
 
 
-def trivial_lines(files: Sequence[ScoreFile]) -> list[str]:
-    """``measure: reason`` lines of measures that any citation satisfies, by context set."""
+def caution_lines(files: Sequence[ScoreFile]) -> list[str]:
+    """What to know before a score is believed: measures that any citation satisfies, by context
+    set, and systems of their judge's family."""
     contexts = {
         f"{file.benchmark}, {file.context}": None
         for file in files
         if 0 < file.counts.n_queries == file.counts.n_all_relevant
         and any(m.name == _OF_ANY_CITATION for m in file.measures)
     }
+    families: dict[str, dict[str, None]] = {}
+    for file in files:
+        if file.same_family is not None:
+            families.setdefault(file.same_family, {})[file.system] = None
     return [
         f"{_OF_ANY_CITATION} is trivial on {context}: every passage shown is relevant, so that any "
         "citation of one is right"
         for context in contexts
+    ] + [
+        f"the judge is of the family of {', '.join(systems)} ({family}), and judges tend to prefer "
+        "their own family's texts: score with another judge, too"
+        for family, systems in families.items()
     ]

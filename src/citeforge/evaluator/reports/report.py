@@ -27,7 +27,7 @@ from citeforge.evaluator.reports.explorer.part import (
     inlined,
     text_of,
 )
-from citeforge.evaluator.reports.missing import missing_lines, trivial_lines
+from citeforge.evaluator.reports.missing import caution_lines, missing_lines
 from citeforge.evaluator.reports.paper import PAPER, paper_table
 from citeforge.evaluator.reports.plots.bias import of_cells
 from citeforge.evaluator.reports.plots.choose import main_measure, plot
@@ -182,7 +182,7 @@ def _data(files: Sequence[ScoreFile], alike: Sequence[ScoreFile]) -> dict[str, A
         "design": of_cells(files),
         "warnings": not_comparable(alike),
         "not_computed": missing_lines(files),
-        "trivial": trivial_lines(files),
+        "cautions": caution_lines(files),
     }
 
 
@@ -221,7 +221,7 @@ def render_markdown(files: Sequence[ScoreFile], title: str | None = None) -> str
     heads = [f"## {t.title}\n\n{t.notes[0]}\n\n" if t.title else "" for t in parts]
     texts = [f"{head}{t.markdown()}\n" for head, t in zip(heads, parts, strict=True)]
     missing = [f"- not computed: {line}" for line in missing_lines(files)]
-    missing += [f"- {line}" for line in trivial_lines(files)]
+    missing += [f"- {line}" for line in caution_lines(files)]
     apart = [f"- not comparable: {line}" for line in not_comparable(files)]
     return "\n".join([*texts, *(f"- `{s}`" for s in recipes), *missing, *apart]) + "\n"
 
@@ -234,7 +234,7 @@ def render_latex(files: Sequence[ScoreFile], title: str | None = None) -> str:
     for table in parts:
         lines += [comment(table.title)] if table.title else []
         lines += replace(table, notes=()).latex()
-    recipes += trivial_lines(files)
+    recipes += caution_lines(files)
     apart = [comment(f"not comparable: {line}") for line in not_comparable(files)]
     return "\n".join([*lines, *map(comment, recipes), *apart]) + "\n"
 

@@ -164,6 +164,15 @@ class Submission:
         allowed = "as docs/leaderboard.md lists them"
         return validated(About, said, self.path, allowed=allowed) if said else None
 
+    @property
+    def families(self) -> list[str]:
+        """Families and models that the header names: its own fields, or what ``run`` asked."""
+        llm = self.header.get("llm")
+        named = llm.get("name") if isinstance(llm, dict) else llm
+        about = self.about
+        own = (about.family, about.model) if about is not None else ()
+        return [str(name) for name in (*own, named) if name]
+
     def digest(self) -> str:
         """sha256 of the file, or over the files of the folder."""
         return sha256_file(self.path) if self.path.is_file() else digest_folder(self.path)

@@ -14,7 +14,7 @@ from citeforge.engines.io.files import write_text
 from citeforge.evaluator.measures.registry import direction
 from citeforge.evaluator.reports.audited import audit_of, told_of_negatives
 from citeforge.evaluator.reports.explorer.part import chunk_file, explorer_part, text_of
-from citeforge.evaluator.reports.missing import missing_lines, trivial_lines
+from citeforge.evaluator.reports.missing import caution_lines, missing_lines
 from citeforge.evaluator.reports.plots.choose import main_measure
 from citeforge.evaluator.reports.plots.page import script_json
 from citeforge.evaluator.reports.report import index_base
@@ -91,7 +91,7 @@ def write_pages(
     audit = audit_of(package)
     index = templates.get_template("index.html.j2").render(
         site=site, data=script_json({"views": [compact(v) for v in views]}), n_queries=len(pages),
-        audit=told_of_negatives(audit) if audit else [], trivial=trivial_lines(files),
+        audit=told_of_negatives(audit) if audit else [], cautions=caution_lines(files),
     )  # fmt: skip
     write_text(out / "index.html", index)
     for number, view in enumerate(views):
@@ -149,7 +149,7 @@ def _systems(
             text = template.render(
                 site=site, file=file, view=view, hardest=hardest, measures=file.measures,
                 about=about_rows(file),
-                missing=missing_lines([file]), trivial=trivial_lines([file]),
+                missing=missing_lines([file]), cautions=caution_lines([file]),
             )  # fmt: skip
             write_text(out / "systems" / f"{name}.html", text)
             count += 1

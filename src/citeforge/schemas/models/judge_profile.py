@@ -75,6 +75,7 @@ class JudgeProfile(_Record):
             neither.
         weights: file with the weights, where the repository holds several.
         comparable_with: published numbers that it gives again; empty for none.
+        family: of the models, such as ``llama``; scores of a system of that family say so.
         source: where all this is written.
     """
 
@@ -97,6 +98,7 @@ class JudgeProfile(_Record):
     foundation: str | None = None
     weights: str | None = None
     comparable_with: str = ""
+    family: str = ""
     source: str = ""
 
     @model_validator(mode="after")
