@@ -252,6 +252,6 @@ def _star(graph: Graph, gold: set[Key]) -> Star:
         x = 400 + 190 * math.cos(angle)
         y = 220 + 175 * math.sin(angle)
         anchor = "start" if math.cos(angle) > 0.2 else "end" if math.cos(angle) < -0.2 else "middle"
-        spokes.append(Spoke(round(x, 1), round(y, 1), anchor, relation, value[:40], is_gold))
+        spokes.append(Spoke(round(x, 1), round(y, 1), anchor, relation, value, is_gold))
     hidden = len(rows) - len(ordered)
     return Star(graph.qid, graph.name, tuple(spokes), tuple(rows), hidden)

@@ -216,6 +216,37 @@ def test_viewer(browser: Any, site: Path, other_sites: dict[str, Path]) -> None:
         assert found.problems == []
 
 
+def test_a_graph_is_read_on_a_phone(browser: Any, other_sites: dict[str, Path]) -> None:
+    """No label is small or cut, and all of the drawing is there as on a wide screen."""
+    path = next((other_sites["kalma"] / "queries").glob("*.html"))
+    wide = opened(browser, path)
+    expect(wide.locator("svg.star").first).to_be_visible()
+    expect(wide.locator(".tree").first).to_be_hidden()
+    spokes = wide.locator("svg.star line").count()
+    page = opened(browser, path, viewport={"width": 390, "height": 844})
+    expect(page.locator("svg.star").first).to_be_hidden()
+    expect(page.locator(".tree li")).to_have_count(spokes)
+    expect(page.locator(".tree li.gold")).to_have_count(wide.locator("svg.star line.gold").count())
+    expect(page.locator(".tree li.gold").first).to_contain_text("minimum knowledge")
+    sizes = page.evaluate(SIZES)
+    assert min(size for size, _ in sizes) >= 12
+    assert max(right for _, right in sizes) <= 390
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.problems == wide.problems == []
+
+
+SIZES = """() => [...document.querySelectorAll(".tree li, .tree small")].map(
+  e => [parseFloat(getComputedStyle(e).fontSize), e.getBoundingClientRect().right])"""
+
+
+def test_the_scores_of_a_query_fit_a_phone(browser: Any, site: Path) -> None:
+    page = opened(browser, site / "queries/q09.html", viewport={"width": 390, "height": 844})
+    cells = page.locator("table tbody tr").nth(3).locator("td")
+    for place in (0, 1):  # the system, whose name is long, and its score
+        box = cells.nth(place).bounding_box()
+        assert box["x"] + box["width"] <= 390, place
+
+
 def test_phone_and_dark(browser: Any, site: Path) -> None:
     for name in ("index.html", "queries.html", "queries/q09.html"):
         page = opened(

@@ -65,6 +65,8 @@ def systems() -> list[ScoreFile]:
         answers = [answer(f"q{i}", [[i % 5], []], (i + s) % 5, i % 2 == 0) for i in range(N)]
         answers[0].statements, answers[0].cited = [], [0]
         answers[7].statements[0].text = f"{HOSTILE} zanzibar"
+        answers[7].passages[4].label = "seemingly_relevant"
+        answers[7].passages[3].label = None
         if s == 0:  # "zanzibar" is cited for, and the passage's "of q7" quoted
             first = len(HOSTILE) + 1
             answers[7].said = [
@@ -181,6 +183,28 @@ def test_two_systems_and_the_brush(browser: Any, page: Path) -> None:
     shown.locator(".x-row").first.click()
     expect(shown.locator(".x-side")).to_have_count(2)
     assert shown.problems == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_passages_look_like_their_labels(browser: Any, page: Path, scheme: str) -> None:
+    shown = opened(browser, page, color_scheme=scheme)
+    shown.goto(f"{page.as_uri()}#a=0&q=q7")
+    shown.reload()
+    expect(shown.locator("#x-detail .passage")).to_have_count(5)
+    looks = shown.evaluate(LOOKS)
+    # Of q7 the third one is relevant; the fifth only seems so, and of the fourth nothing is said.
+    labels = [look[0] for look in looks]
+    assert labels == ["irrelevant", "irrelevant", "relevant", None, "seemingly relevant"]
+    assert looks[0] == looks[1]
+    for part in (1, 2):  # the ground; the edge, for those who do not tell the grounds apart
+        assert len({looks[i][part] for i in (0, 2, 4)}) == 3
+    assert len({look[1] for look in looks}) == 4
+
+
+LOOKS = """() => [...document.querySelectorAll("#x-detail .passage")].map(e => {
+  const style = getComputedStyle(e), tag = e.querySelector(".tag");
+  return [tag && tag.textContent, style.backgroundColor, style.borderLeftStyle];
+})"""
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

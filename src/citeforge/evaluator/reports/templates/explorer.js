@@ -268,7 +268,8 @@ function side(system, answer, i, place) {
 }
 function passages(list, jumps, said, place) {
   return list.map(([id, title, text, label], k) => {
-    const box = make("div", { class: "passage", id: `x-p-${place}-${k}`, tabindex: "-1" },
+    const kind = label ? ` ${label.replace(/[ _]/g, "-")}` : "";
+    const box = make("div", { class: `passage${kind}`, id: `x-p-${place}-${k}`, tabindex: "-1" },
       make("strong", {}, `[${k + index.base}] `));
     if (label) box.append(make("span", { class: "tag" }, label.replaceAll("_", " ")), " ");
     if (title) box.append(make("em", {}, `${title}. `));
