@@ -1,0 +1,85 @@
+"""The pages of queries: passages by label, twins, sub-graphs, scores."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from citeforge.package.package import Package
+from citeforge.publish.query_pages import query_pages
+from conftest import EXAMPLES, Cli
+from conftest_pages import expect, opened
+
+
+def test_viewer(browser: Any, site: Path, other_sites: dict[str, Path]) -> None:
+    page = opened(browser, site / "queries.html")
+    expect(page.locator("#found li")).to_have_count(30)
+    page.locator("#find").fill("CASPIAN sea")
+    expect(page.locator("#count")).to_have_text("1 of 30 queries")
+    page.locator("#found a").click()
+    page.wait_for_url("**/queries/*.html")
+    kinds = {a.get_attribute("class") for a in page.locator("article.passage").all()}
+    assert kinds == {
+        "passage relevant", "passage irrelevant", "passage seemingly-relevant",
+    }  # fmt: skip
+    assert "cosine" in page.locator("article.seemingly-relevant").first.inner_text()
+    colours = {
+        page.evaluate(f"getComputedStyle(document.querySelector('.{k}')).backgroundColor")
+        for k in ("relevant", "irrelevant", "seemingly-relevant")
+    }
+    assert len(colours) == 3
+    twins = opened(browser, next((other_sites["twins"] / "queries").glob("*.html")))
+    twins.locator("summary").first.click()
+    expect(twins.locator("del").first).to_be_visible()
+    expect(twins.locator("ins").first).to_be_visible()
+    kalma = opened(browser, next((other_sites["kalma"] / "queries").glob("*.html")))
+    assert kalma.locator("svg line.gold").count() >= 1
+    assert kalma.locator("svg circle").count() > 5
+    for found in (page, twins, kalma):
+        assert found.problems == []
+
+
+def test_a_graph_is_read_on_a_phone(browser: Any, other_sites: dict[str, Path]) -> None:
+    """No label is small or cut, and all of the drawing is there as on a wide screen."""
+    path = next((other_sites["kalma"] / "queries").glob("*.html"))
+    wide = opened(browser, path)
+    expect(wide.locator("svg.star").first).to_be_visible()
+    expect(wide.locator(".tree").first).to_be_hidden()
+    spokes = wide.locator("svg.star line").count()
+    page = opened(browser, path, viewport={"width": 390, "height": 844})
+    expect(page.locator("svg.star").first).to_be_hidden()
+    expect(page.locator(".tree li")).to_have_count(spokes)
+    expect(page.locator(".tree li.gold")).to_have_count(wide.locator("svg.star line.gold").count())
+    expect(page.locator(".tree li.gold").first).to_contain_text("minimum knowledge")
+    sizes = page.evaluate(SIZES)
+    assert min(size for size, _ in sizes) >= 12
+    assert max(right for _, right in sizes) <= 390
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.problems == wide.problems == []
+
+
+SIZES = """() => [...document.querySelectorAll(".tree li, .tree small")].map(
+  e => [parseFloat(getComputedStyle(e).fontSize), e.getBoundingClientRect().right])"""
+
+
+def test_the_scores_of_a_query_fit_a_phone(browser: Any, site: Path) -> None:
+    page = opened(browser, site / "queries/q09.html", viewport={"width": 390, "height": 844})
+    cells = page.locator("table tbody tr").nth(3).locator("td")
+    for place in (0, 1):  # the system, whose name is long, and its score
+        box = cells.nth(place).bounding_box()
+        assert box["x"] + box["width"] <= 390, place
+
+
+def test_query_pages_show_what_was_scored_and_name_the_rest(cli: Cli, tmp_path: Path) -> None:
+    sets = [f"s{i}=1,{i},1" for i in range(6)]
+    result = cli(
+        *("build", "rage", "--source", f"beir:{EXAMPLES / 'facts'}", "--embedder", "offline"),
+        *(word for name in sets for word in ("--mixture", name)),
+        *("--out", "p"),
+    )
+    assert result.returncode == 0, result.stderr
+    first = next(query_pages(Package(tmp_path / "p")))
+    assert (list(first.contexts), first.left_out) == (["s0", "s1", "s2", "s3"], ["s4", "s5"])
+    # s5 comes last in the manifest; a system was scored in it, so that it is shown.
+    first = next(query_pages(Package(tmp_path / "p"), {"s5"}))
+    assert (list(first.contexts), first.left_out) == (["s0", "s1", "s2", "s5"], ["s3", "s4"])
