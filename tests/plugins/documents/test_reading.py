@@ -153,7 +153,8 @@ def test_headings_of_both_kinds_and_none_in_code() -> None:
         "### The `snake_case` *name* ###\n\nThird.\n\n---\n\nFourth.\n"
     )
     found = [
-        (text[c.start : c.end], c.headings) for c in cut(DocumentPage(None, text, "", True), 900, SEGMENTER)
+        (text[c.start : c.end], c.headings)
+        for c in cut(DocumentPage(None, text, "", True), 900, SEGMENTER)
     ]
     assert found == [
         ("First.\n\n```\n# no heading\n```", ("Top",)),
