@@ -17,7 +17,7 @@ def pdf(*pages: str) -> bytes:
         drawn = "".join(f"({line}) Tj 0 -14 Td " for line in lines)
         stream = f"BT /F1 12 Tf 72 720 Td {drawn}ET"
         objects += [
-            "<< /Type /DocumentPage /Parent 2 0 R /MediaBox [0 0 612 792] "
+            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] "
             f"/Resources << /Font << /F1 3 0 R >> >> /Contents {5 + 2 * i} 0 R >>",
             f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream",
         ]

@@ -24,8 +24,8 @@ from citeforge.plugins.documents.reading.formats import (
     NO_TEXT,
     OTHER,
     READERS,
-    Notes,
     DocumentPage,
+    Notes,
     UnreadableError,
 )
 from citeforge.plugins.documents.reading.passages import cut
