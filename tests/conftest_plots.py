@@ -76,3 +76,14 @@ def many(n: int, step: float = 0.03, first: str = HOSTILE) -> list[ScoreFile]:
         answers = [answer(f"q{i}", [[i % 5], [(i + s) % 5]], i % 3) for i in range(40)]
         found.append(scored(f"system {s}" if s else first, values, answers, 0.5 + s))
     return found
+
+
+def trivial_files() -> list[ScoreFile]:
+    """Two systems where every passage shown is relevant to its query, so that CiteP is trivial."""
+    files = [
+        scored("one", {"CiteP": [1.0, 1.0, 0.0], "CiteR": [0.5, 1.0, 0.0]}),
+        scored("two", {"CiteP": [1.0, 1.0, 1.0], "CiteR": [0.5, 0.5, 0.0]}),
+    ]
+    for file in files:
+        file.counts.n_all_relevant = file.counts.n_queries
+    return files

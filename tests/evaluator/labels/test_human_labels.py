@@ -19,7 +19,7 @@ from citeforge.evaluator.labels.ranks import corrected_ranks
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.reports.table import render_differences, render_scores
 from citeforge.evaluator.score import score
-from citeforge.evaluator.statistics.compare import compare
+from citeforge.evaluator.statistics.compare import compare_many
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.tools import Tools
 from citeforge.library.label_plans import plan_labelling
@@ -186,7 +186,7 @@ def test_differences_are_corrected_as_differences(tmp_path: Path, benchmark: Ben
     # The other system is worse by 2/3 on even queries, and as good on odd ones.
     worse = [{**r, "label": "not"} if r["query_id"] % 2 == 0 else r for r in labels(12, "two")]
     two = scored(tmp_path, benchmark, worse, name="two")
-    found = {d.measure: d for d in compare([one, two])}
+    found = {d.measure: d for d in compare_many([one, two]).differences}
     recall = found["ALCE.CitRec"].corrected
     assert recall is not None
     assert recall.value == pytest.approx(-100 / 3)
@@ -197,7 +197,7 @@ def test_differences_are_corrected_as_differences(tmp_path: Path, benchmark: Ben
     # Other queries were labelled: nothing is paired.
     other = [{**r, "query_id": r["query_id"] + 12} for r in worse]
     two = scored(tmp_path, benchmark, other, name="two")
-    assert all(d.corrected is None for d in compare([one, two]))
+    assert all(d.corrected is None for d in compare_many([one, two]).differences)
 
 
 def test_order_is_claimed_by_ranks_that_hold_at_once(tmp_path: Path, benchmark: Benchmark) -> None:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import csv
+import json
 from pathlib import Path
 
 import citeforge as cf
-from citeforge.evaluator.reports.missing import caution_lines, missing_lines
+from citeforge.evaluator.reports.comparisons import COMPARISONS
+from citeforge.evaluator.reports.missing import caution_lines, missing_lines, trivial_lines
 from citeforge.evaluator.reports.report import rendered
 from citeforge.evaluator.reports.table import render_scores
+from citeforge.evaluator.statistics.compare import compare_many
+from citeforge.schemas.commands.command_options import TableOptions
 from citeforge.schemas.scores import Counts, NotComputed, ScoreFile
+from conftest import Cli
 from conftest_builders import hagrid
-from conftest_plots import scored
+from conftest_plots import scored, trivial_files
 
 
 def scores(system: str, *missing: tuple[str, str]) -> ScoreFile:
@@ -48,7 +54,70 @@ def test_a_measure_that_any_citation_satisfies_is_called_trivial() -> None:
     assert line.startswith("CiteP is trivial on x, mix: every passage shown is relevant")
     for ending in ("md", "latex", "html"):
         assert line in rendered([shown(3)], ending).decode()
-    assert line in render_scores([shown(3)])
+    text = render_scores([shown(3)])
+    assert line in text
+    assert "CiteP (trivial)" in text
+
+
+def test_comparisons_mark_trivial_measures() -> None:
+    found = compare_many(trivial_files())
+    assert [(d.measure, d.trivial) for d in found.differences] == [
+        ("CiteP", ("CiteP",)), ("CiteR", ()),
+    ]  # fmt: skip
+    (line,) = trivial_lines(trivial_files())
+    assert found.cautions == [line]
+    for ending in ("html", "md", "latex"):
+        text = COMPARISONS[ending](found)
+        assert text.count("CiteP (trivial)") == 1
+        assert line in text
+        assert "CiteR (trivial)" not in text
+    rows = csv.DictReader(COMPARISONS["csv"](found).splitlines())
+    assert [(r["measure"], r["trivial"]) for r in rows] == [("CiteP", "CiteP"), ("CiteR", "")]
+    data = json.loads(COMPARISONS["json"](found))
+    assert data["cautions"] == [line]
+    assert [d["trivial"] for d in data["differences"]] == [["CiteP"], []]
+    assert compare_many(trivial_files(), ["CiteR"]).cautions == []
+
+
+def test_the_command_says_that_a_measure_is_trivial(inline: Cli, tmp_path: Path) -> None:
+    for file in trivial_files():
+        (tmp_path / f"{file.system}.json").write_text(file.model_dump_json())
+    done = inline("compare", "one.json", "two.json")
+    assert done.returncode == 0, done.stderr
+    (line,) = trivial_lines(trivial_files())
+    assert line in " ".join(done.stdout.split())
+    assert "CiteP (trivial)" in done.stdout
+    assert line not in " ".join(
+        inline("compare", "one.json", "two.json", "--measures", "CiteR").stdout.split()
+    )
+
+
+def test_tables_of_reports_mark_trivial_measures() -> None:
+    files = trivial_files()
+    rows = csv.DictReader(rendered(files, "csv").decode().splitlines())
+    assert {(r["measure"], r["trivial"]) for r in rows} == {("CiteP", "1"), ("CiteR", "0")}
+    chosen = TableOptions(columns=("CiteR", "CiteP"), best="bold")
+    rows = csv.DictReader(rendered(files, "csv", table=chosen).decode().splitlines())
+    assert {(r["measure"], r["trivial"]) for r in rows} == {("CiteP", "1"), ("CiteR", "0")}
+    (line,) = trivial_lines(files)
+    for ending in ("md", "latex"):
+        text = rendered(files, ending, table=chosen).decode()
+        assert "CiteP (trivial)" in text
+        assert line in text
+        alone = rendered(files, ending, table=TableOptions(columns=("CiteR",))).decode()
+        assert "trivial" not in alone
+    assert "| CiteP (trivial) |" in rendered(files, "md").decode()
+
+
+def test_a_column_that_is_trivial_in_one_context_set_alone_is_marked_there() -> None:
+    one, two = trivial_files()
+    other = two.model_copy(update={"context": "few", "counts": two.counts.model_copy()})
+    other.counts.n_all_relevant = 1
+    table = TableOptions(columns=("CiteP",), per_context=True)
+    text = rendered([one, other], "md", table=table).decode()
+    assert text.startswith("| system | CiteP (trivial) (mix) | CiteP (few) |")
+    rows = csv.DictReader(rendered([one, other], "csv", table=table).decode().splitlines())
+    assert [(r["context"], r["trivial"]) for r in rows] == [("mix", "1"), ("few", "0")]
 
 
 def test_hagrid_shows_relevant_passages_alone(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from citeforge.evaluator.labels.differences import corrected_difference
 from citeforge.evaluator.labels.ppi import Units, linearised, powered
 from citeforge.evaluator.measures.registry import find_measure
 from citeforge.evaluator.reports.entries import make_entry
-from citeforge.evaluator.statistics.compare import compare
+from citeforge.evaluator.statistics.compare import compare_many
 from citeforge.evaluator.statistics.estimates import (
     Sample,
     change,
@@ -53,7 +53,7 @@ def test_the_difference_is_that_of_the_values_displayed() -> None:
     # 2 · 1/2 · 1 / (1/2 + 1) = 2/3; the mean of the harmonic means of queries is 1/2
     assert weak.value == pytest.approx(200 / 3)
     assert np.mean(np.array(weak.per_query, float)) == 0.5
-    (found,) = compare([file("a", weak), file("b", strong)])
+    (found,) = compare_many([file("a", weak), file("b", strong)]).differences
     assert found.difference == pytest.approx(100 / 3)
     assert jackknife_pseudovalues(weak).mean() == pytest.approx(2 / 3)
 
@@ -65,7 +65,7 @@ def test_its_standard_error_is_that_of_resampled_queries() -> None:
         [np.clip(ease + up + rng.normal(0, 0.2, 80), 0, 1) for _ in range(2)] for up in (0, 0.08)
     ]
     files = [file(n, f1(*s)) for n, s in zip("ab", systems, strict=True)]
-    (found,) = compare(files)
+    (found,) = compare_many(files).differences
     rows = rng.integers(0, 80, (4_000, 80))
 
     def value(p: np.ndarray, r: np.ndarray) -> np.ndarray:

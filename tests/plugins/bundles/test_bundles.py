@@ -16,7 +16,7 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.score import score
-from citeforge.evaluator.statistics.compare import compare
+from citeforge.evaluator.statistics.compare import compare_many
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.tools import Tools
 from citeforge.plugins.bundles.build import build_bundle
@@ -63,10 +63,10 @@ def test_two_controls_are_told_apart_and_the_null_is_not(
     files = [scored(bundles[name], system, tmp_path) for system in (blind, biased)]
     null = scored(bundles[name], blind, tmp_path, seed=1)
     assert len(files[0].query_ids) == N
-    (told,) = compare(files, [measure])
+    (told,) = compare_many(files, [measure]).differences
     assert told.p_t < 0.001
     assert told.p_permutation < 0.001
-    (alike,) = compare([files[0], null], [measure])
+    (alike,) = compare_many([files[0], null], [measure]).differences
     assert alike.p_t > 0.05
     assert alike.low <= 0 <= alike.high
 
@@ -81,10 +81,10 @@ def test_authorship_likewise(tmp_path: Path) -> None:
     )
     null = scored(tmp_path / "a", "label-blind", tmp_path, seed=1)
     assert len(blind.query_ids) == N
-    (told,) = compare([blind, follower], ["CAB.P"])
+    (told,) = compare_many([blind, follower], ["CAB.P"]).differences
     assert told.p_t < 0.001
     assert told.p_permutation < 0.001
-    (alike,) = compare([blind, null], ["CAB.P"])
+    (alike,) = compare_many([blind, null], ["CAB.P"]).differences
     assert alike.p_t > 0.05
 
 
@@ -108,7 +108,9 @@ def test_absent_knowledge_likewise(tmp_path: Path) -> None:
 
     blind, aware, null = of("absent-blind"), of("absent-aware"), of("absent-blind", 1)
     assert len(blind.query_ids) == N
-    told, alike = ({d.measure: d for d in compare([blind, other])} for other in (aware, null))
+    told, alike = (
+        {d.measure: d for d in compare_many([blind, other]).differences} for other in (aware, null)
+    )
     assert told["KaLMA.NA.R"].p_t < 0.001
     assert told["KaLMA.NA.R"].p_permutation < 0.001
     assert told["KaLMA.NA.R"].difference > 0
@@ -284,4 +286,4 @@ def test_what_counts_as_a_refusal_stands_in_the_signature(
     signed = [parse_signature(f.measures[0].signature)["opt"] for f in files]
     assert signed == ["refusals=rules-en@2", "refusals=rules-de@2"]
     with pytest.raises(InputError, match="not comparable"):
-        compare(files, ["Refusal.R"])
+        compare_many(files, ["Refusal.R"])

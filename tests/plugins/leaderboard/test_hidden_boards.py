@@ -21,7 +21,7 @@ from benchmarks.hidden_board import (
 
 from citeforge.engines.io.files import digest
 from citeforge.evaluator.reports.withhold import FEWEST_QUERIES, withhold_scores
-from citeforge.evaluator.statistics.compare import compare, load_scores
+from citeforge.evaluator.statistics.compare import compare_many, load_scores
 from citeforge.evaluator.statistics.planning import plan_queries
 from citeforge.library.scores import score, score_files
 from citeforge.package.manifest import pretty_json
@@ -134,14 +134,17 @@ def test_private_scores_are_for_the_maintainer(board: Board) -> None:
     file = load_scores(path)
     assert file.gold == "private"
     assert len(file.query_ids) == N_QUERIES
-    assert compare([file, load_scores(private_file(board, "other"))])
+    assert compare_many([file, load_scores(private_file(board, "other"))]).differences
     (path.parent / "files").mkdir()
     path.rename(path.parent / "files" / "mine.json")
     root = board.folder.parent
     with pytest.raises(InputError, match="without --private"):
         build_one(root / "public", path.parent / "files", root / "site", gold=root / "gold")
     plan = PlanOptions(effect=1.0)
-    for verb in (lambda f: list(compare([f, f])), lambda f: plan_queries([f], plan)):
+    for verb in (
+        lambda f: list(compare_many([f, f]).left_out),
+        lambda f: plan_queries([f], plan),
+    ):
         with pytest.raises(InputError, match=r"gold is hidden: .* --private"):
             verb(withhold_scores(file))
 

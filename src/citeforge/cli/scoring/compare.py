@@ -29,7 +29,6 @@ def compare(scores: tuple[Path, ...], out: Path | None, **given: Any) -> None:
     """
     from citeforge.engines.io.files import write_text
     from citeforge.evaluator.reports.comparisons import COMPARISONS
-    from citeforge.evaluator.reports.missing import caution_lines
     from citeforge.evaluator.reports.plots.files import format_of
     from citeforge.evaluator.reports.table import folded_note, render_differences
     from citeforge.evaluator.statistics.compare import compare_many, load_scores
@@ -46,10 +45,9 @@ def compare(scores: tuple[Path, ...], out: Path | None, **given: Any) -> None:
     if out is None:
         width = get_terminal_size().columns
         click.echo(render_differences(found.differences, width))
-        for line in caution_lines(files):
-            click.echo(line)
         signature = f"signature of the first measure: {found.differences[0].signature}"
-        click.echo("\n".join(folded_note(signature, width)))
+        for note in (*found.cautions, signature):
+            click.echo("\n".join(folded_note(note, width)))
     else:
         write_text(out, COMPARISONS[kind](found))
         click.echo(f"{out}: {len(found.differences):,} differences")

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined, select_autoescape
 
-from citeforge.engines.io.report_table import MarkedCell, Table, comment
-from citeforge.evaluator.reports.table import difference_cells, difference_head
+from citeforge.engines.io.report_table import Table, comment
+from citeforge.evaluator.reports.table import difference_tables
 from citeforge.evaluator.statistics.compare import BY_QUERY_NOTE, Comparison, Difference
-from citeforge.evaluator.statistics.ranks import LEVEL
 
 _TEMPLATE = Path(__file__).parent / "templates" / "comparison.html.j2"
 _NOTE = (
@@ -26,26 +25,7 @@ _NOTE = (
 def _note(found: Comparison) -> str:
     """How the tables are to be read."""
     marked = any(d.by_query for d in found.differences)
-    return f"{_NOTE} {BY_QUERY_NOTE}" if marked else _NOTE
-
-
-def _pairs(found: Comparison) -> dict[str, list[Difference]]:
-    pairs: dict[str, list[Difference]] = {}
-    for d in found.differences:
-        pairs.setdefault(f"{d.second} − {d.first}", []).append(d)
-    return pairs
-
-
-def _tables(found: Comparison, has_bold: bool = False) -> Iterator[tuple[Difference, Table]]:
-    """A table a pair, and its first row; rows that differ after the adjustment may be bold."""
-    for title, rows in _pairs(found).items():
-        parts = dict.fromkeys(p for d in rows for p in d.across)
-        cells = [
-            [MarkedCell(c, has_bold and d.p_holm < LEVEL) for c in difference_cells(d)]
-            for d in rows
-        ]
-        notes = [f"across {'; '.join(parts)}"] if parts else []
-        yield rows[0], Table(difference_head(), cells, title=title, notes=notes)
+    return " ".join([_NOTE, *[BY_QUERY_NOTE] * marked, *(f"{line}." for line in found.cautions)])
 
 
 def to_html(found: Comparison) -> str:
@@ -56,14 +36,16 @@ def to_html(found: Comparison) -> str:
     )  # fmt: skip
     template = environment.from_string(_TEMPLATE.read_text(encoding="utf-8"))
     return template.render(
-        tables=_tables(found, has_bold=True), note=_note(found), left_out=found.left_out
+        tables=difference_tables(found.differences, has_bold=True),
+        note=_note(found),
+        left_out=found.left_out,
     )
 
 
 def to_markdown(found: Comparison) -> str:
     """A table a pair."""
     parts = [_note(found)]
-    for _, table in _tables(found):
+    for _, table in difference_tables(found.differences):
         parts += [f"## {table.title}" + "".join(f" ({n})" for n in table.notes), table.markdown()]
     return "\n\n".join([*parts, *(f"Not compared: {line}" for line in found.left_out)]) + "\n"
 
@@ -71,7 +53,7 @@ def to_markdown(found: Comparison) -> str:
 def to_latex(found: Comparison) -> str:
     """A tabular a pair, for booktabs."""
     lines = [comment(_note(found))]
-    for _, table in _tables(found):
+    for _, table in difference_tables(found.differences):
         heading = comment(" ".join([table.title, *table.notes]))
         lines += [heading, *replace(table, notes=()).latex()]
     return "\n".join([*lines, *(comment(f"not compared: {x}") for x in found.left_out)]) + "\n"
@@ -82,10 +64,10 @@ _FIGURES = ("n", "difference", "low", "high", "p_t", "p_permutation", "p_holm", 
 
 def comparison_csv(found: Comparison) -> str:
     """One line a measure and pair."""
-    head = ("measure", "first", "second", *_FIGURES, "also", "across", "by_query")
+    head = ("measure", "first", "second", *_FIGURES, "also", "across", "by_query", "trivial")
     rows = [
         (d.measure, d.first, d.second, *(getattr(d, name) for name in _FIGURES), " ".join(d.also),
-         "; ".join(d.across), " ".join(d.by_query))
+         "; ".join(d.across), " ".join(d.by_query), " ".join(d.trivial))
         for d in found.differences
     ]  # fmt: skip
     return Table(head, rows).csv()
@@ -99,7 +81,8 @@ def to_json(found: Comparison) -> str:
             k: None if isinstance(v, float) and math.isnan(v) else v for k, v in asdict(d).items()
         }
 
-    content = {"differences": [plain(d) for d in found.differences], "left_out": found.left_out}
+    content = {"differences": [plain(d) for d in found.differences], "left_out": found.left_out,
+               "cautions": found.cautions}  # fmt: skip
     return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
 
 

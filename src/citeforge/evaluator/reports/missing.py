@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from citeforge.schemas.scores import ScoreFile
 
@@ -24,28 +24,52 @@ def missing_lines(files: Sequence[ScoreFile]) -> list[str]:
     ]
 
 
+TRIVIAL = "(trivial)"
+"""Stands behind the name of a measure that any citation satisfies."""
 _OF_ANY_CITATION = "CiteP"
 """The measure that a benchmark without irrelevant passages makes trivial."""
 
 
-def caution_lines(files: Sequence[ScoreFile]) -> list[str]:
-    """What to know before a score is believed: measures that any citation satisfies, by context
-    set, and systems of their judge's family."""
-    contexts = {
-        f"{file.benchmark}, {file.context}": None
+def is_trivial(file: ScoreFile, measure: str) -> bool:
+    """Whether any citation satisfies a measure on the context set of a score file."""
+    counts = file.counts
+    return measure == _OF_ANY_CITATION and 0 < counts.n_queries == counts.n_all_relevant
+
+
+def marked_name(files: Iterable[ScoreFile], measure: str) -> str:
+    """The name of a measure; marked where it is trivial for one of the score files."""
+    return f"{measure} {TRIVIAL}" if any(is_trivial(f, measure) for f in files) else measure
+
+
+def trivial_lines(
+    files: Iterable[ScoreFile], measures: Collection[str] = (_OF_ANY_CITATION,)
+) -> list[str]:
+    """``measure: reason`` lines of measures that any citation satisfies, by context set.
+
+    Args:
+        files: score files.
+        measures: those that are printed.
+    """
+    places = {
+        f"{m.name} is trivial on {file.benchmark}, {file.context}": None
         for file in files
-        if 0 < file.counts.n_queries == file.counts.n_all_relevant
-        and any(m.name == _OF_ANY_CITATION for m in file.measures)
+        for m in file.measures
+        if m.name in measures and is_trivial(file, m.name)
     }
+    reason = "every passage shown is relevant, so that any citation of one is right"
+    return [f"{place}: {reason}" for place in places]
+
+
+def caution_lines(
+    files: Sequence[ScoreFile], measures: Collection[str] = (_OF_ANY_CITATION,)
+) -> list[str]:
+    """What to know before a score is believed: :func:`trivial_lines`, and systems of their judge's
+    family."""
     families: dict[str, dict[str, None]] = {}
     for file in files:
         if file.same_family is not None:
             families.setdefault(file.same_family, {})[file.system] = None
-    return [
-        f"{_OF_ANY_CITATION} is trivial on {context}: every passage shown is relevant, so that any "
-        "citation of one is right"
-        for context in contexts
-    ] + [
+    return trivial_lines(files, measures) + [
         f"the judge is of the family of {', '.join(systems)} ({family}), and judges tend to prefer "
         "their own family's texts: score with another judge, too"
         for family, systems in families.items()

@@ -9,6 +9,7 @@ from itertools import compress
 
 from citeforge.engines.io.report_table import MarkedCell, Table, comment
 from citeforge.evaluator.measures.registry import direction
+from citeforge.evaluator.reports.missing import TRIVIAL, caution_lines, is_trivial
 from citeforge.evaluator.reports.rows import (
     compared_across,
     marked_references,
@@ -38,11 +39,13 @@ class TableCell:
         score: the entry of a score file.
         is_best: whether it is the best of its column.
         p: adjusted p-value of its difference from the baseline; NaN without one.
+        is_trivial: whether any citation satisfies the measure there.
     """
 
     score: MeasureScore
     is_best: bool = False
     p: float = math.nan
+    is_trivial: bool = False
 
     @property
     def text(self) -> str:
@@ -124,13 +127,15 @@ def paper_table(files: Sequence[ScoreFile], options: TableOptions) -> PaperTable
                     f"{row.system}: two files have {at[1].title}", path=file.submission,
                     allowed="one score file a system and context set",
                 )  # fmt: skip
-            cells[at] = TableCell(m, p=p_values.get((id(file), m.name), math.nan))
+            p = p_values.get((id(file), m.name), math.nan)
+            cells[at] = TableCell(m, p=p, is_trivial=is_trivial(file, m.name))
     if options.best == "bold":
         _mark_best(columns, cells, alike)
+    cautions = [f"{line}." for line in caution_lines(files, asked)]
     return PaperTable(
         [c for c in columns if any(at == c for _, at in cells)],
         list(dict.fromkeys(f.system for f in shown)), cells,
-        _notes(options, n_tests) + _left_out(files, alike, asked, options),
+        _notes(options, n_tests) + _left_out(files, alike, asked, options) + cautions,
         list(dict.fromkeys(c.score.signature for c in cells.values())), options.mark,
     )  # fmt: skip
 
@@ -239,10 +244,15 @@ def _notes(options: TableOptions, n_tests: int) -> list[str]:
     return notes
 
 
+def _heading(table: PaperTable, column: TableColumn) -> str:
+    trivial = any(cell.is_trivial for (_, place), cell in table.cells.items() if place == column)
+    return f"{column.measure} {TRIVIAL}" if trivial else column.measure
+
+
 def _layout(table: PaperTable) -> Table:
     cells = table.cells
     return Table(
-        ["system", *(c.measure for c in table.columns)],
+        ["system", *(_heading(table, c) for c in table.columns)],
         [[s, *(_marked(cells.get((s, c)), table.mark) for c in table.columns)] for s in table.rows],
         groups=["", *(c.context for c in table.columns)],
         notes=table.notes,
@@ -281,10 +291,10 @@ def paper_csv(table: PaperTable) -> str:
             significant = None if math.isnan(cell.p) else int(cell.is_significant)
             rows.append((
                 system, column.context or parts.get("ctx", ""), m.name, m.value, m.low, m.high, m.n,
-                int(cell.is_best), cell.p, significant, m.signature,
+                int(cell.is_best), cell.p, significant, int(cell.is_trivial), m.signature,
             ))  # fmt: skip
     head = ("system", "context", "measure", "value", "low", "high", "n", "best", "p_holm",
-            "significant", "signature")  # fmt: skip
+            "significant", "trivial", "signature")  # fmt: skip
     return Table(head, rows).csv()
 
 

@@ -27,7 +27,7 @@ from citeforge.evaluator.reports.explorer.part import (
     inlined,
     text_of,
 )
-from citeforge.evaluator.reports.missing import caution_lines, missing_lines
+from citeforge.evaluator.reports.missing import caution_lines, is_trivial, missing_lines
 from citeforge.evaluator.reports.paper import PAPER, paper_table
 from citeforge.evaluator.reports.plots.bias import of_cells
 from citeforge.evaluator.reports.plots.choose import main_measure, plot
@@ -248,7 +248,8 @@ def render_csv(
     corrected = any(m.corrected for f in files for m in f.measures)
     extra = ["corrected", "corrected_low", "corrected_high", "n_labels"] if corrected else []
     ranks = {} if of_cells(files) else ranks_by_measure(compared_across(files, across))
-    head = ["system", "measure", "value", "low", "high", "n", "signature", "rank_low", "rank_high"]
+    head = ["system", "measure", "value", "low", "high", "n", "signature", "rank_low", "rank_high",
+            "trivial"]  # fmt: skip
     rows: list[tuple[object, ...]] = []
     for place, file in enumerate(files):
         for m in file.measures:
@@ -256,7 +257,8 @@ def render_csv(
             c = m.corrected
             more = [c.value, c.low, c.high, c.n_labels] if c else [None] * len(extra)
             rank = (ranks[m.name][place] if ranks else None) or (None, None)
-            rows.append((file.system, m.name, *numbers, m.signature, *rank, *more))
+            trivial = int(is_trivial(file, m.name))
+            rows.append((file.system, m.name, *numbers, m.signature, *rank, trivial, *more))
     return Table([*head, *extra], rows).csv()
 
 

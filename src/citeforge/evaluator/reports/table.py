@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from textwrap import wrap
 
-from citeforge.engines.io.report_table import Table
+from citeforge.engines.io.report_table import MarkedCell, Table
 from citeforge.evaluator.labels.calibration import Calibration
 from citeforge.evaluator.labels.ranks import corrected_ranks
-from citeforge.evaluator.reports.missing import caution_lines, missing_lines
+from citeforge.evaluator.reports.missing import caution_lines, marked_name, missing_lines
 from citeforge.evaluator.reports.rows import named_rows, references_last
 from citeforge.evaluator.statistics.compare import BY_QUERY_NOTE, Difference
 from citeforge.evaluator.statistics.intervals import SKEW, STUDENT, WILSON
 from citeforge.evaluator.statistics.planning import LabelPlan, QueryPlan
-from citeforge.evaluator.statistics.ranks import rank_text
+from citeforge.evaluator.statistics.ranks import LEVEL, rank_text
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 _COUNTS = {
@@ -101,7 +101,7 @@ def scores_table(results: Sequence[ScoreFile], corner: str = "", has_sd: bool = 
     is_corrected = {m.name for r in results for m in r.measures if m.corrected is not None}
     head, columns = [corner], list[tuple[str, bool]]()
     for name in names:
-        head += [name, f"{name} corrected"][: 1 + (name in is_corrected)]
+        head += [marked_name(results, name), f"{name} corrected"][: 1 + (name in is_corrected)]
         columns += [(name, False), (name, True)][: 1 + (name in is_corrected)]
     rows = []
     for r in results:
@@ -136,21 +136,37 @@ def render_differences(found: Iterable[Difference], width: int | None = None) ->
         found: differences, those of a pair beside each other.
         width: of the terminal; None where lines may be of any length.
     """
-    lines, by_query = [], False
+    lines, rows = [], list(found)
     inside = None if width is None else width - len(_INDENT)
+    for _, table in difference_tables(rows):
+        title = " ".join([table.title, *(f"({note})" for note in table.notes)])
+        texts = (f"{_INDENT}{line}".rstrip() for line in table.text(inside, ruled=False))
+        lines += [*folded_note(title, width), *texts]
+    by_query = any(d.by_query for d in rows)
+    return "\n".join([*lines, *(folded_note(BY_QUERY_NOTE, width) if by_query else [])])
+
+
+def difference_tables(
+    found: Iterable[Difference], has_bold: bool = False
+) -> Iterator[tuple[Difference, Table]]:
+    """A table a pair of systems, and its first row.
+
+    Args:
+        found: differences, those of a pair beside each other.
+        has_bold: whether rows that differ after the adjustment are bold.
+    """
     for (first, second), group in groupby(found, key=lambda d: (d.first, d.second)):
         rows = list(group)
         parts = dict.fromkeys(part for d in rows for part in d.across)
-        title = f"{second} − {first}" + (f" (across {'; '.join(parts)})" if parts else "")
-        lines += folded_note(title, width)
         corrected = any(d.corrected is not None for d in rows)
-        head = _DIFFERENCE + (_CORRECTED if corrected else ())
-        table = [difference_cells(d) + (_right(d) if corrected else ()) for d in rows]
-        lines += [
-            f"{_INDENT}{line}".rstrip() for line in Table(head, table).text(inside, ruled=False)
-        ]
-        by_query = by_query or any(d.by_query for d in rows)
-    return "\n".join([*lines, *(folded_note(BY_QUERY_NOTE, width) if by_query else [])])
+        cells = [
+            [MarkedCell(c, has_bold and d.p_holm < LEVEL)
+             for c in (*_cells(d), *(_right(d) if corrected else ()))]
+            for d in rows
+        ]  # fmt: skip
+        head, notes = _DIFFERENCE + (_CORRECTED if corrected else ()), "; ".join(parts)
+        yield rows[0], Table(head, cells, title=f"{second} − {first}",
+                             notes=[f"across {notes}"] if parts else [])  # fmt: skip
 
 
 _INDENT = "  "
@@ -162,32 +178,16 @@ def _right(d: Difference) -> tuple[str, ...]:
     found = d.corrected
     if found is None:
         return ("–",) * len(_CORRECTED)
-    return (
-        f"{found.value:+.2f}",
-        f"[{found.low:.2f}, {found.high:.2f}]",
-        _p(found.p),
-        _p(d.corrected_holm),
-        f"{found.n_labels:,}",
-    )
+    interval = f"[{found.low:.2f}, {found.high:.2f}]"
+    holm = _p(d.corrected_holm)
+    return f"{found.value:+.2f}", interval, _p(found.p), holm, f"{found.n_labels:,}"
 
 
-def difference_head() -> tuple[str, ...]:
-    """Titles of the columns of :func:`difference_cells`."""
-    return _DIFFERENCE
-
-
-def difference_cells(d: Difference) -> tuple[str, ...]:
+def _cells(d: Difference) -> tuple[str, ...]:
     """A comparison as cells."""
-    return (
-        d.names,
-        f"{d.difference:+.2f}",
-        "–" if math.isnan(d.low) else f"[{d.low:.2f}, {d.high:.2f}]",
-        _p(d.p_t),
-        _p(d.p_permutation),
-        _p(d.p_holm),
-        f"{d.detectable:.2f}",
-        f"{d.n:,}",
-    )
+    interval = "–" if math.isnan(d.low) else f"[{d.low:.2f}, {d.high:.2f}]"
+    tests = map(_p, (d.p_t, d.p_permutation, d.p_holm))
+    return d.names, f"{d.difference:+.2f}", interval, *tests, f"{d.detectable:.2f}", f"{d.n:,}"
 
 
 def _p(p: float) -> str:

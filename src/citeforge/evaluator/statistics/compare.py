@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +15,7 @@ from citeforge.engines.io.files import read_json
 from citeforge.engines.io.textfiles import validated
 from citeforge.evaluator.labels.differences import CorrectedDifference, corrected_difference
 from citeforge.evaluator.measures.registry import find_measure
+from citeforge.evaluator.reports.missing import TRIVIAL, caution_lines, is_trivial
 from citeforge.evaluator.reports.rows import named_rows
 from citeforge.evaluator.reports.withhold import require_values
 from citeforge.evaluator.statistics.estimates import (
@@ -76,6 +77,7 @@ class Difference:
         by_query: of the measures of the row, those whose value is no mean over queries, and whose
             files do not say what each query does to it (MAUVE): what is compared
             are the queries' own values.
+        trivial: of the measures of the row, those that any citation satisfies on what was shown.
         signature: recipe of the first system's value.
     """
 
@@ -95,13 +97,17 @@ class Difference:
     corrected: CorrectedDifference | None = None
     corrected_holm: float = math.nan
     by_query: tuple[str, ...] = ()
+    trivial: tuple[str, ...] = ()
     signature: str = ""
 
     @property
     def names(self) -> str:
-        """All measures of the row; those of :attr:`by_query` say so."""
-        mark = f" {BY_QUERY}"
-        return " = ".join(n + mark * (n in self.by_query) for n in (self.measure, *self.also))
+        """All measures of the row; those of :attr:`by_query` and :attr:`trivial` say so."""
+        marks = {f" {BY_QUERY}": self.by_query, f" {TRIVIAL}": self.trivial}
+        return " = ".join(
+            n + "".join(mark for mark, names in marks.items() if n in names)
+            for n in (self.measure, *self.also)
+        )
 
 
 @dataclass(frozen=True)
@@ -111,10 +117,12 @@ class Comparison:
     Attributes:
         differences: in the order of the pairs.
         left_out: pairs that cannot be compared, each with the reason.
+        cautions: what to know before the differences are believed.
     """
 
     differences: list[Difference]
     left_out: list[str]
+    cautions: list[str] = field(default_factory=list)
 
 
 def load_scores(path: Path) -> ScoreFile:
@@ -125,22 +133,6 @@ def load_scores(path: Path) -> ScoreFile:
     """
     version = ("scores_version", SCORES_VERSION)
     return validated(ScoreFile, read_json(path), path, allowed="a score file", version=version)
-
-
-def compare(files: Sequence[ScoreFile], measures: Sequence[str] = ()) -> list[Difference]:
-    """All pairs of systems on all measures that they share.
-
-    Args:
-        files: score files.
-        measures: names, names without their cell, or families; all when empty.
-
-    Raises:
-        InputError: signatures of a measure differ in anything but the system; names the parts.
-        UnknownValueError: the files have no measure of a name.
-    """
-    require_values(files, "compare")
-    pairs = list(itertools.combinations(files, 2))
-    return all_differences(compare_pairs(pairs, wanted_measures(files, measures)))
 
 
 def compare_many(
@@ -175,7 +167,7 @@ def compare_many(
     if not differences:
         reason = left_out[0] if left_out else "there is no pair"
         raise InputError(reason, allowed=_HINT if not across else None)
-    return Comparison(differences, left_out)
+    return Comparison(differences, left_out, caution_lines(files, wanted))
 
 
 def parts_across(across: Sequence[str]) -> tuple[str, ...]:
@@ -329,24 +321,20 @@ def _rows(
     for group, estimate, d in zip(groups, estimates, changes, strict=True):
         (a, b), *others = group
         tested = d if clusters is None else _together(d, clusters)
+        stderr = _stderr(d) if clusters is None else estimate.stderr
         row = Difference(
-            a.name,
-            first.system,
-            second.system,
-            int((~np.isnan(d)).sum()),
-            estimate.value,
-            estimate.low,
-            estimate.high,
-            paired_t(tested[~np.isnan(tested)]),
-            math.nan,
-            math.nan,
-            (_ALPHA + _POWER) * (_stderr(d) if clusters is None else estimate.stderr),
+            a.name, first.system, second.system, int((~np.isnan(d)).sum()),
+            estimate.value, estimate.low, estimate.high,
+            paired_t(tested[~np.isnan(tested)]), math.nan, math.nan, (_ALPHA + _POWER) * stderr,
             tuple(other.name for other, _ in others),
             tuple(differing_parts(a.signature, b.signature)),
             corrected_difference(a, b, clusters),
             by_query=tuple(x.name for x, y in group if not is_displayed(x, y)),
+            trivial=tuple(
+                x.name for x, _ in group if any(is_trivial(f, x.name) for f in (first, second))
+            ),
             signature=a.signature,
-        )
+        )  # fmt: skip
         rows.append(_Row(row, tested, a.name.partition("[")[2] in controls))
     return rows
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from citeforge.evaluator.measures.registry import direction
+from citeforge.evaluator.reports.missing import marked_name, trivial_lines
 from citeforge.evaluator.statistics.ranks import Column, mean_ranks, towards_better
 from citeforge.plugins.leaderboard.ranking import (
     COLUMNS,
@@ -39,6 +40,8 @@ class BoardColumn:
         per_query: system to its values by query, higher is better, NaN where undefined.
         clusters: cluster of each query; None where no question repeats.
         files: score files without answers, for what they say of systems.
+        name: of the measure, marked where it is trivial.
+        trivial: why it is; empty where it is not.
     """
 
     folder: str
@@ -51,6 +54,8 @@ class BoardColumn:
     per_query: dict[str, np.ndarray]
     clusters: np.ndarray | None
     files: tuple[ScoreFile, ...]
+    name: str = ""
+    trivial: str = ""
 
 
 def board_column(
@@ -101,18 +106,11 @@ def board_column(
     per_query = {name: towards_better(e) for name, e in cells.items()}
     first = next(f for f in view.files if f.query_ids == asked)
     clusters = np.array(first.clusters) if first.clusters else None
+    n_queries = len(asked) or first.counts.n_queries
     return BoardColumn(
-        folder,
-        title,
-        shown,
-        view.title,
-        len(asked) or first.counts.n_queries,
-        cells,
-        slugs,
-        per_query,
-        clusters,
-        files,
-    )
+        folder, title, shown, view.title, n_queries, cells, slugs, per_query, clusters, files,
+        marked_name(view.files, shown), " ".join(trivial_lines(view.files, [shown])),
+    )  # fmt: skip
 
 
 def _of_context(folder: str, views: Sequence[View], context: str, config: object) -> View:
@@ -149,7 +147,7 @@ def compact_matrix(columns: Sequence[BoardColumn]) -> dict[str, object]:
     fields = [f for f in COLUMNS if any(about[n][f] for n in shown)]
     return {
         "b": [
-            [c.title, c.folder, c.measure, c.view, c.n_queries, definition(c.measure), len(c.cells),
+            [c.title, c.folder, c.name, c.view, c.n_queries, definition(c.measure), len(c.cells),
              DIRECTIONS[direction(c.measure)]]
             for c in columns
         ],

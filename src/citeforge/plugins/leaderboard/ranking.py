@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from citeforge.evaluator.measures.registry import declared_place, direction, find_measure
+from citeforge.evaluator.reports.missing import marked_name
 from citeforge.evaluator.statistics.ranks import RankInterval, ranks_of
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
@@ -94,7 +95,7 @@ def compact(view: View) -> dict[str, object]:
     said = [name for name in COLUMNS if any(about_text(f, name) for f in view.files)]
     return {
         "t": view.title,
-        "m": list(view.measures),
+        "m": [marked_name(view.files, n) for n in view.measures],
         "b": [DIRECTIONS[direction(n)] for n in view.measures],
         "d": [definition(n) for n in view.measures],
         "main": view.measures.index(view.main) if view.main else 0,

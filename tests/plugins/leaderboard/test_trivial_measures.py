@@ -1,0 +1,23 @@
+"""A leaderboard marks a measure that any citation satisfies."""
+
+from __future__ import annotations
+
+from citeforge.evaluator.reports.missing import trivial_lines
+from citeforge.plugins.leaderboard.matrix import board_column, compact_matrix
+from citeforge.plugins.leaderboard.pages import environment
+from citeforge.plugins.leaderboard.ranking import compact, make_views
+from conftest_plots import trivial_files
+
+
+def test_leaderboards_mark_trivial_measures() -> None:
+    views = make_views(trivial_files())
+    assert compact(views[0])["m"] == ["CiteP (trivial)", "CiteR"]
+    (line,) = trivial_lines(trivial_files())
+    columns = [board_column("f", "Facts", views, m, None) for m in ("CiteP", "CiteR")]
+    assert [c.trivial for c in columns] == [line, ""]
+    boards = compact_matrix(columns)["b"]
+    assert [b[2] for b in boards] == ["CiteP (trivial)", "CiteR"]  # type: ignore[attr-defined]
+    page = environment().get_template("matrix.html.j2").render(
+        site={"title": "All", "others": [], "folder": ""}, root="", columns=columns, data="{}"
+    )  # fmt: skip
+    assert f"CiteP (trivial) (mix, strict) on 3 queries, 2 systems. {line}</li>" in page
