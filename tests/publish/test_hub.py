@@ -195,7 +195,7 @@ def test_dry_run_and_score_from_the_hub(small: Path, cli: Cli, tmp_path: Path) -
         assert cli("verify", f"hub:{REPO}", **env).returncode == 0
         result = cli("score", "s.jsonl", "--benchmark", "hub:org/none", **env)
         assert result.returncode == 1
-        assert "an existing repository" in result.stderr
+        assert "the Hub shows no such repository" in result.stderr
         script = (
             "import datasets, sys\n"
             f"c = datasets.load_dataset({REPO!r}, 'corpus', revision='v1.0.0')\n"

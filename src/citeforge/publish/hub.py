@@ -165,7 +165,7 @@ class Publisher:
             raise InputError(
                 f"the token belongs to {found.get('name')}, who is not a member of {owner}",
                 path=repo_id,
-                allowed="a repository of your own or of your organisations",
+                allowed="name a repository of your own, or of an organisation that you are in",
             )
         if role == "fineGrained":
             scopes = token.get("fineGrained", {}).get("scoped", [])
@@ -378,6 +378,12 @@ def local_folder(name: Path, publisher: Callable[[], Publisher] = Publisher) -> 
     repo, revision = found
     with hub_errors(repo):
         folder = publisher().fetch(repo, revision)
+    if not (folder / MANIFEST).is_file():
+        raise InputError(
+            f"holds no {MANIFEST}: not a benchmark, or not yet published whole",
+            path=name,
+            allowed="a data set that citeforge publish has finished",
+        )
     problems = verify(folder)
     if problems:
         raise InputError(f"does not verify ({problems[0]})", path=name)

@@ -28,16 +28,29 @@ def hub_errors(repo_id: str) -> Iterator[None]:
         HfHubHTTPError,
         HFValidationError,
         LocalEntryNotFoundError,
+        RepositoryNotFoundError,
+        RevisionNotFoundError,
     )
 
     try:
         yield
+    except RepositoryNotFoundError as error:
+        raise InputError(
+            "the Hub shows no such repository to this token",
+            path=repo_id,
+            allowed="check the name, and the token (hf auth whoami)",
+        ) from error
+    except RevisionNotFoundError as error:
+        raise InputError(
+            f"the Hub has no such revision ({hub_error_words(error)})",
+            path=repo_id,
+            allowed="a branch, tag or commit of the repository",
+        ) from error
     except HfHubHTTPError as error:
         status = getattr(error.response, "status_code", None)
         hint = {
             401: "a valid token in HF_TOKEN",
             403: "a token with write access",
-            404: "an existing repository, and a token that may see it",
         }.get(status or 0, "run the same command again")
         raise InputError(
             f"the Hub answered {status} ({hub_error_words(error)})", path=repo_id, allowed=hint

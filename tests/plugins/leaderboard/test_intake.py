@@ -173,6 +173,12 @@ def test_hidden_labels_stay_out_of_the_score_files(root: Path) -> None:
     start_leaderboard(board, [str(public)], [str(gold)])
     config = yaml.safe_load((board / "leaderboard.yaml").read_text())
     assert config["boards"] == [{"name": "public", "benchmark": str(public), "gold": str(gold)}]
+    del config["boards"][0]["gold"]
+    (board / "leaderboard.yaml").write_text(yaml.safe_dump(config))
+    add_submissions([root / "blind.jsonl"], board, only_check=True)
+    with pytest.raises(InputError, match=r"boards: public: the labels of .* are hidden.*`gold:"):
+        add_submissions([root / "blind.jsonl"], board)
+    config["boards"][0]["gold"] = str(gold)
     config["boards"][0]["score"] = {"details": True}
     (board / "leaderboard.yaml").write_text(yaml.safe_dump(config))
     add_submissions([root / "blind.jsonl"], board, only_check=True)
@@ -181,6 +187,9 @@ def test_hidden_labels_stay_out_of_the_score_files(root: Path) -> None:
     whole = score_files([root / "blind.jsonl"], public, options, gold=gold).scores[0].file
     kept = load_scores(board / "scores" / "public" / "blind.json")
     assert any(p.label for a in whole.answers for p in a.passages)
+    # Without the labels nobody knows which queries lack a relevant passage.
+    blind = score_files([root / "blind.jsonl"], public, options).scores[0].file
+    assert blind.counts.n_no_relevant == 0
     assert kept == done.scored[root / "blind.jsonl"] == withhold_scores(whole)
     assert kept.answers == []
     assert kept.measures == []  # three queries are too few for a figure

@@ -40,6 +40,8 @@ class PassageReading(SubmissionReader):
             if (numbers := self._numbers(measure, table)) is not None
         }
         self._relevant = None if table is None or not self._kept else table.relevant
+        if table is not None and not table.is_judged:
+            self._relevant = []  # unlabelled, or hidden: nobody knows which are relevant
         self._sizes = [] if self._relevant is None or table is None else table.sizes
         self._items = None
         if details or not self._kept or any(m.numbers is None for m in self.measures):

@@ -140,7 +140,8 @@ def add_submissions(
         run: where a judge runs, what it may cost, where its verdicts are kept.
 
     Raises:
-        InputError: none of the files that were named can be taken, or ``only_check`` finds errors.
+        InputError: none of the files that were named can be taken, ``only_check`` finds errors, or
+            a board with hidden labels names no gold half.
         UsageError: nobody can tell which board it is for.
         FailuresError: the judge failed on some pairs.
     """
@@ -160,6 +161,7 @@ def add_submissions(
             raise InputError("\n".join([told, *refused]))
         if only_check:
             return Intake(checked, {}, [], None, found.site)
+        _require_gold(config, found)
         right = [c for c in checked if c.taken is not None and not c.findings.errors]
         scored = _scored(right, found, run or RunOptions(), allow_judge_failures, refused)
         added = {c.taken.scores: scored[c.source] for c in right if c.taken and c.source in scored}
@@ -245,6 +247,23 @@ def _board_of(path: Path, boards: Boards, name: str | None) -> Board:
 
 def _hash_of(board: Board) -> str:
     return load_manifest(package_folder(board.benchmark)).benchmark_hash
+
+
+def _require_gold(config: Path, boards: Boards) -> None:
+    """Refuse to rank by what can be measured without the labels.
+
+    Raises:
+        InputError: labels are hidden, and the board names no gold half.
+    """
+    for board in boards.boards:
+        folder = package_folder(board.benchmark)
+        if board.gold is None and load_manifest(folder).config.get("hidden_gold"):
+            raise InputError(
+                f"the labels of {board.benchmark} are hidden, and the board names no gold half",
+                path=config,
+                field=f"boards: {board.name}",
+                allowed="a line `gold: hub:ORG/NAME-gold` there (a folder will do, too)",
+            )
 
 
 def _verdicts(
