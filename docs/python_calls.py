@@ -32,7 +32,7 @@ CALLS = {
     "audit": "citeforge.audit",
     "export card": "citeforge.publish.card.write_card",
     "publish DIR": "citeforge.publish.hub.Publisher",
-    "publish results": "citeforge.publish.results.open_pull_request",
+    "publish results": "citeforge.plugins.community_evals.results.open_pull_request",
     "export": "citeforge.export",
     "leaderboard build": "citeforge.plugins.leaderboard.sites.build_leaderboard",
     "leaderboard add": "citeforge.plugins.leaderboard.submit.add_submissions",

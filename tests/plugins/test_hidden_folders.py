@@ -20,7 +20,7 @@ GIVES = {
     "vendors": ("openai", None),
 }
 """Plugin to a format and a measure that go with it."""
-COMMANDS = {"leaderboard": "leaderboard"}
+COMMANDS = {"leaderboard": "leaderboard", "community_evals": "publish results"}
 """Plugin to a command that goes with it."""
 KINDS = {"bundles": "deflection"}
 """Plugin to a kind of benchmark that goes with it."""
@@ -76,7 +76,7 @@ def test_everything_else_works(package: Path, tmp_path: Path, folder: str) -> No
         wanted = ["--measures", measure]
         commands.append((["score", answers, "--benchmark", str(package), *wanted], 2))
     if command:
-        commands.append(([command, "build"], 1))
+        commands.append(([*command.split(), "build"], 1))
     drawn = DRAWS.get(folder)
     if drawn:
         out = str(tmp_path / "p.svg")

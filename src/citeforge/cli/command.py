@@ -16,7 +16,8 @@ class Command:
     """A command of a plugin. Declared in a file that imports little: ``--help`` reads it.
 
     Attributes:
-        name: how it is called.
+        name: how it is called, as its entry point; ``publish NAME`` is a command below
+            ``publish``.
         help: one line for ``citeforge --help``.
         load: gives the click command, and imports what that needs; called when it is used.
         group: heading beneath which ``citeforge --help`` lists it.
@@ -26,3 +27,30 @@ class Command:
     help: str
     load: Callable[[], click.Command]
     group: str = "Advanced"
+
+
+def commands_of_plugins() -> list[Command]:
+    """What all plugins declare; their code is not imported."""
+    from citeforge.engines.plugins import found
+
+    return [command for command, _ in found("commands") if isinstance(command, Command)]
+
+
+def command_of_plugin(name: str) -> click.Command | None:
+    """The command that a plugin gives under a name; None where none does.
+
+    Raises:
+        InputError: the plugin is broken, or a built-in one that this copy lacks.
+        UsageError: two plugins give it.
+    """
+    from citeforge.engines.plugins import broken, find_entry, require_whole
+
+    theirs = find_entry("commands", name)
+    if theirs is None:
+        require_whole("commands", name, f"the command {name!r}")
+        return None
+    command, origin = theirs
+    if not isinstance(command, Command):
+        error = TypeError("it leads to no citeforge.cli.command.Command")
+        raise broken(f"{name!r} of commands", origin, error)
+    return command.load()

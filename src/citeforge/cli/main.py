@@ -12,7 +12,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from citeforge.cli.command import Command
+from citeforge.cli.command import command_of_plugin, commands_of_plugins
 from citeforge.cli.terminal import set_locale
 from citeforge.schemas.errors import CiteforgeError, suggestion
 from citeforge.schemas.extras import extras_named
@@ -90,7 +90,7 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in _MODULES:
-            return _command_of_plugin(name)
+            return command_of_plugin(name)
         module = import_module(f"citeforge.cli.{_MODULES[name]}")
         command: click.Command = getattr(module, _MODULES[name].rpartition(".")[2])
         return command
@@ -121,11 +121,9 @@ class LazyGroup(click.Group):
 
 def grouped_helps() -> dict[str, dict[str, str]]:
     """Name to help of commands, in groups; of plugins' commands only the declarations are read."""
-    from citeforge.engines.plugins import found
-
     groups = {group: {n: text for n, (_, text) in own.items()} for group, own in COMMANDS.items()}
-    for command, _ in found("commands"):
-        if isinstance(command, Command) and command.name not in _MODULES:
+    for command in commands_of_plugins():
+        if command.name not in _MODULES and " " not in command.name:
             groups.setdefault(command.group, {}).setdefault(command.name, command.help)
     return groups
 
@@ -133,26 +131,6 @@ def grouped_helps() -> dict[str, dict[str, str]]:
 def one_line_helps() -> dict[str, str]:
     """Name to help of all commands."""
     return {name: text for group in grouped_helps().values() for name, text in group.items()}
-
-
-def _command_of_plugin(name: str) -> click.Command | None:
-    """The command that a plugin gives under a name; None where none does.
-
-    Raises:
-        InputError: the plugin is broken, or a built-in one that this copy lacks.
-        UsageError: two plugins give it.
-    """
-    from citeforge.engines.plugins import broken, find_entry, require_whole
-
-    theirs = find_entry("commands", name)
-    if theirs is None:
-        require_whole("commands", name, f"the command {name!r}")
-        return None
-    command, origin = theirs
-    if not isinstance(command, Command):
-        error = TypeError("it leads to no citeforge.cli.command.Command")
-        raise broken(f"{name!r} of commands", origin, error)
-    return command.load()
 
 
 def _add_files(ctx: click.Context, param: click.Parameter, files: tuple[str, ...]) -> None:

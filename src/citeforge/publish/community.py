@@ -1,7 +1,7 @@
 """``eval.yaml``: what a published benchmark tells the Hub's leaderboards (Community Evals).
 
 Format: https://huggingface.co/docs/hub/eval-results. A task is a measure on a context set; models
-answer with values in their own repositories, see :mod:`citeforge.publish.results`.
+answer with values in their own repositories.
 """
 
 from __future__ import annotations

@@ -7,21 +7,31 @@ from typing import Any
 
 import click
 
+from citeforge.cli.command import command_of_plugin, commands_of_plugins
 from citeforge.cli.path_options import path_argument
-from citeforge.cli.publishing.publish_results import publish_results
 
 PACKAGE = "DIR"
 """Stands for the folder of a package, as the command that publishes it is called."""
 
 
 class Publications(click.Group):
-    """A group whose command is the package, unless another one is named."""
+    """A group whose command is the package, unless a plugin's is named."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse; what names no command is a package or an option of publishing one."""
-        if args and args[0] not in (*self.commands, *ctx.help_option_names):
+        other = args and (args[0] in ctx.help_option_names or self.get_command(ctx, args[0]))
+        if args and not other:
             args = ["--", PACKAGE, *args]
         return super().parse_args(ctx, args)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The package, and what plugins give below ``publish``."""
+        names = (c.name.split() for c in commands_of_plugins())
+        return [PACKAGE, *(name[1] for name in names if name[0] == "publish" and name[1:])]
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """The package's command, or a plugin's."""
+        return super().get_command(ctx, name) or command_of_plugin(f"publish {name}")
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options of publishing a package, and the other commands."""
@@ -41,9 +51,6 @@ def publish() -> None:
     and compares every hash. After a lost connection or a kill, run the same command again. Token
     and endpoint: HF_TOKEN, HF_ENDPOINT.
     """
-
-
-publish.add_command(publish_results)
 
 
 @publish.command(PACKAGE)

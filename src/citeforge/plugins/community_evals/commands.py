@@ -9,7 +9,7 @@ import click
 
 from citeforge.cli.path_options import path_argument, path_option
 from citeforge.cli.record_options import add_options, field_options, record_from
-from citeforge.schemas.commands.results import ResultsOptions
+from citeforge.plugins.community_evals.options import ResultsOptions
 
 
 @click.command("results")
@@ -29,7 +29,7 @@ def publish_results(
     from citeforge.cli.terminal import write_data
     from citeforge.engines.io.files import write_text
     from citeforge.evaluator.statistics.compare import load_scores
-    from citeforge.publish.results import open_pull_request, results_of, target_of
+    from citeforge.plugins.community_evals.results import open_pull_request, results_of, target_of
 
     options = record_from(ResultsOptions, given)
     files = [(path, load_scores(path)) for path in scores]

@@ -16,10 +16,16 @@ from citeforge.evaluator.score import score
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.kinds import kinds
 from citeforge.package.manifest import load_manifest
+from citeforge.plugins.community_evals.options import ResultsOptions
+from citeforge.plugins.community_evals.results import (
+    Results,
+    Sent,
+    open_pull_request,
+    results_of,
+    target_of,
+)
 from citeforge.publish.community import read_tasks, render_evals, task_id
 from citeforge.publish.hub import Publisher
-from citeforge.publish.results import Results, Sent, open_pull_request, results_of, target_of
-from citeforge.schemas.commands.results import ResultsOptions
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.scores import About, ScoreFile
 from conftest import Cli, write_jsonl
@@ -261,5 +267,5 @@ def test_the_command(hub: Hub, package: Path, tmp_path: Path, cli: Cli) -> None:
     assert content(hub, "refs/pr/1") == text
     absent = cli(*words, "--model", "some/none", **env)
     assert absent.returncode == 1
-    assert "some/none: the Hub answered" in absent.stderr
+    assert "some/none: the Hub shows no such repository" in absent.stderr
     assert "Traceback" not in absent.stderr

@@ -16,11 +16,11 @@ import yaml
 from citeforge.evaluator.reports.withhold import require_publishable
 from citeforge.evaluator.statistics.values import value_fault
 from citeforge.package.manifest import MANIFEST, load_manifest
+from citeforge.plugins.community_evals.options import ResultsOptions
 from citeforge.publish.community import FILE, read_tasks, task_id
 from citeforge.publish.hub import Publisher
 from citeforge.publish.hub_errors import hub_errors
 from citeforge.schemas.benchmarks.manifest import Manifest
-from citeforge.schemas.commands.results import ResultsOptions
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 

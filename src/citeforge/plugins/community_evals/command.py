@@ -1,0 +1,16 @@
+"""The command ``publish results``, declared without its code."""
+
+from __future__ import annotations
+
+import click
+
+from citeforge.cli.command import Command
+
+
+def _load() -> click.Command:
+    from citeforge.plugins.community_evals.commands import publish_results
+
+    return publish_results
+
+
+RESULTS = Command("publish results", "Show a model's scores on its page of the Hub.", _load)
