@@ -64,6 +64,23 @@ def test_work_that_is_stuck_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
     assert log.getvalue().startswith("LLM: 0 of 50 answers, peak memory")
 
 
+def test_the_first_line_comes_soon_and_the_others_at_intervals(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    waits: list[float | None] = []
+    lines = Lines("mining", 2, "passages", 60)
+    monkeypatch.setattr(lines, "_write", lambda: None)
+    monkeypatch.setattr(lines._over, "wait", lambda wait: waits.append(wait) or len(waits) == 3)
+    lines._tick()
+    assert waits == [5, 60, 60]
+    waits.clear()
+    often = Lines("mining", 2, "passages", 1)
+    monkeypatch.setattr(often, "_write", lambda: None)
+    monkeypatch.setattr(often._over, "wait", lambda wait: waits.append(wait) or len(waits) == 2)
+    often._tick()
+    assert waits == [1, 1]
+
+
 def test_arithmetic_of_a_line() -> None:
     lines = Lines("mining", 5_000_000, "passages", 60)
     lines.done = 1_200_000

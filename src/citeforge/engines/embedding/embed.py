@@ -14,12 +14,13 @@ import numpy as np
 
 from citeforge.engines.embedding.embedder import Embedder, Kind, Prefixes, Vectors, default_prefixes
 from citeforge.engines.io.files import sha256_file
-from citeforge.engines.io.progress import Advance
+from citeforge.engines.io.progress import Advance, ProgressCounter
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.stores.replay import ReplayStore
 from citeforge.engines.models.compute import choose_compute, device_of, require_openvino
 from citeforge.engines.models.files import Located, find_model
 from citeforge.engines.models.parallel import one_thread_each
+from citeforge.engines.models.steps import layer_steps
 from citeforge.engines.registry import Registry, expected
 from citeforge.engines.runner import LOCAL, Runner
 from citeforge.schemas.errors import InputError
@@ -101,10 +102,7 @@ def make_local_embedder(name: str, settings: EmbedderSettings) -> Embedder:
 
 
 def _run(
-    name: str,
-    locate: Callable[[], Located],
-    settings: EmbedderSettings,
-    load: Load | None = None,
+    name: str, locate: Callable[[], Located], settings: EmbedderSettings, load: Load | None = None
 ) -> Embedder:
     prefixes, device, compute = settings.prefixes_of(name), settings.device, settings.compute
     make = partial(_local, name, locate, device, prefixes, compute, load)
@@ -211,21 +209,32 @@ class TransformerEmbedder:
         return self.encode_watched(texts, kind, lambda *_: None)
 
     def encode_watched(self, texts: Sequence[str], kind: Kind, advance: Advance) -> Vectors:
-        """The same; ``advance`` is told of each batch that is done."""
+        """The same; ``advance`` is told how far it is, layer by layer."""
         prefix = self.prefixes.of(kind)
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))
         order = np.argsort(-lengths, kind="stable")
         size = self.batch_size
         batches = [order[start : start + size] for start in range(0, len(texts), size)]
-        tokens = (self._tokenise([prefix + texts[i] for i in rows]) for rows in batches)
+        if not batches:
+            return np.empty((0, 0), np.float32)
+        advance(0, "loading the model")
         vectors: Vectors | None = None
-        found = one_thread_each(self._embed_batch, tokens, self.device)
-        for rows, unit in zip(batches, found, strict=True):
-            if vectors is None:
-                vectors = np.empty((len(texts), unit.shape[1]), np.float32)
-            vectors[rows] = unit
-            advance(len(rows))
-        return np.empty((0, 0), np.float32) if vectors is None else vectors
+        told = ProgressCounter(advance, len(texts))
+        with layer_steps(self._model, told.share) as begin:
+
+            def work(tokens: dict[str, Any]) -> Vectors:
+                begin(len(next(iter(tokens.values()))))
+                return self._embed_batch(tokens)
+
+            tokens = (self._tokenise([prefix + texts[i] for i in rows]) for rows in batches)
+            found = one_thread_each(work, tokens, self.device)
+            for rows, unit in zip(batches, found, strict=True):
+                if vectors is None:
+                    vectors = np.empty((len(texts), unit.shape[1]), np.float32)
+                vectors[rows] = unit
+                told.done(len(rows))
+        assert vectors is not None
+        return vectors
 
     def _tokenise(self, texts: list[str]) -> dict[str, Any]:
         model = self._model

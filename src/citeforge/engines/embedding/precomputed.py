@@ -181,11 +181,7 @@ def npy_file(path: Path) -> NpyFile:
 
 
 def passage_shards(
-    given: PrecomputedVectors,
-    ids: Iterator[pa.Array],
-    total: int,
-    folder: Path,
-    advance: Advance,
+    given: PrecomputedVectors, ids: Iterator[pa.Array], total: int, folder: Path, advance: Advance
 ) -> list[VectorShard]:
     """Vectors of a corpus as shards.
 

@@ -20,16 +20,10 @@ from citeforge.engines.judge.profiles import (
     profile_of_model,
     prompt_version,
 )
-from citeforge.engines.judge.records import (
-    CLOSE_CALL,
-    Decision,
-    JudgeFailure,
-    Keep,
-    Pair,
-    Verdict,
-)
+from citeforge.engines.judge.records import CLOSE_CALL, Decision, JudgeFailure, Keep, Pair, Verdict
 from citeforge.engines.models.files import Located, find_model
 from citeforge.engines.models.parallel import one_thread_each
+from citeforge.engines.models.steps import Share, layer_steps
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.models.judge_profile import JudgeProfile
 from citeforge.schemas.recipes.compute import Runtime
@@ -197,6 +191,10 @@ class HfJudge:
         return sum(len(e.ids) for e in self._model.encode(asked))
 
     def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
+        self.decide_watched(pairs, keep, lambda _: None)
+
+    def decide_watched(self, pairs: Sequence[Pair], keep: Keep, share: Share) -> None:
+        """The same; ``share`` is told how far it is, in pairs, layer by layer."""
         wholes = [Whole(self._model.parts(pair), self.profile.sentences) for pair in pairs]
         asked = [one for whole in wholes for row in whole.rows for one in row]
         owners = [i for i, whole in enumerate(wholes) for _ in range(whole.n)]
@@ -208,7 +206,8 @@ class HfJudge:
         batches = [order[i : i + size] for i in range(0, len(order), size)]
         dtype = self._model.dtype
         close: list[int] = []
-        for rows, margins in self._margins(batches, encoded):
+        items = [sum(1 / wholes[owners[i]].n for i in rows) for rows in batches]
+        for rows, margins in self._margins(batches, encoded, items, share):
             stands = dtype == "float32" and len(rows) == 1
             done = []
             for row, margin in zip(rows, margins, strict=True):
@@ -232,17 +231,30 @@ class HfJudge:
             whole = Whole(self._model.parts(pairs[i]), self.profile.sentences)
             asked = [one for row in whole.rows for one in row]
             encoded = self._model.encode(asked)
-            for (row,), (margin,) in self._margins([[j] for j in range(len(asked))], encoded):
+            alone = [[j] for j in range(len(asked))]
+            for (row,), (margin,) in self._margins(alone, encoded, [0.0] * len(alone)):
                 whole.add(asked[row], margin, encoded[row].truncated, True)
             _settle([i], {i: whole}, keep, 0.0)
 
     def _margins(
-        self, batches: list[list[int]], encoded: list[Encoded]
+        self,
+        batches: list[list[int]],
+        encoded: list[Encoded],
+        items: list[float],
+        share: Share = lambda _: None,
     ) -> Iterator[tuple[list[int], list[float | None]]]:
+        """Each batch with its margins; ``share`` is told of parts of its ``items``."""
         inputs = [[encoded[i] for i in rows] for rows in batches]
         if self.options.workers == 1 or len(batches) < 2:
-            found = one_thread_each(self._model.margins, inputs, self._settings.device)
-            yield from zip(batches, found, strict=True)
+            with layer_steps(self._model.model, share) as begin:
+
+                def work(batch: tuple[list[Encoded], float]) -> list[float | None]:
+                    begin(batch[1])
+                    return self._model.margins(batch[0])
+
+                pieces = zip(inputs, items, strict=True)
+                found = one_thread_each(work, pieces, self._settings.device)
+                yield from zip(batches, found, strict=True)
             return
         context = multiprocessing.get_context("spawn")
         start = (self._settings,)

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from citeforge.engines.io.progress import progress
+from citeforge.engines.io.progress import ProgressCounter, progress
 from citeforge.engines.judge.records import (
     Decision,
     Judge,
@@ -144,6 +144,7 @@ class JudgeSession:
         start = time.monotonic()
         waiting = set(range(len(pairs)))
         with progress("judging", len(pairs), "pairs") as advance:
+            told = ProgressCounter(advance, len(pairs))
 
             def keep(decisions: Sequence[tuple[int, Decision]]) -> None:
                 for i, decision in decisions:
@@ -158,9 +159,13 @@ class JudgeSession:
                     )
                 for pair, decision in kept:
                     self._learn(pair, decision)
-                advance(len(kept), f"{self.n_failed} failed")
+                told.done(len(kept), f"{self.n_failed} failed")
 
-            self.judge.decide(pairs, keep)
+            watched = getattr(self.judge, "decide_watched", None)
+            if watched is None:
+                self.judge.decide(pairs, keep)
+            else:  # a batch of a large model may take minutes
+                watched(pairs, keep, told.share)
         if waiting:
             raise self._wrong(
                 f"left {len(waiting):,} of {len(pairs):,} pairs without a decision",

@@ -14,12 +14,7 @@ from citeforge.engines.io.files import digest
 from citeforge.engines.io.progress import Advance
 from citeforge.engines.models.compute import cpu_has_bfloat16
 from citeforge.engines.models.files import Located
-from citeforge.plugins.openvino.convert import (
-    TorchModel,
-    float32_model,
-    int8_identity,
-    int8_model,
-)
+from citeforge.plugins.openvino.convert import TorchModel, float32_model, int8_identity, int8_model
 from citeforge.plugins.openvino.runtime import Compiled, engine_name, widened
 from citeforge.plugins.openvino.store import kept
 from citeforge.schemas.errors import InputError
@@ -90,6 +85,7 @@ class FastEmbedder(TransformerEmbedder):
         return Compiled(self._weights(), torch.get_num_threads())
 
     def encode_watched(self, texts: Sequence[str], kind: Kind, advance: Advance) -> Vectors:
+        advance(0, "loading the model")
         _ = self._compiled  # by this thread, before several want it
         return super().encode_watched(texts, kind, advance)
 
