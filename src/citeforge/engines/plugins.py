@@ -236,13 +236,7 @@ def _installed() -> tuple[PluginEntry, ...]:
 
     everything = entry_points()
     return tuple(
-        PluginEntry(
-            group,
-            p.name,
-            _origin(p),
-            p.module,
-            p.load,
-        )
+        PluginEntry(group, p.name, _origin(p), p.module, p.load)
         for group in GROUPS
         for p in sorted(everything.select(group=f"citeforge.{group}"), key=lambda p: p.name)
         if p.dist is None or p.dist.name != "citeforge" or (_is_built_in(p) and is_whole(p))

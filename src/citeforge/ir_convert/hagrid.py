@@ -96,12 +96,7 @@ def open_hagrid_hub(argument: str, split: str | None, options: ReadOptions) -> H
 
     name, revision = split_revision(argument)
     path, commit = download(HUB_REPO, HUB_FILE.format(split=name), revision)
-    info = SourceInfo(
-        spec=f"hagrid-hub:{argument}",
-        kind="hagrid-hub",
-        split=name,
-        revision=commit,
-    )
+    info = SourceInfo(spec=f"hagrid-hub:{argument}", kind="hagrid-hub", split=name, revision=commit)
     return HagridSource(path, info, options)
 
 

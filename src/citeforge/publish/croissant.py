@@ -130,12 +130,7 @@ def _records(name: str, folder: Path) -> dict[str, Any]:
                 "source": {"fileObject": {"@id": name}, "extract": {"column": column.name}},
             }
         )
-    found: dict[str, Any] = {
-        "@type": "cr:RecordSet",
-        "@id": shard,
-        "name": shard,
-        "field": fields,
-    }
+    found: dict[str, Any] = {"@type": "cr:RecordSet", "@id": shard, "name": shard, "field": fields}
     if nested:
         found["description"] = f"The file also has nested columns: {', '.join(nested)}."
     return found

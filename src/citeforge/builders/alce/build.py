@@ -51,12 +51,7 @@ from citeforge.package.items import GoldRows, pairs
 from citeforge.package.package import texts_of
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.benchmarks.sources import SourceInfo
-from citeforge.schemas.benchmarks.tables import (
-    GOLD,
-    MAPPING,
-    QUERIES,
-    RELEVANT,
-)
+from citeforge.schemas.benchmarks.tables import GOLD, MAPPING, QUERIES, RELEVANT
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import model_name
 from citeforge.schemas.recipes.records import AlceRecipe, RunOptions
@@ -315,11 +310,7 @@ class _Job:
         return pa.concat_tables([asked.gold.cast(GOLD), pa.Table.from_pylist(rows, schema=GOLD)])
 
     def compare(
-        self,
-        asked: _Questions,
-        gold: pa.Table,
-        rankings: dict[str, Rankings],
-        corpus: list[Path],
+        self, asked: _Questions, gold: pa.Table, rankings: dict[str, Rankings], corpus: list[Path]
     ) -> _Candidates:
         """The candidates, and what they hold of the gold."""
         named = {

@@ -13,14 +13,7 @@ import pyarrow as pa
 
 from citeforge.builders.audit import flaws
 from citeforge.builders.audit.cascade import decide, summed_up
-from citeforge.builders.audit.records import (
-    NOT_MADE,
-    Audit,
-    Cascade,
-    Decided,
-    EstimatedShare,
-    Flaw,
-)
+from citeforge.builders.audit.records import NOT_MADE, Audit, Cascade, Decided, EstimatedShare, Flaw
 from citeforge.builders.audit.survey import LONG, Survey, survey
 from citeforge.builders.rage.exclusions import short_answers
 from citeforge.builders.recipes.derive import Base, Docs

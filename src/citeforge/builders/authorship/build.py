@@ -32,14 +32,7 @@ from citeforge.engines.setup import client_options, replay_store
 from citeforge.package.items import pairs
 from citeforge.schemas.benchmarks.authorship import Cell, Design, make_cells
 from citeforge.schemas.benchmarks.manifest import ContextSet, GrammarInfo, Manifest
-from citeforge.schemas.benchmarks.tables import (
-    AUTHORS,
-    CONTEXTS,
-    MAPPING,
-    QUERIES,
-    RELEVANT,
-    TWINS,
-)
+from citeforge.schemas.benchmarks.tables import AUTHORS, CONTEXTS, MAPPING, QUERIES, RELEVANT, TWINS
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.authorship import ORIGINS
 from citeforge.schemas.recipes.records import AuthorshipRecipe, RunOptions

@@ -13,12 +13,7 @@ from citeforge.builders.kalma.evolve import Evolution, Evolver
 from citeforge.builders.kalma.package import KalmaQuestion, write_tables
 from citeforge.builders.kalma.published import read_published
 from citeforge.builders.kalma.retrieved import RetrievedGraphs, retrieve_graphs
-from citeforge.builders.kalma.selection import (
-    Selected,
-    disambiguate,
-    from_graph,
-    read_stated,
-)
+from citeforge.builders.kalma.selection import Selected, disambiguate, from_graph, read_stated
 from citeforge.builders.kalma.tasks import prompt_hashes, template_writer_templates
 from citeforge.builders.packaging.package import PackageWriter
 from citeforge.builders.stages.build import Stats, building

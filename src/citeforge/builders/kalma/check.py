@@ -115,10 +115,7 @@ class ExtensionCheck:
     """Checks paragraphs that were made one sentence longer."""
 
     def __init__(
-        self,
-        domain: Domain,
-        segmenter: Segmenter,
-        judge: JudgeSession | None = None,
+        self, domain: Domain, segmenter: Segmenter, judge: JudgeSession | None = None
     ) -> None:
         """Take what sentences are held against.
 

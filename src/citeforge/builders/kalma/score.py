@@ -47,10 +47,7 @@ class Specificity:
 
 
 def rank_triples(
-    triples: Sequence[Triple],
-    perplexities: Sequence[float],
-    specificity: Specificity,
-    alpha: float,
+    triples: Sequence[Triple], perplexities: Sequence[float], specificity: Specificity, alpha: float
 ) -> list[ScoredTriple]:
     """Candidates, best first; ties by id, relation and value."""
     inverse = [1.0 / p if p > 0 else 0.0 for p in perplexities]

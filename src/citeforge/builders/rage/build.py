@@ -93,10 +93,7 @@ def _write_tables(
         pool = {i for t in mappings.values() for i in t["corpus-id"].to_pylist()}
     writer.note("corpus", "corpus", copy_corpus(writer.folder, material.corpus, pool))
     writer.add("queries", "queries", records.queries.cast(QUERIES))
-    stats: Stats = {
-        "queries": n,
-        **corpus_stats(writer.folder),
-    }
+    stats: Stats = {"queries": n, **corpus_stats(writer.folder)}
     pools = Pools(records.ids)
     for label in (RELEVANT, IRRELEVANT, SEEMINGLY_RELEVANT):
         table = mappings.get(label, MAPPING.empty_table())

@@ -66,10 +66,7 @@ class ShareOutcome:
 
 
 def embed_shard(
-    recipe: RageRecipe,
-    run: RunOptions,
-    shard: Shard,
-    embedder: EmbedderMaker | None = None,
+    recipe: RageRecipe, run: RunOptions, shard: Shard, embedder: EmbedderMaker | None = None
 ) -> ShareOutcome:
     """Embed one share of the passages and queries of a build.
 

@@ -256,10 +256,7 @@ def _write_tables(
     rows, passages = _rows(rewriting, named, str(models["twin author"]["name"]), recipe.keep_failed)
     writer.note("corpus", "corpus", copy_corpus(writer.folder, base.corpus, named, passages))
     writer.add("queries", "queries", base.only(base.queries, "_id", kept).cast(QUERIES))
-    stats: Stats = {
-        "queries": len(kept),
-        **corpus_stats(writer.folder),
-    }
+    stats: Stats = {"queries": len(kept), **corpus_stats(writer.folder)}
     for label, table in mappings.items():
         writer.add("mapping", label, table.cast(MAPPING))
     stats |= mapping_stats(RELEVANT, mappings[RELEVANT], len(kept))

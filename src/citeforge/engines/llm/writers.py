@@ -168,11 +168,7 @@ LLMS: Registry[Choice, Llm] = Registry(
     "LLM",
     "llms",
     CHOICES,
-    {
-        "openai": make_served_writer,
-        "replay": make_replay_writer,
-        "template": make_template_writer,
-    },
+    {"openai": make_served_writer, "replay": make_replay_writer, "template": make_template_writer},
     "identity complete",
     expected("--llm", CHOICES),
 )

@@ -12,13 +12,7 @@ from citeforge.engines.io.jsonlines import read_start
 from citeforge.engines.io.textfiles import validated
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.format import Lines, OnError
-from citeforge.evaluator.submissions.formats import (
-    OURS,
-    START,
-    answers_of,
-    detect,
-    find_format,
-)
+from citeforge.evaluator.submissions.formats import OURS, START, answers_of, detect, find_format
 from citeforge.evaluator.submissions.origin import (
     Origin,
     anonymous_warnings,

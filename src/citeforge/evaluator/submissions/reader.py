@@ -85,9 +85,7 @@ def _unreadable_field(line: bytes) -> str | None:
 
 
 def read_answers(
-    path: Path,
-    on_error: Callable[[InputError], None] | None = None,
-    has_header: bool | None = None,
+    path: Path, on_error: Callable[[InputError], None] | None = None, has_header: bool | None = None
 ) -> Iterator[tuple[int, SubmissionLine]]:
     """All answers with their line numbers.
 

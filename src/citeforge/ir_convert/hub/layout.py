@@ -13,10 +13,7 @@ import pyarrow.compute as pc
 
 from citeforge.engines.io.files import digest
 from citeforge.ir_convert.hub.client import Repository, split_revision, unreachable
-from citeforge.ir_convert.passages import (
-    Place,
-    checked_passages,
-)
+from citeforge.ir_convert.passages import Place, checked_passages
 from citeforge.ir_convert.source import ReadOptions, no_gold
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.benchmarks.tables import (

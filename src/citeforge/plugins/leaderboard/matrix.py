@@ -11,13 +11,7 @@ import numpy as np
 from citeforge.evaluator.measures.registry import direction
 from citeforge.evaluator.reports.missing import marked_name, trivial_lines
 from citeforge.evaluator.statistics.ranks import Column, mean_ranks, towards_better
-from citeforge.plugins.leaderboard.ranking import (
-    COLUMNS,
-    DIRECTIONS,
-    View,
-    about_text,
-    definition,
-)
+from citeforge.plugins.leaderboard.ranking import COLUMNS, DIRECTIONS, View, about_text, definition
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 

@@ -15,10 +15,7 @@ from citeforge.schemas.benchmarks.kg import Triple
 from citeforge.schemas.citations.triples import render
 
 _PLAIN = Domain(name="any", entity_class="Q0")
-_MARKS = {
-    "absent-blind": {True: 0.4, False: 0.4},
-    "absent-aware": {True: 0.9, False: 0.05},
-}
+_MARKS = {"absent-blind": {True: 0.4, False: 0.4}, "absent-aware": {True: 0.9, False: 0.05}}
 """Chance of an [NA], by whether the fact is absent."""
 
 

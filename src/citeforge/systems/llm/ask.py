@@ -151,11 +151,7 @@ def _endings(replies: Sequence[Reply | Failure], logprobs: bool) -> dict[str, in
 
 
 def _line(task: Task, reply: Reply) -> dict[str, Any]:
-    line: dict[str, Any] = {
-        "query_id": task.item.query_id,
-        "output": reply.text,
-        "run": task.run,
-    }
+    line: dict[str, Any] = {"query_id": task.item.query_id, "output": reply.text, "run": task.run}
     if reply.passages is None:
         line["context"] = task.item.context
     else:

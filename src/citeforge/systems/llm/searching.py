@@ -66,11 +66,7 @@ class CandidatePool:
             known = self._benchmark.candidates()
             return {query: [r.docid for r in rows[: self._depth]] for query, rows in known.items()}
         questions = dict(
-            zip(
-                self._benchmark.query_ids,
-                self._benchmark.questions(setting.context),
-                strict=True,
-            )
+            zip(self._benchmark.query_ids, self._benchmark.questions(setting.context), strict=True)
         )
         found = Bm25.of(self._benchmark.corpus).rank(questions, self._depth)
         return {query: [r.docid for r in rows] for query, rows in found.items()}

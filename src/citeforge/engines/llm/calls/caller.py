@@ -27,10 +27,7 @@ class Caller:
         self._secrets = Redactor(os.environ.get(KEY_VARIABLE, "").strip())
 
     async def call(
-        self,
-        send: Callable[[], Awaitable[Any]],
-        read: Callable[[bytes], T | Failure],
-        tokens: int,
+        self, send: Callable[[], Awaitable[Any]], read: Callable[[bytes], T | Failure], tokens: int
     ) -> T | Failure:
         """Try until there is an answer, a failure that will not go away, or no try left.
 

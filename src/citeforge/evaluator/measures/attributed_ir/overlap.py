@@ -55,10 +55,7 @@ def overlap_of(item: AnswerItem, gold: GoldRows, inputs: Inputs) -> tuple[float,
         generated = {item.passages[p].id for p in inside}
     size = len(generated) + n_wrong
     shared = len(wanted & generated)
-    return (
-        shared / size if size else 0.0,
-        shared / len(wanted) if wanted else 0.0,
-    )
+    return (shared / size if size else 0.0, shared / len(wanted) if wanted else 0.0)
 
 
 def _reference_ids(item: AnswerItem) -> set[str]:

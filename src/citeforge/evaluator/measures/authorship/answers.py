@@ -191,9 +191,7 @@ def _reference_positions(output: str, tokens: Sequence[TokenLogprob]) -> list[in
 
 
 def _confidence(
-    tokens: Sequence[TokenLogprob],
-    positions: Sequence[int | None],
-    relevant: frozenset[int],
+    tokens: Sequence[TokenLogprob], positions: Sequence[int | None], relevant: frozenset[int]
 ) -> tuple[float, float, float, float]:
     """Summed probabilities and number of citation tokens: relevant passages, then the others."""
     sums = [0.0, 0.0, 0.0, 0.0]

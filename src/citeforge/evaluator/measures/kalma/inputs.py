@@ -15,13 +15,7 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN
 from citeforge.evaluator.tools import Tools
 from citeforge.package.items import by_query
-from citeforge.schemas.benchmarks.kg import (
-    EMPTY,
-    NAME,
-    Key,
-    Triple,
-    from_row,
-)
+from citeforge.schemas.benchmarks.kg import EMPTY, NAME, Key, Triple, from_row
 from citeforge.schemas.citations.triples import TripleCitation, TripleGrammar
 from citeforge.schemas.errors import UnknownValueError, UsageError
 
