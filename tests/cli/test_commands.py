@@ -75,7 +75,7 @@ def test_an_unknown_embedder_without_network(cli: Cli, tmp_path: Path) -> None:
     source = f"beir:{EXAMPLES / 'facts'}"
     result = cli("build", "rage", "--source", source, "--embedder", "no/such", "--out", "o")
     assert result.returncode == 1
-    assert "use the embedded --embedder offline" in result.stderr
+    assert "use --embedder offline" in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
     assert not (tmp_path / "o").exists()
     assert not (tmp_path / "o.partial").exists()

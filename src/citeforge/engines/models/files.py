@@ -48,7 +48,7 @@ def find_model(
     Args:
         name: folder or repository.
         revision: of a repository.
-        instead: embedded choice that an error names.
+        instead: what needs no such model, as an error names it.
         weights: file with the weights; None for all of the usual endings, empty for none.
 
     Raises:
@@ -78,7 +78,7 @@ def hub_model(name: str, revision: str | None, instead: str, weights: str | None
     Args:
         name: repository.
         revision: commit, tag or branch.
-        instead: embedded choice that an error names.
+        instead: what needs no such model, as an error names it.
         weights: file with the weights; None for all of the usual endings, empty for none.
 
     Raises:
@@ -96,7 +96,7 @@ def hub_model(name: str, revision: str | None, instead: str, weights: str | None
         raise InputError(
             f"cannot be had from the Hub ({reason[:160]})",
             path=name,
-            allowed=f"check the name and the network, or use the embedded {instead}",
+            allowed=f"check the name and the network, or use {instead}",
         ) from error
     return Located(folder, {"revision": folder.name})
 

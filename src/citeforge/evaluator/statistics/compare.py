@@ -41,7 +41,9 @@ ACROSS = {"contexts": "ctx", "benchmarks": "bench", "judges": "judge", "segmente
           "grammars": "gram", "gold": "gold", "options": "opt", "versions": "v"}  # fmt: skip
 """What a comparison may reach across when it is named, and the part of signatures that it is; what
 a measure means (protocol, plugin) is not among them."""
-_HINT = "scores whose signatures differ in nothing, or in what --across names"
+_HINT = "equal signatures, or --across with what differs: " + ", ".join(
+    f"{name} ({part})" for name, part in ACROSS.items()
+)
 # Quantiles of the normal distribution: two-sided 5 %, and 80 % power.
 _ALPHA, _POWER = 1.959963984540054, 0.8416212335729143
 
