@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import math
 import re
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from citeforge.evaluator.reports.report import render_html
-from conftest_pages import opened, serious_faults
+from conftest_pages import expect, opened, serious_faults
 from conftest_plots import many
 
 
@@ -103,6 +104,61 @@ def test_phone_and_accessibility(browser: Any, report: Path, scheme: str) -> Non
     assert all(text and len(text) > 40 for text in labels)
     ground = page.evaluate("getComputedStyle(document.querySelector('figure svg rect')).fill")
     assert ground == ("rgb(13, 17, 23)" if scheme == "dark" else "rgb(255, 255, 255)")
+
+
+LONG = "HuggingFaceH4/zephyr-7b-beta, vanilla prompt, five passages"
+BOXES = """() => [...document.querySelectorAll("figure .plot")].map(plot => {
+  const room = plot.closest("figure").getBoundingClientRect();
+  const drawing = plot.querySelector("svg").getBoundingClientRect();
+  const scale = drawing.width / plot.querySelector("svg").viewBox.baseVal.width;
+  const texts = [...plot.querySelectorAll("text")].map(t => [t.getBoundingClientRect(), t]);
+  return {
+    name: plot.id, scrolls: plot.scrollWidth - plot.clientWidth,
+    spare: [drawing.left - room.left, room.right - drawing.right],
+    outside: texts.filter(([r]) => r.left < room.left || r.right > room.right)
+      .map(([_, t]) => t.textContent),
+    smallest: Math.min(...texts.map(([_, t]) => scale * parseFloat(getComputedStyle(t).fontSize))),
+    words: texts.map(([_, t]) => t.textContent).join(" "),
+  };
+})"""
+
+
+@pytest.fixture(scope="module")
+def long_names(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    page = tmp_path_factory.mktemp("long") / "report.html"
+    page.write_text(render_html(many(5, 0.06, LONG)), encoding="utf-8")
+    return page
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("font", ["Liberation Sans", "DejaVu Sans"])
+def test_plots_scale_and_lose_no_letter(
+    browser: Any, long_names: Path, width: int, font: str
+) -> None:
+    """Also in a font that is wider than the one that laid out the drawing."""
+    page = opened(browser, long_names, viewport={"width": width, "height": 900})
+    page.add_style_tag(content=f'svg text {{ font-family: "{font}" !important }}')
+    plots = page.evaluate(BOXES)
+    assert len(plots) > 6
+    for found in plots:
+        assert found["scrolls"] <= 0, found["name"]
+        assert min(found["spare"]) >= 0, found["name"]
+        assert found["outside"] == [], found["name"]
+        assert found["smallest"] >= 9, found["name"]
+        if found["name"].startswith("plot-intervals"):  # the whole name, on three lines
+            assert "five passages" in found["words"]
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_plots_of_one_kind_share_a_caption(browser: Any, report: Path) -> None:
+    page = opened(browser, report)
+    group = page.locator("figure.group", has=page.locator("#plot-intervals-CiteP"))
+    names = [p.get_attribute("id") for p in group.locator(".plot").all()]
+    assert names == ["plot-intervals-CiteF1@query", "plot-intervals-CiteP", "plot-intervals-CiteR"]
+    expect(group.locator("figcaption")).to_have_count(1)
+    captions = page.locator("figcaption").all_inner_texts()
+    assert len(captions) == page.locator("figure").count()
+    assert all(one != other for one, other in itertools.pairwise(captions))
 
 
 def test_ids_of_drawings_do_not_meet(report: Path) -> None:

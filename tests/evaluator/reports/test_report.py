@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from citeforge.evaluator.reports.plots.page import script_json
+from citeforge.evaluator.reports.markup import script_json
 from citeforge.evaluator.reports.report import RENDERERS, render_html
 from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.schemas.scores import ScoreFile
@@ -104,7 +104,7 @@ def test_hostile_text_is_shown_and_never_run(files: list[ScoreFile], tmp_path: P
     assert "&lt;b&gt;evil&lt;/b&gt;" in dom
     for heading in ("Scores", "Where systems fail", "Signatures"):
         assert f"<h2>{heading}</h2>" in dom
-    assert dom.count("<figure") > 6
+    assert dom.count('class="plot"') > 6
     assert 'class="x-row"' in dom
     assert "CONSOLE" not in result.stderr, result.stderr
 

@@ -6,15 +6,12 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import asdict, replace
-from pathlib import Path
-
-from jinja2 import Environment, StrictUndefined, select_autoescape
 
 from citeforge.engines.io.report_table import Table, comment
+from citeforge.evaluator.reports.markup import render_markup
 from citeforge.evaluator.reports.table import difference_tables
 from citeforge.evaluator.statistics.compare import BY_QUERY_NOTE, Comparison, Difference
 
-_TEMPLATE = Path(__file__).parent / "templates" / "comparison.html.j2"
 _NOTE = (
     "Second minus first system over the queries that both define; 95 % intervals; p of paired t "
     "and permutation tests, the latter adjusted by Holm over all pairs and measures of this table; "
@@ -30,15 +27,9 @@ def _note(found: Comparison) -> str:
 
 def to_html(found: Comparison) -> str:
     """One page that asks nothing from outside."""
-    environment = Environment(
-        autoescape=select_autoescape(default=True, default_for_string=True),
-        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
-    template = environment.from_string(_TEMPLATE.read_text(encoding="utf-8"))
-    return template.render(
-        tables=difference_tables(found.differences, has_bold=True),
-        note=_note(found),
-        left_out=found.left_out,
+    tables = difference_tables(found.differences, has_bold=True)
+    return render_markup(
+        "comparison.html.j2", tables=tables, note=_note(found), left_out=found.left_out
     )
 
 

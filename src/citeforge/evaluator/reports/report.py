@@ -11,13 +11,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from jinja2 import Environment, select_autoescape
-
 from citeforge.builders.audit.records import Audit
 from citeforge.engines.io.files import write_text
 from citeforge.engines.io.folders import atomic_directory, files_below, is_temporary
 from citeforge.engines.io.report_table import Table, comment
-from citeforge.evaluator.measures.authorship.page import render_authorship as authorship_page
 from citeforge.evaluator.measures.authorship.tables import signature_lines, tables
 from citeforge.evaluator.reports.audited import told_of_negatives
 from citeforge.evaluator.reports.explorer.part import (
@@ -25,8 +22,8 @@ from citeforge.evaluator.reports.explorer.part import (
     chunk_file,
     explorer_part,
     inlined,
-    text_of,
 )
+from citeforge.evaluator.reports.markup import render_markup, script_json, text_of
 from citeforge.evaluator.reports.missing import caution_lines, is_trivial, missing_lines
 from citeforge.evaluator.reports.paper import PAPER, paper_table
 from citeforge.evaluator.reports.plots.bias import of_cells
@@ -34,7 +31,7 @@ from citeforge.evaluator.reports.plots.choose import main_measure, plot
 from citeforge.evaluator.reports.plots.figure import Figure
 from citeforge.evaluator.reports.plots.files import DRAWN
 from citeforge.evaluator.reports.plots.negatives import negatives_plot
-from citeforge.evaluator.reports.plots.page import plots_part, script_json
+from citeforge.evaluator.reports.plots.page import plots_part
 from citeforge.evaluator.reports.rows import (
     compared_across,
     named_rows,
@@ -86,7 +83,6 @@ def render_page(
     """
     files = named_rows(references_last(files))
     alike = compared_across(files, across)
-    environment = Environment(autoescape=select_autoescape(default=True))
     names = sorted({f.benchmark for f in files})
     subtitle = (
         f"{len(files)} system{'s' if len(files) > 1 else ''} on {', '.join(names)}, "
@@ -99,15 +95,16 @@ def render_page(
     pieces: dict[str, Any] = {**explorer.pieces, **plots.tables}
     inside = inlined(pieces) if pieces else ""
     beside = folder is not None and len(inside) > INLINE
-    html = environment.from_string(text_of("report.html.j2")).render(
-        figures=plots.html, figures_css=plots.css, explorer=explorer.html,
+    cells = render_markup("authorship.html.j2", tables=tables(files)) if of_cells(files) else ""
+    html = render_markup(
+        "report.html.j2", figures=plots.html, figures_css=plots.css, explorer=explorer.html,
         explorer_css=text_of("explorer.css"), chunks="" if beside else inside,
         folder=quote(folder) if folder and beside else "",
         scripts="\n".join(map(text_of, ("chunks.js", "figures.js", "explorer.js"))),
         title=title or f"Cited generation on {', '.join(names)}",
         subtitle=subtitle,
         data=script_json(_data(files, alike)),
-        authorship=authorship_page(files) if of_cells(files) else "",
+        authorship=cells,
         audit=told_of_negatives(audit) if audit else [],
     )  # fmt: skip
     return Page(html, pieces if beside else {})

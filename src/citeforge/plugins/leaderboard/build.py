@@ -10,7 +10,7 @@ from pathlib import Path
 
 from citeforge.engines.io.files import write_text
 from citeforge.engines.io.folders import atomic_directory, files_below, is_temporary
-from citeforge.evaluator.reports.plots.page import script_json
+from citeforge.evaluator.reports.markup import script_json
 from citeforge.evaluator.reports.withhold import require_publishable
 from citeforge.package.package import Package
 from citeforge.plugins.leaderboard.matrix import board_column, compact_matrix

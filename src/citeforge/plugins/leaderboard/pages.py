@@ -13,10 +13,10 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoes
 from citeforge.engines.io.files import write_text
 from citeforge.evaluator.measures.registry import direction
 from citeforge.evaluator.reports.audited import audit_of, told_of_negatives
-from citeforge.evaluator.reports.explorer.part import chunk_file, explorer_part, text_of
+from citeforge.evaluator.reports.explorer.part import chunk_file, explorer_part
+from citeforge.evaluator.reports.markup import script_json, text_of
 from citeforge.evaluator.reports.missing import caution_lines, missing_lines
 from citeforge.evaluator.reports.plots.choose import main_measure
-from citeforge.evaluator.reports.plots.page import script_json
 from citeforge.evaluator.reports.report import index_base
 from citeforge.evaluator.reports.rows import named_rows
 from citeforge.package.package import Package

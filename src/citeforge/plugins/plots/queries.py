@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Sequence
 
 from citeforge.evaluator.measures.registry import direction
-from citeforge.evaluator.reports.plots import palette
+from citeforge.evaluator.reports.plots import labels, palette
 from citeforge.evaluator.reports.plots.common import (
     entries,
     entry,
@@ -75,11 +75,12 @@ def _histograms(
         x2=alt.X2("to"),
         y=alt.Y("share:Q", title=None, axis=alt.Axis(tickCount=3, format="d")),
     ).properties(width=WIDTH, height=52)  # fmt: skip
+    shown = labels.lookup(labels.name_lines(names, 40))
     chart = bars.facet(
         row=alt.Row("system:N", sort=names, title=f"share of {several} (%)",
                     header=alt.Header(labelAngle=0, labelAlign="left", labelOrient="top",
                                       labelAnchor="start",
-                                      labelPadding=2, labelLimit=WIDTH)),
+                                      labelPadding=2, labelLimit=WIDTH, labelExpr=shown)),
         spacing=8,
     )  # fmt: skip
     middles = {system: statistics.median(known) for system, known in rows}
@@ -133,6 +134,7 @@ def query_differences(first: ScoreFile, second: ScoreFile, measure: str) -> Figu
         for i, end in zip(drawn, edges[1:], strict=True) if found[i][0]
     ]  # fmt: skip
     sides = alt.Scale(domain=[one, other], range=[palette.colour(1), palette.colour(0)])
+    key = alt.Legend(title=None, orient="bottom", columns=1, labelLimit=WIDTH)
     chart = alt.Chart(values(bars)).mark_rect().encode(
         x=alt.X("from:Q", title="queries, sorted by the difference",
                 scale=alt.Scale(domain=[0, n], nice=False)),
@@ -141,8 +143,7 @@ def query_differences(first: ScoreFile, second: ScoreFile, measure: str) -> Figu
         y2=alt.Y2("difference"),
         # Bars that only touch show the background between them.
         strokeWidth=alt.StrokeWidthValue(0.6), stroke=alt.Stroke("who:N", legend=None, scale=sides),
-        color=alt.Color("who:N", legend=alt.Legend(title=None, orient="bottom", labelLimit=240),
-                        scale=sides),
+        color=alt.Color("who:N", legend=key, scale=sides),
     ).properties(width=WIDTH, height=240)  # fmt: skip
     title = (
         f"{measure}: {second.system} is {more} than {first.system} on {better:,} queries, "

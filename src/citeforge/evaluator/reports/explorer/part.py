@@ -7,10 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined, select_autoescape
-
 from citeforge.evaluator.reports.explorer.chunks import make_chunks
-from citeforge.evaluator.reports.plots.page import TEMPLATES, script_json
+from citeforge.evaluator.reports.markup import render_markup, script_json
 from citeforge.schemas.scores import ScoreFile
 
 INLINE = 2_000_000
@@ -36,17 +34,8 @@ def explorer_part(files: Sequence[ScoreFile], by: str, base: int) -> Explorer:
     if not any(f.measures for f in files):
         return Explorer("", {})
     chunks = make_chunks(files, by, base)
-    environment = Environment(
-        autoescape=select_autoescape(default=True, default_for_string=True),
-        undefined=StrictUndefined, trim_blocks=True,
-    )  # fmt: skip
-    template = environment.from_string((TEMPLATES / "explorer.html.j2").read_text("utf-8"))
-    return Explorer(template.render(index=script_json(chunks.index)), chunks.pieces)
-
-
-def text_of(name: str) -> str:
-    """A style sheet or script of the templates."""
-    return (TEMPLATES / name).read_text(encoding="utf-8")
+    html = render_markup("explorer.html.j2", index=script_json(chunks.index))
+    return Explorer(html, chunks.pieces)
 
 
 def inlined(pieces: Mapping[str, Any]) -> str:

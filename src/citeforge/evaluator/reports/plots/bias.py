@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from citeforge.evaluator.reports.plots import palette
-from citeforge.evaluator.reports.plots.common import domain, entry
-from citeforge.evaluator.reports.plots.figure import WIDTH, Figure, altair, finished, values
+from citeforge.evaluator.reports.plots.common import entry
+from citeforge.evaluator.reports.plots.figure import Figure, altair, finished, values
+from citeforge.evaluator.reports.plots.forest import forest
 from citeforge.schemas.benchmarks.authorship import AUTHORS, PLACEBO
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 _WORDS = {"P": "precision", "R": "recall"}
-_ROW = 24
 _LEVEL = 0.05
 
 
@@ -97,27 +97,18 @@ def _title(rows: Sequence[dict[str, object]], word: str) -> str:
 
 def _chart(rows: Sequence[dict[str, object]], word: str) -> Any:
     alt = altair()
-    names = [str(r["name"]) for r in rows]
-    lows, highs = (
-        [float(str(r[k])) for r in rows for k in (end, f"placebo_{end}") if r[k] is not None]
-        for end in ("low", "high")
-    )
-    ends = domain([*lows, 0.0], [*highs, 0.0], None)
-    across = {"title": f"bias of {word} (points, CAB), 95 % interval",
-              "scale": alt.Scale(domain=ends, nice=False, zero=False)}  # fmt: skip
-    y = alt.Y("name:N", sort=names, title=None, axis=alt.Axis(grid=False, labelLimit=260))
-    base = alt.Chart(values(rows))
-    placebo = base.transform_filter("datum.placebo_low !== null").mark_bar(
+    keys = ("placebo_low", "placebo_high")
+    ends = [float(str(r[k])) for r in rows for k in keys if r[k] is not None]
+    title = f"bias of {word} (points, CAB), 95 % interval"
+    plot = forest(rows, "name", title, None, [0.0, *ends])
+    placebo = plot.base.transform_filter("datum.placebo_low !== null").mark_bar(
         color=palette.LINE, height=16
-    ).encode(y=y, x=alt.X("placebo_low:Q", **across), x2=alt.X2("placebo_high"))  # fmt: skip
-    nothing = alt.Chart(values([{"at": 0}])).mark_rule(color=palette.SOFT, strokeDash=[3, 3])
-    whiskers = base.mark_rule(color=palette.colour(0), strokeWidth=2).encode(
-        y=y, x=alt.X("low:Q", **across), x2=alt.X2("high")
     )
-    dots = base.mark_point(color=palette.colour(0), size=55, opacity=1, strokeWidth=2).encode(
-        y=y, x=alt.X("value:Q", **across),
-        fill=alt.condition("datum.differs", alt.value(palette.colour(0)),
-                           alt.value(palette.GROUND)),
+    nothing = alt.Chart(values([{"at": 0}])).mark_rule(color=palette.SOFT, strokeDash=[3, 3])
+    filled = alt.condition("datum.differs", alt.value(palette.colour(0)), alt.value(palette.GROUND))
+    dots = plot.base.mark_point(color=palette.colour(0), size=55, opacity=1, strokeWidth=2)
+    return plot.drawn(
+        plot.span(placebo, *keys),
+        nothing.encode(x=alt.X("at:Q", **plot.across)), plot.whiskers(),
+        plot.at(dots).encode(fill=filled),
     )  # fmt: skip
-    layers = [placebo, nothing.encode(x=alt.X("at:Q", **across)), whiskers, dots]
-    return alt.layer(*layers).properties(width=WIDTH, height=alt.Step(_ROW))

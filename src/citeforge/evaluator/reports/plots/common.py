@@ -7,7 +7,7 @@ from itertools import compress
 from typing import Any
 
 from citeforge.evaluator.measures.registry import direction
-from citeforge.evaluator.reports.plots import palette
+from citeforge.evaluator.reports.plots import labels, palette
 from citeforge.evaluator.reports.plots.figure import altair
 from citeforge.evaluator.statistics.ranks import comparable_entries
 from citeforge.schemas.scores import MeasureScore, ScoreFile
@@ -67,7 +67,9 @@ def system_encodings(
     numbers = [everybody.index(name) for name in names]
     colours = [palette.colour(i) for i in numbers]
     shapes = [palette.shape(i) for i in numbers]
-    key = alt.Legend(title=None, orient="bottom", columns=3, labelLimit=140) if legend else None
+    shown = labels.lookup(labels.name_lines(names))
+    key = alt.Legend(title=None, orient="bottom", columns=2, labelLimit=150, labelExpr=shown)
+    key = key if legend else None
     return {
         "color": alt.Color("system:N", legend=key, sort=None,
                            scale=alt.Scale(domain=list(names), range=colours)),

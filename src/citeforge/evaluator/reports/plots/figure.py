@@ -14,8 +14,11 @@ from citeforge.evaluator.reports.plots import palette
 from citeforge.evaluator.reports.plots.drawing import to_pdf, to_png, to_svg
 from citeforge.schemas.extras import extras_named
 
-WIDTH = 400
-"""Of the frame, in pixels."""
+WIDTH, BESIDE_NAMES = 300, 220
+"""Of a frame, in pixels: with numbers, and with names of systems on its left. A drawing is little
+wider than a phone, so that its words stay readable where it is made smaller."""
+_FONT = "Arial, Liberation Sans, Helvetica, sans-serif"
+"""Words are equally wide in all of these but the last."""
 _PNG_SCALE = 2
 _UNUSED = re.compile(
     r' (?:role|aria-roledescription|aria-hidden|class|pointer-events)="[^"]*"'
@@ -108,7 +111,7 @@ def values(rows: Sequence[dict[str, object]]) -> Any:
 
 def finished(chart: Any, title: str) -> dict[str, Any]:
     """The specification of a chart with our title, fonts and colours."""
-    lines = textwrap.wrap(title, 62) or [title]
+    lines = textwrap.wrap(title, 46) or [title]
     text: dict[str, Any] = {"labelColor": palette.SOFT, "titleColor": palette.FOREGROUND,
                             "labelLimit": 200, "titleLimit": 0}  # fmt: skip
     configured = chart.properties(
@@ -116,14 +119,14 @@ def finished(chart: Any, title: str) -> dict[str, Any]:
                "color": palette.FOREGROUND, "limit": 0, "frame": "bounds", "offset": 12},
         background=palette.GROUND,
     ).configure(
-        font="sans-serif", aria=False, padding=6,
+        font=_FONT, aria=False, padding=6,
         view={"stroke": palette.LINE},
         axis={**text, "gridColor": palette.LINE, "domainColor": palette.SOFT,
-              "tickColor": palette.SOFT, "labelFontSize": 11, "titleFontSize": 11,
+              "tickColor": palette.SOFT, "labelFontSize": 12, "titleFontSize": 12,
               "titleFontWeight": "normal", "gridOpacity": 0.6},
-        legend={**text, "labelFontSize": 11, "titleFontSize": 11, "titleFontWeight": "normal",
+        legend={**text, "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal",
                 "symbolLimit": 100, "symbolOpacity": 1},
-        header={**text, "labelFontSize": 11, "titleFontSize": 11, "titleFontWeight": "normal"},
+        header={**text, "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"},
     )  # fmt: skip
     return dict(configured.to_dict(validate=alt_schema().DEBUG_MODE))
 

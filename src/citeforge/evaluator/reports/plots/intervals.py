@@ -9,20 +9,19 @@ from citeforge.evaluator.measures.registry import direction
 from citeforge.evaluator.reports.plots import palette
 from citeforge.evaluator.reports.plots.common import (
     are_comparable,
-    domain,
     entries,
     measure_and_unit,
     value_text,
 )
-from citeforge.evaluator.reports.plots.figure import WIDTH, Figure, altair, finished, values
+from citeforge.evaluator.reports.plots.figure import BESIDE_NAMES, Figure, altair, finished, values
+from citeforge.evaluator.reports.plots.forest import forest
 from citeforge.evaluator.statistics.ranks import rank_text, ranks_of
 from citeforge.schemas.scores import ScoreFile
 
 MOST = 60
 """Systems that are drawn: the best ones."""
-_ROW = 22
-_RANKS = 48
-"""Width of the column of ranks, in pixels."""
+_AT_RANKS = {"value": BESIDE_NAMES + 48}
+"""Where the column of ranks ends."""
 
 
 def intervals(files: Sequence[ScoreFile], measure: str) -> Figure | None:
@@ -46,30 +45,17 @@ def intervals(files: Sequence[ScoreFile], measure: str) -> Figure | None:
                      "ranks": rank_text(rank), "n": e.n,
                      "reference": file.is_control,
                      "band": len(found) > 1 and rank is not None and rank[0] == 1})  # fmt: skip
-    names = [str(r["system"]) for r in rows]
-    y = alt.Y("system:N", sort=names, title=None, axis=alt.Axis(grid=False, labelLimit=160))
-    ends = domain([float(str(r["low"])) for r in rows], [float(str(r["high"])) for r in rows],
+    plot = forest(rows, "system", f"{measure_and_unit(measure, scale)}, 95 % interval",
                   100 if scale == 100 else None)  # fmt: skip
-    across = {"title": f"{measure_and_unit(measure, scale)}, 95 % interval",
-              "scale": alt.Scale(domain=ends, nice=False, zero=False)}  # fmt: skip
-    base = alt.Chart(values(rows))
     bands = (
-        base.transform_filter("datum.band")
+        plot.base.transform_filter("datum.band")
         .mark_rect(color=palette.BAND)
-        .encode(y=y, x=alt.XValue(0), x2=alt.X2Value(WIDTH))
+        .encode(y=plot.y, x=alt.XValue(0), x2=alt.X2Value(BESIDE_NAMES))
     )  # fmt: skip
-    whiskers = base.mark_rule(color=palette.colour(0), strokeWidth=2).encode(
-        y=y, x=alt.X("low:Q", **across), x2=alt.X2("high")
-    )
-    dots = base.mark_point(
-        color=palette.colour(0), fill=palette.colour(0), size=50, opacity=1
-    ).encode(y=y, x=alt.X("value:Q", **across))
-    layers = [bands, whiskers, dots]
+    layers = [bands, plot.whiskers(), plot.dots()]
     if len(found) > 1:
-        ranked = base.mark_text(color=palette.SOFT, align="right", fontSize=11)
-        layers.append(ranked.encode(y=y, x=alt.XValue(WIDTH + _RANKS), text=alt.Text("ranks:N")))
-        layers.append(_head_of_ranks())
-    chart = alt.layer(*layers).properties(width=WIDTH, height=alt.Step(_ROW))
+        ranked = plot.base.mark_text(color=palette.SOFT, align="right", fontSize=12)
+        layers += [ranked.encode(y=plot.y, x=_AT_RANKS, text=alt.Text("ranks:N")), _head_of_ranks()]
     title = _title(
         measure, [r for r in rows if not r["reference"]] or rows, are_comparable(everybody)
     )
@@ -100,7 +86,7 @@ def intervals(files: Sequence[ScoreFile], measure: str) -> Figure | None:
         f"intervals-{measure}", title, f"{title}. {told}{'; …' if len(rows) > 12 else ''}.", note,
         ("system", measure_and_unit(measure, scale), "low", "high", "ranks, 95 %", "queries"),
         tuple((r["system"], r["value"], r["low"], r["high"], r["ranks"], r["n"]) for r in rows),
-        finished(chart, title),
+        finished(plot.drawn(*layers), title),
     )  # fmt: skip
 
 
@@ -108,8 +94,8 @@ def _head_of_ranks() -> Any:
     """The word above the column of ranks."""
     alt = altair()
     return alt.Chart(values([{"text": "ranks"}])).mark_text(
-        color=palette.SOFT, align="right", baseline="bottom", fontSize=11, dy=-3
-    ).encode(x=alt.XValue(WIDTH + _RANKS), y=alt.YValue(0), text=alt.Text("text:N"))  # fmt: skip
+        color=palette.SOFT, align="right", baseline="bottom", fontSize=12, dy=-3
+    ).encode(x=_AT_RANKS, y=alt.YValue(0), text=alt.Text("text:N"))  # fmt: skip
 
 
 def _title(measure: str, rows: Sequence[dict[str, object]], comparable: Sequence[bool]) -> str:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterator, Sequence
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rich.cells import cell_len
 
 MOST = 12
 """More dots than these have a legend."""
-FONT_SIZE = 11
+FONT_SIZE = 12
+LETTERS, LINES, ROOM = 22, 3, 150
+"""Of a name beside an axis: letters and pixels of a line, and lines."""
 _GAP = 3.0
 _RADIUS = 6.0
 
@@ -42,6 +46,17 @@ class Box:
 def width_of(text: str) -> float:
     """Width in pixels, on the safe side for any sans-serif font."""
     return 0.66 * FONT_SIZE * cell_len(text)
+
+
+def name_lines(names: Iterable[str], letters: int = LETTERS) -> dict[str, list[str]]:
+    """Names with their lines, of which very long ones lose their end."""
+    cut = textwrap.TextWrapper(letters, max_lines=LINES, placeholder="…")
+    return {name: cut.wrap(name) or [name] for name in names}
+
+
+def lookup(lines: dict[str, list[str]]) -> str:
+    """The expression by which a drawing finds the lines of a label."""
+    return f"({json.dumps(lines)})[datum.label]"
 
 
 def place_labels(

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from citeforge.builders.audit.records import Audit
 from citeforge.builders.audit.strata import Stratum
-from citeforge.evaluator.reports.plots import palette
-from citeforge.evaluator.reports.plots.common import domain
-from citeforge.evaluator.reports.plots.figure import WIDTH, Figure, altair, finished, values
+from citeforge.evaluator.reports.plots.figure import Figure, finished
+from citeforge.evaluator.reports.plots.forest import forest
 
 _ALL, _KEPT = "all negatives", "those that stay"
 _STRATA = {
@@ -25,19 +24,7 @@ def negatives_plot(found: Audit) -> Figure | None:
     rows = _rows(found)
     if not rows:
         return None
-    alt = altair()
-    names = [str(r["of"]) for r in rows]
-    ends = domain([float(str(r["low"])) for r in rows], [float(str(r["high"])) for r in rows], 100)
-    across = {"title": "relevant (%), 95 % interval",
-              "scale": alt.Scale(domain=ends, nice=False, zero=False)}  # fmt: skip
-    y = alt.Y("of:N", sort=names, title=None, axis=alt.Axis(grid=False, labelLimit=160))
-    base = alt.Chart(values(rows))
-    chart = alt.layer(
-        base.mark_rule(color=palette.colour(0), strokeWidth=2).encode(
-            y=y, x=alt.X("low:Q", **across), x2=alt.X2("high")),
-        base.mark_point(color=palette.colour(0), fill=palette.colour(0), size=50,
-                        opacity=1).encode(y=y, x=alt.X("value:Q", **across)),
-    ).properties(width=WIDTH, height=alt.Step(24))  # fmt: skip
+    plot = forest(rows, "of", "relevant (%), 95 % interval", 100)
     first = rows[0]
     title = f"{first['value']:.1f} % of the negatives are relevant"
     stays = next((r for r in rows if r["of"] == _KEPT), None)
@@ -51,7 +38,7 @@ def negatives_plot(found: Audit) -> Figure | None:
         f"Estimated from labels of people, drawn at random; {found.false_negatives.method}.",
         ("of", "relevant (%)", "low", "high", "negatives", "labelled"),
         tuple(tuple(r[k] for k in ("of", "value", "low", "high", "size", "n")) for r in rows),
-        finished(chart, title),
+        finished(plot.drawn(plot.whiskers(), plot.dots()), title),
     )  # fmt: skip
 
 

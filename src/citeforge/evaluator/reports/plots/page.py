@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import chain
-from pathlib import Path
-from typing import Any
 
-from jinja2 import Environment, StrictUndefined, select_autoescape
-
+from citeforge.evaluator.reports.markup import render_markup, text_of
 from citeforge.evaluator.reports.plots import palette
 from citeforge.evaluator.reports.plots.choose import page_figures
 from citeforge.evaluator.reports.plots.drawing import drawn, hindrance, start_drawing, unchecked
@@ -19,8 +15,6 @@ from citeforge.evaluator.reports.plots.figure import Figure
 from citeforge.schemas.errors import MissingExtraError
 from citeforge.schemas.extras import EXTRAS
 from citeforge.schemas.scores import ScoreFile
-
-TEMPLATES = Path(__file__).parent.parent / "templates"
 
 
 @dataclass(frozen=True)
@@ -36,12 +30,6 @@ class PlotPart:
     html: str
     css: str
     tables: dict[str, str]
-
-
-def script_json(value: Any) -> str:
-    """JSON that cannot end the script element it stands in."""
-    text = json.dumps(value, ensure_ascii=False)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def plots_part(
@@ -67,11 +55,6 @@ def plots_part(
             figures = drawn(chain(page_figures(files) if files else (), more() if more else ()))
     if not (missing or figures):
         return PlotPart("", "", {})
-    environment = Environment(
-        autoescape=select_autoescape(default=True, default_for_string=True),
-        undefined=StrictUndefined, trim_blocks=True,
-    )  # fmt: skip
-    template = environment.from_string((TEMPLATES / "figures.html.j2").read_text("utf-8"))
-    html = template.render(figures=figures, missing=missing)
-    css = palette.css() + (TEMPLATES / "figures.css").read_text("utf-8")
+    html = render_markup("figures.html.j2", figures=figures, missing=missing)
+    css = palette.css() + text_of("figures.css")
     return PlotPart(html, css, {f"csv-{f.name}": f.csv for f in figures})

@@ -7,9 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from citeforge.evaluator.reports.plots import palette
-from citeforge.evaluator.reports.plots.common import domain, entry, measure_and_unit, value_text
-from citeforge.evaluator.reports.plots.figure import WIDTH, Figure, altair, finished, values
+from citeforge.evaluator.reports.plots import labels, palette
+from citeforge.evaluator.reports.plots.common import entry, measure_and_unit, value_text
+from citeforge.evaluator.reports.plots.figure import (
+    WIDTH,
+    Figure,
+    altair,
+    finished,
+    values,
+)
+from citeforge.evaluator.reports.plots.forest import forest
 from citeforge.evaluator.reports.plots.scatter import agreement_chart
 from citeforge.evaluator.statistics.intervals import wilson
 from citeforge.schemas.scores import Corrected, MeasureScore, ScoreFile
@@ -151,9 +158,10 @@ def _panels(rows: Sequence[dict[str, object]], names: Sequence[str], measure: st
                                         symbolStrokeColor=palette.colour(0))),
     )  # fmt: skip
     layered = alt.layer(line, whiskers, dots, data=values(rows)).properties(width=side, height=side)
+    shown = labels.lookup(labels.name_lines(names))
     return layered.facet(
         facet=alt.Facet("system:N", sort=list(names), title=None,
-                        header=alt.Header(labelLimit=side, labelAnchor="start")),
+                        header=alt.Header(labelExpr=shown, labelLimit=150, labelAnchor="start")),
         columns=columns, spacing=14,
     )  # fmt: skip
 
@@ -199,7 +207,7 @@ def corrected(files: Sequence[ScoreFile], measure: str) -> Figure | None:
         f"corrected-{measure}", title, f"{title}. {told}.", note,
         ("system", "by", axis, "low", "high", "labelled answers"),
         tuple(tuple(r[k] for k in ("system", "by", "value", "low", "high", "n")) for r in rows),
-        finished(_dumbbells(rows, [f.system for f, _, _ in found], axis, scale), title),
+        finished(_dumbbells(rows, axis, scale), title),
     )  # fmt: skip
 
 
@@ -223,13 +231,12 @@ def judges_and_people(shares: Mapping[str, Shares], judge: str) -> Figure:
         f"supported, people {value_text(100 * at.people)} %"
         + ("" if len(shares) == 1 else ", the largest gap")
     )
-    chart, labelled = agreement_chart(rows, list(shares),
+    chart = agreement_chart(rows, list(shares),
                                       "supported for the judge (%), 95 % interval",
                                       "supported for people (%), 95 % interval")  # fmt: skip
     note = (
         f"Judge: {judge}. On the diagonal both find as much. Lines are 95 % intervals (Wilson's "
         "score interval; answers are counted, not statements)."
-        + ("" if labelled else " Names stand in the legend.")
     )
     told = "; ".join(
         f"{n}: judge {value_text(100 * s.judge)} %, people {value_text(100 * s.people)} %"
@@ -267,28 +274,21 @@ def _span(c: Corrected) -> str:
     )
 
 
-def _dumbbells(
-    rows: Sequence[dict[str, object]], names: Sequence[str], title: str, scale: int
-) -> Any:
+def _dumbbells(rows: Sequence[dict[str, object]], title: str, scale: int) -> Any:
     alt = altair()
     kinds = [k for k in (_JUDGE, _LABELS, _CORRECTED) if any(r["by"] == k for r in rows)]
     colours = {_JUDGE: palette.colour(1), _LABELS: palette.colour(4), _CORRECTED: palette.colour(0)}
     shapes = {_JUDGE: "square", _LABELS: "triangle-up", _CORRECTED: "circle"}
-    ends = domain([float(str(r["low"])) for r in rows], [float(str(r["high"])) for r in rows],
-                  100 if scale == 100 else None)  # fmt: skip
-    across = {"title": f"{title}, 95 % interval",
-              "scale": alt.Scale(domain=ends, nice=False, zero=False)}  # fmt: skip
-    y = alt.Y("system:N", sort=list(names), title=None, axis=alt.Axis(grid=False, labelLimit=160))
+    plot = forest(rows, "system", f"{title}, 95 % interval", 100 if scale == 100 else None)
     offset = alt.YOffset("by:N", sort=kinds, scale=alt.Scale(domain=kinds, paddingOuter=0.35))
     key = alt.Legend(title=None, orient="bottom")
     of_colour = alt.Scale(domain=kinds, range=[colours[k] for k in kinds])
     of_shape = alt.Scale(domain=kinds, range=[shapes[k] for k in kinds])
     colour = alt.Color("by:N", legend=key, sort=None, scale=of_colour)
     shape = alt.Shape("by:N", legend=key, sort=None, scale=of_shape)
-    base = alt.Chart(values(rows))
-    return alt.layer(
-        base.mark_rule(strokeWidth=2).encode(y=y, yOffset=offset, x=alt.X("low:Q", **across),
-                                             x2=alt.X2("high"), color=colour),
-        base.mark_point(filled=True, size=45, opacity=1).encode(
-            y=y, yOffset=offset, x=alt.X("value:Q", **across), color=colour, shape=shape),
-    ).properties(width=WIDTH, height=alt.Step(13 * len(kinds), **{"for": "position"}))  # fmt: skip
+    rules = plot.span(plot.base.mark_rule(strokeWidth=2)).encode(yOffset=offset, color=colour)
+    dots = plot.at(plot.base.mark_point(filled=True, size=45, opacity=1))
+    step = alt.Step(max(13, plot.step / len(kinds)), **{"for": "position"})
+    return plot.drawn(rules, dots.encode(yOffset=offset, color=colour, shape=shape)).properties(
+        height=step
+    )

@@ -23,7 +23,7 @@ from citeforge.schemas.scores import MeasureScore, ScoreFile
 PAIRS = (("CiteP", "CiteR"), ("ALCE.CitPrec", "ALCE.CitRec"), ("NLI.prec", "NLI.rec"),
          ("Overlap.P", "Overlap.R"))  # fmt: skip
 """Precision and recall."""
-HEIGHT = 300
+HEIGHT = 250
 _LONGEST = 28
 """Characters of a label."""
 
@@ -67,10 +67,11 @@ def precision_recall(files: Sequence[ScoreFile], precision: str, recall: str) ->
         )
     x = _Axis(f"{recall} (%), 95 % interval", _domain(rows, "x", 100))
     y = _Axis(f"{precision} (%), 95 % interval", _domain(rows, "y", 100))
-    chart, labelled = _chart(rows, [f.system for f in files], x, y)
+    chart = _chart(rows, [f.system for f in files], x, y)
     return Figure(
         f"precision-recall-{precision}", title,
-        f"{title}. " + _in_words(rows, precision, recall), _note(labelled, "of both measures"),
+        f"{title}. " + _in_words(rows, precision, recall),
+        "Lines are 95 % intervals of both measures.",
         ("system", f"{recall} (%)", f"{recall} low", f"{recall} high",
          f"{precision} (%)", f"{precision} low", f"{precision} high"),
         tuple(tuple(r[k] for k in ("system", "x", "x_low", "x_high", "y", "y_low", "y_high"))
@@ -102,13 +103,13 @@ def cost(files: Sequence[ScoreFile], measure: str) -> Figure | None:
         f"{measure_and_unit(measure, scale)}, 95 % interval",
         _domain(rows, "y", scale if scale == 100 else None),
     )
-    chart, labelled = _chart(rows, [f.system for f in files], x, y)
+    chart = _chart(rows, [f.system for f in files], x, y)
     left_out = len(files) - len(rows)
     return Figure(
         f"cost-{measure}", title,
         f"{title}. "
         + "; ".join(f"{r['system']} {_at(r, 'y')} at ${r['x']:.2f}" for r in rows[:12]),
-        _note(labelled, f"of {measure}")
+        f"Lines are 95 % intervals of {measure}."
         + (f" {left_out} systems do not say what they cost." if left_out else ""),
         ("system", "cost (US dollars)", measure_and_unit(measure, scale), "low", "high"),
         tuple(tuple(r[k] for k in ("system", "x", "y", "y_low", "y_high")) for r in rows),
@@ -147,16 +148,9 @@ def _in_words(rows: Sequence[dict[str, object]], precision: str, recall: str) ->
     return "; ".join(said) + ("; …" if len(rows) > 12 else "") + "."
 
 
-def _note(labelled: bool, what: str) -> str:
-    names = (
-        "" if labelled else " Names stand in the legend: there are too many, or they lie too near."
-    )
-    return f"Lines are 95 % intervals {what}.{names}"
-
-
 def agreement_chart(
     rows: Sequence[dict[str, object]], everybody: Sequence[str], x_title: str, y_title: str
-) -> tuple[Any, bool]:
+) -> Any:
     """Two percentages of each system, with the diagonal.
 
     Args:
@@ -165,8 +159,6 @@ def agreement_chart(
         x_title: of the axis.
         y_title: of the axis.
 
-    Returns:
-        The chart, and whether the dots have labels rather than a legend.
     """
     both = [*_domain(rows, "x", 100), *_domain(rows, "y", 100)]
     ends = [min(both), max(both)]
@@ -179,7 +171,7 @@ def _chart(
     x: _Axis,
     y: _Axis,
     diagonal: bool = False,
-) -> tuple[Any, bool]:
+) -> Any:
     """Dots with intervals; labels where each has room beside its own dot, else a legend."""
     alt = altair()
     names = [str(r["system"]) for r in rows]
@@ -232,7 +224,7 @@ def _chart(
         chart = alt.layer(alt.layer(*layers), named).resolve_scale(x="independent", y="independent")
     else:
         chart = alt.layer(*layers)
-    return chart.properties(width=WIDTH, height=HEIGHT), boxes is not None
+    return chart.properties(width=WIDTH, height=HEIGHT)
 
 
 def _boxes(
