@@ -17,8 +17,8 @@ def table(text: str) -> list[dict[str, str]]:
 
 
 def test_a_page_shows_them_after_the_core_s_but_length_after_cost() -> None:
-    assert list(plots())[-6:] == [
-        "differences", "distribution", "position", "citations", "cost", "length",
+    assert list(plots())[-7:] == [
+        "differences", "distribution", "position", "citations", "cost", "length", "robustness",
     ]  # fmt: skip
     names = [figure.name.partition("-")[0] for figure in page_figures(many(3))]
     assert names[-6:] == [

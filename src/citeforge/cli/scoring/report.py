@@ -39,6 +39,12 @@ from citeforge.schemas.commands.command_options import TableOptions
     "--benchmark",
     help="Tell what its audit found among the negatives (pages, md, --plot negatives).",
 )
+@click.option(
+    "--robustness",
+    is_flag=True,
+    help="Of several score files a system (protocols, judges): how each definition of citation "
+    "quality ranks the systems, and where they disagree. Any format; nobody is asked.",
+)
 @click.option("--measure", help="What a plot shows (default: the main measure of the files).")
 def report(
     scores: tuple[Path, ...],
@@ -49,6 +55,7 @@ def report(
     plot_name: str | None,
     benchmark: Path | None,
     measure: str | None,
+    robustness: bool,
     **given: Any,
 ) -> None:
     """Make a report of score files: a page, a table (md, tex, csv), or a plot (svg, png, pdf).
@@ -61,6 +68,10 @@ def report(
     from citeforge.schemas.errors import UsageError
 
     chosen = kind or format_of(out)
+    if robustness:
+        if plot_name is not None:
+            raise UsageError("--robustness and --plot are two reports; write two files")
+        plot_name = "robustness"
     if out is None and chosen in DRAWN:
         raise UsageError(f"--format {chosen}: name a file with --out")
     if chosen == "html" or chosen in DRAWN:

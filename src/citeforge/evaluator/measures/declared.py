@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from citeforge.evaluator.statistics.estimates import Measured, mean_sample
 from citeforge.evaluator.statistics.intervals import Range
@@ -24,6 +24,25 @@ Compute = Callable[[Any, Sequence["Measure"]], Iterator[Any]]
 Of ``cells`` to :class:`~citeforge.evaluator.reports.entries.Row` or ``NotComputed``, one a cell.
 Raises CannotError when none of them can be computed, and says why.
 """
+
+
+@dataclass(frozen=True)
+class CitationQuality:
+    """How a measure defines the quality of citations, told to who compares definitions.
+
+    Attributes:
+        aspect: what it looks at: the citations there are, what ought to be cited, or both.
+        apart: one sentence: what sets it apart from other definitions.
+        reference: one sentence: what the paper's own code does otherwise; empty for nothing.
+    """
+
+    aspect: Literal["precision", "recall", "both"]
+    apart: str
+    reference: str = ""
+
+    def why(self, protocol: str) -> str:
+        """What sets it apart under a protocol."""
+        return f"{self.apart} {self.reference if protocol == 'reference' else ''}".strip()
 
 
 @dataclass(frozen=True)
@@ -59,6 +78,8 @@ class Measure:
             do.
         higher_is_better: whether a higher value is a better one; None where neither direction is.
         linear: it is a share of verdicts, so that error rates of the judge can correct it.
+        citation_quality: how it defines the quality of citations; None where it measures something
+            else.
     """
 
     name: str
@@ -81,6 +102,7 @@ class Measure:
     higher_is_better: bool | None = True
     linear: bool = False
     unlabelled: str = ""
+    citation_quality: CitationQuality | None = None
 
     @property
     def range(self) -> Range:

@@ -27,7 +27,7 @@ from citeforge.evaluator.reports.markup import render_markup, script_json, text_
 from citeforge.evaluator.reports.missing import caution_lines, is_trivial, missing_lines
 from citeforge.evaluator.reports.paper import PAPER, paper_table
 from citeforge.evaluator.reports.plots.bias import of_cells
-from citeforge.evaluator.reports.plots.choose import main_measure, plot
+from citeforge.evaluator.reports.plots.choose import main_measure, plot, whole_report
 from citeforge.evaluator.reports.plots.figure import Figure
 from citeforge.evaluator.reports.plots.files import DRAWN
 from citeforge.evaluator.reports.plots.negatives import negatives_plot
@@ -295,6 +295,11 @@ def rendered(
         UsageError: an option for another kind of file, or the files do not hold what it shows.
         MissingExtraError: a plot without the extra ``report``.
     """
+    if plot_name is not None and (written := whole_report(plot_name)) is not None:
+        if measure is not None or audit is not None or (table and not table.is_columns_alone):
+            raise UsageError(f"--{plot_name} takes --columns, --across and --title, and no others")
+        columns, across = (table.columns, table.across) if table is not None else ((), ())
+        return written(compared_across(files, parts_across(across)), ending, title, columns)
     if table is not None and not table.is_plain:
         if ending not in PAPER:
             raise UsageError(

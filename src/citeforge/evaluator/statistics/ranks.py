@@ -40,11 +40,26 @@ def rank_intervals(
     found: list[RankInterval | None] = [None] * len(columns)
     if not known:
         return found
-    values = np.stack([np.asarray(columns[i], np.float64) for i in known], axis=1)
-    t, df = _paired(values, clusters)
-    for i, ranks in zip(known, ranks_from(_holm(t, df, level)), strict=True):
+    better = better_for_certain([columns[i] for i in known], clusters, level)  # type: ignore[misc]
+    for i, ranks in zip(known, ranks_from(better), strict=True):
         found[i] = ranks
     return found
+
+
+def better_for_certain(
+    columns: Sequence[Floats],
+    clusters: npt.NDArray[np.int64] | None = None,
+    level: float = LEVEL,
+) -> npt.NDArray[np.bool_]:
+    """Whether the row's system is better than the column's, after Holm over all pairs.
+
+    Args:
+        columns: values of each system by query, higher is better, NaN where undefined.
+        clusters: cluster of each query, where questions repeat.
+        level: probability, at most, that any pair is told apart wrongly.
+    """
+    values = np.stack([np.asarray(column, np.float64) for column in columns], axis=1)
+    return _holm(*_paired(values, clusters), level)
 
 
 def ranks_from(better: npt.NDArray[np.bool_]) -> list[RankInterval]:

@@ -24,7 +24,7 @@ from citeforge.engines.judge.records import Decision, JudgeFailure, Pair
 from citeforge.evaluator.measures.bounds import Value
 from citeforge.evaluator.measures.cannot import CannotError
 from citeforge.evaluator.measures.columns import Key, bounded
-from citeforge.evaluator.measures.declared import Found, Measure, count, percent
+from citeforge.evaluator.measures.declared import CitationQuality, Found, Measure, count, percent
 from citeforge.evaluator.measures.judging import premise_text
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.statements.url_marks import has_text
@@ -164,9 +164,17 @@ _percent, _count = (
     for make in (percent, count)
 )
 MEASURES = (
-    _percent("FACT.Acc", definition="statement–URL pairs that the page supports, fully or in part"),
+    _percent("FACT.Acc", definition="statement–URL pairs that the page supports, fully or in part",
+             citation_quality=CitationQuality(
+                 "precision", "Each statement and page is one pair, and partial support is enough.",
+                 "Their code pools the pairs of all reports, without pages that tell nothing.",
+             )),
     _count(
-        "FACT.Eff", definition="supported statement–URL pairs of a report", higher_is_better=True
+        "FACT.Eff", definition="supported statement–URL pairs of a report", higher_is_better=True,
+        citation_quality=CitationQuality(
+            "recall", "It counts supported pairs, so that longer reports are ahead.",
+            "Their code takes the mean over reports that cite.",
+        ),
     ),
     _count("FACT.Cit", definition="statement–URL pairs of a report (reference: those judged)"),
     _count(
@@ -174,4 +182,4 @@ MEASURES = (
         definition="of these, pairs whose page has no text or tells nothing (reference: left out)",
         higher_is_better=False,
     ),
-)
+)  # fmt: skip

@@ -26,7 +26,7 @@ from citeforge.evaluator.measures.bounds import Value
 from citeforge.evaluator.measures.cannot import CannotError
 from citeforge.evaluator.measures.claims import Claim, read_claims
 from citeforge.evaluator.measures.columns import Key, bounded
-from citeforge.evaluator.measures.declared import Found, Measure, percent
+from citeforge.evaluator.measures.declared import CitationQuality, Found, Measure, percent
 from citeforge.evaluator.measures.judging import premise_text
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.statements.split import strict_statements
@@ -238,13 +238,30 @@ _trec = partial(
     options=files_signature,
 )
 _RECALL = "the same over all sentences"
+_FIRST = "The track looks at a sentence's first citation alone, and leaves out what nobody judged."
+_ALL = "Every judged citation of a sentence has the same weight, the first and the last."
+_soft_quality = partial(
+    CitationQuality,
+    apart="Each citation is judged alone, and partial support counts half.",
+    reference=_FIRST,
+)
+_hard_quality = partial(
+    CitationQuality,
+    apart="Each citation is judged alone, and partial support counts nothing.",
+    reference=_FIRST,
+)
 MEASURES = (
     _trec("TREC.WP", definition="support of a sentence's first citation, full 1, partial 0.5, "
-          "over sentences that cite (strict: over all citations)"),
-    _trec("TREC.WR", definition=f"{_RECALL} (strict: of the best citation, over statements)"),
-    _trec("TREC.HP", definition="TREC.WP with partial support as none"),
-    _trec("TREC.HR", definition="TREC.WR with partial support as none"),
+          "over sentences that cite (strict: over all citations)",
+          citation_quality=_soft_quality("precision")),
+    _trec("TREC.WR", definition=f"{_RECALL} (strict: of the best citation, over statements)",
+          citation_quality=_soft_quality("recall")),
+    _trec("TREC.HP", definition="TREC.WP with partial support as none",
+          citation_quality=_hard_quality("precision")),
+    _trec("TREC.HR", definition="TREC.WR with partial support as none",
+          citation_quality=_hard_quality("recall")),
     _trec("TREC.WP@all", definition="mean support of a sentence's judged citations, over "
-          "sentences that cite (reference)"),
-    _trec("TREC.WR@all", definition=f"{_RECALL} (reference)"),
+          "sentences that cite (reference)", citation_quality=CitationQuality("precision", _ALL)),
+    _trec("TREC.WR@all", definition=f"{_RECALL} (reference)",
+          citation_quality=CitationQuality("recall", _ALL)),
 )  # fmt: skip

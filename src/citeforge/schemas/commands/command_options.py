@@ -266,6 +266,11 @@ class TableOptions(Part):
         return self.model_copy(update={"across": ()}) == TableOptions()
 
     @property
+    def is_columns_alone(self) -> bool:
+        """Whether nothing else of a table for a paper was asked for."""
+        return self.model_copy(update={"columns": ()}).is_plain
+
+    @property
     def mark(self) -> str:
         """What stands beside a significant difference; empty without a baseline."""
         return (self.significance or "†") if self.against else ""

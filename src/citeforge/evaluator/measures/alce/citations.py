@@ -10,7 +10,7 @@ import numpy as np
 from citeforge.evaluator.measures.alce.answers import ALCE, reference_claims, strict_claims
 from citeforge.evaluator.measures.bounds import Bounds, extreme_mean
 from citeforge.evaluator.measures.columns import Key
-from citeforge.evaluator.measures.declared import Found, Measure, percent
+from citeforge.evaluator.measures.declared import CitationQuality, Found, Measure, percent
 from citeforge.evaluator.measures.judging import CitationScores, citation_samples
 from citeforge.evaluator.statements.inputs import Inputs
 from citeforge.evaluator.statistics.estimates import Floats, Measured, Sample, ratio
@@ -75,12 +75,23 @@ _cited = partial(
     percent, family="alce", needs="a judge", source=ALCE, uses=("judge", "segmenter"),
     compute=citations, options=_options,
 )  # fmt: skip
+_quality = partial(
+    CitationQuality,
+    reference="ALCE's code reads the first line alone, and three citations of a statement; one out "
+    "of range costs recall and no precision.",
+)
 MEASURES = (
     _cited(
-        "ALCE.CitRec", definition="statements whose citations together entail them", linear=True
+        "ALCE.CitRec", definition="statements whose citations together entail them", linear=True,
+        citation_quality=_quality("recall", "All passages that a statement cites are joined, and "
+                                  "together they must entail it."),
     ),
-    _cited("ALCE.CitPrec", definition="citations that are needed for a supported statement"),
-    _cited("ALCE.CitF1", definition="harmonic mean of mean CitRec and mean CitPrec"),
+    _cited("ALCE.CitPrec", definition="citations that are needed for a supported statement",
+           citation_quality=_quality("precision", "A citation counts only where its statement is "
+                                     "supported and the others do not do without it.")),
+    _cited("ALCE.CitF1", definition="harmonic mean of mean CitRec and mean CitPrec",
+           citation_quality=_quality("both", "Joined passages must entail the statement, and "
+                                     "citations that nobody needs cost precision.")),
     _cited(
         "ALCE.Multi", definition="share of statements with several citations", higher_is_better=None
     ),
@@ -91,4 +102,4 @@ MEASURES = (
         "(reference: such citations to them)",
         higher_is_better=False,
     ),
-)
+)  # fmt: skip

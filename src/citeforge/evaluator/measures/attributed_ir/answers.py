@@ -11,7 +11,7 @@ from typing import Any
 from citeforge.evaluator.measures.alce.answers import strict_claims
 from citeforge.evaluator.measures.cannot import CannotError
 from citeforge.evaluator.measures.claims import Claim
-from citeforge.evaluator.measures.declared import Found, Measure, percent
+from citeforge.evaluator.measures.declared import CitationQuality, Found, Measure, percent
 from citeforge.evaluator.measures.forms import SINGLE, Form
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.schemas.citations.grammar import without_markers
@@ -21,6 +21,10 @@ AIR = "Djeddal et al. 2024 (Attributed-IR), section 2.5"
 PARTS = {"P": "precision", "R": "recall", "F": "F"}
 judged = partial(
     percent, family="attributed_ir", needs="a judge", source=AIR, uses=("judge", "segmenter")
+)
+quality_of_judged = partial(
+    CitationQuality,
+    reference="Their code looks at 20 statements of an answer and 7 citations of each.",
 )
 MOST_CITATIONS = 7
 MOST_STATEMENTS = 20

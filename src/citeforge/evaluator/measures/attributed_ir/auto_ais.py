@@ -8,7 +8,12 @@ from functools import partial
 
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.evaluator.measures.attributed_ir.answers import claims_of, judged, with_passages
+from citeforge.evaluator.measures.attributed_ir.answers import (
+    claims_of,
+    judged,
+    quality_of_judged,
+    with_passages,
+)
 from citeforge.evaluator.measures.bounds import BOTH, Bounds, Value
 from citeforge.evaluator.measures.claims import Claim, read_claims
 from citeforge.evaluator.measures.columns import Key, bounded
@@ -95,8 +100,22 @@ def auto_ais_of_shown(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
 
 _ais = partial(judged, compute=auto_ais_samples)
 MEASURES = (
-    _ais("AutoAIS.cit", definition="best citation of each statement entails it"),
-    _ais("AutoAIS.cit@cited", definition="the same over cited statements only"),
+    _ais(
+        "AutoAIS.cit",
+        definition="best citation of each statement entails it",
+        citation_quality=quality_of_judged(
+            "recall",
+            "One cited passage alone must entail the statement; needless ones cost nothing.",
+        ),
+    ),
+    _ais(
+        "AutoAIS.cit@cited",
+        definition="the same over cited statements only",
+        citation_quality=quality_of_judged(
+            "precision",
+            "Statements without a citation are left out, so that citing little is free.",
+        ),
+    ),
     _ais(
         "AutoAIS.psg",
         definition="best shown passage of each statement entails it",

@@ -14,7 +14,7 @@ from citeforge.evaluator.measures.attributed_ir.answers import (
 from citeforge.evaluator.measures.attributed_ir.gold import single_gold
 from citeforge.evaluator.measures.cannot import CannotError
 from citeforge.evaluator.measures.columns import Rows, mean_of_defined
-from citeforge.evaluator.measures.declared import Found, Measure, percent
+from citeforge.evaluator.measures.declared import CitationQuality, Found, Measure, percent
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.package.items import GoldRows
 
@@ -69,7 +69,15 @@ _overlap = partial(
     percent, family="attributed_ir", needs="gold answers with citations", source=AIR,
     compute=overlap,
 )  # fmt: skip
-MEASURES = (
-    _overlap("Overlap.P", definition="cited passages that the gold answer cites"),
-    _overlap("Overlap.R", definition="passages of the gold answer that are cited"),
+_quality = partial(
+    CitationQuality,
+    apart="A citation is right where one gold answer cites the same passage, whatever it says.",
+    reference="Their code counts [1] and [0] alone, so that only the first and the last passage "
+    "can be cited.",
 )
+MEASURES = (
+    _overlap("Overlap.P", definition="cited passages that the gold answer cites",
+             citation_quality=_quality("precision")),
+    _overlap("Overlap.R", definition="passages of the gold answer that are cited",
+             citation_quality=_quality("recall")),
+)  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from citeforge.evaluator.measures.declared import Found, Measure, count, percent
+from citeforge.evaluator.measures.declared import CitationQuality, Found, Measure, count, percent
 from citeforge.evaluator.measures.kalma.inputs import KalmaInputs, ParsedAnswer
 from citeforge.evaluator.measures.kalma.reference import is_unreadable
 from citeforge.evaluator.statistics.estimates import (
@@ -191,22 +191,32 @@ def _rounds(reference: str) -> dict[str, str]:
     return {"strict": "all", "reference": reference}
 
 
+_quality = partial(
+    CitationQuality,
+    reference="KaLMA's code drops incomplete citations and answers without any, and does not ask "
+    "whether a triple was shown.",
+)
+_SET = "Citations are held against the minimum knowledge set, not against the statement"
 _counter = partial(count, family="kalma", needs=_KG, source=PAPER, reads="triples", compute=counted)
 MEASURES = (
     *micro_and_macro(
         "Corr", "citations that are complete triples of the shown graph", needs=_KG,
         compute=counted,
+        citation_quality=_quality(
+            "precision", "A citation is right where its triple was shown, wanted or not."
+        ),
     ),
     *micro_and_macro(
         "P", "correct citations in the minimum knowledge set", needs=_SETS, compute=counted,
-        gold=_rounds("all"),
+        gold=_rounds("all"), citation_quality=_quality("precision", f"{_SET}."),
     ),
     *micro_and_macro(
         "R", "minimum knowledge hit by a correct citation", needs=_SETS, compute=counted,
-        gold=_rounds("2+"),
+        gold=_rounds("2+"), citation_quality=_quality("recall", f"{_SET}, all of which is wanted."),
     ),
     *micro_and_macro(
-        "F1", "harmonic mean of P and R", needs=_SETS, compute=counted, gold=_rounds("P:all,R:2+")
+        "F1", "harmonic mean of P and R", needs=_SETS, compute=counted,
+        gold=_rounds("P:all,R:2+"), citation_quality=_quality("both", f"{_SET}."),
     ),
     _counter("KaLMA.Citations", definition="citations per answer"),
     _counter("KaLMA.NAs", definition="[NA] marks per answer"),

@@ -10,7 +10,7 @@ import numpy as np
 from citeforge.engines.judge.records import Decision, JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.measures.cannot import CannotError
-from citeforge.evaluator.measures.declared import Found, Measure, percent
+from citeforge.evaluator.measures.declared import CitationQuality, Found, Measure, percent
 from citeforge.evaluator.measures.kalma.citations import (
     PAPER,
     is_later,
@@ -225,6 +225,11 @@ MEASURES = (
     *micro_and_macro(
         "Align", "citations that their statement entails", needs="a judge", uses=_JUDGED,
         compute=align,
+        citation_quality=CitationQuality(
+            "precision", "The statement must entail the triple: the reverse of other definitions.",
+            "KaLMA's code takes a value that stands in the statement for aligned, and looks at the "
+            f"first {REFERENCE_ANSWERS} answers.",
+        ),
     ),
     _na(
         "KaLMA.NA.P", definition="[NA] statements that entail an absent triple, or answer nothing",

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from citeforge.evaluator.measures.declared import Found, Measure, count, percent
+from citeforge.evaluator.measures.declared import CitationQuality, Found, Measure, count, percent
 from citeforge.evaluator.statistics.estimates import (
     Measured,
     harmonic,
@@ -252,11 +252,21 @@ _share, _count = (
             numbers=RageNumbers, own_numbers=OwnRageNumbers)
     for make in (percent, count)
 )  # fmt: skip
+_quality = partial(
+    CitationQuality,
+    reference="RAGE's code drops citations out of range and reads no marks but [1].",
+)
+_LABELS = "It asks whether passages are relevant to the question, not what they support"
 _OF_LABELS = (
-    _share("CiteP", definition="relevant among the distinct cited passages"),
-    _share("CiteR", definition="cited among the relevant passages shown"),
-    _share("CiteF1", definition="harmonic mean of mean CiteP and mean CiteR"),
-    _share("CiteF1@query", definition="mean of per-query harmonic means"),
+    _share("CiteP", definition="relevant among the distinct cited passages",
+           citation_quality=_quality("precision", f"{_LABELS}.")),
+    _share("CiteR", definition="cited among the relevant passages shown",
+           citation_quality=_quality("recall", "It wants every relevant passage that was shown, "
+                                     "so that what retrieval missed costs nothing.")),
+    _share("CiteF1", definition="harmonic mean of mean CiteP and mean CiteR",
+           citation_quality=_quality("both", f"{_LABELS}; means are taken first.")),
+    _share("CiteF1@query", definition="mean of per-query harmonic means",
+           citation_quality=_quality("both", f"{_LABELS}; each answer's own F1 enters the mean.")),
     _share(
         "ShortEM",
         definition="a short answer of a relevant passage stands in the output",
@@ -268,7 +278,7 @@ _OF_LABELS = (
         definition="mean of CiteP and CiteR of one output",
         source="Penzkofer & Baumann 2024 (RAGE), section 4.3",
     ),
-)
+)  # fmt: skip
 MEASURES = (
     *_OF_LABELS,
     _count("Distinct", definition="distinct passages cited"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from citeforge.engines import plugins
 from citeforge.evaluator.measures.registry import find_measure
@@ -125,6 +125,20 @@ def plot(files: Sequence[ScoreFile], name: str, measure: str | None = None) -> F
     if found is None:
         raise UsageError(f"--plot {name}: {listed[name].needs}")
     return found
+
+
+def whole_report(
+    name: str,
+) -> Callable[[Sequence[ScoreFile], str, str | None, Sequence[str]], bytes] | None:
+    """What writes a plot's report in any format; None for a plot that is a picture alone.
+
+    Raises:
+        InputError: it comes with a plugin that this installation lacks.
+    """
+    found = plots().get(name)
+    if found is None:
+        plugins.require_whole("plots", name, f"the plot {name!r}")
+    return None if found is None else found.write
 
 
 def page_figures(files: Sequence[ScoreFile]) -> Iterator[Figure]:

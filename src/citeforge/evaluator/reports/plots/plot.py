@@ -27,6 +27,8 @@ class Plot:
         rank: place among the plots of a page, from the lowest.
         page_measures: called with score files and their main measure; gives the measures of which a
             page has the plot.
+        write: writes what it shows in any format: (score files, format, title or None, measures or
+            families) to the content of a file; None where it is a picture alone.
         of_cells: whether it shows scores of authorship benchmarks, whose pages have no other plots.
     """
 
@@ -37,3 +39,4 @@ class Plot:
     rank: int = 1000
     page_measures: Callable[[Sequence[ScoreFile], str], Sequence[str]] = main_alone
     of_cells: bool = False
+    write: Callable[[Sequence[ScoreFile], str, str | None, Sequence[str]], bytes] | None = None

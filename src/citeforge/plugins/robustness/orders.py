@@ -1,0 +1,347 @@
+"""How far the order of systems hangs on the definition of citation quality, protocol and judge."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+
+from citeforge.evaluator.measures.registry import declared_place, find_measure, select
+from citeforge.evaluator.statistics.ranks import better_for_certain, towards_better
+from citeforge.evaluator.statistics.system_order import kendall_tau_b
+from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.scores import MeasureScore, ScoreFile
+from citeforge.schemas.signature import parse_signature
+
+ASPECTS = ("precision", "recall", "both", "")
+_FACTORS = {"measure": "another measure of the same aspect", "protocol": "the other protocol",
+            "judge": "another judge", "aspect": "another aspect of the same family"}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Definition:
+    """One way to score citations, and how it orders the systems.
+
+    Attributes:
+        measure: its name.
+        family: that it belongs to.
+        aspect: of the citations; empty for a measure that declares none.
+        protocol: ``strict`` or ``reference``.
+        judge: who decided; empty where nobody is asked.
+        other: what else of its recipe sets it apart from one that is else the same.
+        why: one sentence: what sets it apart from others.
+        signature: its recipe.
+        values: of the systems, as displayed.
+        ranks: of the systems, from 1; equal values share the mean of their places.
+        signs: of each pair of systems: 1 where the first is ahead, -1 behind, 0 level.
+        certain: likewise, 0 where its queries do not tell the two apart for certain.
+    """
+
+    measure: str
+    family: str
+    aspect: str
+    protocol: str
+    judge: str
+    other: str
+    why: str
+    signature: str
+    values: tuple[float, ...]
+    ranks: tuple[float, ...]
+    signs: tuple[int, ...]
+    certain: tuple[int, ...]
+
+    @property
+    def name(self) -> str:
+        """What tells it apart from the others."""
+        return " · ".join(p for p in (self.measure, self.protocol, self.judge, self.other) if p)
+
+
+@dataclass(frozen=True)
+class SystemPair:
+    """Two systems, and how definitions order them.
+
+    Attributes:
+        first: one that most definitions put ahead.
+        second: the other.
+        ahead: definitions that put the first ahead.
+        behind: definitions that put it behind.
+        level: definitions that give both the same value.
+        is_certain: where the order flips: some definition has the first better for certain, and
+            some the second; else: every definition has the first better for certain.
+    """
+
+    first: str
+    second: str
+    ahead: int
+    behind: int
+    level: int
+    is_certain: bool
+
+    @property
+    def flips(self) -> bool:
+        """Whether two definitions contradict each other."""
+        return bool(self.ahead and self.behind)
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a change of one part of a definition does to the order of systems.
+
+    Attributes:
+        what: the part that changes, in words.
+        comparisons: pairs of systems × pairs of definitions that differ in this part alone.
+        flips: of these, pairs of systems that change their order.
+    """
+
+    what: str
+    comparisons: int
+    flips: int
+
+
+@dataclass(frozen=True)
+class Robustness:
+    """The orders of some systems by all definitions.
+
+    Attributes:
+        benchmark: what the systems answered.
+        systems: their names.
+        definitions: by aspect, then in declared order.
+        tau: Kendall's tau-b of each two definitions; NaN where one gives all the same value.
+        pairs: of systems, the most divided first.
+        against: of each definition, pairs that it orders the other way round than most.
+        changes: what single parts of definitions do.
+        left_out: what could not be taken in, with the reason.
+    """
+
+    benchmark: str
+    systems: tuple[str, ...]
+    definitions: tuple[Definition, ...]
+    tau: tuple[tuple[float, ...], ...]
+    pairs: tuple[SystemPair, ...]
+    against: tuple[int, ...]
+    changes: tuple[Change, ...]
+    left_out: tuple[str, ...]
+
+    @property
+    def n_flips(self) -> int:
+        """Pairs of systems that two definitions order in opposite ways."""
+        return sum(pair.flips for pair in self.pairs)
+
+    def mean_tau(self, number: int) -> float:
+        """Mean tau of a definition with the others that have one; NaN without any."""
+        others = [t for i, t in enumerate(self.tau[number]) if i != number and not math.isnan(t)]
+        return sum(others) / len(others) if others else math.nan
+
+
+def robustness(files: Sequence[ScoreFile], measures: Sequence[str] = ()) -> Robustness:
+    """Compare the orders that definitions give the same submissions.
+
+    Args:
+        files: score files of two systems or more on one benchmark, several of each: by protocol, by
+            judge. What one of them lacks is left out.
+        measures: names or families; all that say how they define citation quality when empty.
+
+    Raises:
+        InputError: the files are of several benchmarks, contexts or submissions of one system, or
+            contradict each other.
+        UsageError: there are fewer than two systems, or definitions that all of them have.
+    """
+    chosen = {m.name for m in select(measures)}
+    by_system, left_out = _by_system(files)
+    systems = tuple(by_system)
+    if len(systems) < 2:
+        raise UsageError(f"--robustness compares two systems or more; these are of {systems[0]}"
+                         if systems else "--robustness: a reference line is no system")  # fmt: skip
+    scores: dict[str, dict[str, tuple[ScoreFile, MeasureScore]]] = defaultdict(dict)
+    for system, several in by_system.items():
+        for file in several:
+            for entry in file.measures:
+                if _is_wanted(entry.name, chosen):
+                    _add(scores[entry.signature], system, file, entry)
+    found = []
+    for signature, known in scores.items():
+        lacking = [s for s in systems if s not in known or known[s][1].value is None]
+        if lacking:
+            left_out.append(f"{_plain(signature).name}: no value of {', '.join(lacking)}")
+        elif len({tuple(file.query_ids) for file, _ in known.values()}) > 1:
+            left_out.append(f"{_plain(signature).name}: scored on other queries")
+        else:
+            found.append(_definition(signature, [known[s] for s in systems]))
+    if len(found) < 2:
+        raise UsageError(
+            "--robustness compares two definitions or more that all systems have, and there "
+            f"{'is 1' if found else 'are 0'}; score the same submissions with more --measures, the "
+            "other --protocol, or another --judge, and give all score files"
+        )
+    found.sort(key=lambda d: (ASPECTS.index(d.aspect), declared_place(d.measure), d.protocol))
+    definitions = _told_apart(found)
+    majority = [_sign(sum(signs)) for signs in zip(*(d.signs for d in definitions), strict=True)]
+    return Robustness(
+        next(iter(by_system.values()))[0].benchmark, systems, definitions,
+        tuple(tuple(_tau(a, b) for b in definitions) for a in definitions),
+        _pairs(systems, definitions),
+        tuple(sum(s * m < 0 for s, m in zip(d.signs, majority, strict=True)) for d in definitions),
+        tuple(_changes(definitions)), tuple(left_out),
+    )  # fmt: skip
+
+
+def _is_wanted(name: str, chosen: set[str]) -> bool:
+    """Whether a measure is compared; one without a better direction orders nothing."""
+    measure = find_measure(name)
+    if measure is None or measure.higher_is_better is None:
+        return False
+    return name in chosen if chosen else measure.citation_quality is not None
+
+
+def _by_system(files: Sequence[ScoreFile]) -> tuple[dict[str, list[ScoreFile]], list[str]]:
+    """Score files of each system, and references, which are left out."""
+    for what, values in (
+        ("benchmarks", {f"{f.benchmark}@{f.benchmark_hash[:8]}" for f in files}),
+        ("context sets (--across contexts compares them)", set(map(_context, files))),
+    ):
+        if len(values) > 1:
+            raise InputError(
+                f"--robustness: the score files are of several {what}: {', '.join(sorted(values))}",
+                allowed="files of one",
+            )
+    if any(f.design is not None for f in files):
+        raise UsageError("--robustness: authorship benchmarks do not rank systems by citations")
+    found: dict[str, list[ScoreFile]] = {}
+    left_out = dict.fromkeys(f"{f.system}: a reference, no system" for f in files if f.is_control)
+    for file in files:
+        if file.is_control:
+            continue
+        several = found.setdefault(file.system, [])
+        if several and several[0].submission_sha256 != file.submission_sha256:
+            raise InputError(
+                f"--robustness: {several[0].submission} and {file.submission} are two submissions "
+                f"of {file.system}",
+                allowed="score files of one submission a system (score --name tells two apart)",
+            )
+        several.append(file)
+    return found, list(left_out)
+
+
+def _context(file: ScoreFile) -> str:
+    """What its systems were shown; empty where that may differ."""
+    parts = (parse_signature(m.signature).get("ctx", "") for m in file.measures)
+    return next(parts, file.context)
+
+
+def _add(
+    known: dict[str, tuple[ScoreFile, MeasureScore]],
+    system: str, file: ScoreFile, entry: MeasureScore,
+) -> None:  # fmt: skip
+    """Take a score in, once; files by several judges share what no judge decides."""
+    if system in known and known[system][1].per_query != entry.per_query:
+        raise InputError(
+            f"--robustness: two score files of {system} give {entry.name} of one recipe other "
+            f"values: {entry.signature}",
+            allowed="one of them",
+        )
+    known[system] = (file, entry)
+
+
+def _plain(signature: str) -> Definition:
+    """A definition that has ordered nothing yet."""
+    parts = parse_signature(signature)
+    measure = find_measure(parts["measure"])
+    quality = None if measure is None else measure.citation_quality
+    protocol = parts.get("p", "")
+    return Definition(
+        parts["measure"], measure.family if measure else "", quality.aspect if quality else "",
+        protocol, parts.get("judge", ""), "",
+        quality.why(protocol) if quality else f"{measure.definition if measure else ''}.",
+        signature, (), (), (), (),
+    )  # fmt: skip
+
+
+def _definition(signature: str, known: Sequence[tuple[ScoreFile, MeasureScore]]) -> Definition:
+    from scipy.stats import rankdata
+
+    measure = find_measure(parse_signature(signature)["measure"])
+    towards = -1 if measure is not None and measure.higher_is_better is False else 1
+    values = [round(entry.value or 0.0, 9) for _, entry in known]
+    clusters = known[0][0].clusters
+    better = better_for_certain(
+        [towards_better(entry) for _, entry in known], np.array(clusters) if clusters else None
+    )
+    pairs = list(combinations(range(len(values)), 2))
+    return replace(
+        _plain(signature),
+        values=tuple(values),
+        ranks=tuple(float(r) for r in rankdata([-towards * v for v in values])),
+        signs=tuple(_sign(towards * (values[a] - values[b])) for a, b in pairs),
+        certain=tuple(int(better[a, b]) - int(better[b, a]) for a, b in pairs),
+    )
+
+
+def _told_apart(found: Sequence[Definition]) -> tuple[Definition, ...]:
+    """The same definitions, with the further parts in which those of one name differ."""
+    groups: dict[str, list[Definition]] = defaultdict(list)
+    for one in found:
+        groups[one.name].append(one)
+    other: dict[str, str] = {}
+    for several in groups.values():
+        parts = [parse_signature(d.signature) for d in several]
+        keys = dict.fromkeys(k for p in parts for k in p)
+        odd = [k for k in keys if len({p.get(k) for p in parts}) > 1]
+        for one, own in zip(several, parts, strict=True):
+            other[one.signature] = ", ".join(f"{k}:{own[k]}" for k in odd if k in own)
+    return tuple(replace(one, other=other[one.signature]) for one in found)
+
+
+def _sign(value: float) -> int:
+    return (value > 0) - (value < 0)
+
+
+def _tau(a: Definition, b: Definition) -> float:
+    if not any(a.signs) or not any(b.signs):
+        return math.nan
+    return kendall_tau_b(-np.array(a.ranks), -np.array(b.ranks))
+
+
+def _pairs(
+    systems: Sequence[str], definitions: Sequence[Definition]
+) -> tuple[SystemPair, ...]:  # fmt: skip
+    found = []
+    for at, (first, second) in enumerate(combinations(systems, 2)):
+        signs = [d.signs[at] for d in definitions]
+        certain = [d.certain[at] for d in definitions]
+        ahead, behind = signs.count(1), signs.count(-1)
+        is_certain = 1 in certain and -1 in certain
+        if not (ahead and behind):
+            is_certain = abs(sum(certain)) == len(certain)
+        if behind > ahead:
+            first, second, ahead, behind = second, first, behind, ahead
+        found.append(SystemPair(first, second, ahead, behind, signs.count(0), is_certain))
+    return tuple(sorted(found, key=lambda p: (-p.behind, -p.ahead)))
+
+
+def _changes(definitions: Sequence[Definition]) -> list[Change]:
+    """What happens where two definitions differ in one part alone."""
+    counts = {name: [0, 0] for name in _FACTORS}
+    for a, b in combinations(definitions, 2):
+        name = _changed(a, b)
+        if name is not None:
+            counts[name][0] += len(a.signs)
+            counts[name][1] += sum(x * y < 0 for x, y in zip(a.signs, b.signs, strict=True))
+    return [Change(_FACTORS[n], total, flips) for n, (total, flips) in counts.items() if total]
+
+
+def _changed(a: Definition, b: Definition) -> str | None:
+    """The one part in which two definitions differ; None where it is more than one."""
+    same_judge = a.judge == b.judge or not (a.judge and b.judge)
+    if a.measure == b.measure:
+        if a.protocol != b.protocol:
+            return "protocol" if same_judge else None
+        return None if same_judge else "judge"
+    if a.protocol != b.protocol or not same_judge or not a.aspect:
+        return None
+    if a.aspect == b.aspect:
+        return "measure"
+    return "aspect" if a.family == b.family else None

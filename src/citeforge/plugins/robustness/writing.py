@@ -1,0 +1,226 @@
+"""A comparison of definitions as text, table, data or page."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+from jinja2 import Environment, StrictUndefined, select_autoescape
+
+from citeforge.engines.io.report_table import MarkedCell, Table, comment
+from citeforge.plugins.robustness.orders import Definition, Robustness
+from citeforge.schemas.errors import UsageError
+
+_TEMPLATE = Path(__file__).parent / "templates" / "robustness.html.j2"
+
+
+def headline(found: Robustness) -> str:
+    """The result in one sentence, without its full stop."""
+    n = len(found.pairs)
+    pairs = f"{n} pairs of systems change" if n > 1 else "1 pair of systems changes"
+    return (
+        f"{found.n_flips} of {pairs} {'their' if n > 1 else 'its'} order with the definition of "
+        f"citation quality ({_share(found.n_flips, n)})"
+    )
+
+
+def _share(part: int, total: int) -> str:
+    return f"{100 * part / total:.0f} %"
+
+
+def _number(value: float, form: str) -> str:
+    return "–" if math.isnan(value) else format(value, form)
+
+
+def summary(found: Robustness) -> Iterator[str]:
+    """What the tables say, in sentences."""
+    alike = [p for p in found.pairs if not p.flips]
+    certain = sum(p.flips and p.is_certain for p in found.pairs)
+    if found.n_flips:
+        yield (
+            f"For {certain} of these both orders are certain: one definition has the one system "
+            "better, another the other (paired t-tests over queries, Holm over the pairs of each "
+            "definition)."
+        )
+    n = len(found.definitions)
+    yield f"All {n} definitions order {len(alike)} of {len(found.pairs)} alike."
+    for aspect in ("precision", "recall", "both"):
+        several = [d for d in found.definitions if d.aspect == aspect]
+        if len(several) > 1:
+            signs = zip(*(d.signs for d in several), strict=True)
+            flips = sum(1 in s and -1 in s for s in signs)
+            words = "both" if aspect == "both" else f"{aspect} alone"
+            yield (
+                f"Among the {len(several)} definitions of {words}: {flips} of {len(found.pairs)} "
+                "change their order."
+            )
+    for change in found.changes:
+        yield (
+            f"With {change.what}, all else alike: {change.flips} of {change.comparisons} orders of "
+            f"two systems change ({_share(change.flips, change.comparisons)})."
+        )
+
+
+def differing(found: Robustness) -> list[str]:
+    """Definitions that order some pair the other way round than most, and why, the oddest first."""
+    odd = sorted(
+        (i for i, n in enumerate(found.against) if n), key=lambda i: (-found.against[i], i)
+    )
+    return [
+        f"D{i + 1} {found.definitions[i].name}: {found.against[i]} of {len(found.pairs)} pairs the "
+        f"other way round than most. {found.definitions[i].why}"
+        for i in odd
+    ]
+
+
+def ranks_table(found: Robustness) -> Table:
+    """Ranks and values of all systems under each definition."""
+    rows = [
+        [
+            f"D{i + 1} {one.name}", one.aspect or "–",
+            *(_rank(one, place) for place in range(len(found.systems))),
+            _number(found.mean_tau(i), ".2f"), found.against[i],
+        ]
+        for i, one in enumerate(found.definitions)
+    ]  # fmt: skip
+    return Table(
+        ["definition", "aspect", *found.systems, "mean tau", "against most"], rows, left=2,
+        title="Ranks under each definition",
+        notes=("Rank and, in brackets, value. Mean tau: Kendall's tau-b with the others. Against "
+               "most: pairs of systems in another order than by most definitions.",),
+    )  # fmt: skip
+
+
+def _rank(one: Definition, place: int) -> MarkedCell:
+    rank = one.ranks[place]
+    return MarkedCell(f"{rank:g} ({one.values[place]:.2f})", is_bold=rank == min(one.ranks))
+
+
+def pairs_table(found: Robustness) -> Table:
+    """Every pair of systems, the most divided first."""
+    rows = []
+    for pair in found.pairs:
+        order = "flips" if pair.flips else "alike" if pair.ahead else "level"
+        certain = "yes" if pair.is_certain else "no"
+        rows.append([f"{pair.first} > {pair.second}", pair.ahead, pair.behind, pair.level, order,
+                     certain])  # fmt: skip
+    return Table(
+        ["pair", "say so", "say the reverse", "level", "order", "for certain"], rows,
+        title="Pairs of systems",
+        notes=("Numbers of definitions. For certain: where the order flips, both ways by some "
+               "definition; else by all of them.",),
+    )  # fmt: skip
+
+
+def tau_table(found: Robustness) -> Table:
+    """Kendall's tau-b of each two definitions."""
+    names = [f"D{i + 1}" for i in range(len(found.definitions))]
+    rows = [
+        [name, *(_number(t, ".2f") for t in row)]
+        for name, row in zip(names, found.tau, strict=True)
+    ]
+    return Table(
+        ["", *names], rows, title="Kendall's tau-b between definitions",
+        notes=("1: the same order; −1: the reverse.",),
+    )  # fmt: skip
+
+
+_TABLES = (ranks_table, pairs_table, tau_table)
+_ODD = "Definitions that differ, and why"
+_NOBODY = "No definition orders a pair the other way round than most."
+
+
+def _title(found: Robustness, title: str | None) -> str:
+    return title or f"How robust is the ranking on {found.benchmark}?"
+
+
+def to_markdown(found: Robustness, title: str | None) -> str:
+    """Sentences and tables, with the recipes beneath."""
+    parts = [f"# {_title(found, title)}", f"**{headline(found)}.**", "\n".join(
+        f"- {line}" for line in summary(found))]  # fmt: skip
+    for make in _TABLES:
+        table = make(found)
+        parts += [f"## {table.title}", table.notes[0], table.markdown()]
+    odd = "\n".join(f"- {line}" for line in differing(found))
+    parts += [f"## {_ODD}", odd or _NOBODY]
+    if found.left_out:
+        parts += ["## Left out", "\n".join(f"- {line}" for line in found.left_out)]
+    recipes = (f"- D{i}: `{d.signature}`" for i, d in enumerate(found.definitions, 1))
+    return "\n\n".join([*parts, "## Signatures", "\n".join(recipes)]) + "\n"
+
+
+def to_latex(found: Robustness, title: str | None) -> str:
+    """The table of ranks for booktabs; the rest as comments."""
+    lines = [_title(found, title), headline(found), *summary(found), *differing(found)]
+    recipes = [f"D{i}: {d.signature}" for i, d in enumerate(found.definitions, 1)]
+    table = ranks_table(found).latex()
+    return "\n".join([*map(comment, lines), *table, *map(comment, recipes)]) + "\n"
+
+
+def to_csv(found: Robustness, title: str | None) -> str:
+    """One line a definition and system."""
+    head = ("measure", "aspect", "protocol", "judge", "system", "rank", "value", "signature")
+    rows = [
+        (d.measure, d.aspect, d.protocol, d.judge, system, rank, value, d.signature)
+        for d in found.definitions
+        for system, rank, value in zip(found.systems, d.ranks, d.values, strict=True)
+    ]
+    return Table(head, rows).csv()
+
+
+def to_json(found: Robustness, title: str | None) -> str:
+    """Everything; null where tau is not defined."""
+    content = asdict(found)
+    content["tau"] = [[None if math.isnan(t) else t for t in row] for row in found.tau]
+    return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
+
+
+def to_html(found: Robustness, title: str | None) -> str:
+    """One page that asks nothing from outside."""
+    from citeforge.evaluator.reports.explorer.part import inlined, text_of
+    from citeforge.evaluator.reports.plots.page import plots_part
+    from citeforge.plugins.robustness.drawing import ranks_figure
+
+    plots = plots_part([], lambda: [ranks_figure(found)])
+    environment = Environment(
+        autoescape=select_autoescape(default=True, default_for_string=True),
+        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    template = environment.from_string(_TEMPLATE.read_text(encoding="utf-8"))
+    return template.render(
+        title=_title(found, title), headline=headline(found), lines=list(summary(found)),
+        tables=[make(found) for make in _TABLES], odd=differing(found), odd_title=_ODD,
+        nobody=_NOBODY, left_out=found.left_out,
+        signatures=[d.signature for d in found.definitions],
+        figures=plots.html, figures_css=plots.css, chunks=inlined(plots.tables),
+        scripts="\n".join(map(text_of, ("chunks.js", "figures.js"))),
+    )  # fmt: skip
+
+
+def _drawn(ending: str) -> Callable[[Robustness, str | None], bytes]:
+    def draw(found: Robustness, title: str | None) -> bytes:
+        from citeforge.evaluator.reports.plots.files import DRAWN
+        from citeforge.plugins.robustness.drawing import ranks_figure
+
+        if title is not None:
+            raise UsageError("--title is a page's; a plot's title says what is seen")
+        return DRAWN[ending](ranks_figure(found))
+
+    return draw
+
+
+def _text(
+    write: Callable[[Robustness, str | None], str],
+) -> Callable[[Robustness, str | None], bytes]:
+    return lambda found, title: write(found, title).encode()
+
+
+WRITERS: dict[str, Callable[[Robustness, str | None], bytes]] = {
+    "md": _text(to_markdown), "html": _text(to_html), "latex": _text(to_latex),
+    "csv": _text(to_csv), "json": _text(to_json),
+    **{ending: _drawn(ending) for ending in ("svg", "png", "pdf")},
+}  # fmt: skip
+"""Format to what writes a comparison of definitions in it."""

@@ -1,0 +1,246 @@
+"""Orders of systems under several definitions, worked out by hand."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from citeforge.evaluator.measures.registry import measures
+from citeforge.evaluator.reports.report import rendered
+from citeforge.plugins.robustness.orders import Robustness, robustness
+from citeforge.plugins.robustness.writing import differing, headline, summary
+from citeforge.schemas.commands.command_options import TableOptions
+from citeforge.schemas.errors import CiteforgeError, InputError, UsageError
+from citeforge.schemas.scores import ScoreFile
+from conftest import Cli
+from conftest_plots import HOSTILE, entry, scored
+
+
+def file(
+    system: str,
+    protocol: str = "strict",
+    judge: str | None = None,
+    **values: Sequence[float | None],
+) -> ScoreFile:
+    """A score file; ``CitF1`` stands for ``ALCE.CitF1``, and is judged."""
+    made = scored(system, {"CiteP": [0.0] * len(next(iter(values.values())))})
+    found = []
+    for name, column in values.items():
+        full = {"CitF1": "ALCE.CitF1", "Overcited": "ALCE.Overcited"}.get(name, name)
+        parts = [f"p:{protocol}", *([f"judge:{judge}"] if judge else []), "ctx:mix", "bench:x@1"]
+        found.append(
+            entry(full, column).model_copy(update={"signature": "|".join([full, *parts, "v:1"])})
+        )
+    return made.model_copy(update={"protocol": protocol, "measures": found})
+
+
+def three_systems() -> list[ScoreFile]:
+    """In `strict` A is ahead of B, and B of C; in `reference` B is ahead of A."""
+    return [
+        file("A", CiteP=[1.0, 0.5], CiteR=[1.0, 0.8]),
+        file("B", CiteP=[0.5, 0.5], CiteR=[0.8, 0.8]),
+        file("C", CiteP=[0.2, 0.4], CiteR=[0.2, 0.1]),
+        file("A", "reference", CiteP=[0.5, 0.5]),
+        file("B", "reference", CiteP=[1.0, 0.5]),
+        file("C", "reference", CiteP=[0.2, 0.4]),
+    ]
+
+
+def named(found: Robustness) -> list[str]:
+    return [one.name for one in found.definitions]
+
+
+def test_ranks_tau_and_pairs_by_hand() -> None:
+    found = robustness(three_systems())
+    assert named(found) == ["CiteP · reference", "CiteP · strict", "CiteR · strict"]
+    assert [one.ranks for one in found.definitions] == [(2, 1, 3), (1, 2, 3), (1, 2, 3)]
+    # Of the 3 pairs 2 are ordered alike: (2 − 1) / 3.
+    assert found.tau[0] == pytest.approx((1, 1 / 3, 1 / 3))
+    assert found.mean_tau(1) == pytest.approx((1 / 3 + 1) / 2)
+    orders = [(p.first, p.second, p.ahead, p.behind, p.flips) for p in found.pairs]
+    assert orders == [("A", "B", 2, 1, True), ("A", "C", 3, 0, False), ("B", "C", 3, 0, False)]
+    assert found.n_flips == 1
+    assert headline(found) == (
+        "1 of 3 pairs of systems change their order with the definition of citation quality (33 %)"
+    )
+
+
+def test_what_differs_has_the_sentence_that_the_measure_declares() -> None:
+    found = robustness(three_systems())
+    assert found.against == (1, 0, 0)
+    (line,) = differing(found)
+    quality = measures()["CiteP"].citation_quality
+    assert quality is not None
+    assert line == (
+        "D1 CiteP · reference: 1 of 3 pairs the other way round than most. "
+        f"{quality.apart} {quality.reference}"
+    )
+
+
+def test_single_changes_are_counted() -> None:
+    found = {c.what: (c.flips, c.comparisons) for c in robustness(three_systems()).changes}
+    # CiteP in both protocols, 3 pairs; CiteP and CiteR in strict, 3 pairs.
+    assert found == {"the other protocol": (1, 3), "another aspect of the same family": (0, 3)}
+
+
+def test_another_judge_is_another_definition() -> None:
+    files = [
+        file("A", judge="one@1", CitF1=[0.4, 0.2], CiteP=[0.5, 0.5]),
+        file("B", judge="one@1", CitF1=[0.2, 0.2], CiteP=[0.5, 0.3]),
+        file("A", judge="two@1", CitF1=[0.1, 0.2], CiteP=[0.5, 0.5]),
+        file("B", judge="two@1", CitF1=[0.2, 0.2], CiteP=[0.5, 0.3]),
+    ]
+    for one in files:  # no judge is asked for CiteP: both files have the same of it
+        plain = [m.signature.replace("judge:one@1|", "").replace("judge:two@1|", "")
+                 if m.name == "CiteP" else m.signature for m in one.measures]  # fmt: skip
+        one.measures = [m.model_copy(update={"signature": s})
+                        for m, s in zip(one.measures, plain, strict=True)]  # fmt: skip
+    found = robustness(files)
+    assert named(found) == [
+        "CiteP · strict", "ALCE.CitF1 · strict · one@1", "ALCE.CitF1 · strict · two@1",
+    ]  # fmt: skip
+    assert [(c.what, c.flips, c.comparisons) for c in found.changes] == [("another judge", 1, 1)]
+
+
+def test_a_flip_is_certain_where_queries_tell_both_ways() -> None:
+    ahead, behind = [0.9, 1.0] * 20, [0.1, 0.0] * 20
+    files = [
+        file("A", CiteP=ahead), file("B", CiteP=behind),
+        file("A", "reference", CiteP=behind), file("B", "reference", CiteP=ahead),
+    ]  # fmt: skip
+    assert robustness(files).pairs[0].is_certain
+    noisy = [file("A", CiteP=[1.0, 0.2, 0.4]), file("B", CiteP=[0.3, 0.6, 0.5]), *files[2:]]
+    noisy[2:] = [file("A", "reference", CiteP=[0.3, 0.6, 0.5]),
+                 file("B", "reference", CiteP=[1.0, 0.2, 0.4])]  # fmt: skip
+    (pair,) = robustness(noisy).pairs
+    assert pair.flips and not pair.is_certain
+    assert any(line.startswith("For 0 of these") for line in summary(robustness(noisy)))
+
+
+def test_equal_values_share_a_place_and_flip_nothing() -> None:
+    files = [file("A", CiteP=[0.5, 0.5], CiteR=[0.9, 0.9]),
+             file("B", CiteP=[0.5, 0.5], CiteR=[0.1, 0.1])]  # fmt: skip
+    found = robustness(files)
+    assert found.definitions[0].ranks == (1.5, 1.5)
+    (pair,) = found.pairs
+    assert (pair.ahead, pair.behind, pair.level, pair.flips) == (1, 0, 1, False)
+    assert found.tau[0][1] != found.tau[0][1]  # not defined: one side ties all
+    assert json.loads(rendered(files, "json", plot_name="robustness"))["tau"][0][1] is None
+
+
+def test_measures_can_be_chosen_and_lower_may_be_better() -> None:
+    files = [file("A", judge="j@1", Overcited=[0.1, 0.1], CiteP=[0.5, 0.5]),
+             file("B", judge="j@1", Overcited=[0.9, 0.9], CiteP=[0.4, 0.5])]  # fmt: skip
+    found = robustness(files, ["ALCE.Overcited", "CiteP"])
+    of_overcited = next(d for d in found.definitions if d.measure == "ALCE.Overcited")
+    assert of_overcited.ranks == (1, 2)
+    assert of_overcited.aspect == ""
+    with pytest.raises(UsageError, match="there is 1"):
+        robustness(files)
+
+
+def test_what_a_system_lacks_is_left_out_and_named() -> None:
+    files = three_systems()[:5]
+    reference = file("C", "reference", CiteP=[0.1, 0.2])
+    control = file("random", CiteP=[0.5, 0.5]).model_copy(update={"is_control": True})
+    found = robustness([*files, control])
+    assert named(found) == ["CiteP · strict", "CiteR · strict"]
+    assert found.left_out == (
+        "random: a reference, no system", "CiteP · reference: no value of C",
+    )  # fmt: skip
+    other = reference.model_copy(update={"query_ids": ["q0", "q9"]})
+    assert robustness([*files, other]).left_out == ("CiteP · reference: scored on other queries",)
+
+
+def changed(**what: object) -> list[ScoreFile]:
+    files = three_systems()
+    return [*files[:-1], files[-1].model_copy(update=what)]
+
+
+@pytest.mark.parametrize(
+    ("files", "error", "message"),
+    [
+        ([file("A", CiteP=[0.1, 0.2], CiteR=[0.2, 0.2])], UsageError, "these are of A"),
+        (changed(benchmark_hash="2" * 64), InputError, "several benchmarks: x@11111111, x@2222"),
+        (changed(submission_sha256="9" * 64, submission="C2.jsonl"), InputError,
+         "C.jsonl and C2.jsonl are two submissions of C"),
+        ([*three_systems(), file("A", CiteP=[0.9, 0.9])], InputError, "one recipe other values"),
+        ([file("A", CiteP=[0.1, 0.1]), file("B", CiteP=[0.2, 0.1])], UsageError, "score the same"),
+        ([file("A", Length=[1.0, 1.0]), file("B", Length=[2.0, 1.0])], UsageError, "there are 0"),
+    ],
+)  # fmt: skip
+def test_files_that_do_not_belong_together_are_refused(
+    files: list[ScoreFile], error: type[CiteforgeError], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        robustness(files)
+
+
+def test_contexts_are_compared_when_that_is_asked_for() -> None:
+    files = three_systems()
+    own = files[0].model_copy(update={"context": "own", "measures": [
+        m.model_copy(update={"signature": m.signature.replace("ctx:mix", "ctx:own")})
+        for m in files[0].measures]})  # fmt: skip
+    with pytest.raises(InputError, match="several context sets"):
+        rendered([own, *files[1:3]], "md", plot_name="robustness")
+    across = TableOptions(across=("contexts",))
+    text = rendered([own, *files[1:3]], "md", plot_name="robustness", table=across).decode()
+    assert "All 2 definitions order 3 of 3 alike." in text
+
+
+def test_every_family_of_citation_measures_says_how_it_defines_them() -> None:
+    declared = [m for m in measures().values() if m.citation_quality is not None]
+    assert {m.family for m in declared} == {
+        "rage", "alce", "attributed_ir", "trec", "fact", "kalma",
+    }  # fmt: skip
+    for measure in declared:
+        assert measure.citation_quality is not None
+        assert measure.higher_is_better
+        for protocol in ("strict", "reference"):
+            assert measure.citation_quality.why(protocol).endswith(".")
+
+
+def test_all_formats(tmp_path: Path, inline: Cli) -> None:
+    files = [f.model_copy(update={"system": HOSTILE}) if f.system == "A" else f
+             for f in three_systems()]  # fmt: skip
+    for number, one in enumerate(files):
+        (tmp_path / f"{number}.json").write_text(one.model_dump_json())
+    names = [f"{n}.json" for n in range(len(files))]
+    text = inline("report", *names, "--robustness").stdout
+    assert "| D1 CiteP · reference | precision |" in text
+    assert "2 (50.00) | **1 (75.00)** | 3 (30.00) | 0.33 | 1 |" in text
+    for ending in ("html", "json", "csv", "tex", "svg"):
+        result = inline("report", *names, "--robustness", "--out", f"r.{ending}")
+        assert result.returncode == 0, result.stderr
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "r.csv").read_text())))
+    assert [(r["measure"], r["system"], r["rank"]) for r in rows[1:3]] == [
+        ("CiteP", "B", "1.0"), ("CiteP", "C", "3.0"),
+    ]  # fmt: skip
+    page = (tmp_path / "r.html").read_text()
+    assert "<h2>Ranks under each definition</h2>" in page and 'id="plot-robustness"' in page
+    assert "<img src=x" not in page
+    assert r"\toprule" in (tmp_path / "r.tex").read_text()
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (("--plot", "intervals"), "--robustness and --plot are two reports"),
+        (("--best", "bold"), "takes --columns, --across and --title"),
+        (("--measure", "CiteP"), "takes --columns, --across and --title"),
+        (("--title", "x", "--out", "r.svg"), "--title is a page's"),
+    ],
+)
+def test_options_of_other_reports_are_refused(
+    tmp_path: Path, inline: Cli, more: tuple[str, ...], message: str
+) -> None:
+    for number, one in enumerate(three_systems()):
+        (tmp_path / f"{number}.json").write_text(one.model_dump_json())
+    result = inline("report", *[f"{n}.json" for n in range(6)], "--robustness", *more)
+    assert result.returncode == 2
+    assert message in result.stderr
