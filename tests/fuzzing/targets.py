@@ -78,6 +78,7 @@ _SCORES = (
     "report scores/random.json scores/top-1.json",
     "report scores/top-1.json scores/random.json --format latex",
     "report scores/random.json --format csv --out r.csv",
+    "report scores/random.json scores/top-1.json --robustness",
     "report scores/random.json --format json --out r.json",
     "compare scores/random.json scores/top-1.json",
     "report scores/random.json scores/top-1.json --columns CiteP,rage --best bold --against random "

@@ -82,6 +82,15 @@ def test_what_differs_has_the_sentence_that_the_measure_declares() -> None:
     )
 
 
+def test_a_reference_with_another_segmenter_is_a_reference() -> None:
+    files = [file(s, p, "j@1", CitF1=[v, v]) for s, v in (("A", 0.2), ("B", 0.1))
+             for p in ("strict", "reference~seg:nupunkt")]  # fmt: skip
+    found = robustness(files)
+    assert named(found) == ["ALCE.CitF1 · reference · j@1", "ALCE.CitF1 · strict · j@1"]
+    assert [c.what for c in found.changes] == ["the other protocol"]
+    assert "first line alone" in found.definitions[0].why
+
+
 def test_single_changes_are_counted() -> None:
     found = {c.what: (c.flips, c.comparisons) for c in robustness(three_systems()).changes}
     # CiteP in both protocols, 3 pairs; CiteP and CiteR in strict, 3 pairs.

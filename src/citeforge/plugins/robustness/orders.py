@@ -251,7 +251,7 @@ def _plain(signature: str) -> Definition:
     parts = parse_signature(signature)
     measure = find_measure(parts["measure"])
     quality = None if measure is None else measure.citation_quality
-    protocol = parts.get("p", "")
+    protocol = parts.get("p", "").partition("~")[0]  # behind it stands another segmenter
     return Definition(
         parts["measure"], measure.family if measure else "", quality.aspect if quality else "",
         protocol, parts.get("judge", ""), "",

@@ -137,7 +137,7 @@ def _title(found: Robustness, title: str | None) -> str:
     return title or f"How robust is the ranking on {found.benchmark}?"
 
 
-def to_markdown(found: Robustness, title: str | None) -> str:
+def _write_markdown(found: Robustness, title: str | None) -> str:
     """Sentences and tables, with the recipes beneath."""
     parts = [f"# {_title(found, title)}", f"**{headline(found)}.**", "\n".join(
         f"- {line}" for line in summary(found))]  # fmt: skip
@@ -152,7 +152,7 @@ def to_markdown(found: Robustness, title: str | None) -> str:
     return "\n\n".join([*parts, "## Signatures", "\n".join(recipes)]) + "\n"
 
 
-def to_latex(found: Robustness, title: str | None) -> str:
+def _write_latex(found: Robustness, title: str | None) -> str:
     """The table of ranks for booktabs; the rest as comments."""
     lines = [_title(found, title), headline(found), *summary(found), *differing(found)]
     recipes = [f"D{i}: {d.signature}" for i, d in enumerate(found.definitions, 1)]
@@ -160,7 +160,7 @@ def to_latex(found: Robustness, title: str | None) -> str:
     return "\n".join([*map(comment, lines), *table, *map(comment, recipes)]) + "\n"
 
 
-def to_csv(found: Robustness, title: str | None) -> str:
+def _write_csv(found: Robustness, title: str | None) -> str:
     """One line a definition and system."""
     head = ("measure", "aspect", "protocol", "judge", "system", "rank", "value", "signature")
     rows = [
@@ -171,14 +171,14 @@ def to_csv(found: Robustness, title: str | None) -> str:
     return Table(head, rows).csv()
 
 
-def to_json(found: Robustness, title: str | None) -> str:
+def _write_json(found: Robustness, title: str | None) -> str:
     """Everything; null where tau is not defined."""
     content = asdict(found)
     content["tau"] = [[None if math.isnan(t) else t for t in row] for row in found.tau]
     return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
 
 
-def to_html(found: Robustness, title: str | None) -> str:
+def _write_html(found: Robustness, title: str | None) -> str:
     """One page that asks nothing from outside."""
     from citeforge.evaluator.reports.explorer.part import inlined, text_of
     from citeforge.evaluator.reports.plots.page import plots_part
@@ -219,8 +219,8 @@ def _text(
 
 
 WRITERS: dict[str, Callable[[Robustness, str | None], bytes]] = {
-    "md": _text(to_markdown), "html": _text(to_html), "latex": _text(to_latex),
-    "csv": _text(to_csv), "json": _text(to_json),
+    "md": _text(_write_markdown), "html": _text(_write_html), "latex": _text(_write_latex),
+    "csv": _text(_write_csv), "json": _text(_write_json),
     **{ending: _drawn(ending) for ending in ("svg", "png", "pdf")},
 }  # fmt: skip
 """Format to what writes a comparison of definitions in it."""
