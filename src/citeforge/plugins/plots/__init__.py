@@ -1,1 +1,1 @@
-"""Plots of single queries and answers: differences, distributions, positions, lengths."""
+"""Plots of single queries and answers, and how robust a ranking is (`robustness`)."""

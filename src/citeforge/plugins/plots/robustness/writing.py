@@ -11,7 +11,7 @@ from pathlib import Path
 from jinja2 import Environment, StrictUndefined, select_autoescape
 
 from citeforge.engines.io.report_table import MarkedCell, Table, comment
-from citeforge.plugins.robustness.orders import Definition, Robustness
+from citeforge.plugins.plots.robustness.orders import Definition, Robustness
 from citeforge.schemas.errors import UsageError
 
 _TEMPLATE = Path(__file__).parent / "templates" / "robustness.html.j2"
@@ -182,7 +182,7 @@ def _write_html(found: Robustness, title: str | None) -> str:
     """One page that asks nothing from outside."""
     from citeforge.evaluator.reports.explorer.part import inlined, text_of
     from citeforge.evaluator.reports.plots.page import plots_part
-    from citeforge.plugins.robustness.drawing import ranks_figure
+    from citeforge.plugins.plots.robustness.drawing import ranks_figure
 
     plots = plots_part([], lambda: [ranks_figure(found)])
     environment = Environment(
@@ -203,7 +203,7 @@ def _write_html(found: Robustness, title: str | None) -> str:
 def _drawn(ending: str) -> Callable[[Robustness, str | None], bytes]:
     def draw(found: Robustness, title: str | None) -> bytes:
         from citeforge.evaluator.reports.plots.files import DRAWN
-        from citeforge.plugins.robustness.drawing import ranks_figure
+        from citeforge.plugins.plots.robustness.drawing import ranks_figure
 
         if title is not None:
             raise UsageError("--title is a page's; a plot's title says what is seen")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from citeforge.evaluator.reports.plots.common import system_encodings
 from citeforge.evaluator.reports.plots.figure import WIDTH, Figure, altair, finished, values
-from citeforge.plugins.robustness.orders import Robustness
-from citeforge.plugins.robustness.writing import headline
+from citeforge.plugins.plots.robustness.orders import Robustness
+from citeforge.plugins.plots.robustness.writing import headline
 
 _ROW = 24
 

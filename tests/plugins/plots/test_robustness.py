@@ -12,8 +12,8 @@ import pytest
 
 from citeforge.evaluator.measures.registry import measures
 from citeforge.evaluator.reports.report import rendered
-from citeforge.plugins.robustness.orders import Robustness, robustness
-from citeforge.plugins.robustness.writing import differing, headline, summary
+from citeforge.plugins.plots.robustness.orders import Robustness, robustness
+from citeforge.plugins.plots.robustness.writing import differing, headline, summary
 from citeforge.schemas.commands.command_options import TableOptions
 from citeforge.schemas.errors import CiteforgeError, InputError, UsageError
 from citeforge.schemas.scores import ScoreFile

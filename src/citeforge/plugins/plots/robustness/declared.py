@@ -12,15 +12,15 @@ from citeforge.schemas.scores import ScoreFile
 def _write(
     files: Sequence[ScoreFile], ending: str, title: str | None, measures: Sequence[str]
 ) -> bytes:
-    from citeforge.plugins.robustness.orders import robustness
-    from citeforge.plugins.robustness.writing import WRITERS
+    from citeforge.plugins.plots.robustness.orders import robustness
+    from citeforge.plugins.plots.robustness.writing import WRITERS
 
     return WRITERS[ending](robustness(files, measures), title)
 
 
 def _draw(files: Sequence[ScoreFile], measure: str) -> Figure:
-    from citeforge.plugins.robustness.drawing import ranks_figure
-    from citeforge.plugins.robustness.orders import robustness
+    from citeforge.plugins.plots.robustness.drawing import ranks_figure
+    from citeforge.plugins.plots.robustness.orders import robustness
 
     return ranks_figure(robustness(files))
 
