@@ -13,7 +13,7 @@ import pytest
 from citeforge.evaluator.measures.registry import measures
 from citeforge.evaluator.reports.report import rendered
 from citeforge.plugins.plots.robustness.orders import Robustness, robustness
-from citeforge.plugins.plots.robustness.writing import differing, headline, summary
+from citeforge.plugins.plots.robustness.writing import differing, headline, summary_lines
 from citeforge.schemas.commands.command_options import TableOptions
 from citeforge.schemas.errors import CiteforgeError, InputError, UsageError
 from citeforge.schemas.scores import ScoreFile
@@ -128,7 +128,7 @@ def test_a_flip_is_certain_where_queries_tell_both_ways() -> None:
                  file("B", "reference", CiteP=[1.0, 0.2, 0.4])]  # fmt: skip
     (pair,) = robustness(noisy).pairs
     assert pair.flips and not pair.is_certain
-    assert any(line.startswith("For 0 of these") for line in summary(robustness(noisy)))
+    assert any(line.startswith("For 0 of these") for line in summary_lines(robustness(noisy)))
 
 
 def test_equal_values_share_a_place_and_flip_nothing() -> None:

@@ -88,7 +88,7 @@ class SystemPair:
 
 
 @dataclass(frozen=True)
-class Change:
+class PartChange:
     """What a change of one part of a definition does to the order of systems.
 
     Attributes:
@@ -123,7 +123,7 @@ class Robustness:
     tau: tuple[tuple[float, ...], ...]
     pairs: tuple[SystemPair, ...]
     against: tuple[int, ...]
-    changes: tuple[Change, ...]
+    changes: tuple[PartChange, ...]
     left_out: tuple[str, ...]
 
     @property
@@ -322,7 +322,7 @@ def _pairs(
     return tuple(sorted(found, key=lambda p: (-p.behind, -p.ahead)))
 
 
-def _changes(definitions: Sequence[Definition]) -> list[Change]:
+def _changes(definitions: Sequence[Definition]) -> list[PartChange]:
     """What happens where two definitions differ in one part alone."""
     counts = {name: [0, 0] for name in _FACTORS}
     for a, b in combinations(definitions, 2):
@@ -330,7 +330,7 @@ def _changes(definitions: Sequence[Definition]) -> list[Change]:
         if name is not None:
             counts[name][0] += len(a.signs)
             counts[name][1] += sum(x * y < 0 for x, y in zip(a.signs, b.signs, strict=True))
-    return [Change(_FACTORS[n], total, flips) for n, (total, flips) in counts.items() if total]
+    return [PartChange(_FACTORS[n], total, flips) for n, (total, flips) in counts.items() if total]
 
 
 def _changed(a: Definition, b: Definition) -> str | None:

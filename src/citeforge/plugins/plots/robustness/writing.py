@@ -35,7 +35,7 @@ def _number(value: float, form: str) -> str:
     return "–" if math.isnan(value) else format(value, form)
 
 
-def summary(found: Robustness) -> Iterator[str]:
+def summary_lines(found: Robustness) -> Iterator[str]:
     """What the tables say, in sentences."""
     alike = [p for p in found.pairs if not p.flips]
     certain = sum(p.flips and p.is_certain for p in found.pairs)
@@ -140,7 +140,7 @@ def _title(found: Robustness, title: str | None) -> str:
 def _write_markdown(found: Robustness, title: str | None) -> str:
     """Sentences and tables, with the recipes beneath."""
     parts = [f"# {_title(found, title)}", f"**{headline(found)}.**", "\n".join(
-        f"- {line}" for line in summary(found))]  # fmt: skip
+        f"- {line}" for line in summary_lines(found))]  # fmt: skip
     for make in _TABLES:
         table = make(found)
         parts += [f"## {table.title}", table.notes[0], table.markdown()]
@@ -154,7 +154,7 @@ def _write_markdown(found: Robustness, title: str | None) -> str:
 
 def _write_latex(found: Robustness, title: str | None) -> str:
     """The table of ranks for booktabs; the rest as comments."""
-    lines = [_title(found, title), headline(found), *summary(found), *differing(found)]
+    lines = [_title(found, title), headline(found), *summary_lines(found), *differing(found)]
     recipes = [f"D{i}: {d.signature}" for i, d in enumerate(found.definitions, 1)]
     table = ranks_table(found).latex()
     return "\n".join([*map(comment, lines), *table, *map(comment, recipes)]) + "\n"
@@ -191,7 +191,7 @@ def _write_html(found: Robustness, title: str | None) -> str:
     )  # fmt: skip
     template = environment.from_string(_TEMPLATE.read_text(encoding="utf-8"))
     return template.render(
-        title=_title(found, title), headline=headline(found), lines=list(summary(found)),
+        title=_title(found, title), headline=headline(found), lines=list(summary_lines(found)),
         tables=[make(found) for make in _TABLES], odd=differing(found), odd_title=_ODD,
         nobody=_NOBODY, left_out=found.left_out,
         signatures=[d.signature for d in found.definitions],
