@@ -46,7 +46,7 @@ quickstart: $(READY)  ## build, check and score benchmarks from examples/
 	$(BIN)/citeforge build kalma --kg file:examples/people/graph.ttl --pairs-from-kg spouse,father,child --licence cc0-1.0 --out out/kalma --overwrite
 	$(BIN)/citeforge verify out/kalma
 	$(BIN)/citeforge run random --benchmark out/kalma --out out/kalma-random.jsonl
-	$(BIN)/citeforge score out/kalma-random.jsonl --benchmark out/kalma --judge lexical
+	$(BIN)/citeforge score out/kalma-random.jsonl --benchmark out/kalma --context full --judge lexical
 
 test: $(STAMP)  ## run all tests
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder

@@ -20,6 +20,8 @@ from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.score import score
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.check import check
+from citeforge.evaluator.submissions.index import Submission
+from citeforge.evaluator.submissions.reader import SeveralContextsError
 from citeforge.schemas.commands.command_options import ScoreOptions
 from citeforge.schemas.errors import CiteforgeError, InputError, UsageError
 from citeforge.schemas.recipes.records import KalmaRecipe, RunOptions
@@ -122,6 +124,14 @@ MUTATIONS: dict[str, Mutation] = {
 }
 
 
+def contexts_of(path: Path, benchmark: Benchmark, context: str | None) -> list[str]:
+    """What `citeforge score` scores: every set that the lines name, or the one of --context."""
+    try:
+        return [Submission(path, benchmark).choose_context(context)]
+    except SeveralContextsError as several:
+        return several.contexts
+
+
 @pytest.mark.parametrize("context", [None, "full", "absent_1"])
 @pytest.mark.parametrize("kind", MUTATIONS)
 def test_one_verdict(package: Path, tmp_path: Path, kind: str, context: str | None) -> None:
@@ -137,7 +147,8 @@ def test_one_verdict(package: Path, tmp_path: Path, kind: str, context: str | No
         refused = bool(check(path, benchmark, context).errors)
         reason = ""
         try:
-            score(path, benchmark, measures, context=context, protocol="strict")
+            for name in contexts_of(path, benchmark, context):
+                score(path, benchmark, measures, context=name, protocol="strict")
         except CiteforgeError as error:
             reason = str(error)
         assert refused == bool(reason), (kind, seed, reason, rows)

@@ -129,7 +129,10 @@ def _write_context(
         description = f"{right} of {total} sub-graphs are the right ones, the others irrelevant"
     else:
         size = name.rpartition("_")[2]
-        description = f"{size} facts of each minimum knowledge set removed, with what would leak it"
+        facts = "fact" if size == "1" else "facts"
+        description = (
+            f"{size} {facts} of each minimum knowledge set removed, with what would leak it"
+        )
     return ContextSet(description=description, short=contexts.short.get(name, {}))
 
 

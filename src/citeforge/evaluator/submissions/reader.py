@@ -252,8 +252,8 @@ def choose_context(
 ) -> str:
     """Context set to score (docs/definitions.md#protocols).
 
-    ``own`` if the lines bring passages, the only set if there is one, ``full`` where a benchmark
-    has a set of that name and the lines name none or several, else it must be named.
+    ``own`` if the lines bring passages, the only set if there is one, the one that the lines name,
+    ``full`` where they name none and a benchmark has it, else it must be named.
 
     Raises:
         SeveralContextsError: the lines are of several sets, and the option names none.
@@ -268,10 +268,8 @@ def choose_context(
         if answer.context is None:
             break
         named.add(answer.context)
-        if FULL in named and len(named) > 1:
-            break
     else:
-        if len(named) > 1 and FULL not in named and len(known) > 1:
+        if len(named) > 1 and len(known) > 1:
             listed = [name for name in known if name in named] or sorted(named)
             raise SeveralContextsError(listed)
     if len(known) == 1:

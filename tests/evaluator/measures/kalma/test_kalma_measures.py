@@ -237,7 +237,7 @@ def test_score_check_report_and_kalmas_own_csv(cli: Cli, tmp_path: Path) -> None
         ("run", "echo-relevant", "--benchmark", "k", "--out", "echo.jsonl"),
         ("check", "echo.jsonl", "--benchmark", "k"),
         ("score", "echo.jsonl", "--benchmark", "k", "--judge", "lexical", "--out", "s.json"),
-        ("report", "s.json", "--out", "r.html"),
+        ("report", "s.full.json", "s.absent_1.json", "--out", "r.html"),
         ("export", "prompts", "k", "--context", "full_general", "--out", "p.jsonl"),
     ):
         result = cli(*args)
@@ -247,7 +247,9 @@ def test_score_check_report_and_kalmas_own_csv(cli: Cli, tmp_path: Path) -> None
     assert "minimum knowledge" in page
     assert "Answer the question" in (tmp_path / "p.jsonl").read_text()
     result = cli("score", "echo.jsonl", "--benchmark", "k", "--measures", "KaLMA.R@micro")
-    assert re.search(r"KaLMA.R@micro\n.*\necho-relevant \(reference\) +100\.00", result.stdout)
+    # Each set of the file has its row.
+    assert re.search(r"echo-relevant · full \(reference\) +100\.00", result.stdout)
+    assert re.search(r"echo-relevant · absent_1 \(reference\) +80\.00", result.stdout)
     result = cli(
         *("score", "echo.jsonl", "--benchmark", "k", "--context", "absent_1"),
         *("--judge", "lexical", "--measures", "KaLMA.R@micro,KaLMA.NA.P", "--verbose"),
@@ -294,7 +296,7 @@ def test_marks_of_an_endpoint(cli: Cli, tmp_path: Path) -> None:
     write_jsonl(tmp_path / "s.jsonl", lines)
     with openai_server(tmp_path / "log") as server:
         args = ("score", "s.jsonl", "--benchmark", "k", "--measures", "GEval.coherence")
-        command = (*args, "--llm", "openai:m", "--base-url", server.url, "--store", "marks.db")
+        command = (*args, "--context", "full", "--llm", "openai:m", "--base-url", server.url, "--store", "marks.db")
         result = cli(*command)
         assert result.returncode == 0, result.stderr
         asked = len(server.requests())
